@@ -1,0 +1,79 @@
+"""The vocabulary, and the cutting of phrases into tokens."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workkit.errors import PhraseError
+from workkit.triggers.words import MAX_LENGTH, listed, ordinal, quote, tokens
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("7pm tomorrow", "number word word"),
+        ("1h30m", "number word number word"),
+        ("2026-12-01T09:00:00-05:30", "date word clock offset"),
+        ("2026/12/01 9:00+0200", "date clock offset"),
+        ("9:00-17:00", "clock sign clock"),
+        ("mon-fri", "word sign word"),
+        ("01/02/2027", "slashed"),
+        ("20261201T090000Z", "stamp"),
+        ("PT5M P1DT2H", "period period"),
+        ("@1798761600", "epoch"),
+        ("9am America/New_York", "number word zone"),
+        ("at :15, 1st o'clock", "word minute sign ordinal word"),
+        ("7 p.m.", "number word"),
+        ("now()", "word other"),
+        ("", ""),
+    ],
+)
+def test_tokens_are_cut_by_kind(text: str, kinds: str) -> None:
+    assert [token.kind for token in tokens(text)] == kinds.split()
+
+
+@given(st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=MAX_LENGTH))
+def test_tokens_leave_nothing_out_but_blanks(text: str) -> None:
+    found = tokens(text)
+    assert "".join(token.text for token in found) == "".join(text.lower().split())
+    assert all(text[token.start : token.end].lower() == token.text for token in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "position"),
+    [("5 minut\u00e9s", 7), ("in 5\u00a0minutes", 4), ("tomorrow\x00", 8), ("\uff17pm", 0), ("5 m\r", 3)],
+)
+def test_what_is_not_plain_ascii_is_refused(text: str, position: int) -> None:
+    with pytest.raises(PhraseError) as refusal:
+        tokens(text)
+    assert refusal.value.position == position
+    assert str(refusal.value).isascii()
+
+
+def test_long_texts_are_refused() -> None:
+    assert tokens("a" * MAX_LENGTH)
+    with pytest.raises(PhraseError, match="has 201 characters"):
+        tokens("a" * (MAX_LENGTH + 1))
+
+
+@given(st.text())
+def test_quote_gives_one_short_line(text: str) -> None:
+    assert quote(text).isprintable()
+    assert len(quote(text)) <= 85
+
+
+@pytest.mark.parametrize(
+    ("n", "text"),
+    [(1, "1st"), (2, "2nd"), (3, "3rd"), (4, "4th"), (11, "11th"), (13, "13th"), (22, "22nd"), (111, "111th")],
+)
+def test_ordinal(n: int, text: str) -> None:
+    assert ordinal(n) == text
+
+
+@pytest.mark.parametrize(
+    ("items", "text"), [((), ""), (("a",), "a"), (("a", "b"), "a and b"), (("a", "b", "c"), "a, b and c")]
+)
+def test_listed(items: tuple[str, ...], text: str) -> None:
+    assert listed(items) == text

@@ -1,0 +1,164 @@
+"""Every error workkit raises, and the two answers a job may raise itself.
+
+Knows nothing of times, wires or threads, so that every floor may use it.
+
+    WorkkitError
+    ├─ Invalid (ValueError)
+    │  ├─ TriggerError               a datetime, zone or duration
+    │  │  ├─ PhraseError             words
+    │  │  └─ CronError               cron text
+    │  ├─ InvalidSchedule            name, URL, dialect, shards
+    │  ├─ InvalidFunction            fn
+    │  ├─ InvalidArguments           args, kwargs
+    │  └─ InvalidOptions             the rest
+    ├─ NotFound (LookupError)
+    ├─ ServerError (ConnectionError)
+    │  ├─ ServerUnreachable          no answer
+    │  └─ ServerRefused              it answered, and said no
+    ├─ CannotRun                     on the listener; given back, never raised into the loop
+    │  ├─ NotAllowed
+    │  └─ FunctionNotFound
+    ├─ CorruptRecord · StaleReceipt · JobTimeout · JobCancelled
+    └─ Unsupported · EmbeddedError · ListenerStopped
+    WorkkitWarning (UserWarning)
+    Retry, Discard (Exception)       answers, not errors
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+
+class WorkkitError(Exception):
+    """The root. ``str(e)`` is one line: what was given, where the trouble is, what to do.
+
+    `given` is the offending text or value, `position` the 0-based offset of the trouble in it, `accepted` what
+    would be understood there, `suggestion` the nearest accepted form; each is None where meaningless.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        given: object = None,
+        position: int | None = None,
+        accepted: str | None = None,
+        suggestion: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.given = given
+        self.position = position
+        self.accepted = accepted
+        self.suggestion = suggestion
+
+
+class Invalid(WorkkitError, ValueError):
+    """Something was given that cannot be meant."""
+
+
+class TriggerError(Invalid):
+    """A datetime, zone or duration is not one."""
+
+
+class PhraseError(TriggerError):
+    """Words about time were not understood whole."""
+
+
+class CronError(TriggerError):
+    """A cron string is outside its grammar, or never fires."""
+
+
+class InvalidSchedule(Invalid):
+    """A schedule's name, URL, dialect or shard count."""
+
+
+class InvalidFunction(Invalid):
+    """A function that no listener could find again."""
+
+
+class InvalidArguments(Invalid):
+    """Arguments that cannot travel, or that the function does not take."""
+
+
+class InvalidOptions(Invalid):
+    """An option of a verb: unknown, contradictory or out of range."""
+
+
+class NotFound(WorkkitError, LookupError):
+    """No such job, name or file."""
+
+
+class ServerError(WorkkitError, ConnectionError):
+    """The server cannot be used."""
+
+
+class ServerUnreachable(ServerError):
+    """The server did not answer. Trying again may help."""
+
+
+class ServerRefused(ServerError):
+    """The server answered, and said no. `lasting`: waiting will not cure it (password, TLS, cluster slot)."""
+
+    def __init__(self, message: str, *, given: object = None, lasting: bool = False) -> None:
+        super().__init__(message, given=given)
+        self.lasting = lasting
+
+
+class CannotRun(WorkkitError):
+    """This listener cannot run this function; another may."""
+
+
+class NotAllowed(CannotRun):
+    """The function lies outside what this listener was told it may run."""
+
+
+class FunctionNotFound(CannotRun):
+    """There is no such function where its name points."""
+
+
+class CorruptRecord(WorkkitError):
+    """A record on the server that cannot be read."""
+
+
+class StaleReceipt(WorkkitError):
+    """An ending for work that was handed to another listener meanwhile."""
+
+
+class JobTimeout(WorkkitError):
+    """A run took longer than its timeout."""
+
+
+class JobCancelled(WorkkitError):
+    """The run was cancelled from outside."""
+
+
+class Unsupported(WorkkitError):
+    """This layout has no such thing."""
+
+
+class EmbeddedError(WorkkitError):
+    """The private server of a folder cannot be started or used."""
+
+
+class ListenerStopped(WorkkitError):
+    """The listener is stopping and takes no more work."""
+
+
+class WorkkitWarning(UserWarning):
+    """Something is probably not what was meant, but can be done as said."""
+
+
+class Retry(Exception):
+    """Raise in a handler: run this again, `after` a duration ("30s" or a timedelta)."""
+
+    def __init__(self, after: str | timedelta = "0s") -> None:
+        super().__init__(after)
+        self.after = after
+
+
+class Discard(Exception):
+    """Raise in a handler: this run is over and must not be retried nor kept as dead, for this `reason`."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason

@@ -1,0 +1,66 @@
+"""Lengths of time that pass: "30s", "1h30m", "5 minutes", "1.5 hours". The words are those of phrases."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+
+from workkit.errors import PhraseError, TriggerError
+from workkit.triggers.mend import mended
+from workkit.triggers.numbers import amount
+from workkit.triggers.reader import Misread, Reader
+
+EXAMPLES: Final = '"30s", "1h30m" or "5 minutes"'
+ACCEPTED: Final = '"30s", "1h30m", "5 minutes", "2 days" or a timedelta'
+
+
+def duration(value: str | timedelta, *, name: str = "duration") -> timedelta:
+    """Read a length of time, zero or more; a day is 24 hours. Messages begin with the option's `name`.
+
+    Raise TriggerError for a number, which has no unit, and for what is negative or no duration; PhraseError for words
+    that are not understood whole, or name months or years, whose length is not fixed.
+    """
+    if isinstance(value, timedelta):
+        if value < timedelta():
+            raise TriggerError(f"{name}={value!r} is negative. Accepted: {ACCEPTED}.", given=value, accepted=ACCEPTED)
+        return value
+    if isinstance(value, str):
+        try:
+            return _read(value)
+        except Misread as trouble:
+            raise _named(mended(trouble, _read, command=None), name) from None
+        except PhraseError as trouble:
+            raise _named(trouble, name) from None
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        remedy = f'Write "{value}s" or timedelta(seconds={value})'
+        raise TriggerError(f"{name}={value!r} has no unit. {remedy}.", given=value, accepted=ACCEPTED)
+    raise TriggerError(f"{name}={value!r} is no length of time. Accepted: {ACCEPTED}.", given=value, accepted=ACCEPTED)
+
+
+def _named(trouble: PhraseError, name: str) -> PhraseError:
+    return PhraseError(
+        f"{name}={trouble}",
+        given=trouble.given,
+        position=trouble.position,
+        accepted=trouble.accepted or ACCEPTED,
+        suggestion=trouble.suggestion,
+    )
+
+
+def _read(text: str) -> timedelta:
+    reader = Reader(text, examples=EXAMPLES)
+    if not reader.tokens:
+        raise reader.refusal("says nothing", f"Say for example {EXAMPLES}")
+    reader.take("in")
+    start = reader.peek()
+    found = amount(reader)
+    if found is None and start.kind == "number" and reader.peek(1).kind == "end":
+        raise reader.refusal("has no unit", f'Write "{start.text}s" or "{start.text} minutes"', start=start)
+    if found is None or reader.peek().kind != "end":
+        raise reader.stuck()
+    if found.months:
+        raise reader.refusal("has no fixed length", "Say it in days or hours", start=start)
+    try:
+        return timedelta(days=found.days, microseconds=-(-found.seconds * 1_000_000 // 1))
+    except OverflowError:
+        raise reader.refusal("is out of range", "Say it in at most 999,999,999 days", start=start) from None

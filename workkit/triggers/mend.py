@@ -1,0 +1,63 @@
+"""Looking for what was meant by a misspelt phrase."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from difflib import get_close_matches
+from typing import Final
+
+from workkit.errors import PhraseError
+from workkit.triggers.reader import Misread
+from workkit.triggers.words import VOCABULARY, Token, tokens
+
+MAX_TRIES: Final = 5
+MAX_UNKNOWN: Final = 4
+_LONGEST: Final = max(map(len, VOCABULARY)) + 3
+_SORTED: Final = sorted(word for word in VOCABULARY if len(word) > 2)
+
+
+def mended(trouble: Misread, understood: Callable[[str], object], *, command: str | None = "workkit next") -> Misread:
+    """Complete the message of `trouble` with a near phrase that is understood, if there is one.
+
+    `command` is what to try the phrase with. The search is bounded: at most `MAX_TRIES` phrases are tried.
+    """
+    text = str(trouble.given)
+    suggestion = next((near for near in _near(text) if _is_understood(near, understood)), None)
+    if suggestion is not None:
+        remedy = f'Did you mean "{suggestion}"?' + (f' Try: {command} "{suggestion}".' if command else "")
+    else:
+        remedy = f"Say for example {trouble.accepted}."
+    return Misread(
+        f"{trouble} {remedy}",
+        given=text,
+        position=trouble.position,
+        accepted=trouble.accepted,
+        suggestion=suggestion,
+    )
+
+
+def _is_understood(text: str, understood: Callable[[str], object]) -> bool:
+    try:
+        understood(text)
+    except PhraseError:
+        return False
+    return True
+
+
+def _near(text: str) -> Iterator[str]:
+    """Yield phrases in which each unknown word is the nearest known one, or is left out."""
+    unknown = [token for token in tokens(text) if token.kind == "word" and token.text not in VOCABULARY]
+    if not 0 < len(unknown) <= MAX_UNKNOWN or any(len(token.text) > _LONGEST for token in unknown):
+        return
+    near = [get_close_matches(token.text, _SORTED, n=3, cutoff=0.7) for token in unknown]
+    tries = [[words[k] for words in near] for k in range(3) if all(len(words) > k for words in near)]
+    for words in tries[: MAX_TRIES - 1]:
+        yield _replaced(text, unknown, words=words)
+    if len(unknown) == 1:
+        yield " ".join(_replaced(text, unknown, words=[""]).split())
+
+
+def _replaced(text: str, unknown: list[Token], *, words: list[str]) -> str:
+    for token, word in zip(reversed(unknown), reversed(words), strict=True):
+        text = text[: token.start] + word + text[token.end :]
+    return text

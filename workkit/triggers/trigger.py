@@ -1,0 +1,199 @@
+"""The Trigger: when a job runs, as a value. A union of seven-field rules in a zone, between bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import Any, Literal
+
+from workkit.errors import CronError, TriggerError
+from workkit.triggers.branch import DAY_SECONDS
+from workkit.triggers.cron import LAST_SECOND, Cron, parse_cron
+from workkit.triggers.field import FIRST_YEAR, shown
+from workkit.triggers.zones import next_local, standard_offset, zone
+
+Dialect = Literal["published", "standard", "cuckoo", "auto"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trigger:
+    """When a job runs.
+
+    `cron` is the published seven-field string in UTC, or None where seven UTC fields cannot say it. `rules` are
+    seven-field strings in wall-clock time of `tz`, and the trigger is their union, from `start` on and before `end`
+    (aware UTC). `recurs` is False for one instant. `warnings` are sentences for whoever set it. `stored` is the text
+    that a payload holds in place of `cron`, where the schedule has another dialect.
+    """
+
+    cron: str | None
+    tz: str = "UTC"
+    recurs: bool
+    rules: tuple[str, ...]
+    start: datetime | None = None
+    end: datetime | None = None
+    warnings: tuple[str, ...] = ()
+    stored: str | None = None
+
+    def next_after(self, t: datetime) -> datetime | None:
+        """The first whole second strictly after `t` at which it fires (aware UTC), or None. TriggerError: naive `t`."""
+        if t.utcoffset() is None:
+            raise TriggerError(f"{t!r} has no zone. Use datetime.now(UTC).", given=t)
+        since = t - _EPOCH
+        found = self._after(since.days * DAY_SECONDS + since.seconds)
+        return None if found is None else _EPOCH + timedelta(0, found)
+
+    def next_after_ms(self, ms: int) -> int | None:
+        """The same in epoch milliseconds."""
+        found = self._after(ms // 1000)
+        return None if found is None else found * 1000
+
+    def _after(self, second: int) -> int | None:
+        if self.start is not None:
+            second = max(second, _seconds(self.start) - 1)
+        found = self._next(second)
+        return None if found is None or (self.end is not None and found >= _seconds(self.end)) else found
+
+    def _next(self, after: int) -> int | None:
+        if self.cron is not None:
+            return parse_cron(self.cron, stored=True).next(after)
+        crons = self._crons()
+        if self.tz == "UTC":
+            found = [cron.next(after) for cron in crons]
+        else:
+            tz = zone(self.tz)
+            found = [next_local(cron, tz=tz, after=after) for cron in crons]
+        return min((second for second in found if second is not None), default=None)
+
+    def _crons(self) -> list[Cron]:
+        return [parse_cron(rule, stored=True, rule=True) for rule in self.rules]
+
+    def upcoming(self, t: datetime, n: int) -> list[datetime]:
+        """The next `n` instants after `t`; fewer where it ends."""
+        found: list[datetime] = []
+        while len(found) < n and (after := self.next_after(found[-1] if found else t)) is not None:
+            found.append(after)
+        return found
+
+    def fields(self) -> dict[str, Any]:
+        """What a payload stores of it: `cron`, and where that cannot say it all, what else (spec/job.md)."""
+        bounds = {"from": self.start, "until": self.end}
+        known = {name: _seconds(bound) * 1000 for name, bound in bounds.items() if bound is not None}
+        if self.stored is not None:
+            return {"cron": self.stored, **known}
+        if self.cron is not None:
+            return {"cron": self.cron, **known}
+        return {"cron": self._approximation(), "local": list(self.rules), "zone": self.tz, **known}
+
+    def _approximation(self) -> str:
+        from workkit.triggers.lowering import shifted
+
+        return shifted(self.rules[0], seconds=-standard_offset(zone(self.tz)))
+
+    def why_never(self) -> str:
+        """Why it never fires again, as the end of a sentence."""
+        from workkit.triggers.remark import impossible
+
+        crons = self._crons()
+        if all(cron.next(-1) is None for cron in crons):
+            return impossible(crons[0])
+        return "its last time is over" if self.end is None and self.recurs else "that date is over"
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _seconds(t: datetime) -> int:
+    """Epoch seconds, a fraction rounded up."""
+    return -((_EPOCH - t) // timedelta(seconds=1))
+
+
+def once(instant: datetime, *, tz: str = "UTC") -> Trigger:
+    """One instant, a whole second. Raises TriggerError where it has no zone or a fraction, or lies before 1970."""
+    if instant.utcoffset() is None or instant.microsecond or instant.astimezone(UTC).year < FIRST_YEAR:
+        raise TriggerError(f"{instant!r} is not a whole second since 1970 with a zone.", given=instant)
+    return Trigger(
+        cron=_fixed(instant.astimezone(UTC)), tz=tz, recurs=False, rules=(_fixed(instant.astimezone(zone(tz))),)
+    )
+
+
+def _fixed(t: datetime) -> str:
+    return f"{t.year} {t.month} {t.day} * {t.hour} {t.minute} {t.second}"
+
+
+def published(text: str, *, stored: bool = False) -> Trigger:
+    """Read seven fields in published order, in UTC. Raises CronError.
+
+    A text that a peer `stored` may have any run of blanks between fields, and gets no warnings.
+    """
+    cron = parse_cron(text, stored=stored)
+    trigger = Trigger(cron=cron.text, recurs=not is_fixed(cron), rules=(cron.text,))
+    if stored or not cron.day.restricted or not cron.weekday.restricted:
+        return trigger
+    from workkit.triggers.remark import both_days
+
+    return replace(trigger, warnings=both_days(cron, given=text))
+
+
+def is_fixed(cron: Cron) -> bool:
+    """Whether a cron names one second only, so that nothing recurs."""
+    others = [part for part in cron.fields if part is not cron.weekday]
+    return not cron.weekday.restricted and all(
+        len(part.items) == 1 and part.items[0].kind == "range" and part.items[0].low == part.items[0].high
+        for part in others
+    )
+
+
+def from_fields(fields: Mapping[str, Any], *, dialect: str = "published") -> Trigger:
+    """The trigger that a payload stores, whoever wrote it. Raises CronError or TriggerError.
+
+    `local` without `zone`, or fields of another type, are refused: half of a time is not a time.
+    """
+    start, end = _bound(fields, "from"), _bound(fields, "until")
+    local = fields.get("local")
+    if local is not None:
+        return _local(local, fields.get("zone"), start, end)
+    cron = fields.get("cron")
+    if not isinstance(cron, str):
+        raise CronError(f"cron={shown(repr(cron))} is not text.", given=cron)
+    return _stored(cron, dialect, start, end)
+
+
+def _local(local: Any, tz: Any, start: int | None, end: int | None) -> Trigger:
+    if not isinstance(local, list) or not local or not all(isinstance(rule, str) for rule in local):
+        raise CronError(f"local={shown(repr(local))} is not a list of cron strings.", given=local)
+    if not isinstance(tz, str):
+        raise TriggerError(f"zone={shown(repr(tz))} is not a zone.", given=tz)
+    return _zoned(tuple(local), tz, start, end)
+
+
+def _bound(fields: Mapping[str, Any], name: str) -> int | None:
+    value = fields.get(name)
+    if value is not None and (type(value) is not int or not 0 <= value <= LAST_SECOND * 1000):
+        raise TriggerError(f"{name}={shown(repr(value))} is not a time in milliseconds.", given=value)
+    return value
+
+
+@lru_cache(maxsize=4096)
+def _stored(cron: str, dialect: str, start: int | None, end: int | None) -> Trigger:
+    if start is not None or end is not None:
+        return _bounded(_stored(cron, dialect, None, None), start, end)
+    if dialect == "cuckoo":
+        from workkit.triggers.cuckoo import cuckoo
+
+        return cuckoo(cron)
+    return published(cron, stored=True)
+
+
+@lru_cache(maxsize=4096)
+def _zoned(rules: tuple[str, ...], tz: str, start: int | None, end: int | None) -> Trigger:
+    zone(tz)
+    for rule in rules:
+        parse_cron(rule, stored=True, rule=True)
+    return _bounded(Trigger(cron=None, tz=tz, recurs=True, rules=rules), start, end)
+
+
+def _bounded(trigger: Trigger, start: int | None, end: int | None) -> Trigger:
+    bounds = [None if ms is None else _EPOCH + timedelta(milliseconds=ms) for ms in (start, end)]
+    return replace(trigger, start=bounds[0], end=bounds[1])

@@ -1,0 +1,196 @@
+"""The four ways to say when, as a Trigger: `at=`, `in_=`, `every=`, `cron=`. Pure: the present is passed in."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, Literal, NoReturn
+from zoneinfo import ZoneInfo
+
+from workkit.errors import CronError, InvalidOptions, PhraseError, TriggerError
+from workkit.triggers import Trigger, cron
+from workkit.triggers.trigger import once
+
+KEYWORDS = ("at", "in_", "every", "cron")
+_EVERY = re.compile(r"\s*(?:every|each)\s+", re.IGNORECASE)
+_IN = re.compile(r"\s*in\s+", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class When:
+    """What was said. `tz` is the zone given in the call, `default_tz` the schedule's."""
+
+    at: str | datetime | None = None
+    in_: str | timedelta | None = None
+    every: str | timedelta | None = None
+    cron: str | None = None
+    tz: str | ZoneInfo | None = None
+    default_tz: str = "UTC"
+    dialect: str = "published"
+
+    @property
+    def zone(self) -> str:
+        """The zone in which words are read."""
+        return str(self.tz or self.default_tz)
+
+    @property
+    def is_now(self) -> bool:
+        """Whether it says `at="now"`: due by the server's clock, sooner than any whole second."""
+        self._only()
+        return isinstance(self.at, str) and self.at.strip().lower() == "now"
+
+    def _only(self) -> str:
+        given = [name for name in KEYWORDS if getattr(self, name) is not None]
+        if not given:
+            raise InvalidOptions(
+                "no time was given. Give one of at= in_= every= cron=, or use schedule.add_now(s, fn)."
+            )
+        if len(given) > 1:
+            said = " and ".join(f"{name}=" for name in given)
+            raise InvalidOptions(
+                f"{said} were {'both' if len(given) == 2 else 'all'} given; a job has one time. "
+                "Keep one of at= in_= every= cron=, or add two jobs."
+            )
+        return given[0]
+
+
+def read_when(when: When, *, now: datetime) -> Trigger:
+    """The trigger that was meant. Raises InvalidOptions, PhraseError, CronError or TriggerError.
+
+    Refuses what names a past instant and what can never fire.
+    """
+    kind = when._only()
+    match kind:
+        case "at":
+            trigger = _at(when.at, when, now)
+        case "in_":
+            trigger = _in(when.in_, when, now)
+        case "every":
+            trigger = _every(when.every, when, now)
+        case _:
+            trigger = _cron(when)
+    if trigger.next_after(now - timedelta(seconds=1)) is None:
+        _never(kind, getattr(when, kind), trigger)
+    return trigger
+
+
+def _at(at: Any, when: When, now: datetime) -> Trigger:
+    if isinstance(at, datetime):
+        return _instant(at, when, now)
+    if isinstance(at, date):
+        raise TriggerError(
+            f'at={at!r} is a date: which hour? Write at="{at.isoformat()} 9am", or a datetime.', given=at
+        )
+    if not isinstance(at, str):
+        raise TriggerError(f'at={at!r} is neither words nor a datetime. Write at="7pm tomorrow".', given=at)
+    trigger = _phrase(at, when, now)
+    if trigger.recurs:
+        rest = _EVERY.sub("", at, count=1)
+        raise PhraseError(f'at="{at}" recurs. Write every="{rest}".', given=at, suggestion=f'every="{rest}"')
+    return trigger
+
+
+def _instant(at: datetime, when: When, now: datetime) -> Trigger:
+    if at.tzinfo is None or at.utcoffset() is None:
+        shown = f"datetime({at.year}, {at.month}, {at.day}, {at.hour}, {at.minute}"
+        raise TriggerError(
+            f'at={shown}) has no zone. Use datetime(..., tzinfo=ZoneInfo("Europe/Paris")), or words with tz=.',
+            given=at,
+        )
+    instant = _whole_second(at)
+    if instant < now - timedelta(seconds=1):
+        said = f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+        raise TriggerError(
+            f"at={said} passed {_ago(now - at)} ago. Give a later time, or use schedule.add_now.", given=at
+        )
+    return once(instant, tz=when.zone)
+
+
+def _in(said: Any, when: When, now: datetime) -> Trigger:
+    if isinstance(said, timedelta):
+        return once(_whole_second(now + said), tz=when.zone) if said > timedelta() else _not_later(said)
+    if not isinstance(said, str):
+        _no_unit("in_", said)
+    trigger = _phrase(said, when, now, lead="in")
+    if trigger.recurs:
+        raise PhraseError(f'in_="{said}" recurs. Write every="{said}".', given=said)
+    try:
+        _phrase(f"in {_IN.sub('', said, count=1)}", when, now)
+    except PhraseError as error:
+        raise PhraseError(f'in_="{said}" is not a duration. Write at="{said}".', given=said) from error
+    return trigger
+
+
+def _not_later(said: timedelta) -> NoReturn:
+    raise TriggerError(f"in_={said!r} is not later than now. Use schedule.add_now.", given=said)
+
+
+def _every(said: Any, when: When, now: datetime) -> Trigger:
+    if isinstance(said, timedelta):
+        said = _words(said)
+    if not isinstance(said, str):
+        _no_unit("every", said)
+    trigger = _phrase(said, when, now, lead="every")
+    if not trigger.recurs:
+        raise PhraseError(f'every="{said}" happens once. Write at="{said}".', given=said, suggestion=f'at="{said}"')
+    return trigger
+
+
+def _phrase(said: str, when: When, now: datetime, *, lead: Literal["every", "in"] | None = None) -> Trigger:
+    from workkit.triggers import phrase  # its vocabulary takes a while to import
+
+    return phrase.parse(said, now=now, tz=when.zone, lead=lead)
+
+
+def _words(period: timedelta) -> str:
+    seconds = period.total_seconds()
+    if seconds >= 86_400:
+        raise TriggerError(f'every={period!r} is a day or more: at which hour? Write every="day at 9am".', given=period)
+    if seconds < 1 or seconds != int(seconds):
+        raise TriggerError(f"every={period!r} is not a number of whole seconds.", given=period)
+    for unit, size in (("hours", 3600), ("minutes", 60), ("seconds", 1)):
+        if seconds % size == 0:
+            return f"{int(seconds) // size} {unit}"
+    raise AssertionError("a second divides every whole number of seconds")
+
+
+def _cron(when: When) -> Trigger:
+    text = when.cron
+    if not isinstance(text, str):
+        raise CronError(f'cron={text!r} is not a text. Write cron="* * * 1-5 9 0 0".', given=text)
+    seven = len(text.split()) == 7
+    if seven and when.tz is not None and str(when.tz) != "UTC":
+        raise CronError(
+            f'tz="{when.tz}" with cron="{text}": seven fields are always UTC. '
+            f'Say every="weekday at 9am", or five fields: "0 9 * * 1-5".',
+            given=text,
+        )
+    if seven and when.dialect == "cuckoo":
+        return cron(text, dialect="cuckoo")
+    return cron(text, dialect="auto", tz=when.zone)
+
+
+def _never(kind: str, said: Any, trigger: Trigger) -> NoReturn:
+    why = trigger.why_never()
+    error = CronError if kind == "cron" else PhraseError
+    if kind == "cron":
+        raise error(f'cron="{said}" never fires: {why}.', given=said)
+    raise error(f'{kind}="{said}": {why}.', given=said)
+
+
+def _no_unit(name: str, value: object) -> NoReturn:
+    raise TriggerError(f'{name}={value!r} has no unit. Write "{value}s" or timedelta(seconds={value}).', given=value)
+
+
+def _whole_second(t: datetime) -> datetime:
+    t = t.astimezone(UTC)
+    return t if not t.microsecond else t.replace(microsecond=0) + timedelta(seconds=1)
+
+
+def _ago(age: timedelta) -> str:
+    seconds = int(age.total_seconds())
+    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"

@@ -1,0 +1,211 @@
+"""The vocabulary of phrases, and their cutting into tokens.
+
+Knows which words exist and what each stands for, never how they go together: that is the grammar's business.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from workkit.errors import PhraseError
+
+MAX_LENGTH: Final = 200
+
+WEEKDAY_NAMES: Final = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
+MONTH_NAMES: Final = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+
+WEEKDAYS: Final = {name.lower(): n for n, name in enumerate(WEEKDAY_NAMES)} | {
+    "sun": 0,
+    "mon": 1,
+    "tue": 2,
+    "tues": 2,
+    "wed": 3,
+    "thu": 4,
+    "thur": 4,
+    "thurs": 4,
+    "fri": 5,
+    "sat": 6,
+}
+PLURAL_WEEKDAYS: Final = {f"{name.lower()}s": n for n, name in enumerate(WEEKDAY_NAMES)}
+WEEKDAY_GROUPS: Final = {"weekday": (1, 2, 3, 4, 5), "weekend": (0, 6)}
+MONTHS: Final = (
+    {name.lower(): n for n, name in enumerate(MONTH_NAMES, 1)}
+    | {name[:3].lower(): n for n, name in enumerate(MONTH_NAMES, 1)}
+    | {"sept": 9}
+)
+
+Unit = Literal["second", "minute", "hour", "day", "week", "fortnight", "month", "quarter", "year"]
+UNITS: Final[dict[str, Unit]] = {
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), "second"),
+    **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), "minute"),
+    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), "hour"),
+    **dict.fromkeys(("d", "day", "days"), "day"),
+    **dict.fromkeys(("w", "week", "weeks"), "week"),
+    **dict.fromkeys(("fortnight", "fortnights"), "fortnight"),
+    **dict.fromkeys(("mo", "month", "months"), "month"),
+    **dict.fromkeys(("quarter", "quarters"), "quarter"),
+    **dict.fromkeys(("year", "years"), "year"),
+}
+SECONDS: Final[dict[str, int]] = {"second": 1, "minute": 60, "hour": 3600}
+
+ADVERBS: Final[dict[str, tuple[int, Unit]]] = {
+    "hourly": (1, "hour"),
+    "daily": (1, "day"),
+    "weekly": (1, "week"),
+    "fortnightly": (2, "week"),
+    "monthly": (1, "month"),
+    "quarterly": (3, "month"),
+    "yearly": (1, "year"),
+    "annually": (1, "year"),
+}
+
+_SMALL = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
+NUMBERS: Final = {word: n for n, word in enumerate((*_SMALL.split(), "eighteen", "nineteen"), 1)}
+TENS: Final = {
+    w: n * 10 for n, w in enumerate(["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], 2)
+}
+ORDINALS: Final = {word: n for n, word in enumerate(("first", "second", "third", "fourth", "fifth"), 1)}
+NAMED_TIMES: Final = {"noon": 12 * 3600, "midday": 12 * 3600, "midnight": 0}
+RELATIVE_DAYS: Final = {"yesterday": -1, "today": 0, "tonight": 0, "tomorrow": 1}
+TO: Final = ("to", "-", "through")
+PARTS: Final = ("morning", "afternoon", "evening", "night")
+
+ZONE_ABBREVIATIONS: Final[dict[str, str]] = {
+    **dict.fromkeys(("est", "edt", "et"), "America/New_York"),
+    **dict.fromkeys(("cst", "cdt", "ct"), "America/Chicago"),
+    **dict.fromkeys(("mst", "mdt"), "America/Denver"),
+    **dict.fromkeys(("pst", "pdt", "pt"), "America/Los_Angeles"),
+    **dict.fromkeys(("bst", "wet"), "Europe/London"),
+    **dict.fromkeys(("cet", "cest"), "Europe/Paris"),
+    **dict.fromkeys(("eet", "eest"), "Europe/Helsinki"),
+    "msk": "Europe/Moscow",
+    "ist": "Asia/Kolkata",
+    "jst": "Asia/Tokyo",
+    "kst": "Asia/Seoul",
+    "gmt": "UTC",
+    "hkt": "Asia/Hong_Kong",
+    "sgt": "Asia/Singapore",
+    "pkt": "Asia/Karachi",
+    **dict.fromkeys(("aest", "aedt"), "Australia/Sydney"),
+    **dict.fromkeys(("nzst", "nzdt"), "Pacific/Auckland"),
+}
+
+_GLUE = """
+    a ago am an and any at before beginning between but during each end every except from half in last next now
+    o'clock of on once or other past per pm starting the this through till times to twice until utc
+"""
+VOCABULARY: Final = frozenset(
+    {
+        *_GLUE.split(),
+        *WEEKDAYS,
+        *PLURAL_WEEKDAYS,
+        *WEEKDAY_GROUPS,
+        *(f"{group}s" for group in WEEKDAY_GROUPS),
+        *MONTHS,
+        *UNITS,
+        *ADVERBS,
+        *NUMBERS,
+        *TENS,
+        *ORDINALS,
+        *NAMED_TIMES,
+        *RELATIVE_DAYS,
+        *PARTS,
+        *("a.m.", "p.m.", "t", "z", "nights", "mornings", "evenings", "afternoons"),
+    }
+)
+"""Every word the grammar knows; what is not here is misspelt or foreign."""
+
+Kind = Literal[
+    "word", "number", "ordinal", "clock", "minute", "date", "stamp", "slashed", "offset", "period", "epoch", "zone",
+    "sign", "other", "end",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Token:
+    """A piece of a phrase: `text` in lower case, from `start` to `end` in what was given."""
+
+    kind: Kind
+    text: str
+    start: int
+    end: int
+
+
+_TOKEN = re.compile(
+    r"""
+      (?P<stamp>\d{8}t\d{6}z?(?![a-z0-9]))
+    | (?P<date>\d{4}-\d\d?-\d\d?(?![\d-])|\d{4}/\d\d?/\d\d?(?![\d/]))
+    | (?P<slashed>\d+(?:/\d+)+|\d+-\d+-\d+|\d+\.\d+\.\d+)
+    | (?P<clock>\d\d?:\d\d(?::\d\d(?:\.\d{1,9})?)?(?![\d:.]))
+    | (?P<minute>:\d\d(?!\d))
+    | (?P<ordinal>\d+(?:st|nd|rd|th)(?![a-z0-9]))
+    | (?P<offset>[+-]\d\d:?\d\d(?!\d))
+    | (?P<period>p(?=\d|t\d)(?:\d+[ymwd])*(?:t(?:\d+[hms])+)?(?![a-z0-9]))
+    | (?P<zone>[a-z][a-z_]*(?:/[a-z0-9_+-]+)+)
+    | (?P<number>\d+(?:\.\d+)?)
+    | (?P<word>[ap]\.m\.|[a-z]+(?:'[a-z]+)?)
+    | (?P<epoch>@\d+(?![a-z0-9]))
+    | (?P<sign>[,&-])
+    | (?P<other>\S[^\s,]*)
+    """,
+    re.VERBOSE,
+)
+_FOREIGN = re.compile(r"[^ -~\t\n]")
+
+
+def quote(text: str) -> str:
+    """Put `text` between quotes as a message shows it: one line, escapes for what has no shape, at most 80 long."""
+    shown = "".join(c if " " <= c <= "~" else c.encode("unicode_escape").decode() for c in text[:80])
+    return f'"{shown[:80]}{"..." if len(text) > 80 or len(shown) > 80 else ""}"'
+
+
+def tokens(text: str) -> list[Token]:
+    """Cut `text`; blanks only separate. Raise PhraseError where it is too long or not printable ASCII."""
+    if foreign := _FOREIGN.search(text[:MAX_LENGTH]):
+        at, what = foreign.start(), quote(foreign.group())
+        raise PhraseError(
+            f"{quote(text)}: {what} (column {at + 1}) is not a plain ASCII character. Write it in ASCII letters.",
+            given=text,
+            position=at,
+            accepted="ASCII letters, digits, blanks, , : - / + & @ '",
+        )
+    if len(text) > MAX_LENGTH:
+        raise PhraseError(
+            f"{quote(text)} has {len(text)} characters. Say it in at most {MAX_LENGTH}.",
+            given=text,
+            position=MAX_LENGTH,
+            accepted=f"at most {MAX_LENGTH} characters",
+        )
+    found: list[Token] = []
+    at, low = 0, text.lower()
+    while match := _TOKEN.search(low, at):
+        kind, start, at = match.lastgroup, match.start(), match.end()
+        if kind == "offset" and not _after_an_instant(found, start):
+            kind, at = "sign", start + 1
+        found.append(Token(kind=kind, text=low[start:at], start=start, end=at))  # type: ignore[arg-type]
+    return found
+
+
+def _after_an_instant(found: list[Token], start: int) -> bool:
+    """Tell whether +02:00 here is an offset: glued to the hour of a full date, not the second half of 9:00-17:00."""
+    match found[-3:]:
+        case [*_, Token(kind="date"), Token(kind="clock", end=end)]:
+            return end == start
+        case [*_, Token(text="t"), Token(kind="clock", end=end)]:
+            return end == start
+    return False
+
+
+def ordinal(n: int) -> str:
+    """Write 1 as 1st, 22 as 22nd."""
+    return f"{n}{'th' if 10 < n % 100 < 14 else {1: 'st', 2: 'nd', 3: 'rd'}.get(n % 10, 'th')}"
+
+
+def listed(items: list[str] | tuple[str, ...], word: str = "and") -> str:
+    """Join as English does: a, b and c."""
+    return f" {word} ".join(part for part in (", ".join(items[:-1]), items[-1]) if part) if items else ""

@@ -1,0 +1,229 @@
+"""The published bytes: payload, id and queue item, byte for byte as the Clojure code writes them.
+
+Pure and public: no server, no clock. The broker builds on it, and so may any tool or peer. The rules are those of
+spec/job.md; an id is the SHA-1 of the stored bytes, never of a payload that was parsed and written again.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import sha1
+from json.encoder import encode_basestring_ascii
+from typing import Any, NoReturn
+
+from workkit.errors import CorruptRecord, InvalidArguments
+
+MAX_SAFE_INTEGER = 2**53
+_ID = re.compile(r"[0-9a-f]{40}")
+_FIELD = re.compile(r"[a-z][a-z0-9_-]*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Payload:
+    """A stored job as read: cron text, job text, arguments, and every further field untouched."""
+
+    cron: str
+    job: str
+    args: tuple[Any, ...] = ()
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """A queue item as read: the id it points to, and every further field."""
+
+    id: str
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+def payload(*, cron: str, job: str, args: Any, extra: Mapping[str, Any] | None = None) -> bytes:
+    """Write a payload: keys sorted, no blanks, ``/`` as ``\\/``, non-ASCII as ``\\uXXXX``, numbers as Java prints them.
+
+    `args` is a list or tuple of what JSON carries, or None for none. `extra` adds fields inside the hashed text.
+    Raises InvalidArguments naming the place and type of what JSON cannot carry.
+    """
+    if args is None:
+        args = ()
+    if not isinstance(args, (list, tuple)):
+        raise InvalidArguments(f"args={_brief(args)} is not a list. Write args=[{_brief(args)}].", given=args)
+    if extra:
+        fields = {**extra, "args": args, "cron": cron, "job": job}
+        inner = ",".join(f"{_string(key)}:{_text(fields[key], key)}" for key in sorted(fields))
+    else:
+        inner = f'"args":{_text(args, "args")},"cron":{_string(cron)},"job":{_string(job)}'
+    return f"{{{inner}}}".encode("ascii")
+
+
+def job_id(payload: bytes) -> str:
+    """Hash the stored bytes: lower-case hexadecimal SHA-1, 40 digits."""
+    return sha1(payload, usedforsecurity=False).hexdigest()
+
+
+def item(id: str, **integers: int) -> bytes:
+    """Write a queue item: ``{"id":"..."}``, and further fields where no Clojure peer runs (it rewrites them).
+
+    Field names are ASCII without ``/`` and never ``date``, values integers below 2^53 in magnitude: what survives a
+    put-back by the Clojure code. Raises InvalidArguments.
+    """
+    if not _ID.fullmatch(id):
+        raise InvalidArguments(f"id={id!r} is not a job id. An id has 40 lower-case hexadecimal digits.", given=id)
+    for name, value in integers.items():
+        if not _FIELD.fullmatch(name) or name in ("date", "id"):
+            raise InvalidArguments(f"field {name!r} would not survive a put-back by a Clojure peer.", given=name)
+        if type(value) is not int or abs(value) >= MAX_SAFE_INTEGER:
+            raise InvalidArguments(f"{name}={value!r} is not an integer below 2^53 in magnitude.", given=value)
+    more = "".join(f',"{name}":{value}' for name, value in integers.items())
+    return f'{{"id":"{id}"{more}}}'.encode("ascii")
+
+
+def read_payload(data: bytes) -> Payload:
+    """Read a stored payload, whoever wrote it. `args` absent or null reads as none; further fields are kept.
+
+    Raises CorruptRecord where it is not UTF-8 JSON, not an object, or `cron` or `job` is not a text or `args` not a
+    list.
+    """
+    fields = _object(data, "payload")
+    cron, job, args = fields.pop("cron", None), fields.pop("job", None), fields.pop("args", None)
+    if type(cron) is not str:
+        raise CorruptRecord(f"payload: cron is {_brief(cron)}, not a text", given=data)
+    if type(job) is not str:
+        raise CorruptRecord(f"payload: job is {_brief(job)}, not a text", given=data)
+    if args is not None and type(args) is not list:
+        raise CorruptRecord(f"payload: args is {_brief(args)}, not a list", given=data)
+    return Payload(cron=cron, job=job, args=tuple(args or ()), extra=fields)
+
+
+def read_item(data: bytes) -> Item:
+    """Read a queue item leniently: any spacing and further fields, text behind the object, bytes that are not UTF-8
+    elsewhere than in the id. Raises CorruptRecord where there is no id.
+    """
+    try:
+        fields, _ = _DECODER.raw_decode(data.decode("utf-8", "replace").lstrip())
+    except (ValueError, RecursionError) as error:
+        raise CorruptRecord(f"queue item: not JSON ({error})", given=data) from error
+    found = fields.pop("id", None) if isinstance(fields, dict) else None
+    if type(found) is not str or not found:
+        raise CorruptRecord("queue item: no id in it", given=data)
+    return Item(id=found, extra=fields)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+
+
+def _object(data: bytes, what: str) -> dict[str, Any]:
+    try:
+        value = _DECODER.decode(data.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise CorruptRecord(f"{what}: not JSON in UTF-8 ({error})", given=data) from error
+    if not isinstance(value, dict):
+        raise CorruptRecord(f"{what}: {_brief(value)} is not an object", given=data)
+    return value
+
+
+def _string(text: str) -> str:
+    if "\x7f" in text:  # U+007F is printable to data.json, and not to Python
+        return '"' + "\x7f".join(_string(part)[1:-1] for part in text.split("\x7f")) + '"'
+    return encode_basestring_ascii(text).replace("/", "\\/")
+
+
+def _text(value: Any, path: str) -> str:
+    """JSON as data.json writes it; `path` names the place in an error, as Python would index it."""
+    kind = type(value)
+    if kind is str:
+        return _string(value)
+    if value is None:
+        return "null"
+    if kind is bool:
+        return "true" if value else "false"
+    if kind is int:
+        return _integer(value, path)
+    if kind is list or kind is tuple:
+        return "[" + ",".join([_text(v, f"{path}[{i}]") for i, v in enumerate(value)]) + "]"
+    if kind is float:
+        return _double(value, path)
+    if kind is dict:
+        return _map(value, path)
+    return _subclass(value, path)
+
+
+def _map(value: dict[Any, Any], path: str) -> str:
+    pairs = []
+    for key, inner in value.items():
+        if not isinstance(key, str):
+            raise InvalidArguments(
+                f"{path} has the key {_brief(key)}, and JSON keys are text. Write {str(key)!r}.", given=key
+            )
+        pairs.append(f"{_string(key)}:{_text(inner, f'{path}[{key!r}]'.replace(chr(39), chr(34)))}")
+    return "{" + ",".join(pairs) + "}"
+
+
+def _subclass(value: Any, path: str) -> str:
+    """Subclasses of what JSON carries (enums of text, named tuples, ordered dicts) travel as what they extend."""
+    for plain in (str, int, float):
+        if isinstance(value, plain):
+            return _text(plain(value), path)
+    if isinstance(value, (list, tuple)):
+        return _text(list(value), path)
+    if isinstance(value, dict):
+        return _text(dict(value), path)
+    name = type(value).__name__
+    advice = _ADVICE.get(name, "Pass what identifies it, as text or number.")
+    article = "an" if name[:1].lower() in "aeiou" else "a"
+    raise InvalidArguments(f"{path} is {article} {name}, which JSON cannot carry. {advice}", given=value)
+
+
+_ADVICE = {
+    "datetime": "Pass .isoformat(), and parse it in the function.",
+    "date": "Pass .isoformat(), and parse it in the function.",
+    "time": "Pass .isoformat(), and parse it in the function.",
+    "timedelta": "Pass .total_seconds().",
+    "Decimal": "Pass str(value), and parse it in the function.",
+    "UUID": "Pass str(value), and parse it in the function.",
+    "set": "Pass a sorted list.",
+    "frozenset": "Pass a sorted list.",
+    "bytes": "Pass text, for example base64.b64encode(value).decode().",
+    "PosixPath": "Pass str(value).",
+}
+
+
+def _integer(value: int, path: str) -> str:
+    try:
+        return str(value)
+    except ValueError as error:
+        raise InvalidArguments(f"{path} is an integer of more digits than can be written as text.") from error
+
+
+def _double(value: float, path: str) -> str:
+    """A double as Java 19 and later print it: shortest digits, plain between 1e-3 and 1e7, else ``1.0E-4``."""
+    if not math.isfinite(value):
+        raise InvalidArguments(f"{path} is {value}, which JSON cannot carry. Pass None or a text.", given=value)
+    text = repr(value)
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return text
+    digits, point = _shortest(text)
+    if len(digits) == 1 and float(two := f"{abs(value):.1e}") == abs(value):
+        digits, point = _shortest(two)  # of two digits Java takes those nearest to the value: 4.9E-324, not 5.0E-324
+    sign = "-" if value < 0 else ""
+    return f"{sign}{digits[0]}.{digits[1:].rstrip('0') or '0'}E{point - 1}"
+
+
+def _shortest(text: str) -> tuple[str, int]:
+    """The significant digits of a float's repr, and where the point stands among them: 0.d1d2.. times 10^point."""
+    mantissa, _, exponent = text.lstrip("-").partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    digits = (whole + fraction).lstrip("0")
+    leading = len(whole + fraction) - len(digits)
+    return digits.rstrip("0") or "0", len(whole) - leading + int(exponent or 0)
+
+
+def _brief(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=repr) if isinstance(value, (str, int, float)) else repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
