@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.embedding import USER, client_of, ended, flushed, leave
+from tests.processes import Processes, is_alive
+from tests.servers import program
+from workkit.brokers.embedded import attach, folder_of, temporary
+from workkit.errors import EmbeddedError, InvalidSchedule
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    program("valkey")
+    return tmp_path / "private"
+
+
+@pytest.mark.parametrize(
+    ("url", "path"),
+    [
+        ("embedded:///srv/app/.workkit", "/srv/app/.workkit"),
+        ("embedded://.workkit", ".workkit"),
+        ("embedded://data/jobs", "data/jobs"),
+        ("embedded://./jobs/", "jobs"),
+        ("embedded://../jobs", "../jobs"),
+        ("embedded://.", "."),
+        ("embedded:///my%20jobs/50%25/100%", "/my jobs/50%/100%"),
+        ("embedded:///my jobs/ü", "/my jobs/ü"),
+        ("embedded:///a:1/b@c", "/a:1/b@c"),
+    ],
+)
+def test_folder_of_reads_the_folder(url: str, path: str) -> None:
+    assert folder_of(url) == Path(path)
+
+
+def test_folder_of_expands_the_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/tracy")
+    assert folder_of("embedded://~/jobs") == Path("/home/tracy/jobs")
+
+
+@pytest.mark.parametrize(
+    ("url", "trouble"),
+    [
+        ("embedded://", "names no folder"),
+        ("embedded:///", "names no folder"),
+        ("embedded:/srv", "does not begin with embedded://"),
+        ("redis:///srv", "does not begin with embedded://"),
+        ("", "does not begin with embedded://"),
+        ("embedded://localhost:6379/0", "names a host or port"),
+        ("embedded://:secret@host/0", "names a host or port"),
+        ("embedded:///srv?db=1", 'has "?" at column 16'),
+        ("embedded:///srv#1", 'has "#" at column 16'),
+        ("embedded:///a%00b", "has a NUL character"),
+    ],
+)
+def test_folder_of_refuses_what_names_no_folder(url: str, trouble: str) -> None:
+    with pytest.raises(InvalidSchedule) as caught:
+        folder_of(url)
+    assert trouble in str(caught.value)
+    assert str(caught.value).startswith(f'redis="{url}" ')
+    assert str(caught.value).endswith(
+        "Write embedded:///folder, or embedded://folder for one under the current folder."
+    )
+
+
+def test_attach_leaves_git_alone_in_a_folder_that_holds_other_things(folder: Path) -> None:
+    folder.mkdir()
+    (folder / "app.py").touch()
+    with attach(folder):
+        pass
+    assert not (folder / ".gitignore").exists()
+
+
+def test_attach_serves_any_name_a_folder_can_have(tmp_path: Path) -> None:
+    odd = [tmp_path / name for name in ("a b", "50%", "c#d?e=f", 'quo"te', "back\\slash", "ünï", "new\nline")]
+    with ExitStack() as stack:
+        servers = [stack.enter_context(attach(path)) for path in odd]
+        assert len({server.pid for server in servers}) == len(odd)
+        for server in servers:
+            with client_of(server) as client:
+                assert client.config_get("dir")["dir"] == str(server.folder)
+
+
+def test_attach_takes_two_ways_to_one_folder_for_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder.mkdir()
+    (folder.parent / "link").symlink_to(folder)
+    monkeypatch.chdir(folder.parent)
+    with attach(folder) as one, attach(Path("private")) as two, attach(folder.parent / "link") as three:
+        assert one.url == two.url == three.url
+        assert one.pid == two.pid == three.pid
+
+
+def long_folder(tmp_path: Path, last: str) -> Path:
+    return tmp_path.joinpath(*["a" * 60] * 3, last)
+
+
+def test_attach_puts_the_socket_of_a_long_folder_elsewhere(tmp_path: Path) -> None:
+    with attach(long_folder(tmp_path, "one")) as one, attach(long_folder(tmp_path, "two")) as two:
+        assert one.pid != two.pid
+        sockets = [Path(server.url.removeprefix("unix://")) for server in (one, two)]
+        for path in sockets:
+            assert len(os.fsencode(path)) < 104
+            assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+        with client_of(one) as client:
+            assert client.ping()
+    assert not any(path.parent.exists() for path in sockets)
+
+
+def test_processes_with_different_temporary_folders_share_a_long_folder(
+    tmp_path: Path, processes: Processes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = long_folder(tmp_path, "one")
+    with attach(place) as server:
+        with temporary() as other:
+            process = processes.python(USER, str(place), env={"TMPDIR": str(other.folder)})
+            assert int(process.wait_for(r"^attached (\d+)")[1]) == server.pid
+            leave(process)
+        assert is_alive(server.pid)
+
+
+def test_attach_refuses_a_socket_folder_that_others_can_reach(tmp_path: Path) -> None:
+    place = long_folder(tmp_path, "one")
+    with attach(place) as server:
+        elsewhere = Path(server.url.removeprefix("unix://")).parent
+    elsewhere.mkdir()
+    elsewhere.chmod(0o777)
+    try:
+        with pytest.raises(EmbeddedError, match="is not a folder of this user alone"):
+            attach(place)
+    finally:
+        elsewhere.rmdir()
+
+
+def test_a_copy_of_a_folder_has_a_server_of_its_own(folder: Path, tmp_path: Path) -> None:
+    with attach(folder) as server, client_of(server) as client:
+        client.set("from", "the original")
+        flushed(client)
+        shutil.copytree(folder, tmp_path / "copy", ignore=shutil.ignore_patterns("*.sock"))
+        with attach(tmp_path / "copy") as copy, client_of(copy) as other:
+            assert copy.pid != server.pid
+            assert other.get("from") == b"the original"
+        assert client.ping()
+
+
+def test_attach_to_a_folder_that_was_removed_and_made_anew(folder: Path) -> None:
+    with attach(folder) as old:
+        shutil.rmtree(folder)
+        with attach(folder) as new, client_of(new) as client:
+            assert new.pid != old.pid
+            ended(old.pid)
+            assert client.ping()
+        assert not is_alive(new.pid)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_attach_refuses_a_folder_that_is_not_writable(folder: Path, tmp_path: Path) -> None:
+    folder.mkdir(mode=0o500)
+    with pytest.raises(EmbeddedError, match=r"cannot be used: Permission denied\. Name a folder you may write to"):
+        attach(folder)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_attach_refuses_a_folder_of_another_user(folder: Path) -> None:
+    folder.mkdir()
+    os.chown(folder, 12345, -1)
+    with pytest.raises(EmbeddedError, match=r"belongs to another user \(uid 12345; this is 0\)"):
+        attach(folder)
+    assert list(folder.iterdir()) == []
+
+
+def test_attach_refuses_what_is_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("file").touch()
+    with pytest.raises(EmbeddedError) as caught:
+        attach(Path("file/private"))
+    assert str(caught.value) == (
+        "file/private cannot be used: Not a directory. Name a folder you may write to: --embedded=FOLDER."
+    )

@@ -1,0 +1,323 @@
+"""The numbered requests of a listener: lost replies, fences, hand-backs; on real servers, by what the keys hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tests.processes import until
+from tests.servers import Server
+from workkit import schedule, wire
+from workkit.broker import Claim, ListenerInfo
+from workkit.brokers.native.broker import NativeBroker
+from workkit.brokers.server import connect
+from workkit.errors import ServerUnreachable
+from workkit.jobs.outcome import Again, Dead, Done, Failure, Released
+
+INFO = ListenerInfo(listener="", host="here", pid=1, version="0", schedules={}, threads=1)
+FAILURE = Failure(type="OSError", message="disk full", where="app.py:3", traceback="...")
+
+
+class Losing:
+    """A server whose next replies get lost after it has acted, as a cut connection does."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner, self.lose = inner, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def exchange(self, calls: Sequence[Any]) -> list[Any]:
+        replies: list[Any] = self._inner.exchange(calls)
+        if self.lose:
+            self.lose -= 1
+            raise ServerUnreachable("cut")
+        return replies
+
+    def call(self, script: Any, keys: Any, args: Any) -> Any:
+        return self.exchange([(script, keys, args)])[0]
+
+
+def broker(server: Server, name: str, *, timeout_ms: int = 10_000) -> tuple[NativeBroker, Losing]:
+    losing = Losing(connect(server.url))
+    made = NativeBroker(losing, schedule=name, timeout_ms=timeout_ms)  # type: ignore[arg-type]
+    return made, losing
+
+
+def listening(server: Server, name: str, **how: int) -> tuple[NativeBroker, Losing]:
+    made, losing = broker(server, name, **how)
+    made.register(INFO)
+    return made, losing
+
+
+def add(server: Server, name: str, n: int = 1) -> None:
+    s = schedule.create(name, redis=server.url)
+    for i in range(n):
+        schedule.add_now(s, "app:note", args=[i])
+
+
+def claim_one(b: NativeBroker) -> Claim:
+    (claim,) = b.claim(1).claims
+    return claim
+
+
+def standing(server: Server, name: str) -> set[str]:
+    keys = {key.decode().removeprefix(f"{name}:").partition(":")[0] for key in server.client().scan_iter(f"{name}:*")}
+    return keys - {"producer", "stats", "listeners", "running", "watch", "wake"}
+
+
+def test_a_claim_moves_the_item_into_a_record(server: Server, name: str) -> None:
+    add(server, name)
+    b, _ = listening(server, name)
+    claim = claim_one(b)
+    client = server.client()
+    assert client.zcard(f"{name}:next") == 0
+    record = client.hgetall(f"{name}:running:{claim.receipt.listener}")
+    assert record.pop(b"@") == b"1"
+    assert len(record.pop(b"info")) >= 65
+    ((field, due),) = record.items()
+    assert field == b"1." + wire.item(claim.job.id)
+    assert int(due) == claim.due_ms
+
+
+def test_a_claim_whose_reply_was_lost_is_answered_again(server: Server, name: str) -> None:
+    add(server, name, 3)
+    b, losing = listening(server, name)
+    losing.lose = 1
+    with pytest.raises(ServerUnreachable):
+        b.claim(2)
+    first = [c.job.args[0] for c in b.claim(2).claims]
+    assert len(first) == 2
+    assert sorted(first + [c.job.args[0] for c in b.claim(2).claims]) == [0, 1, 2]
+
+
+def test_a_settle_whose_reply_was_lost_has_one_effect(server: Server, name: str) -> None:
+    add(server, name, 2)
+    b, losing = listening(server, name)
+    claim = claim_one(b)
+    losing.lose = 1
+    with pytest.raises(ServerUnreachable):
+        b.claim(1, ends=[(claim, Again(delay_ms=0, attempt=1, failure=FAILURE))])
+    turn = b.claim(2)
+    assert sorted((c.job.args[0], c.job.attempt) for c in turn.claims) == sorted(
+        [(claim.job.args[0], 1), (1 - claim.job.args[0], 0)]
+    )
+    assert server.client().zcard(f"{name}:again") == 0
+
+
+def test_an_addition_whose_reply_was_lost_is_made_once(server: Server, name: str) -> None:
+    s = schedule.create(name, redis=server.url)
+    b, losing = broker(server, name)
+    losing.lose = 1
+    from workkit.broker import NewJob
+
+    (added,) = b.add([NewJob(fn="#'app/note", args=(1,), kwargs=None, trigger=None, due_ms=None, queued=True)])
+    assert added.new
+    assert schedule.counts(s).due == 1
+
+
+def test_a_done_one_shot_leaves_nothing(server: Server, name: str) -> None:
+    add(server, name)
+    b, _ = listening(server, name)
+    b.claim(1, ends=[(claim_one(b), Done())])
+    b.leave()
+    assert standing(server, name) == set()
+    assert server.client().exists(f"{name}:listeners") == 0
+
+
+def test_a_dead_one_keeps_its_bytes(server: Server, name: str) -> None:
+    add(server, name)
+    b, _ = listening(server, name)
+    b.claim(1, ends=[(claim_one(b), Dead(failure=FAILURE))])
+    assert standing(server, name) == {"dead", "graves"}
+    (job,) = schedule.jobs(schedule.create(name, redis=server.url), state="dead")
+    assert (job.fn, job.args, job.error) == ("#'app/note", (0,), "OSError: disk full (app.py:3)")
+
+
+def test_a_released_one_returns_to_the_published_queue(server: Server, name: str) -> None:
+    add(server, name)
+    b, _ = listening(server, name)
+    claim = claim_one(b)
+    b.claim(0, ends=[(claim, Released())])
+    assert server.client().zrange(f"{name}:next", 0, -1, withscores=True) == [(wire.item(claim.job.id), claim.due_ms)]
+    assert claim_one(b).job.attempt == 0
+
+
+def test_what_is_not_mine_comes_back_later_and_only_to_others(server: Server, name: str) -> None:
+    add(server, name)
+    mine, _ = listening(server, name)
+    other, _ = listening(server, name)
+    claim = claim_one(mine)
+    mine.claim(0, ends=[(claim, Released(delay_ms=2000, unknown=True))])
+    ((_, score),) = server.client().zrange(f"{name}:next", 0, -1, withscores=True)
+    assert 1000 < score - claim.due_ms < 10_000
+    later = claim.due_ms + 60_000
+    assert mine.claim(1, now_ms=later).claims == []
+    assert [c.job.id for c in other.claim(1, now_ms=later).claims] == [claim.job.id]
+
+
+def test_retries_and_crashes_wait_beside_the_published_queue(server: Server, name: str) -> None:
+    add(server, name)
+    b, _ = listening(server, name)
+    claim = claim_one(b)
+    b.claim(0, ends=[(claim, Again(delay_ms=60_000, attempt=1, failure=FAILURE))])
+    client = server.client()
+    assert client.zcard(f"{name}:next") == 0
+    ((entry, _),) = client.zrange(f"{name}:again", 0, -1, withscores=True)
+    assert entry == b"r %d 1 0 - " % claim.due_ms + wire.item(claim.job.id)
+    assert client.hlen(f"{name}:errors") == 1
+    again = b.claim(1, now_ms=claim.due_ms + 120_000).claims[0]
+    assert again.job.attempt == 1
+    b.claim(0, ends=[(again, Done())])
+    assert standing(server, name) == set()
+
+
+def test_a_dead_listeners_work_is_handed_back_and_it_is_fenced(server: Server, name: str) -> None:
+    add(server, name, 2)
+    gone, _ = listening(server, name, timeout_ms=500)
+    held = list(gone.claim(2).claims)
+    other, _ = listening(server, name, timeout_ms=500)
+
+    def reaped() -> Any:
+        other.heartbeat()
+        return other.maintain()
+
+    until_reaped = until(reaped, timeout=8)
+    assert until_reaped == [(held[0].receipt.listener, 2)]
+    handed = other.claim(5).claims
+    assert sorted((c.job.args, c.crashes, c.job.attempt) for c in handed) == [((0,), 1, 0), ((1,), 1, 0)]
+    turn = gone.claim(1, ends=[(held[0], Done())])
+    assert {c.receipt for c in turn.fenced} == {c.receipt for c in held}
+    assert gone.claim(1, ends=[(held[1], Done())]).refused == [held[1]]
+    other.claim(0, ends=[(c, Done()) for c in handed])
+    assert standing(server, name) == set()
+
+
+def test_one_look_does_not_make_a_listener_dead(server: Server, name: str) -> None:
+    gone, _ = listening(server, name, timeout_ms=50)
+    until(lambda: gone.now_ms() % 1000 > 0)
+    other, _ = listening(server, name, timeout_ms=50)
+
+    def is_stale() -> bool:
+        other.heartbeat()
+        return bool(other._stale)
+
+    until(is_stale)
+    assert other.maintain() == []
+    assert not gone.claim(1).fenced
+
+
+def test_a_recurring_job_is_armed_before_it_is_handed_out(server: Server, name: str) -> None:
+    s = schedule.create(name, redis=server.url)
+    job = schedule.add(s, "app:note", every="minute")
+    assert job.due is not None
+    due = round(job.due.timestamp() * 1000)
+    b, _ = listening(server, name)
+    (claim,) = b.claim(1, now_ms=due).claims
+    assert not claim.armed
+    client = server.client()
+    assert client.zcard(f"{name}:next") == 0
+    (armed,) = b.admit([claim], now_ms=due).claims
+    assert armed.armed
+    assert client.zrange(f"{name}:next", 0, -1, withscores=True) == [(wire.item(job.id), due + 60_000)]
+    assert client.zrange(f"{name}:slots", 0, -1) == [f"run:{job.id}\0{job.id}@{due}".encode()]
+    b.claim(0, ends=[(armed, Done())])
+    assert client.zcard(f"{name}:slots") == 0
+    assert client.hlen(f"{name}:jobs") == 1
+
+
+def test_an_unarmed_recurring_job_is_released_with_its_chain(server: Server, name: str) -> None:
+    s = schedule.create(name, redis=server.url)
+    job = schedule.add(s, "app:note", every="minute")
+    assert job.due is not None
+    due = round(job.due.timestamp() * 1000)
+    b, _ = listening(server, name)
+    (claim,) = b.claim(1, now_ms=due).claims
+    b.claim(0, ends=[(claim, Released())], now_ms=due)
+    assert server.client().zrange(f"{name}:next", 0, -1, withscores=True) == [(wire.item(job.id), due)]
+
+
+def test_an_admission_whose_reply_was_lost_has_one_effect(server: Server, name: str) -> None:
+    s = schedule.create(name, redis=server.url)
+    job = schedule.add(s, "app:note", every="minute")
+    assert job.due is not None
+    due = round(job.due.timestamp() * 1000)
+    b, losing = listening(server, name)
+    claims = b.claim(1, now_ms=due).claims
+    losing.lose = 1
+    with pytest.raises(ServerUnreachable):
+        b.admit(claims, now_ms=due)
+    (armed,) = b.admit(claims, now_ms=due).claims
+    assert armed.armed
+    assert server.client().zcard(f"{name}:next") == 1
+    assert b.claim(0, ends=[(armed, Done())]).refused == []
+
+
+def test_missed_ticks_make_one_run(server: Server, name: str) -> None:
+    s = schedule.create(name, redis=server.url)
+    job = schedule.add(s, "app:note", every="minute")
+    assert job.due is not None
+    now = round(job.due.timestamp() * 1000) + 10 * 60_000 + 1
+    b, _ = listening(server, name)
+    b.admit(b.claim(1, now_ms=now).claims, now_ms=now)
+    ((_, score),) = server.client().zrange(f"{name}:next", 0, -1, withscores=True)
+    assert score == now - 1 + 60_000
+
+
+def test_a_cancelled_waiting_job_is_gone_and_can_be_added_again(server: Server, name: str) -> None:
+    s = schedule.create(name, redis=server.url)
+    for time in ({"at": "2030-01-01 09:00"}, {"every": "day at 9am"}):
+        job = schedule.add(s, "app:note", **time)  # type: ignore[arg-type]
+        schedule.cancel(s, job.id[:8])
+        assert server.client().exists(f"{name}:jobs", f"{name}:next") == 0
+        assert schedule.add(s, "app:note", **time).new  # type: ignore[arg-type]
+        schedule.cancel(s, job)
+
+
+def test_cancelling_what_runs_marks_it(server: Server, name: str) -> None:
+    add(server, name)
+    b, _ = listening(server, name)
+    claim = claim_one(b)
+    s = schedule.create(name, redis=server.url)
+    assert schedule.cancel(s, claim.job).state == "cancelling"
+    assert [job.state for job in schedule.jobs(s)] == ["cancelling"]
+    assert b.heartbeat().cancelled == {claim.job.id}
+    b.claim(0, ends=[(claim, Again(delay_ms=0, attempt=1, failure=FAILURE))])
+    assert claim_one(b).trouble == "cancelled"
+
+
+def test_a_script_flush_is_no_event(server: Server, name: str) -> None:
+    add(server, name, 2)
+    b, _ = listening(server, name)
+    claim = claim_one(b)
+    server.client().script_flush()
+    assert len(b.claim(1, ends=[(claim, Done())]).claims) == 1
+    server.client().script_flush()
+    add(server, name)
+
+
+def test_a_server_that_has_forgotten_everything_fences(own_server: Server, name: str) -> None:
+    add(own_server, name)
+    b, _ = listening(own_server, name)
+    claim = claim_one(b)
+    own_server.client().flushall()
+    assert b.claim(1).fenced == [claim]
+    add(own_server, name)
+    assert claim_one(b).job.args == (0,)
+
+
+def test_a_full_server_refuses_additions_whole_and_drains(own_server: Server, name: str) -> None:
+    s = schedule.create(name, redis=own_server.url)
+    add(own_server, name, 5)
+    b, _ = listening(own_server, name)
+    client = own_server.client()
+    client.config_set("maxmemory", 1)
+    with pytest.raises(ConnectionError, match=r"out of memory .* took nothing"):
+        schedule.add_now(s, "app:note", args=["x"])
+    claims = b.claim(5).claims
+    assert len(claims) == 5
+    assert b.claim(0, ends=[(c, Done()) for c in claims]).refused == []
+    client.config_set("maxmemory", 0)
+    assert standing(own_server, name) == set()

@@ -1,0 +1,273 @@
+"""The command line as processes: listeners, signals, pipes, terminals, the private server, the demo."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.processes import Process, Processes, until
+from tests.servers import Server
+
+APP = """
+import os, time
+def hi():
+    print("hi", flush=True)
+def greet(name):
+    print(name, flush=True)
+def fail():
+    raise OSError("disk full")
+def slow(path):
+    open(path, "a").write(f"{os.getpid()}\\n")
+    time.sleep(60)
+"""
+
+
+@pytest.fixture(autouse=True)
+def app(folder: Path) -> Path:
+    (folder / "app.py").write_text(APP)
+    return folder
+
+
+def ended(process: Process, status: int = 0, *, timeout: float = 15.0) -> Process:
+    assert process.wait(timeout=timeout) == status, process.transcript()
+    return process
+
+
+def workkit(*words: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "workkit", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=30, env={**os.environ, **(env or {})})
+
+
+def test_listen_runs_what_now_adds(processes: Processes, server: Server, name: str) -> None:
+    listener = processes.workkit("listen", name, "--redis", server.url)
+    listener.wait_for(rf"listening  {name} on redis://127\.0\.0\.1:{server.port}/0, 10 threads, pid \d+, workkit ")
+    listener.wait_for(r"may run    functions under \./.*Ctrl-C stops\.")
+    ended(processes.workkit("now", name, "app:hi", "--redis", server.url))
+    listener.wait_for(r"^hi$")
+    listener.wait_for(r"done       [0-9a-f]{8}  app\.hi\(\)  [\d.]+ m?s$")
+    listener.send(signal.SIGINT)
+    ended(listener)
+    assert re.search(r"stopped    ran 1, failed 0, given back 0, up ", listener.err[-1])
+    assert listener.out == ["hi"]
+
+
+def test_the_private_server_of_a_folder_joins_listen_and_now(processes: Processes, name: str, app: Path) -> None:
+    listener = processes.workkit("listen", name, "--embedded")
+    listener.wait_for(rf"listening  {name} on ")
+    assert (app / ".workkit").is_dir()
+    ended(processes.workkit("now", "--embedded", name, "app:hi"))
+    listener.wait_for(r"^hi$")
+    refused = ended(processes.workkit("now", name, "app:hy", "--embedded"), 2)
+    assert "nearest: hi" in refused.err[0]
+    listener.send(signal.SIGTERM)
+    ended(listener)
+
+
+def test_listen_takes_schedules_with_weights(processes: Processes, server: Server, name: str) -> None:
+    listener = processes.workkit("listen", f"{name}-a:10", f"{name}-b", "--redis", server.url)
+    listener.wait_for(rf"listening  {name}-a(:10)?, {name}-b on ")
+    listener.send(signal.SIGTERM)
+    ended(listener)
+
+
+def test_burst_runs_what_is_due_and_ends(processes: Processes, server: Server, name: str) -> None:
+    for word in ("greet", "fail"):
+        arguments = ["one"] if word == "greet" else []
+        ended(processes.workkit("now", name, f"app:{word}", *arguments, "--redis", server.url))
+    burst = ended(processes.workkit("listen", name, "--burst", "--redis", server.url))
+    assert burst.out == ["one"]
+    assert re.search(
+        r"(dead  |failed)     [0-9a-f]{8}  app\.fail\(\)  .*OSError: disk full \(app\.py:\d+\)", "\n".join(burst.err)
+    )
+    dead = ended(processes.workkit("dead", name, "--json", "--redis", server.url))
+    record = json.loads("".join(dead.out))[0]
+    assert record["state"] == "dead"
+    assert (record["error_type"], record["error"]) == ("OSError", "disk full")
+    table = ended(processes.workkit("dead", name, "--redis", server.url))
+    assert "OSError: disk full" in table.out[1]
+
+
+def test_json_lines_are_json(processes: Processes, server: Server, name: str) -> None:
+    ended(processes.workkit("now", name, "app:greet", "secret", "--redis", server.url))
+    burst = ended(processes.workkit("listen", name, "--burst", "--log", "json", "--redis", server.url))
+    records = [json.loads(line) for line in burst.err]
+    done = next(record for record in records if record["event"] == "done")
+    assert done["fn"] == "app:greet"
+    assert done["attempt"] == 1
+    assert done["schedule"] == name
+    assert isinstance(done["late_ms"], int)
+    assert isinstance(done["took_ms"], int)
+    assert done["listener"]
+    assert "secret" not in "".join(burst.err)
+
+
+def test_arguments_are_logged_with_v_only(processes: Processes, server: Server, name: str) -> None:
+    for loudness, shown in ((), "app.greet(...)"), (("-v",), 'app.greet("word")'):
+        ended(processes.workkit("now", name, "app:greet", "word", "--redis", server.url))
+        burst = ended(processes.workkit("listen", name, "--burst", *loudness, "--redis", server.url))
+        assert f"  {shown}  " in "\n".join(burst.err)
+
+
+def test_settings_and_environment_reach_listen(processes: Processes, server: Server, name: str, app: Path) -> None:
+    (app / "pyproject.toml").write_text(f'[tool.workkit]\nschedules = ["{name}"]\nthreads = 3\n')
+    env = {"REDIS_URL": server.url}
+    listener = processes.workkit("listen", env=env)
+    listener.wait_for(rf"listening  {name} on .*, 3 threads")
+    listener.send(signal.SIGTERM)
+    ended(listener)
+    listener = processes.workkit("listen", env=env | {"WORKKIT_THREADS": "2", "WORKKIT_IMPORT": "app,json.tool"})
+    ended(listener, 2)
+    assert "the standard library is never run" in listener.err[0]
+
+
+def test_the_first_signal_gives_back_and_the_second_ends(
+    processes: Processes, server: Server, name: str, app: Path
+) -> None:
+    ended(processes.workkit("now", name, "app:slow", str(app / "ran"), "--redis", server.url))
+    listener = processes.workkit("listen", name, "--deadline", "1s", "--redis", server.url)
+    until((app / "ran").exists)
+    listener.send(signal.SIGINT)
+    listener.wait_for(r"stopping   1 running, up to 1 s to finish\. Ctrl-C again stops at once\.")
+    ended(listener)
+    assert "given back 1" in listener.err[-1]
+    listener = processes.workkit("listen", name, "--redis", server.url)
+    until(lambda: len((app / "ran").read_text().split()) == 2)
+    listener.send(signal.SIGINT)
+    listener.wait_for("stopping   1 running, up to 25 s")
+    listener.send(signal.SIGINT)
+    ended(listener, 130, timeout=5)
+
+
+def test_listen_without_a_server_ends_with_69(processes: Processes, name: str) -> None:
+    start = time.monotonic()
+    listener = ended(processes.workkit("listen", name, "--redis", "redis://127.0.0.1:1/"), 69)
+    assert time.monotonic() - start < 6
+    assert len(listener.err) == 1
+    assert all(part in listener.err[0] for part in ("redis://127.0.0.1:1/0", "--redis URL", "--embedded"))
+
+
+def test_listeners_shows_who_listens(processes: Processes, server: Server, name: str) -> None:
+    listener = processes.workkit("listen", name, "--threads", "7", "--redis", server.url)
+    listener.wait_for("listening")
+    shown = ended(processes.workkit("listeners", name, "--redis", server.url))
+    assert shown.out[0].split() == ["LISTENER", "SCHEDULES", "BUSY", "STATE", "BEAT", "UP", "VERSION", "NOW"]
+    assert re.search(rf":{listener.pid}:\w+ +{name} +0/7 +listening ", shown.out[1])
+    record = json.loads("".join(ended(processes.workkit("listeners", name, "--json", "--redis", server.url)).out))[0]
+    assert (record["pid"], record["threads"], record["schedules"]) == (listener.pid, 7, {name: 1})
+    listener.send(signal.SIGTERM)
+    ended(listener)
+
+
+def test_a_reader_that_leaves_is_no_error(server: Server, name: str) -> None:
+    for year in range(2050, 2056):
+        assert workkit("add", name, f"{year}-01-01", "app:greet", "x" * 20_000, "--redis", server.url).returncode == 0
+    line = f"{sys.executable} -m workkit list {name} --redis {server.url} | head -c 1"
+    piped = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=30)
+    assert piped.stderr == ""
+
+
+def on_terminal(*words: str, columns: int, env: dict[str, str] | None = None) -> tuple[int, str]:
+    """Run a command line on a terminal so wide, and give what it showed."""
+    import fcntl
+    import struct
+    import termios
+
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    command = [sys.executable, "-m", "workkit", *words]
+    with subprocess.Popen(
+        command, stdin=theirs, stdout=theirs, stderr=theirs, env={**os.environ, "TERM": "xterm", **(env or {})}
+    ) as child:
+        os.close(theirs)
+        shown = b""
+        while True:
+            try:
+                part = os.read(ours, 65536)
+            except OSError:
+                break
+            if not part:
+                break
+            shown += part
+    os.close(ours)
+    return child.returncode, shown.decode().replace("\r\n", "\n")
+
+
+@pytest.fixture
+def filled(server: Server, name: str) -> list[str]:
+    words = ["every weekday at 9am", "app:greet", "a rather long argument of this function"]
+    assert workkit("add", name, *words, "--redis", server.url).returncode == 0
+    return [name, "--redis", server.url]
+
+
+def test_a_terminal_of_forty_columns_is_not_exceeded(filled: list[str]) -> None:
+    status, shown = on_terminal("list", *filled, columns=40, env={"NO_COLOR": "1"})
+    assert status == 0
+    assert all(len(line) <= 40 for line in shown.splitlines())
+    assert "app.gre" in shown
+
+
+@pytest.mark.parametrize(
+    ("env", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False), ({"NO_COLOR": ""}, True)]
+)
+def test_colour_is_for_terminals_that_want_it(filled: list[str], env: dict[str, str], coloured: bool) -> None:
+    assert ("\x1b[" in on_terminal("list", *filled, columns=120, env=env)[1]) is coloured
+
+
+def test_a_pipe_has_colour_only_by_force(filled: list[str]) -> None:
+    assert "\x1b[" not in workkit("list", *filled).stdout
+    assert "\x1b[" in workkit("list", *filled, env={"FORCE_COLOR": "1"}).stdout
+
+
+def test_an_ascii_locale_is_no_error(server: Server, name: str) -> None:
+    env = {"PYTHONIOENCODING": "ascii"}
+    added = workkit("now", name, "app:greet", "größe 日本", "--redis", server.url, env=env)
+    assert added.returncode == 0
+    listed = workkit("list", name, "--json", "--redis", server.url, env=env)
+    assert json.loads(listed.stdout)[0]["args"] == ["größe 日本"]
+
+
+def test_demo_shows_what_it_measured(processes: Processes) -> None:
+    start = time.monotonic()
+    demo = ended(processes.workkit("demo"), timeout=25)
+    assert time.monotonic() - start < 20
+    text = "\n".join(demo.out)
+    assert demo.err == []
+    assert re.match(r"workkit demo: a private (Valkey|Redis) server, four jobs, one listener\. About 12 seconds;", text)
+    assert '  schedule.add_now(s, hello, args=["now"])                 at once\n' in text
+    assert (
+        '  schedule.add(s, at="7pm tomorow", fn=hello)              refused: "tomorow" is not understood. '
+        'Did you mean "7pm tomorrow"?\n'
+    ) in text
+    assert re.search(r'done       workkit\.demo\.hello\("now"\)  \d+ m?s after due +hello, now$', text, re.MULTILINE)
+    assert re.search(r'done       workkit\.demo\.hello\("3s"\)   \d+ m?s after due +hello, 3s$', text, re.MULTILINE)
+    assert re.search(r"done       workkit\.demo\.tick\(\)        \d+ m?s after due +tick 2$", text, re.MULTILINE)
+    still = r"Still waiting: 7pm tomorrow, and the next tick\.$"
+    assert re.search(rf"stopped    ran [45], failed 0\. {still}", text, re.MULTILINE)
+    assert demo.out[-1] == '  workkit next "every weekday at 9am"              try words, no server needed'
+
+
+def test_demo_ends_sooner_with_ctrl_c(processes: Processes) -> None:
+    demo = processes.workkit("demo")
+    demo.wait_for(r"hello, now")
+    demo.send(signal.SIGINT)
+    ended(demo, 130, timeout=8)
+    assert any("stopped    ran " in line for line in demo.out)
+
+
+def test_demo_keeps_server_and_data_if_told(processes: Processes, app: Path) -> None:
+    demo = ended(processes.workkit("demo", "--keep"), timeout=25)
+    kept = next(line for line in demo.out if line.startswith("Kept in .workkit."))
+    words = kept.partition("workkit ")[2].split()
+    listener = processes.workkit(*words)
+    listener.wait_for(r"done .*workkit\.demo\.tick\(\)")
+    listener.send(signal.SIGTERM)
+    ended(listener)

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from workkit.cli.settings import Settings, read
+from workkit.errors import InvalidOptions
+
+
+def write(folder: Path, text: str) -> Path:
+    file = folder / "pyproject.toml"
+    file.write_text(text)
+    return file
+
+
+def test_no_file_says_nothing(folder: Path) -> None:
+    assert read(folder) == Settings()
+
+
+def test_the_nearest_file_upward_counts(folder: Path) -> None:
+    write(folder, '[tool.workkit]\nschedules = ["far"]\n')
+    inner = folder / "a" / "b"
+    inner.mkdir(parents=True)
+    file = write(folder / "a", '[tool.workkit]\nschedules = ["near"]\nthreads = 3\nimport = ["app.jobs"]\n')
+    assert read(inner) == Settings(schedules=("near",), threads=3, imports=("app.jobs",), file=file)
+
+
+def test_the_nearest_file_counts_even_without_a_table(folder: Path) -> None:
+    write(folder, '[tool.workkit]\nschedules = ["far"]\n')
+    inner = folder / "a"
+    inner.mkdir()
+    file = write(inner, "[project]\nname = 'x'\n")
+    assert read(inner) == Settings(file=file)
+
+
+@pytest.mark.parametrize(
+    ("line", "trouble"),
+    [
+        ('schedule = ["a"]', "schedule in [tool.workkit] of {file} is not a setting. Did you mean schedules?"),
+        ("zzz = 1", "Accepted: schedules, import, threads, deadline, log and tz."),
+        ("threads = 0", "threads = 0 in [tool.workkit] of {file} cannot be used. Write threads = 10."),
+        ("threads = true", "threads = True in [tool.workkit]"),
+        ('schedules = "a"', 'Write schedules = ["app-tasks"].'),
+        ("deadline = 30", 'deadline = 30 in [tool.workkit] of {file} cannot be used. Write deadline = "25s".'),
+        ('log = "xml"', 'Write log = "console" or log = "json".'),
+        ('redis = "redis://x"', "redis in [tool.workkit] of {file} is not a setting."),
+    ],
+)
+def test_what_cannot_be_used_is_refused(folder: Path, line: str, trouble: str) -> None:
+    file = write(folder, f"[tool.workkit]\n{line}\n")
+    with pytest.raises(InvalidOptions) as caught:
+        read(folder)
+    assert trouble.format(file=file) in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["[tool.workkit\n", "tool = 3\n", "[tool]\nworkkit = 3\n"])
+def test_a_file_that_cannot_be_read_is_named(folder: Path, text: str) -> None:
+    file = write(folder, text)
+    with pytest.raises(InvalidOptions, match=r"pyproject\.toml") as caught:
+        read(folder)
+    assert str(file) in str(caught.value)

@@ -1,0 +1,73 @@
+"""Fixtures of the whole suite: real servers, a fresh schedule name, processes.
+
+`server` gives each test one Redis and one Valkey in turn, shared by the session and emptied after each test;
+`own_server` gives a durable one that the test may stop and kill. Only processes started here are ended, by pid.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import pytest
+
+from tests.processes import Processes
+from tests.servers import PRODUCTS, Server, program
+
+
+@pytest.fixture(scope="session")
+def _shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Server]]:
+    servers: dict[str, Server] = {}
+    yield servers
+    with ExitStack() as ends:
+        for server in servers.values():
+            ends.callback(server.close)
+
+
+@pytest.fixture(scope="session", params=PRODUCTS)
+def server(
+    request: pytest.FixtureRequest, _shared: dict[str, Server], tmp_path_factory: pytest.TempPathFactory
+) -> Server:
+    """A server of the session, in memory only; not to be stopped."""
+    product: str = request.param
+    if product not in _shared:
+        shared = Server(program(product), folder=tmp_path_factory.mktemp(product), is_durable=False)
+        shared.start()
+        _shared[product] = shared
+    return _shared[product]
+
+
+@pytest.fixture(params=PRODUCTS)
+def own_server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server of this test alone, with its data on disk: to be stopped, started and killed."""
+    folder = tmp_path_factory.mktemp(request.param)
+    with closing(Server(program(request.param), folder=folder, is_durable=True)) as own:
+        own.start()
+        yield own
+
+
+@pytest.fixture
+def name() -> str:
+    """A schedule name that no other test has."""
+    return f"test-{uuid.uuid4().hex[:10]}"
+
+
+@pytest.fixture(autouse=True)
+def clean(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Empty the shared server after each test that uses it."""
+    used: Server | None = request.getfixturevalue("server") if "server" in request.fixturenames else None
+    yield
+    if used:
+        client = used.client()
+        client.flushall()
+        assert client.dbsize() == 0, "something still writes to the shared server after the test"
+        client.close()
+
+
+@pytest.fixture
+def processes(tmp_path: Path) -> Iterator[Processes]:
+    """Starts scripts and the command line as real processes, in the test's own folder."""
+    with closing(Processes(tmp_path)) as started:
+        yield started

@@ -1,0 +1,63 @@
+"""The verbs of `workkit.schedule` as coroutines: same names, same arguments, on the same Schedule.
+
+Each runs in a thread of asyncio's default executor, so that an event loop is never held up by the network.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, ParamSpec, TypeVar
+
+from workkit import schedule
+from workkit.broker import Tally
+from workkit.jobs.job import Job, JobState
+from workkit.schedule import Schedule, create
+from workkit.worker.listener import Listener
+
+__all__ = ["add", "add_many", "add_now", "cancel", "counts", "create", "drain", "job", "jobs", "listener", "listeners"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _coroutine(verb: Callable[P, R]) -> Callable[P, Any]:
+    @functools.wraps(verb)
+    async def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        return await asyncio.to_thread(verb, *args, **kwargs)
+
+    return run
+
+
+add = _coroutine(schedule.add)
+add_now = _coroutine(schedule.add_now)
+cancel = _coroutine(schedule.cancel)
+counts = _coroutine(schedule.counts)
+drain = _coroutine(schedule.drain)
+job = _coroutine(schedule.job)
+listeners = _coroutine(schedule.listeners)
+
+
+async def add_many(s: Schedule, rows: Iterable[Mapping[str, Any]]) -> Tally:
+    """As `schedule.add_many`; `rows` is read in a thread."""
+    return await asyncio.to_thread(schedule.add_many, s, rows)
+
+
+async def jobs(s: Schedule, *, state: JobState | None = None, where: str | None = None) -> AsyncIterator[Job]:
+    """As `schedule.jobs`, an asynchronous iterator."""
+    found: Iterator[Job] = await asyncio.to_thread(schedule.jobs, s, state=state, where=where)
+    while (one := await asyncio.to_thread(next, found, None)) is not None:
+        yield one
+
+
+@asynccontextmanager
+async def listener(s: Any, **how: Any) -> AsyncIterator[Listener]:
+    """``async with aio.listener(s):`` listens in threads of its own until the block is left."""
+    ours = await asyncio.to_thread(schedule.listener, s, **how)
+    await asyncio.to_thread(ours.start)
+    try:
+        yield ours
+    finally:
+        await asyncio.to_thread(ours.stop)

@@ -1,0 +1,203 @@
+"""What a broker promises, whatever the wire: protocols, and the frozen values that cross them.
+
+Everything that differs between layouts hides behind `Broker`; `Inspector` is the part that looks and administers, the
+only one the faces use. No method takes or returns a type of a client library. Instants are integer epoch
+milliseconds by the server's clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from workkit.jobs.job import Job, JobState
+from workkit.jobs.outcome import Outcome
+from workkit.triggers import Trigger
+
+Trouble = Literal["corrupt", "missing", "cancelled"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewJob:
+    """What a producer hands over: the job in words of the domain. `due_ms` None means now, by the server's clock.
+
+    `queued`: every addition is a run of its own, equal or not (`add_now`).
+    """
+
+    fn: str
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any] | None
+    trigger: Trigger | None
+    due_ms: int | None
+    queued: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Added:
+    """What became of one `NewJob`: its id, when it is due, and whether it was new."""
+
+    id: str
+    due_ms: int | None
+    new: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """Work this listener holds: the job, and the broker's opaque receipt for it.
+
+    `trouble` says why it must not be run: its record cannot be read, its payload is gone, or it was cancelled;
+    `reason` says it in a sentence. Such a claim is settled like any other. `armed` False: its next occurrence must be
+    put back by `admit` before it may start.
+    """
+
+    job: Job
+    receipt: Any
+    due_ms: int
+    crashes: int = 0
+    trouble: Trouble | None = None
+    reason: str | None = None
+    armed: bool = True
+
+
+Ending = tuple[Claim, Outcome]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """The answer to one `claim`: new claims, when to ask again at the latest, and endings that were refused.
+
+    `wake_in_ms` is counted from now: 0 = more is due, None = nobody needs to ask before the next heartbeat.
+    `fenced` holds what this listener believed to hold when it was taken for dead: not its work any more.
+    """
+
+    claims: Sequence[Claim] = ()
+    wake_in_ms: int | None = None
+    refused: Sequence[Claim] = ()
+    fenced: Sequence[Claim] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Orders:
+    """What a heartbeat brings back: whether to look for work now, and ids whose runs were cancelled."""
+
+    look: bool = False
+    cancelled: frozenset[str] = frozenset()
+    fenced: Sequence[Claim] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListenerInfo:
+    """A listener as others see it. `beat_ms` and `up_ms` are ages; `running` what it holds."""
+
+    listener: str
+    host: str
+    pid: int
+    version: str
+    schedules: dict[str, int]
+    threads: int
+    state: str = "listening"
+    beat_ms: int = 0
+    up_ms: int = 0
+    running: tuple[Job, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """How many jobs stand where in one schedule."""
+
+    waiting: int = 0
+    due: int = 0
+    running: int = 0
+    retrying: int = 0
+    dead: int = 0
+    listeners: int = 0
+    totals: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """What a verb did, counted: jobs added anew or known already; runs that succeeded, that failed, and work that was
+    given back.
+    """
+
+    new: int = 0
+    known: int = 0
+    ran: int = 0
+    failed: int = 0
+    given_back: int = 0
+
+
+class Broker(Protocol):
+    """Moves jobs. One per schedule and process side; see each method for what is atomic."""
+
+    @property
+    def schedule(self) -> str:
+        """The schedule's name."""
+
+    @property
+    def url(self) -> str:
+        """Where it is, without a password."""
+
+    @property
+    def listener(self) -> str:
+        """The name of this registration as a listener; empty before there is one."""
+
+    @property
+    def inspector(self) -> Inspector:
+        """The looking and administering side."""
+
+    def now_ms(self) -> int:
+        """The server's clock, estimated without a round trip once it was asked."""
+
+    def add(self, jobs: Sequence[NewJob]) -> list[Added]:
+        """Put jobs where they wait; all of one call go in whole, or none does."""
+
+    def register(self, info: ListenerInfo) -> None:
+        """Become a listener. Raises ServerUnreachable or ServerRefused."""
+
+    def claim(self, limit: int, *, ends: Sequence[Ending] = (), now_ms: int | None = None) -> Turn:
+        """Apply endings and take up to `limit` due jobs, in one round trip; never blocks.
+
+        Raises ServerUnreachable or ServerRefused; then the next call asks the same again first.
+        """
+
+    def admit(self, claims: Sequence[Claim], *, now_ms: int | None = None) -> Turn:
+        """Put the next occurrence of recurring jobs back, before these start; they come back armed."""
+
+    def heartbeat(self) -> Orders:
+        """Show presence, and hear what others want of this listener."""
+
+    def maintain(self) -> list[tuple[str, int]]:
+        """Take back what dead listeners held; (listener, jobs) for each."""
+
+    def wait(self, seconds: float) -> bool:
+        """Sleep until woken (True) or the time is over, on a connection of its own."""
+
+    def pass_on(self) -> None:
+        """Give a wake-up back that this listener cannot use, for one that can."""
+
+    def leave(self) -> None:
+        """End the registration; nothing may be held any more."""
+
+    def close(self) -> None:
+        """Close connections."""
+
+
+class Inspector(Protocol):
+    """Looks at a schedule, and administers it."""
+
+    def counts(self) -> Counts:
+        """How many jobs stand where."""
+
+    def jobs(self, *, state: JobState | None = None) -> Iterator[Job]:
+        """Page through the jobs, soonest first; running ones before them, dead ones last."""
+
+    def job(self, which: str) -> Job:
+        """One job by id or by the beginning of one (6+ digits). Raises NotFound."""
+
+    def listeners(self) -> list[ListenerInfo]:
+        """Who is listening."""
+
+    def cancel(self, job: Job) -> Job:
+        """Take a waiting job out, or flag a running one."""

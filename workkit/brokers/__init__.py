@@ -1,0 +1,1 @@
+"""One folder per wire layout, and how a URL becomes a broker."""

@@ -1,0 +1,64 @@
+"""The keeper of an embedded server: runs it, bounds its log, and stops it when its last user is gone.
+
+A program of its own, run by file name in a bare interpreter, so it imports nothing but the standard library:
+`keeper USERS_LOCK LOG COMMAND...`. It outlives the process that starts it, and ends with the server.
+"""
+
+import fcntl
+import os
+import signal
+import sys
+import threading
+from contextlib import suppress
+
+LOG_BYTES = 1 << 20
+
+
+def keep(users: str, log: str, *, command: list[str]) -> None:
+    """Run `command` until it ends by itself or nobody else holds the file `users` locked."""
+    said, says = os.pipe()
+    server = os.fork()
+    if not server:
+        _become(command, says=says)
+    os.close(says)
+
+    def stop(*_: object) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(server, signal.SIGTERM)
+
+    def stop_when_left() -> None:
+        fcntl.flock(os.open(users, os.O_RDWR), fcntl.LOCK_EX)  # held until the keeper ends: newcomers wait for that
+        stop()
+
+    signal.signal(signal.SIGTERM, stop)
+    threading.Thread(target=stop_when_left, daemon=True).start()
+    while text := os.read(said, 65536):
+        with suppress(OSError):  # a full disk must not end the keeper
+            _write(log, text)
+    os.waitpid(server, 0)
+
+
+def _become(command: list[str], *, says: int) -> None:
+    os.dup2(says, 1)
+    os.dup2(says, 2)
+    try:
+        os.execv(command[0], command)
+    except OSError as error:
+        os.write(2, f"{command[0]}: {error.strerror}\n".encode())
+    finally:
+        os._exit(127)
+
+
+def _write(log: str, text: bytes) -> None:
+    if os.path.exists(log) and os.path.getsize(log) > LOG_BYTES:
+        os.replace(log, f"{log}.old")
+    with open(log, "ab") as file:
+        file.write(text)
+
+
+if __name__ == "__main__":
+    if os.fork():  # the starter waits for this one only; init adopts the other
+        os._exit(0)
+    os.umask(0o077)
+    keep(*sys.argv[1:3], command=sys.argv[3:])
+    os._exit(0)  # not held up by the thread that waits for the lock

@@ -1,0 +1,170 @@
+"""The native broker: jobs into the published keys, and one session per listener out of them."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from workkit.broker import Added, Claim, Ending, ListenerInfo, NewJob, Orders, Turn
+from workkit.brokers.native.codec import Codec, Stored
+from workkit.brokers.native.inspector import NativeInspector
+from workkit.brokers.native.keys import Keys
+from workkit.brokers.native.session import MOST, Session
+from workkit.brokers.scripts import load
+from workkit.brokers.server import Server
+from workkit.errors import ServerUnreachable
+
+LOOKS_APART_MS = 1900  # one look is not enough: after a failover every listener may look stale at once
+
+
+class _Producer:
+    """A token and the number of its last request: what makes a repeated addition harmless."""
+
+    __slots__ = ("seq", "token")
+
+    def __init__(self) -> None:
+        self.token, self.seq = secrets.token_hex(8), 0
+
+
+class NativeBroker:
+    """One schedule on one server. Adding and looking are thread-safe; the listener's side is for one thread."""
+
+    def __init__(self, server: Server, *, schedule: str, dialect: str = "published", timeout_ms: int = 10_000) -> None:
+        self._server, self._keys = server, Keys(schedule)
+        self._codec = Codec(schedule, dialect)
+        self._scripts = load("native")
+        self._producers: list[_Producer] = []  # those nobody uses right now
+        self._ahead_ms: float | None = None  # the server's clock minus ours
+        self._session = Session(server, keys=self._keys, codec=self._codec, lease_ms=timeout_ms // 2)
+        self._seen: dict[str, tuple[float, float]] = {}  # listener -> its beat, and when we first saw that one
+        self._stale: list[tuple[str, float]] = []
+        self._waiting = server.twin(answer_seconds=60.0)
+
+    @property
+    def schedule(self) -> str:
+        """The schedule's name."""
+        return self._keys.schedule
+
+    @property
+    def url(self) -> str:
+        """Where it is, without a password."""
+        return self._server.url
+
+    @property
+    def listener(self) -> str:
+        """The name of this registration as a listener; empty before there is one."""
+        return self._session.name
+
+    @property
+    def inspector(self) -> NativeInspector:
+        """The looking and administering side."""
+        return NativeInspector(server=self._server, keys=self._keys, codec=self._codec)
+
+    def now_ms(self) -> int:
+        """The server's clock: asked once, then estimated from its last answer."""
+        if self._ahead_ms is None:
+            with self._server.translated() as client:
+                asked = time.time()
+                seconds, micros = client.time()
+            self._heard(seconds * 1000 + micros // 1000, asked)
+        return round(time.time() * 1000 + (self._ahead_ms or 0.0))
+
+    def _heard(self, server_ms: int, asked: float) -> None:
+        self._ahead_ms = server_ms - (asked + time.time()) / 2 * 1000
+
+    def add(self, jobs: Sequence[NewJob]) -> list[Added]:
+        """Put jobs where they wait: see `Broker.add`. At most 1,000 in one call.
+
+        A reply that is lost is asked for again under its number, once, on a new connection; so nothing doubles.
+        """
+        if len(jobs) > MOST:
+            raise ValueError(f"{len(jobs)} jobs in one call; at most {MOST}")
+        now_ms = self.now_ms()
+        stored = [self._codec.encode(job, now_ms=now_ms) for job in jobs]
+        reply = self._send(jobs, stored)
+        now = int(reply[0])
+        added = []
+        for job, what, state in zip(jobs, stored, reply[1:], strict=True):
+            due = now if job.due_ms is None else job.due_ms
+            added.append(Added(id=what.second_id if state == 2 else what.id, due_ms=due, new=state > 0))
+        return added
+
+    def _send(self, jobs: Sequence[NewJob], stored: Sequence[Stored]) -> list[Any]:
+        producer = self._producers.pop() if self._producers else _Producer()
+        producer.seq += 1
+        args: list[Any] = [producer.seq, ""]
+        for job, what in zip(jobs, stored, strict=True):
+            due = "" if job.due_ms is None else job.due_ms
+            args += [what.id, what.payload, due, what.second_id, what.second]
+        k = self._keys
+        keys = [k.jobs, k.next, k.producer(producer.token), k.wake, k.cancelled]
+        asked = time.time()
+        try:
+            reply = self._server.call(self._scripts["add"], keys, args)
+        except ServerUnreachable:
+            if time.time() - asked > 1:  # it is not a connection that had gone stale: let the caller decide
+                raise
+            reply = self._server.call(self._scripts["add"], keys, args)
+        self._producers.append(producer)
+        answer: list[Any] = [int(value) for value in reply]
+        self._heard(answer[0], asked)
+        return answer
+
+    def register(self, info: ListenerInfo) -> None:
+        """Become a listener."""
+        self._session.register(info)
+
+    def claim(self, limit: int, *, ends: Sequence[Ending] = (), now_ms: int | None = None) -> Turn:
+        """Apply endings and take due work."""
+        return self._session.claim(limit, ends=ends, now_ms=now_ms)
+
+    def admit(self, claims: Sequence[Claim], *, now_ms: int | None = None) -> Turn:
+        """Re-arm recurring jobs before they start."""
+        return self._session.admit(claims, now_ms=now_ms)
+
+    def heartbeat(self) -> Orders:
+        """Show presence; remembers who looks dead, for `maintain`."""
+        orders, self._stale = self._session.beat()
+        return orders
+
+    def maintain(self) -> list[tuple[str, int]]:
+        """Take back what dead listeners held: (listener, jobs) for each.
+
+        Dead is who looked stale twice, two looks apart by our own clock, with the same beat.
+        """
+        now, taken = time.monotonic() * 1000, []
+        seen = {name: self._seen[name] for name, beat in self._stale if self._seen.get(name, (None, 0))[0] == beat}
+        for name, beat in self._stale:
+            _, first = seen.setdefault(name, (beat, now))
+            if now - first < LOOKS_APART_MS:
+                continue
+            moved = 0
+            while (done := self._session.reap(name, beat)) is not None:
+                moved += done[0]
+                if not done[1]:
+                    taken.append((name, moved))
+                    break
+            seen.pop(name, None)
+        self._seen, self._stale = seen, []
+        return taken
+
+    def wait(self, seconds: float) -> bool:
+        """Sleep until a token comes (True) or the time is over, on a connection of its own."""
+        with self._waiting.translated() as client:
+            return client.blpop([self._keys.wake], timeout=seconds) is not None
+
+    def pass_on(self) -> None:
+        """Give a token back that this listener cannot use, for one that can."""
+        with self._server.translated() as client:
+            client.lpush(self._keys.wake, 1)
+
+    def leave(self) -> None:
+        """End the registration. Records still held are left to `maintain` of others."""
+        self._session.leave()
+
+    def close(self) -> None:
+        """Close connections, also under a thread that waits."""
+        self._waiting.drop()
+        self._server.close()

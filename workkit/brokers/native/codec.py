@@ -1,0 +1,104 @@
+"""Between the domain and the bytes: a new job to payload, a stored payload to a job, an instant to milliseconds.
+
+The only border between aware datetimes and epoch milliseconds. Which bytes are written is decided in `workkit.wire`.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from workkit import wire
+from workkit.broker import NewJob
+from workkit.errors import CorruptRecord, TriggerError
+from workkit.jobs.job import Job
+from workkit.triggers import Trigger
+from workkit.triggers.trigger import from_fields
+
+_FIXED = re.compile(r"\d{4} \d{1,2} \d{1,2} \* \d{1,2} \d{1,2} \d{1,2}")
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """One new job as `add` sends it: its bytes, their id, and, where equal ones may stand, a second variant."""
+
+    id: str
+    payload: bytes
+    second_id: str = ""
+    second: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Codec:
+    """How one schedule writes and reads payloads: its name and its cron dialect."""
+
+    schedule: str
+    dialect: str = "published"
+
+    def encode(self, job: NewJob, *, now_ms: int) -> Stored:
+        """The bytes of a new job. Raises InvalidArguments where JSON cannot carry its arguments."""
+        fields: dict[str, Any] = job.trigger.fields() if job.trigger else {"cron": cron_of_second(now_ms)}
+        cron = fields.pop("cron")
+        if job.kwargs:
+            fields["kwargs"] = job.kwargs
+        data = wire.payload(cron=cron, job=job.fn, args=job.args, extra=fields)
+        if not job.queued:
+            return Stored(wire.job_id(data), data)
+        fields["nonce"] = secrets.token_hex(8)
+        second = wire.payload(cron=cron, job=job.fn, args=job.args, extra=fields)
+        return Stored(wire.job_id(data), data, wire.job_id(second), second)
+
+    def decode(self, id: str, payload: bytes) -> Job:
+        """Read a stored payload as a job that nothing further is known of. Raises CorruptRecord."""
+        read = wire.read_payload(payload)
+        kwargs = read.extra.get("kwargs")
+        if kwargs is not None and not isinstance(kwargs, dict):
+            raise CorruptRecord(f"payload: kwargs is {kwargs!r}, not an object", given=payload)
+        return Job(
+            id=id,
+            schedule=self.schedule,
+            fn=read.job,
+            args=read.args,
+            kwargs=kwargs,
+            trigger=self._trigger(read),
+        )
+
+    def _trigger(self, read: wire.Payload) -> Trigger:
+        fields: Mapping[str, Any] = {**read.extra, "cron": read.cron} if read.extra else {"cron": read.cron}
+        try:
+            return from_fields(fields, dialect=self.dialect)
+        except TriggerError as error:
+            raise CorruptRecord(f"payload: {error}", given=read.cron) from error
+
+
+def cron_of_second(now_ms: int) -> str:
+    """The cron string of one second, every field fixed: what `add_now` stores."""
+    t = datetime.fromtimestamp(now_ms // 1000, UTC)
+    return f"{t.year} {t.month} {t.day} * {t.hour} {t.minute} {t.second}"
+
+
+def is_once(job: Job) -> bool:
+    """Whether the published string fixes one second, so that no next run needs to be looked for."""
+    return job.trigger is not None and job.trigger.cron is not None and _FIXED.fullmatch(job.trigger.cron) is not None
+
+
+def at(job: Job, due_ms: int, **changes: Any) -> Job:
+    """The job with its due time, and what else is known of it."""
+    return replace(job, due=instant(due_ms), **changes)
+
+
+def instant(ms: int) -> datetime | None:
+    """Epoch milliseconds as an aware datetime; None where no calendar has that time."""
+    try:
+        return datetime.fromtimestamp(ms / 1000, UTC)
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
+def milliseconds(moment: datetime) -> int:
+    """An aware datetime as epoch milliseconds."""
+    return round(moment.timestamp() * 1000)

@@ -1,0 +1,51 @@
+-- beat: show presence; hear who looks dead, what was cancelled, and whether to look for work. Trims a bounded amount.
+-- KEYS  1 S:listeners  2 S:running:<L>  3 S:next  4 S:again  5 S:watch  6 S:cancelled  7 S:dead  8 S:graves  9 S:stats
+-- ARGV  1 L  2 lease ms  3 cancellations seen up to (ms)  4 most dead kept  5 longest dead kept (ms)
+-- ->    'gone', or 'ok', now, look (1: something waits and nobody watches it, or it is due),
+--       {stale listener, its beat, ...} (10 at most), {cancelled id, when, ...} (100 at most)
+local listeners, running, next_, again, watch = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local cancelled, dead, graves, stats = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
+local me = ARGV[1]
+if redis.call('HEXISTS', running, '@') == 0 then return { 'gone' } end
+redis.call('HDEL', running, '')
+local t = redis.call('TIME')
+local now = t[1] .. string.format('%03d', math.floor(t[2] / 1000))
+redis.call('ZADD', listeners, 'XX', now, me)
+
+local head = nil
+for _, key in ipairs({ next_, again }) do
+  local first = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]
+  if first and (not head or tonumber(first) < head) then head = tonumber(first) end
+end
+local look = 0
+if head then
+  local held = redis.call('GET', watch)
+  local due = held and tonumber(string.match(held, '^(%d+) '))
+  if head <= tonumber(now) or not due or due > head then look = 1 end
+end
+
+local stale = redis.call('ZRANGEBYSCORE', listeners, '-inf', tonumber(now) - tonumber(ARGV[2]), 'WITHSCORES', 'LIMIT', 0, 10)
+local marks = {}
+if redis.call('EXISTS', cancelled) == 1 then
+  marks = redis.call('ZRANGEBYSCORE', cancelled, '(' .. ARGV[3], '+inf', 'WITHSCORES', 'LIMIT', 0, 100)
+  redis.call('ZREMRANGEBYSCORE', cancelled, '-inf', tonumber(now) - 604800000)
+end
+local excess = redis.call('ZCARD', dead) - tonumber(ARGV[4])
+local old = {}
+if excess > 0 then
+  old = redis.call('ZRANGE', dead, 0, math.min(excess, 100) - 1)
+elseif excess > -tonumber(ARGV[4]) then
+  old = redis.call('ZRANGEBYSCORE', dead, '-inf', tonumber(now) - tonumber(ARGV[5]), 'LIMIT', 0, 100)
+end
+if #old > 0 then
+  redis.call('ZREM', dead, unpack(old))
+  redis.call('HDEL', graves, unpack(old))
+end
+if redis.call('HLEN', stats) > 500 then
+  local oldest = math.floor(tonumber(now) / 3600000) - 48
+  for _, field in ipairs(redis.call('HKEYS', stats)) do
+    local hour = tonumber(string.match(field, ':(%d+)$'))
+    if not hour or hour < oldest then redis.call('HDEL', stats, field) end
+  end
+end
+return { 'ok', now, look, stale, marks }

@@ -1,0 +1,137 @@
+-- claim: take what is due and write this listener's records in the same step; a claim is also a beat.
+-- KEYS  1 S:next  2 S:jobs  3 S:running:<L>  4 S:listeners  5 S:again  6 S:cancelled  7 S:skip:<L>  8 S:watch  9 S:wake
+-- ARGV  1 L  2 seq  3 limit (1 to 1000)  4 now ms, or '' for this server's clock
+-- ->    'gone' | 'old' | 'step' (see spec/layouts/native.md, requests), or
+--       'ok', now, ms until it should ask again (-1: another listener watches, or nothing waits; 0: more is due),
+--       ids marked as cancelled, then four for each job: member or entry, due text (member) or '' (entry), id, payload or nil
+local next_, jobs, running, listeners, again = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local cancelled, skip, watch, wake = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
+local me, seq, limit, now = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
+
+local stored = redis.call('HGET', running, '@')
+if not stored then return { 'gone' } end
+if tonumber(seq) < tonumber(stored) then return { 'old' } end
+if tonumber(seq) > tonumber(stored) + 1 then return { 'step' } end
+redis.call('HDEL', running, '') -- a write that a full server allows; after it the rest may grow
+if now == '' then
+  local t = redis.call('TIME')
+  now = t[1] .. string.format('%03d', math.floor(t[2] / 1000))
+end
+
+local function id_of(member)
+  if #member == 49 and string.sub(member, 1, 7) == '{"id":"' then return string.sub(member, 8, 47) end
+  local ok, item = pcall(cjson.decode, member)
+  if ok and type(item) == 'table' and type(item.id) == 'string' then return item.id end
+  return string.match(member, '"id"%s*:%s*"([^"\\]+)"') or ''
+end
+
+local function item_of(entry)
+  return string.match(entry, '^%a %S+ %d+ %d+ %S+ (.*)$') or entry
+end
+
+local taken = {} -- member, due text, id
+local seen_again = redis.call('EXISTS', again) == 1
+local seen_skip = redis.call('EXISTS', skip) == 1
+
+local function read(key, depth, is_entry)
+  local got = redis.call('ZRANGEBYSCORE', key, '-inf', now, 'WITHSCORES', 'LIMIT', 0, depth)
+  local found, ids = {}, {}
+  for i = 1, #got, 2 do
+    local id = id_of(is_entry and item_of(got[i]) or got[i])
+    found[#found + 1] = { got[i], is_entry and '' or got[i + 1], id, tonumber(got[i + 1]), key }
+    ids[#ids + 1] = id
+  end
+  if not seen_skip or #ids == 0 then return found end
+  local mine = {}
+  for i = 1, #ids, 1000 do
+    local flags = redis.call('SMISMEMBER', skip, unpack(ids, i, math.min(i + 999, #ids)))
+    for k = 1, #flags do
+      if flags[k] == 0 then mine[#mine + 1] = found[i + k - 1] end
+    end
+  end
+  return mine
+end
+
+if seq == stored then -- asked again: the reply was lost
+  local prefix = seq .. '.'
+  local all = redis.call('HGETALL', running)
+  for i = 1, #all, 2 do
+    if string.sub(all[i], 1, #prefix) == prefix then
+      local member, value = string.sub(all[i], #prefix + 1), all[i + 1]
+      local entry = string.find(value, ' ', 1, true)
+      taken[#taken + 1] = { member, entry and '' or value, id_of(entry and item_of(member) or member) }
+    end
+  end
+else
+  local depth = seen_skip and limit + 2000 or limit
+  local queue = read(next_, depth, false)
+  if not seen_again and not seen_skip then
+    taken = queue
+    if #taken > 0 then redis.call('ZREMRANGEBYRANK', next_, 0, #taken - 1) end -- exactly those read
+  else
+    local others = seen_again and read(again, depth, true) or {}
+    local i, k = 1, 1
+    while #taken < limit and (queue[i] or others[k]) do
+      if queue[i] and (not others[k] or queue[i][4] <= others[k][4]) then
+        taken[#taken + 1], i = queue[i], i + 1
+      else
+        taken[#taken + 1], k = others[k], k + 1
+      end
+    end
+    for _, t in ipairs(taken) do redis.call('ZREM', t[5], t[1]) end
+  end
+end
+
+local reply = { 'ok', now, -1, {} }
+local ids, records = {}, { '@', seq }
+for i, t in ipairs(taken) do
+  ids[i] = t[3]
+  if seq ~= stored then
+    records[#records + 1] = seq .. '.' .. t[1]
+    records[#records + 1] = t[2] == '' and t[1] or t[2]
+  end
+end
+redis.call('HSET', running, unpack(records))
+redis.call('ZADD', listeners, 'XX', now, me)
+if #ids > 0 then
+  local payloads = redis.call('HMGET', jobs, unpack(ids))
+  for i, t in ipairs(taken) do
+    local at = 4 * i
+    reply[at + 1], reply[at + 2], reply[at + 3], reply[at + 4] = t[1], t[2], t[3], payloads[i]
+  end
+  if redis.call('EXISTS', cancelled) == 1 then
+    local marks = redis.call('ZMSCORE', cancelled, unpack(ids))
+    for i = 1, #ids do
+      if marks[i] then reply[4][#reply[4] + 1] = ids[i] end
+    end
+  end
+end
+
+local function token()
+  if redis.call('LLEN', wake) == 0 then redis.call('LPUSH', wake, 1) end
+end
+
+local held = redis.call('GET', watch)
+local due, owner
+if held then due, owner = string.match(held, '^(%d+) (.*)$') end
+if #taken >= limit then -- full: leave the rest, and the watch, to others
+  local more = redis.call('ZCOUNT', next_, '-inf', now) > 0 or (seen_again and redis.call('ZCOUNT', again, '-inf', now) > 0)
+  if owner == me then redis.call('DEL', watch) end
+  if more or owner == me then token() end
+  if more then reply[3] = 0 end
+  return reply
+end
+local head = nil
+for _, key in ipairs({ next_, again }) do
+  local first = redis.call('ZRANGEBYSCORE', key, '(' .. now, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
+  if first and (not head or tonumber(first) < head) then head = tonumber(first) end
+end
+if head and head < 9e15 then
+  head = math.ceil(head)
+  local wait = math.min(head - tonumber(now), 3600000)
+  if not (due and owner ~= me and tonumber(due) <= head and tonumber(due) >= tonumber(now)) then
+    redis.call('SET', watch, string.format('%.0f', head) .. ' ' .. me, 'PX', wait + 100)
+    reply[3] = wait
+  end
+end
+return reply

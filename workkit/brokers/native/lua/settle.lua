@@ -1,0 +1,85 @@
+-- settle: apply endings, each only while its record stands; leaving one place and entering the next is one step.
+-- KEYS  1 S:jobs  2 S:running:<L>  3 S:next  4 S:again  5 S:slots  6 S:ended  7 S:errors  8 S:dead  9 S:graves
+--       10 S:skip:<L>  11 S:cancelled  12 S:stats  13 S:wake
+-- ARGV  1 seq  2 now ms, or '' for this server's clock  3 msgpack list of the other endings
+--       4 number of plain endings (one-shot done), then their receipts, then their ids
+--       an ending is a map of what applies: receipt; drop id; close {id, occurrence}; next {item, due, delay ms};
+--       again {entry, delay ms}; dead {dead id, grave}; error {occurrence, bytes or ''}; skip id; count name
+-- ->    'gone' | 'old' | 'step', or 'ok', now, receipts that did not stand
+local jobs, running, next_, again, slots, ended = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local errors, dead, graves, skip, cancelled, stats, wake = unpack(KEYS, 7, 13)
+local seq = tonumber(ARGV[1])
+local stored = redis.call('HGET', running, '@')
+if not stored then return { 'gone' } end
+stored = tonumber(stored)
+if seq < stored then return { 'old' } end
+if seq > stored + 1 then return { 'step' } end
+redis.call('HDEL', running, '')
+local now = ARGV[2]
+if now == '' then
+  local t = redis.call('TIME')
+  now = t[1] .. string.format('%03d', math.floor(t[2] / 1000))
+end
+if seq == stored then return { 'ok', now, {} } end
+redis.call('HSET', running, '@', ARGV[1])
+
+local hour = math.floor(tonumber(now) / 3600000)
+local function count(what, n) redis.call('HINCRBY', stats, what .. ':' .. hour, n) end
+
+local refused, due_now = {}, false
+local plain = tonumber(ARGV[4])
+if plain > 0 then
+  local gone = redis.call('HDEL', running, unpack(ARGV, 5, 4 + plain))
+  if gone == plain then
+    redis.call('HDEL', jobs, unpack(ARGV, 5 + plain, 4 + 2 * plain))
+    if redis.call('EXISTS', cancelled) == 1 then
+      redis.call('ZREM', cancelled, unpack(ARGV, 5 + plain, 4 + 2 * plain))
+    end
+  else
+    refused[1] = 'mismatch' -- cannot happen; the payloads stay, an orphan is found and a loss is not
+  end
+  count('done', plain)
+end
+
+for _, e in ipairs(cmsgpack.unpack(ARGV[3])) do
+  if redis.call('HDEL', running, e.receipt) == 0 then
+    refused[#refused + 1] = e.receipt
+  else
+    if e.next then
+      local due = e.next[2]
+      if e.next[3] > 0 then due = string.format('%.0f', tonumber(now) + e.next[3]) else due_now = true end
+      redis.call('ZADD', next_, 'NX', due, e.next[1])
+    end
+    if e.again then
+      redis.call('ZADD', again, string.format('%.0f', tonumber(now) + e.again[2]), e.again[1])
+      if e.again[2] == 0 then due_now = true end
+    end
+    if e.dead then
+      redis.call('ZADD', dead, now, e.dead[1])
+      redis.call('HSET', graves, e.dead[1], e.dead[2])
+    end
+    if e.error then
+      if e.error[2] == '' then redis.call('HDEL', errors, e.error[1])
+      else redis.call('HSET', errors, e.error[1], e.error[2]) end
+    end
+    if e.drop then
+      redis.call('HDEL', jobs, e.drop)
+      redis.call('ZREM', cancelled, e.drop)
+    end
+    if e.close then
+      local id = e.close[1]
+      redis.call('ZREM', slots, 'run:' .. id .. '\0' .. e.close[2])
+      if redis.call('SISMEMBER', ended, id) == 1
+        and redis.call('ZLEXCOUNT', slots, '[run:' .. id .. '\0', '(run:' .. id .. '\1') == 0 then
+        redis.call('HDEL', jobs, id)
+        redis.call('SREM', ended, id)
+      end
+    end
+    if e.skip and redis.call('SADD', skip, e.skip) == 1 and redis.call('SCARD', skip) > 10000 then
+      redis.call('SPOP', skip)
+    end
+    if e.count then count(e.count, 1) end
+  end
+end
+if due_now and redis.call('LLEN', wake) == 0 then redis.call('LPUSH', wake, 1) end
+return { 'ok', now, refused }

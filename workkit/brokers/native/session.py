@@ -1,0 +1,246 @@
+"""A listener's side of the native protocol: one name, one outstanding request, every request numbered.
+
+A request whose reply was lost is asked again under its number before anything else, so it has one effect. A
+registration that is gone fences everything held under its name; this session then goes on under a new one.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgpack
+
+from workkit.broker import Claim, Ending, ListenerInfo, Orders, Turn
+from workkit.brokers.native.codec import Codec
+from workkit.brokers.native.endings import Receipt, ending, is_plain
+from workkit.brokers.native.keys import Keys
+from workkit.brokers.native.records import Record, next_due, read_claim, write_info
+from workkit.brokers.scripts import load
+from workkit.brokers.server import Server
+
+MOST = 1000  # jobs in one call
+DEAD_KEPT, DEAD_KEPT_MS = 10_000, 90 * 86_400_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    verb: str
+    keys: Sequence[str]
+    args: Sequence[Any]
+    done: Callable[[list[Any]], None]
+
+
+class _Gone(Exception):
+    """This session's registration is not there any more, or not as this session knows it."""
+
+
+class Session:
+    """One listener on one schedule. For one thread, the listener's loop; raises ServerUnreachable or ServerRefused,
+    after which the next call asks again first.
+    """
+
+    def __init__(self, server: Server, *, keys: Keys, codec: Codec, lease_ms: int) -> None:
+        self._server, self._keys, self._codec, self._lease_ms = server, keys, codec, lease_ms
+        self._scripts = load("native")
+        self._info: ListenerInfo | None = None
+        self._outstanding: Sequence[_Request] = ()
+        self._held: dict[bytes, Claim] = {}
+        self._ready: list[Claim] = []
+        self._armed: list[Claim] = []
+        self._refused: list[Claim] = []
+        self._ends: list[Ending] = []
+        self._wake_in_ms: int | None = None
+        self._cancelled_upto = 0
+        self._now_ms = 0
+        self._name, self._seq = "", 0
+
+    @property
+    def name(self) -> str:
+        """The listener's name in this registration: host, pid and a part never used before."""
+        return self._name
+
+    def register(self, info: ListenerInfo) -> None:
+        """List this listener under a fresh name."""
+        self._info = info
+        name = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(6)}"
+        keys = [self._keys.listeners, self._keys.running(name)]
+        self._server.call(self._scripts["register"], keys, [name, write_info(replace(info, listener=name))])
+        self._name, self._seq = name, 0
+
+    def claim(self, limit: int, *, ends: Sequence[Ending] = (), now_ms: int | None = None) -> Turn:
+        """One turn: see `Broker.claim`. `now_ms` None means the server's clock."""
+        self._ends += ends
+        try:
+            self._resume()
+            requests = []
+            if fresh := self._current():
+                requests.append(self._settle(fresh, now_ms))
+            wanted = min(limit - len(self._ready), MOST)
+            if wanted > 0:
+                requests.append(self._claim(wanted, now_ms))
+            self._ask(requests)
+        except _Gone:
+            return Turn(fenced=self._forget(), refused=self._take_refused())
+        claims, self._ready = self._ready, []
+        return Turn(claims=claims, wake_in_ms=self._wake_in_ms, refused=self._take_refused())
+
+    def admit(self, claims: Sequence[Claim], *, now_ms: int | None = None) -> Turn:
+        """Re-arm recurring jobs: the claims come back armed, or in trouble where their payload is gone meanwhile."""
+        try:
+            self._resume()
+            current = [c for c in claims if self._holds(c) and not self._held[c.receipt.field].armed]
+            if current:
+                self._ask([self._admit(current, now_ms or self._now_ms)])
+        except _Gone:
+            return Turn(fenced=self._forget())
+        armed, self._armed = self._armed, []
+        return Turn(claims=armed)
+
+    def beat(self) -> tuple[Orders, list[tuple[str, float]]]:
+        """Show presence; what others want of this listener, and who looks dead (name, beat)."""
+        try:
+            self._resume()
+        except _Gone:
+            return Orders(fenced=self._forget()), []
+        k = self._keys
+        keys = [k.listeners, k.running(self._name), k.next, k.again, k.watch, k.cancelled, k.dead, k.graves, k.stats]
+        args = [self._name, self._lease_ms, self._cancelled_upto, DEAD_KEPT, DEAD_KEPT_MS]
+        reply = self._server.call(self._scripts["beat"], keys, args)
+        if reply[0] != b"ok":
+            return Orders(fenced=self._forget()), []
+        _, now, look, stale, marks = reply
+        self._now_ms = int(now)
+        if marks:
+            self._cancelled_upto = int(float(marks[-1]))
+        cancelled = frozenset(mark.decode("utf-8", "replace") for mark in marks[::2])
+        pairs = [(name.decode(), float(beat)) for name, beat in zip(stale[::2], stale[1::2], strict=True)]
+        return Orders(look=bool(look), cancelled=cancelled), [p for p in pairs if p[0] != self._name]
+
+    def reap(self, listener: str, beat: float) -> tuple[int, int] | None:
+        """Fence a listener last seen at `beat` and hand its work back: (moved, left), or None if it lives."""
+        k = self._keys
+        keys = [k.listeners, k.running(listener), k.again, k.skip(listener), k.wake]
+        reply = self._server.call(self._scripts["reap"], keys, [listener, f"{beat:.0f}", self._lease_ms, 500])
+        return None if reply[0] == b"alive" else (int(reply[0]), int(reply[1]))
+
+    def leave(self) -> int:
+        """End the registration; the number of records still held, 0 where it is done."""
+        if not self._name:
+            return 0
+        k = self._keys
+        keys = [k.listeners, k.running(self._name), k.skip(self._name), k.watch, k.wake]
+        return int(self._server.call(self._scripts["leave"], keys, [self._name]))
+
+    def _resume(self) -> None:
+        """Whatever is outstanding first, under its old numbers; then a name, if there is none."""
+        if self._outstanding:
+            self._ask(self._outstanding)
+        if not self._name:
+            assert self._info is not None, "register first"
+            self.register(self._info)
+
+    def _ask(self, requests: Sequence[_Request]) -> None:
+        if not requests:
+            return
+        self._outstanding = requests
+        replies = self._server.exchange([(self._scripts[r.verb], r.keys, r.args) for r in requests])
+        self._outstanding = ()
+        for request, reply in zip(requests, replies, strict=True):
+            if reply[0] == b"old" and request is not requests[-1] and replies[-1][0] == b"ok":
+                reply = [b"ok", b"", []]  # a settle asked again, whose claim had followed it: both had their effect
+            if reply[0] != b"ok":
+                raise _Gone
+            request.done(reply)
+
+    def _forget(self) -> list[Claim]:
+        """What was held is somebody else's now. The next call registers anew."""
+        lost = [*self._held.values()]
+        self._held.clear()
+        self._ready, self._armed, self._ends, self._outstanding, self._name = [], [], [], (), ""
+        return lost
+
+    def _holds(self, claim: Claim) -> bool:
+        receipt: Receipt = claim.receipt
+        return receipt.listener == self._name and receipt.field in self._held
+
+    def _current(self) -> list[Ending]:
+        """The next endings to send; what belongs to an earlier registration is refused here already."""
+        ends, self._ends = self._ends[:MOST], self._ends[MOST:]
+        self._refused += [claim for claim, _ in ends if not self._holds(claim)]
+        return [end for end in ends if self._holds(end[0])]
+
+    def _take_refused(self) -> list[Claim]:
+        refused, self._refused = self._refused, []
+        return refused
+
+    def _next_seq(self) -> int:
+        self._seq += 1
+        return self._seq
+
+    def _claim(self, limit: int, now_ms: int | None) -> _Request:
+        seq, k = self._next_seq(), self._keys
+        keys = [k.next, k.jobs, k.running(self._name), k.listeners, k.again]
+        keys += [k.cancelled, k.skip(self._name), k.watch, k.wake]
+
+        def done(reply: list[Any]) -> None:
+            _, now, wake_in, marks = reply[:4]
+            self._now_ms = int(now)
+            self._wake_in_ms = int(wake_in) if int(wake_in) >= 0 else None
+            for i in range(4, len(reply), 4):
+                record = Record(self._name, seq, *reply[i : i + 4])
+                claim = read_claim(record, codec=self._codec, cancelled=record.id in marks)
+                self._held[claim.receipt.field] = claim
+                self._ready.append(claim)
+
+        return _Request("claim", keys, [self._name, seq, limit, "" if now_ms is None else now_ms], done)
+
+    def _admit(self, claims: Sequence[Claim], now_ms: int) -> _Request:
+        args: list[Any] = [self._next_seq()]
+        armed = []
+        for claim in claims:
+            receipt: Receipt = claim.receipt
+            due = next_due(claim, now_ms=max(now_ms, self._now_ms))
+            entry = replace(receipt.entry, kind="o")
+            occurrence = receipt.occurrence
+            args += [receipt.field, claim.job.id, occurrence, "" if due is None else due, entry.item, entry.encode()]
+            armed.append(replace(claim, armed=True, receipt=replace(receipt, entry=entry)))
+
+        def done(reply: list[Any]) -> None:
+            for before, after, letter in zip(claims, armed, reply[1:], strict=True):
+                if letter == b"g":
+                    self._held[after.receipt.field] = after
+                    self._armed.append(after)
+                elif letter == b"x":
+                    gone = replace(before, trouble="missing", reason="its payload was removed meanwhile", armed=True)
+                    self._held[gone.receipt.field] = gone
+                    self._armed.append(gone)
+                else:
+                    self._held.pop(before.receipt.field, None)
+                    self._refused.append(before)
+
+        k = self._keys
+        return _Request("admit", [k.jobs, k.running(self._name), k.next, k.slots, k.ended], args, done)
+
+    def _settle(self, ends: Sequence[Ending], now_ms: int | None) -> _Request:
+        plain = [claim.receipt for claim, outcome in ends if is_plain(claim, outcome)]
+        others = [ending(claim, outcome) for claim, outcome in ends if not is_plain(claim, outcome)]
+        packed = msgpack.packb(others, use_bin_type=False, unicode_errors="surrogatepass")
+        args = [self._next_seq(), "" if now_ms is None else now_ms, packed, len(plain)]
+        args += [r.field for r in plain]
+        args += [r.id for r in plain]
+
+        def done(reply: list[Any]) -> None:
+            refused = set(reply[2])
+            for claim, _ in ends:
+                held = self._held.pop(claim.receipt.field, None)
+                if claim.receipt.field in refused and held is not None:
+                    self._refused.append(held)
+
+        k, me = self._keys, self._name
+        keys = [k.jobs, k.running(me), k.next, k.again, k.slots, k.ended, k.errors, k.dead, k.graves]
+        return _Request("settle", [*keys, k.skip(me), k.cancelled, k.stats, k.wake], args, done)

@@ -1,0 +1,136 @@
+"""`listen`: run due jobs until stopped."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from workkit.cli.command import Command, Option
+from workkit.cli.live import ScheduleName
+from workkit.cli.options import OPTIONAL, Commas, Count, chosen_schedules, server_options, weighted
+from workkit.cli.settings import read as read_settings
+
+if TYPE_CHECKING:
+    from workkit.schedule import Schedule
+
+
+@click.command(
+    "listen",
+    cls=Command,
+    takes="[SCHEDULE[:WEIGHT]]... [OPTIONS]",
+    about=(
+        "Run the due jobs of these schedules until stopped. May run functions of modules under this folder, and of "
+        "those named with --import.",
+        "Of several schedules one is picked by weight (default 1); --strict empties them in the order given. A weight "
+        "is the digits after the last colon.",
+    ),
+    examples=("workkit listen app-tasks", "workkit listen critical:10 default:5 low:1 --import app.jobs"),
+    after=f"{OPTIONAL}\n"
+    "Ctrl-C or TERM: finish, give back the rest. Again: stop at once. TSTP: take nothing new, CONT: go on. "
+    "USR2 or TTIN: dump stacks.",
+)
+@click.argument("schedules", type=ScheduleName(), nargs=-1, metavar="[SCHEDULE[:WEIGHT]]...")
+@click.option(
+    "--import",
+    "imports",
+    cls=Option,
+    type=Commas(),
+    multiple=True,
+    metavar="MODULE",
+    envvar="WORKKIT_IMPORT",
+    help="allow this module and import it at start; repeatable",
+)
+@click.option("--only-imports", cls=Option, is_flag=True, help="allow nothing but --import")
+@click.option(
+    "--threads",
+    cls=Option,
+    type=Count(),
+    metavar="N",
+    envvar="WORKKIT_THREADS",
+    help="jobs at once; default 10",
+)
+@click.option("--strict", cls=Option, is_flag=True, help="schedules strictly in order")
+@click.option("--burst", cls=Option, is_flag=True, help="run what is due now, then exit")
+@click.option(
+    "--deadline",
+    cls=Option,
+    metavar="DURATION",
+    envvar="WORKKIT_DEADLINE",
+    help="time to finish at a stop; default 25s",
+)
+@click.option(
+    "--log",
+    "log_format",
+    cls=Option,
+    type=click.Choice(("console", "json")),
+    metavar="console|json",
+    envvar="WORKKIT_LOG",
+    help="default console",
+)
+@click.option("-v", "--verbose", cls=Option, is_flag=True, help="every job, with arguments and tracebacks")
+@click.option("-q", "--quiet", cls=Option, is_flag=True, help="only warnings and errors")
+@server_options
+def listen_command(
+    schedules: tuple[str, ...],
+    imports: tuple[str, ...],
+    only_imports: bool,
+    threads: int | None,
+    strict: bool,
+    burst: bool,
+    deadline: str | None,
+    log_format: str | None,
+    verbose: bool,
+    quiet: bool,
+    server: str | None,
+) -> None:
+    """Run due jobs until stopped."""
+    if verbose and quiet:
+        raise click.UsageError("-v and -q were both given. Keep one of them.")
+    settings = read_settings()
+    imports = tuple(name for name in imports or settings.imports if name)
+    if only_imports and not imports:
+        raise click.UsageError("--only-imports allows nothing without --import. Add --import MODULE.")
+    how: dict[str, Any] = {"imports": imports, "folder": None if only_imports else Path.cwd(), "strict": strict}
+    how["threads"] = threads or settings.threads or 10
+    how["deadline"] = deadline or settings.deadline or "25s"
+    if burst:
+        how["burst"] = True
+    targets = _targets(chosen_schedules(schedules, settings, command="listen"), server=server)
+    _listen(targets, how, format=log_format or settings.log or "console", verbose=verbose, quiet=quiet)
+
+
+def _targets(named: Sequence[str], *, server: str | None) -> list[Schedule] | dict[Schedule, int]:
+    from workkit import schedule as verbs
+
+    pairs = [weighted(text) for text in named]
+    twice = next((name for n, (name, _) in enumerate(pairs) if name in [other for other, _ in pairs[:n]]), None)
+    if twice is not None:
+        raise click.UsageError(f'schedule "{twice}" was named twice. Name it once.')
+    made = [(verbs.create(name, redis=server), weight) for name, weight in pairs]
+    if all(weight is None for _, weight in made):
+        return [s for s, _ in made]
+    return {s: weight or 1 for s, weight in made}
+
+
+def _listen(
+    targets: list[Schedule] | Mapping[Schedule, int], how: Mapping[str, Any], *, format: str, **loudness: bool
+) -> None:
+    from workkit import events
+    from workkit import schedule as verbs
+    from workkit.cli.log import Log
+
+    here = os.getcwd()
+    if here not in sys.path:  # a console script has its own folder there instead
+        sys.path.insert(0, here)
+    log = Log(json=format == "json", **loudness)
+    unsubscribe = events.subscribe(log)
+    try:
+        verbs.listen(targets, **how)
+    finally:
+        unsubscribe()
+        log.close()

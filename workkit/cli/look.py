@@ -1,0 +1,276 @@
+"""`list`, `show` and `dead`: looking at jobs. Nothing here changes anything."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, tzinfo
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import click
+
+from workkit.cli import records, tables, terminal, wording
+from workkit.cli.command import Command, Option
+from workkit.cli.live import ScheduleName, Which
+from workkit.cli.options import (
+    OPTIONAL,
+    Count,
+    json_option,
+    opened,
+    server_options,
+    server_words,
+    verbose_option,
+    zone_of,
+    zone_option,
+)
+from workkit.cli.settings import read as read_settings
+from workkit.cli.tables import Column
+from workkit.errors import NotFound
+
+if TYPE_CHECKING:
+    from workkit.broker import Counts
+    from workkit.jobs.job import Job, JobState
+    from workkit.schedule import Schedule
+
+DEFAULT_LIMIT = 50
+DAY_WIDTH = 8
+STATES = ("waiting", "due", "running", "cancelling", "retrying", "dead")
+JOBS = (
+    Column(title="NEXT", least=20),
+    Column(title="ID"),
+    Column(title="FUNCTION", shrinks=True),
+    Column(title="WHEN"),
+    Column(title="NAME"),
+    Column(title="STATE"),
+)
+DEAD = (
+    Column(title="FAILED"),
+    Column(title="ID"),
+    Column(title="FUNCTION", shrinks=True),
+    Column(title="ATTEMPTS"),
+    Column(title="ERROR"),
+)
+
+
+@click.command(
+    "list",
+    cls=Command,
+    takes="[SCHEDULE] [OPTIONS]",
+    about=("List jobs, soonest first; 50 unless told. TEXT matches function, arguments, name or error.",),
+    examples=("workkit list app-tasks --state retrying", "workkit list app-tasks --json | jq '.[].due'"),
+    after=OPTIONAL,
+)
+@click.argument("schedule", type=ScheduleName(), required=False)
+@click.option("--state", cls=Option, type=click.Choice(STATES), metavar="STATE", help=", ".join(STATES))
+@click.option("--where", cls=Option, metavar="TEXT", help="only jobs with this text")
+@click.option("--limit", cls=Option, type=Count(), metavar="N", help=f"so many; default {DEFAULT_LIMIT}")
+@click.option("--all", "everything", cls=Option, is_flag=True, help="as many as there are")
+@zone_option("zone of the times; default UTC")
+@json_option()
+@verbose_option
+@server_options
+def list_command(
+    schedule: str | None,
+    state: JobState | None,
+    where: str | None,
+    limit: int | None,
+    everything: bool,
+    tz: str | None,
+    as_json: bool,
+    server: str | None,
+) -> None:
+    """List jobs."""
+    if everything and limit is not None:
+        raise click.UsageError(f"--all and --limit {limit} were both given. Keep one of them.")
+    from workkit import schedule as verbs
+
+    zone = zone_of(tz, read_settings())
+    most = None if everything else limit or DEFAULT_LIMIT
+    schedules = opened(schedule, command="list", server=server)
+    if as_json:
+        found = (job for s in schedules for job in islice(verbs.jobs(s, state=state, where=where), most))
+        if not records.show(map(records.job_record, found)):
+            _nothing(schedules, state, where, server)
+        return
+    for s in schedules:
+        jobs = list(islice(verbs.jobs(s, state=state, where=where), None if most is None else most + 1))
+        if jobs:
+            _table(s, jobs, most, zone)
+        else:
+            _nothing([s], state, where, server)
+
+
+def _table(s: Schedule, jobs: list[Job], most: int | None, zone: tzinfo) -> None:
+    from workkit import schedule as verbs
+
+    now = datetime.now(UTC).astimezone(zone)
+    _folded(f"{s.name}: {summary(verbs.counts(s))} Times in {wording.zone_name(zone)}.")
+    shown = jobs[:most]
+    times = _times(shown, now=now, least=DAY_WIDTH)
+    tables.show(JOBS, (_row(job, at, zone) for job, at in zip(shown, times, strict=True)))
+    _more(len(jobs), most, f"workkit list {s.name}")
+
+
+def _more(count: int, most: int | None, command: str) -> None:
+    if most is not None and count > most:
+        terminal.talk(f"{most:,} shown, there are more. All of them: {command} --all")
+
+
+def summary(counts: Counts) -> str:
+    """Say how many jobs stand where: ``3 waiting, 1 dead. Listeners: 2.``"""
+    said = [f"{counts.waiting:,} waiting"]
+    for state in ("due", "running", "retrying", "dead"):
+        count = getattr(counts, state)
+        said += [f"{count:,} {state}"] if count else []
+    return f"{', '.join(said)}. Listeners: {counts.listeners:,}."
+
+
+def _row(job: Job, at: str, zone: tzinfo) -> list[str]:
+    return [at, job.id[:8], wording.call(job), _when(job, zone), job.name or "-", job.state]
+
+
+def _times(jobs: Iterable[Job], *, now: datetime, least: int = 0) -> list[str]:
+    """Say when jobs are due, day and time each in a column of its own, in the zone of `now`."""
+    local = [job.due.astimezone(now.tzinfo) if job.due else None for job in jobs]
+    days = [wording.near_day(at, now) if at else "-" for at in local]
+    width = max([least, *map(len, days)])
+    return [f"{day:{width}}  {at:%H:%M:%S}" if at else day for day, at in zip(days, local, strict=True)]
+
+
+def _when(job: Job, zone: tzinfo) -> str:
+    words = records.words_of(job)
+    if words is None or (job.trigger is not None and not job.trigger.recurs):
+        return "once"
+    return words.removesuffix(f" {wording.zone_name(zone)}")
+
+
+def _nothing(schedules: Iterable[Schedule], state: str | None, where: str | None, server: str | None) -> None:
+    for s in schedules:
+        again = f"{s.name}{server_words(server)}"
+        if state is None and where is None:
+            terminal.talk(
+                f"nothing in {s.name}. Add something: workkit now {s.name} MODULE:FUNCTION{server_words(server)}"
+            )
+            continue
+        what = f"no {state} jobs" if state else "no jobs"
+        text = f' with "{where}"' if where else ""
+        terminal.talk(f"{what}{text} in {s.name}. All: workkit list {again}")
+
+
+def _folded(text: str) -> None:
+    width = terminal.table_width(sys.stdout)
+    for line in textwrap.wrap(text, width) if width else [text]:
+        terminal.data(line)
+
+
+@click.command(
+    "show",
+    cls=Command,
+    takes="[SCHEDULE] WHICH [OPTIONS]",
+    about=("Show one job in full. WHICH is its id, or the beginning of it (6 or more characters).",),
+    examples=("workkit show app-tasks 8cd9280b", "workkit show app-tasks 8cd9280b --json"),
+    after=OPTIONAL,
+)
+@click.argument("words", type=Which(), nargs=-1, required=True, metavar="[SCHEDULE] WHICH")
+@zone_option("zone of the times; default UTC")
+@json_option("print the job as JSON")
+@verbose_option
+@server_options
+def show_command(words: tuple[str, ...], tz: str | None, as_json: bool, server: str | None) -> None:
+    """Show one job in full."""
+    if len(words) > 2:
+        raise click.UsageError(f'workkit show takes SCHEDULE and one WHICH; "{words[2]}" is one too many.')
+    zone = zone_of(tz, read_settings())
+    schedule, which = (words[0], words[1]) if len(words) == 2 else (None, words[0])
+    job = _find(opened(schedule, command="show", server=server), which)
+    if as_json:
+        terminal.data(records.compact(records.job_record(job)))
+        return
+    for title, value in _details(job, zone):
+        terminal.data(f"{title:10}{wording.printable(value)}")
+
+
+def _find(schedules: list[Schedule], which: str) -> Job:
+    from workkit import schedule as verbs
+
+    missing: NotFound | None = None
+    for s in schedules:
+        try:
+            return verbs.job(s, which)
+        except NotFound as error:
+            missing = missing or error
+    assert missing is not None
+    raise missing
+
+
+def _details(job: Job, zone: tzinfo) -> Iterator[tuple[str, str]]:
+    yield "id", job.id
+    yield "schedule", job.schedule
+    yield "name", job.name or "-"
+    yield "function", wording.call(job)
+    yield "stored as", job.fn
+    yield "when", records.words_of(job) or "once"
+    if job.trigger is not None:
+        yield "cron", job.trigger.cron or "none"
+    if job.due is not None:
+        yield "due", f"{wording.instant(job.due, zone)}, {wording.distance(job.due, datetime.now(UTC), 3)}"
+    yield "state", job.state
+    yield "attempt", str(job.attempt)
+    if job.progress is not None:
+        yield "progress", wording.progress(job.progress)
+    if job.error is not None:
+        yield "error", job.error
+
+
+@click.command(
+    "dead",
+    cls=Command,
+    takes="[SCHEDULE] [OPTIONS]",
+    about=("List the jobs that failed for good, with their errors; 50 unless told.",),
+    examples=("workkit dead app-tasks", "workkit dead app-tasks --json | jq '.[].error'"),
+    after=OPTIONAL,
+)
+@click.argument("schedule", type=ScheduleName(), required=False)
+@click.option("--where", cls=Option, metavar="TEXT", help="only jobs with this text")
+@click.option("--limit", cls=Option, type=Count(), metavar="N", help=f"so many; default {DEFAULT_LIMIT}")
+@click.option("--all", "everything", cls=Option, is_flag=True, help="as many as there are")
+@zone_option("zone of the times; default UTC")
+@json_option()
+@verbose_option
+@server_options
+def dead_command(
+    schedule: str | None,
+    where: str | None,
+    limit: int | None,
+    everything: bool,
+    tz: str | None,
+    as_json: bool,
+    server: str | None,
+) -> None:
+    """List dead jobs."""
+    from workkit import schedule as verbs
+
+    zone = zone_of(tz, read_settings())
+    most = None if everything else limit or DEFAULT_LIMIT
+    schedules = opened(schedule, command="dead", server=server)
+    if as_json:
+        found = (job for s in schedules for job in islice(verbs.jobs(s, state="dead", where=where), most))
+        if not records.show(map(records.dead_record, found)):
+            _nothing(schedules, "dead", where, server)
+        return
+    now = datetime.now(UTC).astimezone(zone)
+    for s in schedules:
+        jobs = list(islice(verbs.jobs(s, state="dead", where=where), None if most is None else most + 1))
+        if jobs:
+            shown = jobs[:most]
+            times = _times(shown, now=now)
+            tables.show(DEAD, (_dead_row(job, at) for job, at in zip(shown, times, strict=True)))
+            _more(len(jobs), most, f"workkit dead {s.name}")
+        else:
+            _nothing([s], "dead", where, server)
+
+
+def _dead_row(job: Job, at: str) -> list[str]:
+    return [at, job.id[:8], wording.call(job), str(job.attempt + 1), job.error or "-"]

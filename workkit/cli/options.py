@@ -1,0 +1,185 @@
+"""Options that several commands share, each said once, and the values they become."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import quote, unquote
+
+import click
+from click.types import StringParamType
+
+from workkit.cli.command import EMBEDDED_FOLDER, Option
+from workkit.cli.settings import Settings
+from workkit.cli.settings import read as read_settings
+from workkit.errors import TriggerError
+
+if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
+
+    from workkit.schedule import Schedule
+
+R = TypeVar("R")
+Decorator = Callable[[Callable[..., R]], Callable[..., R]]
+SERVER = "Server (every command that needs one)"
+SCHEDULES_ENV = "WORKKIT_SCHEDULES"
+OPTIONAL = f"SCHEDULE may be left out where {SCHEDULES_ENV}, or [tool.workkit] in pyproject.toml, names it."
+EMBEDDED_SCHEME = "embedded://"
+PASSWORD = re.compile(r"(?<=://)([^/@\s:]*):[^/\s]*(?=@)")
+MASK = r"\1:***"
+
+
+class Commas(StringParamType):
+    """A text that its environment variable gives several times, separated by commas."""
+
+    name = "text"
+    envvar_list_splitter = ","
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Take the blanks off."""
+        return str(value).strip()
+
+
+class Count(click.IntRange):
+    """A whole number from 1."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Read digits; refuse the rest saying what is accepted."""
+        text = str(value).strip()
+        if not (text.isascii() and text.isdigit() and 1 <= int(text[:10]) < 10**9):
+            raise click.BadParameter(f'"{text}" is not a whole number from 1.', ctx, param)
+        return int(text)
+
+
+class Zone(StringParamType):
+    """An IANA zone. Completed here; checked where it is used, since the message is the same as in Python."""
+
+    name = "zone"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Keep the name as it was typed."""
+        return str(value)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+        """Name the zones that begin like this."""
+        from zoneinfo import available_timezones
+
+        from click.shell_completion import CompletionItem
+
+        start = incomplete.casefold()
+        return [CompletionItem(zone) for zone in sorted(available_timezones()) if zone.casefold().startswith(start)]
+
+
+def zone_option(help: str) -> Decorator[Any]:
+    """Add ``--tz``."""
+    return click.option("--tz", cls=Option, type=Zone(), metavar="ZONE", envvar="WORKKIT_TZ", help=help)
+
+
+def json_option(help: str = "print JSON, one object a line, for other programs") -> Decorator[Any]:
+    """Add ``--json``."""
+    return click.option("--json", "as_json", cls=Option, is_flag=True, help=help)
+
+
+def verbose_option(function: Callable[..., R]) -> Callable[..., R]:
+    """Add ``-v``: `workkit.cli.main` looks for it itself, so that it also serves where parsing fails."""
+    return click.option(
+        "-v", "--verbose", cls=Option, is_flag=True, expose_value=False, help="show tracebacks of errors"
+    )(function)
+
+
+def server_options(function: Callable[..., R]) -> Callable[..., R]:
+    """Add ``--redis`` and ``--embedded``; the command gets `server`: a URL, or None for the environment's."""
+
+    @click.option(
+        "--redis",
+        cls=Option,
+        section=SERVER,
+        metavar="URL",
+        help="redis:// rediss:// unix:// embedded:///folder; else WORKKIT_REDIS_URL, "
+        "else REDIS_URL, else redis://127.0.0.1:6379/",
+    )
+    @click.option(
+        "--embedded",
+        cls=Option,
+        section=SERVER,
+        metavar="[=FOLDER]",
+        help="a private server of this folder, started if need be; default .workkit",
+    )
+    @functools.wraps(function)
+    def with_server(*args: Any, redis: str | None, embedded: str | None, **kwargs: Any) -> R:
+        return function(*args, server=server_url(redis, embedded), **kwargs)
+
+    return with_server
+
+
+def server_url(redis: str | None, embedded: str | None) -> str | None:
+    """Decide on the server: its URL, or None where `schedule.create` finds it in the environment."""
+    if redis is not None and embedded is not None:
+        raise click.UsageError("--redis and --embedded were both given; a schedule is on one server. Keep one of them.")
+    if embedded is None:
+        return redis
+    return f"{EMBEDDED_SCHEME}{quote(str(Path(embedded).expanduser().absolute()))}"
+
+
+def chosen_schedules(given: tuple[str, ...], settings: Settings, *, command: str) -> tuple[str, ...]:
+    """Take the schedules named on the command line, else in WORKKIT_SCHEDULES, else in pyproject.toml."""
+    named = tuple(name.strip() for name in os.environ.get(SCHEDULES_ENV, "").split(",") if name.strip())
+    chosen = given or named or settings.schedules
+    if not chosen:
+        raise click.UsageError(
+            f"workkit {command} needs a SCHEDULE. Name one: workkit {command} app-tasks; "
+            f'or write schedules = ["app-tasks"] under [tool.workkit] in pyproject.toml.'
+        )
+    return chosen
+
+
+def opened(given: str | None, *, command: str, server: str | None) -> list[Schedule]:
+    """Make the schedules to look at: the one named, else those of the settings."""
+    from workkit import schedule as verbs
+
+    names = chosen_schedules((given,) if given else (), read_settings(), command=command)
+    return [verbs.create(name if given else weighted(name)[0], redis=server) for name in names]
+
+
+def weighted(text: str) -> tuple[str, int | None]:
+    """Take ``SCHEDULE:WEIGHT`` apart: a weight is the digits after the last colon."""
+    name, colon, digits = text.rpartition(":")
+    if not colon or not (digits.isascii() and digits.isdigit()):
+        return text, None
+    if not name or int(digits) < 1:
+        raise click.UsageError(f'"{text}": a weight is a whole number from 1, after a name. Write app-tasks:1.')
+    return name, int(digits)
+
+
+def server_words(url: str | None) -> str:
+    """Say how the same server is named in another command; nothing for what the environment names."""
+    if url is None or not url.startswith(EMBEDDED_SCHEME):
+        return f" --redis {PASSWORD.sub(MASK, url)}" if url else ""
+    folder = Path(unquote(url.removeprefix(EMBEDDED_SCHEME)))
+    if folder == Path.cwd() / EMBEDDED_FOLDER:
+        return " --embedded"
+    return f" --embedded={shlex.quote(str(folder))}"
+
+
+def zone_of(name: str | None, settings: Settings) -> ZoneInfo:
+    """Find the zone that `--tz`, WORKKIT_TZ or the settings name; UTC by default. Raises TriggerError."""
+    from zoneinfo import ZoneInfo, available_timezones
+
+    from workkit.nearest import nearest
+
+    text = name or settings.tz or "UTC"
+    try:
+        return ZoneInfo(text)
+    except (KeyError, ValueError, OSError) as error:
+        near = nearest(text, available_timezones())
+        hint = f'Did you mean "{near}"?' if near else 'Write a place such as "Europe/Paris", or "UTC".'
+        message = f'tz="{text}" is not a zone. {hint}'
+        raise TriggerError(message, given=text, accepted="an IANA zone", suggestion=near) from error

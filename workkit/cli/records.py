@@ -1,0 +1,102 @@
+"""Jobs and listeners as the JSON objects that other programs read. Keys are only ever added."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from workkit.cli import terminal, wording
+
+if TYPE_CHECKING:
+    from workkit.broker import Counts, ListenerInfo
+    from workkit.jobs.job import Job
+
+Record = Mapping[str, Any]
+
+
+def job_record(job: Job) -> dict[str, Any]:
+    """Write a job as `list --json` does."""
+    trigger = job.trigger
+    return {
+        "id": job.id,
+        "schedule": job.schedule,
+        "name": job.name,
+        "fn": job.fn,
+        "args": list(job.args),
+        "state": job.state,
+        "due": wording.iso(job.due) if job.due else None,
+        "cron": trigger.cron if trigger else None,
+        "tz": trigger.tz if trigger else "UTC",
+        "words": words_of(job),
+        "attempt": job.attempt,
+        "error": job.error,
+    }
+
+
+def dead_record(job: Job) -> dict[str, Any]:
+    """Write a dead job as `dead --json` does: its last error in parts."""
+    failed = job.failure
+    known = {
+        "attempt": job.attempt + 1,
+        "failed": wording.iso(job.due) if job.due else None,
+        "error_type": failed.type if failed else None,
+        "error": failed.message if failed else job.error,
+        "where": failed.where if failed else None,
+        "traceback": failed.traceback if failed else None,
+    }
+    return job_record(job) | known
+
+
+def words_of(job: Job) -> str | None:
+    """Say when a job fires; None where its record cannot tell."""
+    if job.trigger is None:
+        return None
+    from workkit.triggers import explain
+
+    return explain(job.trigger)
+
+
+def listener_record(info: ListenerInfo) -> dict[str, Any]:
+    """Write a listener as `listeners --json` does."""
+    return {
+        "listener": info.listener,
+        "host": info.host,
+        "pid": info.pid,
+        "version": info.version,
+        "schedules": dict(info.schedules),
+        "threads": info.threads,
+        "state": info.state,
+        "beat_ms": info.beat_ms,
+        "up_ms": info.up_ms,
+        "running": [{"id": job.id, "fn": job.fn, "started": None, "progress": job.progress} for job in info.running],
+    }
+
+
+def counts_record(schedule: str, counts: Counts) -> dict[str, Any]:
+    """Write the counts of a schedule as `stats --json` does."""
+    return {
+        "schedule": schedule,
+        "waiting": counts.waiting,
+        "due": counts.due,
+        "running": counts.running,
+        "retrying": counts.retrying,
+        "dead": counts.dead,
+        "listeners": counts.listeners,
+        "totals": dict(counts.totals),
+    }
+
+
+def compact(record: Record) -> str:
+    """Write one object in one line; ASCII, so that no locale can break it."""
+    return json.dumps(record, separators=(",", ":"), default=str)
+
+
+def show(records: Iterable[Record]) -> int:
+    """Print one array, one object a line, each as soon as it is read; return how many there were."""
+    count = 0
+    for record in records:  # nothing is printed before the first is read: that may fail
+        terminal.data((",\n" if count else "[") + compact(record), newline=False)
+        count += 1
+    terminal.data("]" if count else "[]")
+    return count

@@ -1,0 +1,85 @@
+"""The table ``[tool.workkit]`` of the nearest pyproject.toml upward: for the command line only, never the server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from workkit.cli.wording import listed
+from workkit.errors import InvalidOptions
+from workkit.nearest import nearest
+
+FILE = "pyproject.toml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What the table says; None or empty where it says nothing. `file` is where it stands, if anywhere."""
+
+    schedules: tuple[str, ...] = ()
+    imports: tuple[str, ...] = ()
+    threads: int | None = None
+    deadline: str | None = None
+    log: str | None = None
+    tz: str | None = None
+    file: Path | None = None
+
+
+def read(folder: Path | None = None) -> Settings:
+    """Read the settings that hold in `folder` (here, by default). Raises InvalidOptions."""
+    start = (folder or Path.cwd()).absolute()
+    file = next((place / FILE for place in (start, *start.parents) if (place / FILE).is_file()), None)
+    return Settings() if file is None else _settings(_table(file), file)
+
+
+def _table(file: Path) -> Mapping[str, Any]:
+    import tomllib
+
+    try:
+        table = tomllib.loads(file.read_text(encoding="utf-8")).get("tool", {}).get("workkit", {})
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, AttributeError) as error:
+        raise InvalidOptions(f"{file} is not a TOML file: {error}. Correct it, or go to another folder.") from error
+    if not isinstance(table, Mapping):
+        raise InvalidOptions(f"tool.workkit in {file} is {table!r}, not a table. Write [tool.workkit] on its own line.")
+    return table
+
+
+def _settings(table: Mapping[str, Any], file: Path) -> Settings:
+    for key, value in table.items():
+        if key not in READERS:
+            near = nearest(key, READERS)
+            hint = f"Did you mean {near}?" if near else f"Accepted: {listed(list(READERS))}."
+            message = f"{key} in [tool.workkit] of {file} is not a setting. {hint}"
+            raise InvalidOptions(message, given=key, accepted=", ".join(READERS), suggestion=near)
+        _, accepts, accepted = READERS[key]
+        if not accepts(value):
+            message = f"{key} = {value!r} in [tool.workkit] of {file} cannot be used. Write {accepted}."
+            raise InvalidOptions(message, given=value, accepted=accepted)
+    values: dict[str, Any] = {
+        READERS[key][0]: tuple(value) if isinstance(value, list) else value for key, value in table.items()
+    }
+    return Settings(**values, file=file)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list) and all(_is_text(item) for item in value)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+READERS: dict[str, tuple[str, Callable[[object], bool], str]] = {
+    "schedules": ("schedules", _is_texts, 'schedules = ["app-tasks"]'),
+    "import": ("imports", _is_texts, 'import = ["app.jobs"]'),
+    "threads": ("threads", _is_count, "threads = 10"),
+    "deadline": ("deadline", _is_text, 'deadline = "25s"'),
+    "log": ("log", lambda value: value in ("console", "json"), 'log = "console" or log = "json"'),
+    "tz": ("tz", _is_text, 'tz = "Europe/Paris"'),
+}

@@ -1,0 +1,83 @@
+"""What the terminal can do: width, colour, and writing to it without surprises."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from typing import Any, TextIO
+
+import click
+
+FALLBACK_WIDTH = 80
+WIDEST_HELP = 120
+COLOURS = {"green": "green", "yellow": "yellow", "red": "red", "dim": "bright_black"}
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Say whether a person looks at this stream."""
+    try:
+        return stream is not None and stream.isatty()
+    except ValueError:  # closed
+        return False
+
+
+def has_colour(stream: TextIO | None) -> bool:
+    """Decide on colour: NO_COLOR forbids it, FORCE_COLOR wants it, TERM=dumb cannot, a terminal can."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR", "0") not in ("", "0"):
+        return True
+    return os.environ.get("TERM") != "dumb" and is_terminal(stream)
+
+
+def paint(text: str, colour: str | None, stream: TextIO | None) -> str:
+    """Colour a text if the stream can show it."""
+    if colour is None or not has_colour(stream):
+        return text
+    return click.style(text, fg=COLOURS[colour])
+
+
+def table_width(stream: TextIO | None) -> int | None:
+    """Tell the columns of a terminal; None for anything else, where lines keep their full width."""
+    if not is_terminal(stream):
+        return None
+    return shutil.get_terminal_size((FALLBACK_WIDTH, 24)).columns
+
+
+def help_width() -> int:
+    """Tell the columns of help: those of the terminal, else 80."""
+    return max(20, min(WIDEST_HELP, shutil.get_terminal_size((FALLBACK_WIDTH, 24)).columns))
+
+
+def ellipsis_safe(text: str, stream: TextIO | None) -> str:
+    """Replace the ellipsis where the stream's encoding has none; one column either way."""
+    encoding = getattr(stream, "encoding", None) or "ascii"
+    return text if encoding.lower().replace("-", "").startswith("utf") else text.replace("…", "~")
+
+
+def data(text: str = "", *, newline: bool = True) -> None:
+    """Write data: to stdout, escape codes only where colour was decided on."""
+    click.echo(ellipsis_safe(text, sys.stdout), nl=newline, color=has_colour(sys.stdout))
+
+
+def talk(text: str) -> None:
+    """Write talk: to stderr."""
+    click.echo(ellipsis_safe(text, sys.stderr), err=True, color=has_colour(sys.stderr))
+
+
+def prepare() -> None:
+    """Make both streams spell out what their encoding lacks rather than fail."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure: Any = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+
+
+def hush(stream: TextIO | None) -> None:
+    """Point a stream whose reader is gone at nothing, so that flushing it at exit stays quiet."""
+    try:
+        if stream is not None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    except (OSError, ValueError):
+        return

@@ -1,0 +1,140 @@
+"""The command tree: which commands there are, how they are grouped in help, and what an unknown word means."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import textwrap
+from importlib import import_module
+from typing import NamedTuple
+
+import click
+
+from workkit.cli import terminal
+from workkit.nearest import nearest
+
+
+class Entry(NamedTuple):
+    """One command: the module that holds it, and its line in the tree."""
+
+    module: str
+    line: str
+
+
+GROUPS: dict[str, dict[str, Entry]] = {
+    "Run": {
+        "listen": Entry("listen", "run due jobs of one or more schedules until stopped"),
+        "demo": Entry("demo", "see it work, here, in 12 seconds, without a server"),
+    },
+    "Add": {
+        "add": Entry("add", 'add a job at a time in words ("7pm tomorrow", "every weekday at 9am")'),
+        "now": Entry("add", "add a job to run at once"),
+        "add-many": Entry("bulk", "add jobs from a JSON Lines file, with a progress bar"),
+    },
+    "Look": {
+        "list": Entry("look", "jobs of a schedule, soonest first"),
+        "show": Entry("look", "one job in full"),
+        "listeners": Entry("fleet", "who is listening and what they run"),
+        "stats": Entry("fleet", "counts"),
+        "dead": Entry("look", "jobs that failed for good, with errors"),
+    },
+    "Change": {"cancel": Entry("admin", "by id, or beginning of an id (6+ characters)")},
+    "Time": {
+        "next": Entry("time", "when words or a cron string fire (offline)"),
+        "explain": Entry("time", "a cron string in English (offline)"),
+    },
+    "Care": {"completion": Entry("completion", "script for bash, zsh or fish")},
+}
+ENTRIES = {name: entry for group in GROUPS.values() for name, entry in group.items()}
+SUMMARY = "Run functions later, on any machine, at times said in English."
+START = "'workkit COMMAND --help' teaches one command. Start with: workkit demo"
+NAME_COLUMN, LINE_COLUMN = 9, 20
+
+
+class Tree(click.Group):
+    """The top of the tree. Commands are imported when they are named."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name every command, in the order of the tree."""
+        return list(ENTRIES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command of that name."""
+        entry = ENTRIES.get(cmd_name)
+        if entry is None:
+            return None
+        module = import_module(f"workkit.cli.{entry.module}")
+        command: click.Command = getattr(module, f"{cmd_name.replace('-', '_')}_command")
+        return command
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Refuse options in front of the command, and answer with the right order."""
+        if not args and not ctx.resilient_parsing:
+            click.echo(ctx.get_help(), err=True)
+            ctx.exit(2)
+        if args and args[0].startswith("-") and args[0] not in ("--help", "-h", "--version"):
+            self._refuse_order(ctx, args)
+        return super().parse_args(ctx, args)
+
+    def _refuse_order(self, ctx: click.Context, args: list[str]) -> None:
+        place = next((n for n, word in enumerate(args) if word in ENTRIES), None)
+        if place is None:
+            raise click.UsageError(
+                f"{args[0]} needs a command before it: workkit COMMAND {args[0]}. All: workkit --help."
+            )
+        told = " ".join(_quoted(word) for word in (args[place], *args[place + 1 :], *args[:place]))
+        raise click.UsageError(f"{args[0]} stands before the command; options follow it: workkit {told}.")
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or name the nearest."""
+        name = args[0]
+        command = self.get_command(ctx, name)
+        if command is not None or ctx.resilient_parsing:
+            return name if command else None, command, args[1:]
+        near = nearest(name, ENTRIES)
+        hint = f"Did you mean {near}?" if near else "Commands: workkit --help."
+        raise click.UsageError(f'workkit has no command "{name}". {hint}')
+
+    def get_help(self, ctx: click.Context) -> str:
+        """Draw the command tree, at the terminal's width."""
+        return draw(terminal.help_width())
+
+
+def _quoted(word: str) -> str:
+    return shlex.quote(re.sub(r"(?<=://)([^/@\s:]*):[^/\s]*(?=@)", r"\1:***", word))  # never say a password back
+
+
+def draw(width: int) -> str:
+    """Draw the tree: one command a line, wrapped where the width asks for it."""
+    lines = ["Usage: workkit COMMAND [OPTIONS] ...", "", *_wrapped(SUMMARY, width, "  ", "  "), ""]
+    for title, commands in GROUPS.items():
+        for number, (name, entry) in enumerate(commands.items()):
+            lead = f"{title}:" if number == 0 else ""
+            head = f"{lead:{NAME_COLUMN}}{name:{LINE_COLUMN - NAME_COLUMN - 1}} "
+            lines += _wrapped(entry.line, width, head, " " * LINE_COLUMN)
+    return "\n".join([*lines, "", *_wrapped(START, width, "  ", "  ")])
+
+
+def _wrapped(text: str, width: int, first: str, then: str) -> list[str]:
+    if width < LINE_COLUMN + 20:
+        then = " " * min(len(then), 4)
+    return textwrap.wrap(
+        text, width, initial_indent=first, subsequent_indent=then, break_on_hyphens=False, break_long_words=False
+    )
+
+
+def _version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        from workkit._version import __version__
+
+        terminal.data(f"workkit {__version__}")
+        ctx.exit()
+
+
+tree = Tree(
+    "workkit",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    params=[click.Option(["--version"], is_flag=True, expose_value=False, is_eager=True, callback=_version)],
+)

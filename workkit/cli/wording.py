@@ -1,0 +1,172 @@
+"""How values read in a line of text: durations, instants, function calls. Knows no terminal and no command."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+from workkit.jobs.names import read_name, shown
+
+if TYPE_CHECKING:
+    from workkit.jobs.job import Job
+
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+MONTHS = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
+NEAR_DAYS = 27  # a day of the month names one day only within less than the shortest month
+
+
+def duration(ms: float, /, parts: int = 2) -> str:
+    """Say milliseconds: ``41 ms``, ``2.1 s``, ``15 min 34 s``, ``1 d 7 h 44 min``; at most `parts` units."""
+    if ms < 1000:
+        return f"{max(0, round(ms))} ms"
+    if ms < 60_000:
+        tenths = f"{int(ms / 100) / 10:.1f}".removesuffix(".0")
+        return f"{tenths} s"
+    rest = int(ms // 1000)
+    said: list[str] = []
+    for seconds, unit in ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s")):
+        count, rest = divmod(rest, seconds)
+        if count or said:
+            said.append(f"{count:,} {unit}" if count else "")
+        if len(said) == parts:
+            break
+    return " ".join(part for part in said if part)
+
+
+def distance(at: datetime, now: datetime, /, parts: int = 2) -> str:
+    """Say how far off an instant is: ``in 9 d 5 h``, ``now`` or ``3 min 2 s ago``."""
+    ms = (at - now) / timedelta(milliseconds=1)
+    if abs(ms) < 500:
+        return "now"
+    return f"in {duration(ms, parts)}" if ms > 0 else f"{duration(-ms, parts)} ago"
+
+
+def hours(at: datetime) -> str:
+    """Say the wall-clock time as English does here: ``9:00``, ``19:00``, ``10:20:30``."""
+    seconds = f":{at.second:02}" if at.second else ""
+    return f"{at.hour}:{at.minute:02}{seconds}"
+
+
+def date(at: datetime) -> str:
+    """Say the date in full: ``Saturday 21 November 2026``."""
+    return f"{DAYS[at.weekday()]} {at.day} {MONTHS[at.month - 1]} {at.year}"
+
+
+def short_date(at: datetime) -> str:
+    """Say the date for a column: ``Sun 29 Nov 2026``."""
+    return f"{DAYS[at.weekday()][:3]} {at.day:2} {MONTHS[at.month - 1][:3]} {at.year}"
+
+
+def instant(at: datetime, zone: tzinfo) -> str:
+    """Say an instant in its zone and in UTC: ``... at 19:00 Europe/Paris = 18:00 UTC``."""
+    local, utc = at.astimezone(zone), at.astimezone(UTC)
+    said = f"{date(local)} at {hours(local)} {zone_name(zone)}"
+    if zone_name(zone) == "UTC":
+        return said
+    other_day = "" if utc.date() == local.date() else f" on {DAYS[utc.weekday()]}"
+    return f"{said} = {hours(utc)} UTC{other_day}"
+
+
+def near_day(at: datetime, now: datetime) -> str:
+    """Say the day for a list, both in the same zone: ``today``, ``Mon 23``, ``3 Feb``, ``2028-02-03``."""
+    days = (at.date() - now.date()).days
+    if days in (-1, 0, 1):
+        return ("yesterday", "today", "tomorrow")[days + 1]
+    if abs(days) <= NEAR_DAYS:
+        return f"{DAYS[at.weekday()][:3]} {at.day:2}"
+    if at.year == now.year:
+        return f"{at.day} {MONTHS[at.month - 1][:3]}"
+    return at.date().isoformat()
+
+
+def iso(at: datetime) -> str:
+    """Write an instant as machines read it: ISO, UTC, milliseconds."""
+    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def zone_name(zone: tzinfo) -> str:
+    """Name a zone as the user would write it."""
+    return zone.key if isinstance(zone, ZoneInfo) else "UTC" if zone is UTC else str(zone)
+
+
+def call(job: Job, *, args: bool = True) -> str:
+    """Write a job as the call it makes: ``app.users.activate("tracy@domain.com")``; its `args` may be left out."""
+    given = [_value(value) for value in job.args]
+    given += [f"{key}={_value(value)}" for key, value in (job.kwargs or {}).items()]
+    inside = ", ".join(given) if args or not given else "..."
+    return printable(f"{shown(job.fn)}({inside})")
+
+
+def _value(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def spoken(fn: str) -> str:
+    """Turn a stored name into the form that is typed: ``app.users:activate``; what is not Python's, as it is."""
+    name = read_name(fn)
+    return str(name) if name is not None and name.is_python else fn
+
+
+def printable(text: str) -> str:
+    """Spell out whatever could steer a terminal or hide text: control, bidi and other unprintable characters."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def cells(text: str) -> int:
+    """Count the terminal columns of a printable text."""
+    if text.isascii():
+        return len(text)
+    return sum(_cell(c) for c in text)
+
+
+def _cell(char: str) -> int:
+    if unicodedata.combining(char):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def shorten(text: str, width: int) -> str:
+    """Cut a text to `width` columns, ending in an ellipsis where something was cut."""
+    if cells(text) <= width:
+        return text
+    kept, used = [], 0
+    for char in text:
+        used += _cell(char)
+        if used > width - 1:
+            break
+        kept.append(char)
+    return "".join(kept) + "…" if width > 0 else ""
+
+
+def plural(count: int, noun: str) -> str:
+    """Count things: ``1 job``, ``1,204 jobs``."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def progress(value: tuple[int, int] | str) -> str:
+    """Say how far a run is: ``340 of 1,000``, or its own words."""
+    return value if isinstance(value, str) else f"{value[0]:,} of {value[1]:,}"
+
+
+def listed(items: Sequence[str], word: str = "and") -> str:
+    """Join items as a sentence does: ``a, b and c``."""
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {word} {items[-1]}" if items else ""

@@ -1,0 +1,89 @@
+"""What happens, announced: event names, their values, subscribe and emit.
+
+Knows nothing of log lines, terminals or metrics; those are subscribers. The names below are public: console and
+JSON logs print them, metrics count them.
+
+    listening    schedules (name -> weight), url, listener, threads, pid, version
+    quiet, resumed   taking nothing new; going on
+    may_run      text                                         lost, back            url, reason, running / after_ms
+    started      job, late_ms                                 late                  job, late_ms   (from 1 s)
+    done         job, took_ms, late_ms                        fenced                job, ago_ms
+    failed       job, took_ms, error_type, error, where, traceback, attempt, attempts, again_ms (None: no retry)
+    dead         job, error_type, error, where, traceback, attempt, attempts
+    retrying     job, again_ms   (the handler asked for it)   discarded             job, reason
+    cannot_run   job, reason     (once per name)              cancelled             job
+    corrupt      job_id, reason                               missing               job_id
+    given_back   job                                          crashed               listener, jobs
+    stopping     running, deadline_ms                         stopped               ran, failed, given_back, up_ms
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+INFO, WARNING, ERROR, DEBUG = logging.INFO, logging.WARNING, logging.ERROR, logging.DEBUG
+
+LEVELS: Mapping[str, int] = {
+    "started": DEBUG,
+    "failed": WARNING,
+    "late": WARNING,
+    "cannot_run": WARNING,
+    "lost": WARNING,
+    "missing": WARNING,
+    "crashed": WARNING,
+    "fenced": ERROR,
+    "dead": ERROR,
+    "corrupt": ERROR,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One thing that happened: its name, when (epoch seconds, this machine's clock), and the fields listed above."""
+
+    name: str
+    schedule: str | None = None
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    time: float = field(default_factory=time.time)
+
+    @property
+    def level(self) -> int:
+        """The `logging` level this event deserves."""
+        return LEVELS.get(self.name, INFO)
+
+
+Subscriber = Callable[[Event], None]
+_subscribers: list[Subscriber] = []
+
+
+def subscribe(subscriber: Subscriber) -> Callable[[], None]:
+    """Call `subscriber` with every event from now on, in the thread where it happens; returns the way to end that."""
+    _subscribers.append(subscriber)
+
+    def unsubscribe() -> None:
+        with contextlib.suppress(ValueError):
+            _subscribers.remove(subscriber)
+
+    return unsubscribe
+
+
+def emit(name: str, schedule: str | None = None, /, **fields: Any) -> None:
+    """Announce an event. A subscriber that fails is reported to `logging` and hinders nothing."""
+    if not _subscribers:
+        return
+    event = Event(name=name, schedule=schedule, fields=fields)
+    for subscriber in tuple(_subscribers):
+        try:
+            subscriber(event)
+        except Exception:
+            logging.getLogger("workkit").exception("a subscriber failed on the event %r", name)
+
+
+def wanted() -> bool:
+    """Whether anybody listens, so that a hot path may save itself the trouble of building fields."""
+    return bool(_subscribers)

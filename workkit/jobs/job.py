@@ -1,0 +1,38 @@
+"""A job as a value, and the states it can be in. Knows no wire, no server and no thread."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from workkit.jobs.outcome import Failure
+from workkit.triggers import Trigger
+
+JobState = Literal["waiting", "due", "running", "cancelling", "retrying", "held", "paused", "dead"]
+STATES: tuple[JobState, ...] = ("waiting", "due", "running", "cancelling", "retrying", "held", "paused", "dead")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One job of a schedule, as it stood when it was read or added.
+
+    `id` is the SHA-1 of the stored payload (40 hex digits); `fn` the name as stored (``#'pkg.mod/func``); `due` the
+    next run or, while running, this one (aware UTC); `attempt` counts from 0; `new` is False where `add` found the
+    same job already there. `error` is the last one, as one line; `failure` all that is kept of it.
+    """
+
+    id: str
+    schedule: str
+    fn: str
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] | None = None
+    trigger: Trigger | None = None
+    due: datetime | None = None
+    state: JobState = "waiting"
+    name: str | None = None
+    attempt: int = 0
+    error: str | None = None
+    failure: Failure | None = None
+    new: bool = False
+    progress: tuple[int, int] | str | None = None

@@ -1,0 +1,171 @@
+"""Function <-> stored name. A name is what stands in a payload's `job`: a form that Clojure's reader can read.
+
+A Python function is stored as ``#'pkg.mod/func``; ``pkg.mod:func`` and the function itself are ways to say it. Nothing
+here imports or evaluates what a name points to.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import BuiltinFunctionType, FunctionType, MethodType
+from typing import Any
+
+from workkit.errors import InvalidFunction
+
+Fn = Callable[..., Any] | str
+
+_SYMBOL = r"[^\s/()\[\]{}\"';:`,~@^#\\]+"
+_NAME = re.compile(rf"({_SYMBOL})/({_SYMBOL}|/)")
+_FORMS = tuple(
+    re.compile(pattern.replace("NAME", rf"({_SYMBOL}/(?:{_SYMBOL}|/))"))
+    for pattern in (
+        r"#'NAME",
+        r"'NAME",
+        r"\(\s*(?:var|quote)\s+NAME\s*\)",
+        r"\(\s*(?:clojure\.core/)?resolve\s+'NAME\s*\)",
+        r"\(\s*(?:clojure\.core/)?resolve\s+\(\s*quote\s+NAME\s*\)\s*\)",
+    )
+)
+_PYTHON = re.compile(r"([^\W\d]\w*(?:\.[^\W\d]\w*)*):([^\W\d]\w*(?:\.[^\W\d]\w*)*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A namespace (or module) and what is looked up in it."""
+
+    space: str
+    path: str
+
+    def __str__(self) -> str:
+        return f"{self.space}:{self.path}"
+
+    @property
+    def is_python(self) -> bool:
+        """Whether both halves are Python names, so that it can mean a Python function without munging."""
+        return bool(_PYTHON.fullmatch(str(self)))
+
+
+class Clojure(str):
+    """A Clojure form, stored as it stands: ``clojure("(fn [] ...)")``. Only Clojure listeners can run it."""
+
+    __slots__ = ()
+
+
+def clojure(form: str) -> Clojure:
+    """Mark a text as a Clojure form, for a Clojure listener. It is stored as written and never run by Python."""
+    if not form.strip():
+        raise InvalidFunction(
+            'fn=clojure("") is empty. Give a form such as "(fn [] (your-app.cache/clear))".', given=form
+        )
+    return Clojure(form)
+
+
+def stored_name(fn: Fn) -> str:
+    """The text that names `fn` in a payload. Raises InvalidFunction with what to do instead."""
+    if isinstance(fn, Clojure):
+        return str(fn)
+    if isinstance(fn, str):
+        return _from_text(fn)
+    module, path = _locate(fn)
+    return f"#'{module}/{path}"
+
+
+def read_name(job: str) -> Name | None:
+    """The name in a stored `job`, or None for a form that is not a name (it is for Clojure listeners)."""
+    text = job.strip()
+    for form in _FORMS:
+        if found := form.fullmatch(text):
+            space, _, path = found[1].partition("/")
+            return Name(space, path)
+    if found := _PYTHON.fullmatch(text):
+        return Name(found[1], found[2])
+    return None
+
+
+def shown(job: str) -> str:
+    """A stored `job` as people write it: ``app.cache.clear`` for a name, the form itself otherwise."""
+    name = read_name(job)
+    if name is None:
+        return job
+    return f"{name.space}.{name.path}" if name.is_python else f"{name.space}/{name.path}"
+
+
+def main_module() -> str | None:
+    """The module name under which ``__main__`` can be imported elsewhere, or None at a prompt or in a notebook."""
+    main = sys.modules.get("__main__")
+    spec = getattr(main, "__spec__", None)
+    if spec is not None:
+        return str(spec.name)
+    file = getattr(main, "__file__", None)
+    return Path(file).stem if file and Path(file).suffix == ".py" else None
+
+
+def _from_text(text: str) -> str:
+    if found := _PYTHON.fullmatch(text):
+        return f"#'{found[1]}/{found[2]}"
+    if text.startswith("#'") and _NAME.fullmatch(text[2:]):
+        return text
+    if (name := read_name(text)) is not None:
+        return f"#'{name.space}/{name.path}"
+    if text.startswith("("):
+        hint = f"For a Clojure form write clojure({text!r})."
+    elif "." in text and re.fullmatch(r"[\w.]+", text):
+        module, _, last = text.rpartition(".")
+        hint = f'Write "{module}:{last}".'
+    else:
+        hint = 'Give a module-level function, "pkg.mod:func", or "#\'namespace/name".'
+    raise InvalidFunction(f"fn={text!r} does not name a function. {hint}", given=text, accepted="pkg.mod:func")
+
+
+def _locate(fn: Any) -> tuple[str, str]:
+    """(module, qualified name) of a function that a listener can import, or InvalidFunction."""
+    if isinstance(fn, MethodType):
+        raise InvalidFunction(
+            f"fn={_called(fn)} is bound to an object, and objects do not travel. {_MODULE_LEVEL}", given=fn
+        )
+    if not isinstance(fn, FunctionType):
+        kind = "a builtin" if isinstance(fn, BuiltinFunctionType) else f"a {type(fn).__name__}"
+        raise InvalidFunction(f"fn={_called(fn)} is {kind}, not a function. {_MODULE_LEVEL}", given=fn)
+    code = fn.__code__
+    where = f"({Path(code.co_filename).name}:{code.co_firstlineno})"
+    if fn.__name__ == "<lambda>":
+        raise InvalidFunction(
+            f"fn=<lambda> {where} has no name that a listener could import. "
+            "Write a module-level def and pass its data in args=[...].",
+            given=fn,
+        )
+    if "<locals>" in fn.__qualname__:
+        raise InvalidFunction(f"fn={fn.__qualname__} {where} is defined inside a function. {_MODULE_LEVEL}", given=fn)
+    module = main_module() if fn.__module__ == "__main__" else fn.__module__
+    if module is None:
+        raise InvalidFunction(
+            f"fn={fn.__qualname__} was defined at a prompt, which no listener can import. "
+            f"Put it into a file, for example {fn.__name__}.py, and import it.",
+            given=fn,
+        )
+    if hidden := hidden_part(Name(module, fn.__qualname__)):
+        raise InvalidFunction(
+            f"fn={fn.__qualname__} {where}: {hidden} begins with _, and listeners run public names only. "
+            "Give it a public name.",
+            given=fn,
+        )
+    return module, fn.__qualname__
+
+
+_MODULE_LEVEL = "Use a module-level function and pass what it needs in args=[...]."
+
+
+def hidden_part(name: Name) -> str | None:
+    """The first part of a name that begins with an underscore: private, and never run."""
+    parts = [*name.space.split("."), *name.path.split(".")]
+    if name.space.endswith(".__main__"):  # python -m pkg
+        parts.remove("__main__")
+    return next((part for part in parts if part.startswith("_")), None)
+
+
+def _called(fn: Any) -> str:
+    return str(getattr(fn, "__qualname__", None) or getattr(fn, "__name__", None) or repr(fn))

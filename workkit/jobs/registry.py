@@ -1,0 +1,243 @@
+"""Which functions a listener may run, and how a stored name finds one.
+
+What stands on the server can never name arbitrary code. A name is resolved only to a function that was *defined* in an
+allowed module: one marked with `@job`, one of a module named by `imports`, or one whose file lies under `folder`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable, Iterable
+from contextvars import ContextVar
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any, TypeVar, overload
+
+from workkit.errors import CannotRun, FunctionNotFound, InvalidFunction, NotAllowed
+from workkit.jobs.names import Name, hidden_part, main_module, read_name, shown
+from workkit.nearest import nearest
+
+F = TypeVar("F", bound=Callable[..., Any])
+Handler = Callable[..., Any]
+
+_marked: dict[str, Handler] = {}  # registered name -> function, filled by @job at import
+importing: ContextVar[str | None] = ContextVar("workkit_importing", default=None)  # what a listener imports right now
+
+
+@overload
+def job(name: F, /) -> F: ...
+@overload
+def job(name: str | None = None, /) -> Callable[[F], F]: ...
+def job(name: Any = None, /) -> Any:
+    """Mark a module-level function as a handler, optionally under a further name; returns the function itself.
+
+    ``@job`` or ``@job("your-app.cache/clear")``: the name by which a Clojure producer calls it. Raises
+    InvalidFunction where the name is taken by another function.
+    """
+    if callable(name):
+        return _mark(name, None)
+    return lambda fn: _mark(fn, name)
+
+
+def _mark(fn: Any, name: str | None) -> Any:
+    keys = [f"{fn.__module__}:{fn.__qualname__}"]
+    if name is not None:
+        said = read_name(name if name.startswith(("#", "(", "'")) else f"#'{name}") or read_name(name)
+        if said is None:
+            raise InvalidFunction(f'@job({name!r}) is not a name. Write "namespace/name".', given=name)
+        keys.append(str(said))
+    for key in keys:
+        known = _marked.get(key)
+        if known is not None and (known.__module__, known.__qualname__) != (fn.__module__, fn.__qualname__):
+            raise InvalidFunction(
+                f"@job({name!r}): this name belongs to {known.__module__}.{known.__qualname__} already.", given=name
+            )
+        _marked[key] = fn
+    return fn
+
+
+class Registry:
+    """What one listener may run: `imports` (modules with their submodules), and modules under `folder`, if given."""
+
+    def __init__(self, *, imports: Iterable[str] = (), folder: Path | None = None) -> None:
+        self.imports = tuple(imports)
+        self.folder = folder.resolve() if folder is not None else None
+        self._found: dict[str, Handler | CannotRun] = {}
+
+    def load(self) -> None:
+        """Import what `imports` names; a module that does not exist raises InvalidFunction, its own errors pass."""
+        for module in self.imports:
+            if _top(module) in sys.stdlib_module_names:
+                raise InvalidFunction(f"--import {module}: the standard library is never run.", given=module)
+            try:
+                _import(module)
+            except ModuleNotFoundError as error:
+                if error.name and (module == error.name or module.startswith(error.name + ".")):
+                    raise InvalidFunction(
+                        f"--import {module}: no such module. Name it as Python imports it, for example app.jobs.",
+                        given=module,
+                    ) from error
+                raise
+
+    def resolve(self, job: str) -> Handler:
+        """The function that a stored `job` names. Raises NotAllowed or FunctionNotFound, the same one every time."""
+        found = self._found.get(job)
+        if found is None:
+            try:
+                found = self._find(job)
+            except CannotRun as error:
+                found = error
+            self._found[job] = found
+        if isinstance(found, CannotRun):
+            raise found.with_traceback(None)
+        return found
+
+    def knows(self, job: str) -> bool:
+        """Whether `resolve` and `refusal` answer at once, without importing."""
+        return job in self._found
+
+    def refusal(self, job: str) -> CannotRun | None:
+        """Why `job` cannot be run here, or None if it can."""
+        try:
+            self.resolve(job)
+        except CannotRun as error:
+            return error
+        return None
+
+    def _find(self, job: str) -> Handler:
+        said = read_name(job)
+        if said is None:
+            raise FunctionNotFound(f"cannot run {job}: a Clojure form, for a Clojure listener.", given=job)
+        munged = Name(said.space.replace("-", "_"), said.path.replace("-", "_"))
+        for key in (str(said), str(munged)):
+            if key in _marked:
+                return _marked[key]
+        if not munged.is_python:
+            raise FunctionNotFound(f"cannot run {shown(job)}: not a Python name, and none is registered.", given=job)
+        if hidden := hidden_part(munged):
+            raise NotAllowed(f"may not run {munged}: {hidden} begins with _, and is private.", given=job)
+        module = self._module(munged)
+        return self._checked(_attribute(module, munged), munged)
+
+    def _module(self, name: Name) -> ModuleType:
+        """Import the module of a name, once its top level is known to be allowed."""
+        if name.space == main_module() and (main := sys.modules.get("__main__")) and self._allows(main):
+            return main
+        if not self._may_import(name.space):
+            raise self._outside(name)
+        try:
+            module = _import(name.space)
+        except ModuleNotFoundError as error:
+            if error.name is None or not (name.space + ".").startswith(error.name + "."):
+                raise FunctionNotFound(
+                    f"cannot run {name}: importing {name.space} failed: {error}", given=name
+                ) from error
+            raise FunctionNotFound(f"cannot run {name}: {self._no_module(name.space)}", given=name) from error
+        except BaseException as error:
+            if isinstance(error, (KeyboardInterrupt, SystemExit)):
+                raise
+            reason = f"{type(error).__name__}: {error}"
+            raise FunctionNotFound(f"cannot run {name}: importing {name.space} failed: {reason}", given=name) from error
+        if not self._allows(module):
+            raise self._outside(name)
+        return module
+
+    def _may_import(self, module: str) -> bool:
+        """Decide before anything is imported, by where the top-level package lies."""
+        if _top(module) in sys.stdlib_module_names:
+            return False
+        if self._named(module):
+            return True
+        if self.folder is None:
+            return False
+        try:
+            spec = importlib.util.find_spec(_top(module))
+        except (ImportError, ValueError):
+            return False
+        if spec is None:
+            raise FunctionNotFound(f"cannot run {module}: {self._no_module(module)}", given=module)
+        places = [spec.origin] if spec.origin else list(spec.submodule_search_locations or ())
+        return any(self._under_folder(Path(place)) for place in places)
+
+    def _allows(self, module: ModuleType) -> bool:
+        name = main_module() if module.__name__ == "__main__" else module.__name__
+        if name is None or _top(name) in sys.stdlib_module_names:
+            return False
+        file = getattr(module, "__file__", None)
+        return self._named(name) or (file is not None and self._under_folder(Path(file)))
+
+    def _named(self, module: str) -> bool:
+        return any(module == named or module.startswith(named + ".") for named in self.imports)
+
+    def _under_folder(self, file: Path) -> bool:
+        if self.folder is None:
+            return False
+        file = file.resolve()
+        if not file.is_relative_to(self.folder):
+            return False
+        for part in file.parents:
+            if part.name in ("site-packages", "dist-packages") or (part / "pyvenv.cfg").exists():
+                return False
+            if part == self.folder:
+                break
+        return True
+
+    def _checked(self, function: Any, name: Name) -> Handler:
+        if not isinstance(function, FunctionType):
+            raise NotAllowed(f"may not run {name}: {name.path} is not a function of {name.space}.", given=name)
+        home = sys.modules.get(function.__module__)
+        if home is None or not self._allows(home):
+            raise NotAllowed(f"may not run {name}: it is defined in {function.__module__}, not there.", given=name)
+        return function
+
+    def _outside(self, name: Name) -> NotAllowed:
+        top = _top(name.space)
+        if top in sys.stdlib_module_names:
+            return NotAllowed(f"may not run {name}: {top} is Python's own, and never run.", given=name)
+        place = "is not named with --import" if self.folder is None else "is not under ./ and not named with --import"
+        return NotAllowed(f"may not run {name}: {name.space} {place}.", given=name)
+
+    def _no_module(self, module: str) -> str:
+        known = {m for m in sys.modules if self._named(m)}
+        if self.folder is not None:
+            depth = module.count(".") + 1
+            for file in self.folder.glob("/".join(["*"] * depth)):
+                if file.suffix == ".py" or (file.is_dir() and (file / "__init__.py").exists()):
+                    known.add(".".join(file.relative_to(self.folder).with_suffix("").parts))
+        place = "." if self.folder is None else " under ./."
+        near = nearest(module, known)
+        return f"no module {module}" + (f"{place[:-1]}; nearest: {near}." if near else place)
+
+
+def _attribute(module: ModuleType, name: Name) -> Any:
+    """Walk from the module through classes only: no property, no `__getattr__` and no other module is asked."""
+    found: Any = module
+    for part in name.path.split("."):
+        if not isinstance(found, type) and found is not module:
+            raise NotAllowed(f"may not run {name}: {name.path} leaves what {name.space} defines.", given=name)
+        inner = vars(found).get(part)
+        if inner is None:
+            raise FunctionNotFound(f"cannot run {name}: no such function in {_file(module, name)}", given=name)
+        found = inner.__func__ if isinstance(inner, staticmethod) else inner
+    return found
+
+
+def _file(module: ModuleType, name: Name) -> str:
+    file = Path(getattr(module, "__file__", None) or module.__name__)
+    public = [key for key, value in vars(module).items() if isinstance(value, FunctionType) and key[:1] != "_"]
+    near = nearest(name.path, public)
+    return "/".join([*name.space.split(".")[:-1], file.name]) + (f"; nearest: {near}." if near else ".")
+
+
+def _import(module: str) -> ModuleType:
+    token = importing.set(module)
+    try:
+        return importlib.import_module(module)
+    finally:
+        importing.reset(token)
+
+
+def _top(module: str) -> str:
+    return module.partition(".")[0]

@@ -1,0 +1,333 @@
+"""The verbs: create a schedule, add jobs to it, look at them, take them out, listen.
+
+The one place where times, functions, brokers and listeners meet. `create` does no I/O; the first verb that needs the
+server connects.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
+
+from workkit.broker import Added, Broker, Counts, ListenerInfo, NewJob, Tally
+from workkit.errors import InvalidArguments, InvalidOptions, InvalidSchedule, ListenerStopped, NotFound, WorkkitWarning
+from workkit.jobs.arguments import check_call
+from workkit.jobs.job import STATES, Job, JobState
+from workkit.jobs.names import Clojure, Fn, read_name, shown, stored_name
+from workkit.options import check_options
+from workkit.triggers.when import When, read_when
+from workkit.triggers.zones import zone
+
+if TYPE_CHECKING:
+    import redis as redis_client
+
+    from workkit.worker.listener import Listener
+
+__all__ = [
+    "Schedule", "add", "add_many", "add_now", "cancel", "counts", "create", "drain", "job", "jobs", "listen",
+    "listener", "listeners",
+]  # fmt: skip
+
+DEFAULT_URL = "redis://127.0.0.1:6379/"
+DIALECTS = ("published", "cuckoo")
+CHUNK = 500  # rows of add_many in one round trip
+
+Which = str | Job
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """A named set of jobs on one server. A value: it holds no connection. Made by `create`."""
+
+    name: str
+    redis: str | redis_client.Redis
+    tz: str = "UTC"
+    dialect: str = "published"
+
+
+def create(
+    name: str,
+    *,
+    redis: str | redis_client.Redis | None = None,
+    tz: str | ZoneInfo | None = None,
+    dialect: str = "published",
+) -> Schedule:
+    """Name a schedule. No I/O.
+
+    `redis` is a URL or a client whose connection settings are used; else WORKKIT_REDIS_URL, REDIS_URL, then
+    redis://127.0.0.1:6379/. `tz` is the zone in which words are read (else WORKKIT_TZ, then UTC). `dialect` "cuckoo"
+    shares a schedule with the Clojure code that stores crons second first. Raises InvalidSchedule, TriggerError.
+    """
+    if not isinstance(name, str) or not name:  # type: ignore[redundant-expr]
+        raise InvalidSchedule(f'schedule {name!r} is not a name. Write a text such as "app-tasks".', given=name)
+    if found := re.search(r"[\s\x00-\x1f\x7f]", name):
+        better = re.sub(r"[\s\x00-\x1f\x7f]+", "-", name).strip("-")
+        what = "a blank" if found[0].isspace() else "a control character"
+        raise InvalidSchedule(
+            f'schedule "{name}" has {what} at column {found.start() + 1}. '
+            f'Names have no blanks or control characters: "{better}" would do.',
+            given=name,
+            position=found.start(),
+            suggestion=better,
+        )
+    if dialect not in DIALECTS:
+        raise InvalidSchedule(f"dialect={dialect!r} is not known. Accepted: {', '.join(DIALECTS)}.", given=dialect)
+    if redis is None:
+        redis = os.environ.get("WORKKIT_REDIS_URL") or os.environ.get("REDIS_URL") or DEFAULT_URL
+    from workkit.brokers.connect import check
+
+    check(redis)
+    chosen = str(tz or os.environ.get("WORKKIT_TZ") or "UTC")
+    zone(chosen)
+    return Schedule(name=name, redis=redis, tz=chosen, dialect=dialect)
+
+
+def add(
+    s: Schedule,
+    fn: Fn,
+    *,
+    at: str | datetime | None = None,
+    in_: str | timedelta | None = None,
+    every: str | timedelta | None = None,
+    cron: str | None = None,
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Job:
+    """Add a job: `fn` with `args`, at exactly one of `at`, `in_`, `every`, `cron`. The same again changes nothing.
+
+    Returns the job; `new` is False where it was there already. Warns (WorkkitWarning) where the time is likely not
+    what was meant. Raises an `Invalid` for what cannot be meant, ServerUnreachable or ServerRefused for the server.
+    """
+    when = _when(s, at=at, in_=in_, every=every, cron=cron, options=options)
+    if when.is_now:
+        return add_now(s, fn, args=args, kwargs=kwargs, **options)
+    fields = _call(fn, args, kwargs)
+    broker = _broker(s)
+    new = _timed(when, fields, broker.now_ms())
+    for warning in new.trigger.warnings if new.trigger else ():
+        warnings.warn(warning, WorkkitWarning, stacklevel=2)
+    return _added(s, new, broker.add([new])[0])
+
+
+def add_now(
+    s: Schedule, fn: Fn, *, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None, **options: Any
+) -> Job:
+    """Add a job to run at once. A queue: every call is a run of its own, equal or not."""
+    check_options("add_now", options)
+    new = _queued(_call(fn, args, kwargs))
+    return _added(s, new, _broker(s).add([new])[0])
+
+
+def add_many(s: Schedule, rows: Iterable[Mapping[str, Any]]) -> Tally:
+    """Add a job for each row, which holds `add`'s keywords, `fn` among them. Streams, in batches of 500.
+
+    A bad row raises with its number; the rows before its batch are added, and adding all again doubles nothing but
+    `at="now"`.
+    """
+    broker, new, known = _broker(s), 0, 0
+    batch: list[NewJob] = []
+
+    def flush() -> None:
+        nonlocal new, known
+        done = broker.add(batch) if batch else []
+        new += sum(a.new for a in done)
+        known += sum(not a.new for a in done)
+        batch.clear()
+
+    for number, row in enumerate(rows, 1):
+        try:
+            batch.append(_row(s, row, broker.now_ms()))
+        except ValueError as error:
+            done = number - 1 - len(batch)
+            there = f" Rows 1 to {done:,} are added." if done else " Nothing is added."
+            if hasattr(error, "given"):
+                error.args = (f"row {number:,}: {error}{there}",)
+            raise
+        if len(batch) == CHUNK:
+            flush()
+    flush()
+    return Tally(new=new, known=known)
+
+
+def job(s: Schedule, which: Which) -> Job:
+    """One job, by id, the beginning of an id (6 or more digits), or a Job. Raises NotFound."""
+    return _broker(s).inspector.job(which.id if isinstance(which, Job) else which)
+
+
+def jobs(s: Schedule, *, state: JobState | None = None, where: str | None = None) -> Iterator[Job]:
+    """Read the jobs in pages: running ones, then waiting ones, soonest first, then dead ones.
+
+    `where` keeps those whose function, arguments, name or error contain the text.
+    """
+    if state is not None and state not in STATES:
+        raise InvalidOptions(f"state={state!r} is not a state. Accepted: {', '.join(STATES)}.", given=state)
+    for found in _broker(s).inspector.jobs(state=state):
+        if where is None or where in f"{shown(found.fn)} {list(found.args)} {found.name or ''} {found.error or ''}":
+            yield found
+
+
+def counts(s: Schedule) -> Counts:
+    """How many jobs stand where."""
+    return _broker(s).inspector.counts()
+
+
+def listeners(s: Schedule) -> list[ListenerInfo]:
+    """Who is listening, and what each runs."""
+    return _broker(s).inspector.listeners()
+
+
+def cancel(s: Schedule, which: Which, *, missing_ok: bool = False) -> Job:
+    """Take a job out. Waiting: it is gone. Running: it is flagged, and its state is "cancelling". Recurring: it never
+    runs again.
+
+    Raises NotFound, unless `missing_ok`.
+    """
+    try:
+        return _broker(s).inspector.cancel(job(s, which))
+    except NotFound:
+        if not missing_ok:
+            raise
+        if isinstance(which, Job):
+            return which
+        return Job(id=which, schedule=s.name, fn="?")
+
+
+def listen(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: Any) -> Tally:
+    """Run due jobs here until SIGINT or SIGTERM: finish what runs within the deadline, give back the rest.
+
+    `s` is one schedule, several, or a mapping to weights. `how`: threads=10, imports=(), folder=Path.cwd() (None: only
+    imports), deadline="25s", strict=False (schedules strictly in order), burst=False (only what is due now),
+    listener_timeout="10s". Raises ServerUnreachable where the server cannot be reached at the start; later it waits.
+    """
+    from workkit.jobs.registry import importing
+    from workkit.worker.signals import obeyed
+
+    if (module := importing.get()) is not None:
+        raise ListenerStopped(
+            f'schedule.listen was called while a listener imported {module}. Put it under if __name__ == "__main__".'
+        )
+    ours = listener(s, **how)
+    with obeyed(ours):
+        return ours.run()
+
+
+def listener(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: Any) -> Listener:
+    """The same, not yet started: ``.start() .stop(deadline) .quiet() .resume() .wait()``; ``with`` starts and stops."""
+    from workkit.brokers.connect import open_broker
+    from workkit.listening import read_how
+    from workkit.worker.listener import Listener
+
+    chosen = {s: 1} if isinstance(s, Schedule) else dict(s) if isinstance(s, Mapping) else dict.fromkeys(s, 1)
+    if not chosen:
+        raise InvalidOptions("no schedule was given to listen to.")
+    read, timeout_ms = read_how(how)
+    brokers = [
+        (open_broker(one.name, redis=one.redis, dialect=one.dialect, timeout_ms=timeout_ms), weight)
+        for one, weight in chosen.items()
+    ]
+    return Listener(brokers, how=read)
+
+
+def drain(
+    s: Schedule,
+    *,
+    now: datetime | None = None,
+    limit: int | None = None,
+    raise_errors: bool = True,
+    **how: Any,
+) -> Tally:
+    """Run what is due, here and one by one, until nothing is; for tests and one-off runs.
+
+    `now` pretends a time; `limit` ends after so many runs. A handler's error is recorded, then raised, unless
+    `raise_errors` is False.
+    """
+    from workkit.brokers.connect import open_broker
+    from workkit.listening import read_how
+    from workkit.worker.drain import drain_broker
+
+    if now is not None and now.tzinfo is None:
+        raise InvalidOptions(f"now={now!r} has no zone. Use datetime.now(UTC).", given=now)
+    read, timeout_ms = read_how(how)
+    now_ms = None if now is None else round(now.timestamp() * 1000)
+    broker = open_broker(s.name, redis=s.redis, dialect=s.dialect, timeout_ms=timeout_ms)
+    return drain_broker(broker, how=read, now_ms=now_ms, limit=limit, raise_errors=raise_errors)
+
+
+def _broker(s: Schedule) -> Broker:
+    return _opened(s, os.getpid())
+
+
+@lru_cache(maxsize=64)
+def _opened(s: Schedule, pid: int) -> Broker:
+    from workkit.brokers.connect import open_broker
+
+    return open_broker(s.name, redis=s.redis, dialect=s.dialect)
+
+
+def _when(s: Schedule, *, options: dict[str, Any], **said: Any) -> When:
+    check_options("add", options)
+    return When(**said, tz=options.pop("tz", None), default_tz=s.tz, dialect=s.dialect)
+
+
+def _call(fn: Fn, args: Any, kwargs: Mapping[str, Any] | None) -> NewJob:
+    """The function and its arguments, checked as far as they are at hand; no time yet."""
+    name = stored_name(fn)
+    if isinstance(args, (str, bytes, Mapping)) or not isinstance(args, Sequence):
+        kind = "one text" if isinstance(args, (str, bytes)) else f"a {type(args).__name__}"
+        wrapped = f'["{args}"]' if isinstance(args, str) else f"[{args!r}]"
+        said = f'"{args}"' if isinstance(args, str) else repr(args)
+        raise InvalidArguments(f"args={said} is {kind}, not a list. Write args={wrapped}.", given=args)
+    if kwargs:
+        target = read_name(name)
+        if isinstance(fn, Clojure) or target is None or not target.is_python:
+            raise InvalidArguments(
+                f"kwargs= with {name}: only Python functions take keyword arguments. Put a map into args.", given=kwargs
+            )
+    if callable(fn):
+        check_call(fn, args=args, kwargs=kwargs or {})
+    return NewJob(fn=name, args=tuple(args), kwargs=dict(kwargs) if kwargs else None, trigger=None, due_ms=None)
+
+
+def _queued(fields: NewJob) -> NewJob:
+    return replace(fields, queued=True)
+
+
+def _timed(when: When, fields: NewJob, now_ms: int) -> NewJob:
+    trigger = read_when(when, now=datetime.fromtimestamp(now_ms / 1000, UTC))
+    whole = -(-now_ms // 1000) * 1000  # the first run is the first whole second at or after now
+    due_ms = trigger.next_after_ms(whole - 1000)
+    return replace(fields, trigger=trigger, due_ms=due_ms)
+
+
+def _row(s: Schedule, row: Mapping[str, Any], now_ms: int) -> NewJob:
+    options = {key: value for key, value in row.items() if key not in _OF_ADD}
+    if "fn" not in row:
+        raise InvalidOptions("fn is missing. A row holds add's keywords and fn.", given=dict(row))
+    said = {key: row.get(key) for key in ("at", "in_", "every", "cron")}
+    when = _when(s, options=options, **said)
+    fields = _call(row["fn"], row.get("args", ()), row.get("kwargs"))
+    return _queued(fields) if when.is_now else _timed(when, fields, now_ms)
+
+
+_OF_ADD = {"fn", "at", "in_", "every", "cron", "args", "kwargs"}
+
+
+def _added(s: Schedule, new: NewJob, added: Added) -> Job:
+    return Job(
+        id=added.id,
+        schedule=s.name,
+        fn=new.fn,
+        args=new.args,
+        kwargs=new.kwargs,
+        trigger=new.trigger,
+        due=None if added.due_ms is None else datetime.fromtimestamp(added.due_ms / 1000, UTC),
+        new=added.new,
+    )

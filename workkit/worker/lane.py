@@ -1,0 +1,88 @@
+"""One schedule as a listener sees it: its broker, when to ask it again, endings on their way, whether it is lost."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from workkit import events
+from workkit.broker import Broker, Claim, Ending
+from workkit.errors import ServerError, ServerRefused, WorkkitError
+
+TICK = 1.0  # seconds between looks when idle: also how late a foreign producer's addition may be seen
+BEAT = 2.0  # seconds between heartbeats when busy
+BACKOFF = 0.05, 1.0  # seconds: the first and the longest pause between tries when the server is lost
+
+
+@dataclass(slots=True, eq=False)
+class Lane:
+    """A broker and what the loop remembers of it. Times are `time.monotonic()` seconds."""
+
+    broker: Broker
+    weight: int = 1
+    look: bool = True  # whether due work may stand there
+    wake_at: float = float("inf")
+    seen_at: float = 0.0  # the last claim or beat
+    beat_at: float = 0.0
+    ends: list[Ending] = field(default_factory=list)
+    unarmed: list[Claim] = field(default_factory=list)
+    lost_at: float | None = None
+    retry_at: float = 0.0
+    pause: float = BACKOFF[0]
+    room: threading.Event = field(default_factory=threading.Event)  # set while this listener can use a wake-up
+    waiter: threading.Thread | None = None
+
+    def next_at(self) -> float:
+        """When the loop must look after this lane even if nothing comes in."""
+        if self.lost_at is not None:
+            return self.retry_at
+        return min(self.wake_at, self.seen_at + TICK, self.beat_at + BEAT)
+
+    def lost(self, error: ServerError, *, running: int) -> None:
+        """The server did not answer: say so once, and try again after a jittered, growing pause."""
+        if isinstance(error, ServerRefused) and error.lasting:
+            raise error
+        now = time.monotonic()
+        if self.lost_at is None:
+            self.lost_at = now
+            reason = str(error).removeprefix(f"{self.broker.url}: ").partition(". ")[0]
+            events.emit("lost", self.broker.schedule, url=self.broker.url, reason=reason, running=running)
+        self.retry_at = now + self.pause * random.uniform(0.5, 1.0)
+        self.pause = min(self.pause * 2, BACKOFF[1])
+
+    def back(self) -> None:
+        """The server has answered."""
+        if self.lost_at is None:
+            return
+        after_ms = round((time.monotonic() - self.lost_at) * 1000)
+        self.lost_at, self.pause, self.look = None, BACKOFF[0], True
+        events.emit("back", self.broker.schedule, url=self.broker.url, after_ms=after_ms)
+
+    def listen_for_tokens(self, post: Callable[[Lane], None], over: threading.Event) -> None:
+        """Wait for wake-ups in a thread of its own until `over`, while there is room; `post` this lane for each."""
+        self.waiter = threading.Thread(target=self._wait, args=(post, over), name="workkit-wake", daemon=True)
+        self.waiter.start()
+
+    def _wait(self, post: Callable[[Lane], None], over: threading.Event) -> None:
+        while not over.is_set():
+            if not self.room.wait(1.0):
+                continue
+            try:
+                if self.broker.wait(30.0):
+                    post(self)
+            except WorkkitError:
+                over.wait(random.uniform(0.2, 0.6))
+
+    def close(self) -> None:
+        """Close the broker, and end the thread that waits on it; it may have been about to connect, so ask again."""
+        self.room.set()
+        for _ in range(40):
+            self.broker.close()
+            if self.waiter is None:
+                return
+            self.waiter.join(0.05)
+            if not self.waiter.is_alive():
+                return

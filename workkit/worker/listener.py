@@ -1,0 +1,81 @@
+"""A listener as its owner holds it: started, told to be quiet or to stop, waited for."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from datetime import timedelta
+
+from workkit.broker import Broker, Tally
+from workkit.errors import ListenerStopped
+from workkit.triggers.duration import duration
+from workkit.worker.loop import How, Loop
+
+
+class Listener:
+    """Runs the due jobs of one or more schedules until stopped. Made by `schedule.listener`; serves once."""
+
+    def __init__(self, brokers: Sequence[tuple[Broker, int]], *, how: How) -> None:
+        self._how = how
+        self._loop = Loop(brokers, how=how)
+        self._thread: threading.Thread | None = None
+        self._used = False
+        self._tally = Tally()
+        self._error: BaseException | None = None
+
+    def start(self) -> Listener:
+        """Register and listen in a thread of its own. Raises ServerUnreachable, ServerRefused, InvalidFunction."""
+        self._open()
+        self._thread = threading.Thread(target=self._serve, name="workkit-listener", daemon=True)
+        self._thread.start()
+        return self
+
+    def run(self) -> Tally:
+        """Register and listen here, until stopped; raises as `start` does."""
+        self._open()
+        return self._loop.run()
+
+    def stop(self, deadline: str | timedelta | None = None) -> Tally:
+        """Take nothing new, finish within the deadline (default: the one given at the start), give back the rest."""
+        self.ask_to_stop(None if deadline is None else duration(deadline, name="deadline"))
+        return self.wait()
+
+    def ask_to_stop(self, deadline: timedelta | None = None) -> None:
+        """Begin to stop, and return at once. Safe in a signal handler."""
+        self._loop.post(lambda: self._loop.begin_stop(self._how.deadline if deadline is None else deadline))
+
+    def quiet(self) -> None:
+        """Take nothing new until `resume`; what runs goes on."""
+        self._loop.post(lambda: self._loop.set_quiet(True))
+
+    def resume(self) -> None:
+        """Take work again."""
+        self._loop.post(lambda: self._loop.set_quiet(False))
+
+    def wait(self) -> Tally:
+        """Wait until it has stopped; raises what ended it, if that was an error."""
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+        if self._error is not None:
+            raise self._error
+        return self._tally
+
+    def __enter__(self) -> Listener:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def _open(self) -> None:
+        if self._used:
+            raise ListenerStopped(
+                "this listener is stopping and takes no more work. Make a new one: schedule.listener(s)."
+            )
+        self._used = True
+        self._loop.open()
+
+    def _serve(self) -> None:
+        try:
+            self._tally = self._loop.run()
+        except BaseException as error:  # raised where the owner waits
+            self._error = error

@@ -1,0 +1,90 @@
+"""What the loop announces about claims and runs, as events; and the sentences in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from workkit import events
+from workkit.broker import Claim
+from workkit.errors import CannotRun
+from workkit.jobs.outcome import Again, Dead, Done, Failure, Outcome, Released
+from workkit.worker.executor import Attempt
+from workkit.worker.running import Run
+
+LATE_MS = 1000  # from here on a late start is worth a line
+
+
+def may_run(imports: Sequence[str], folder: Path | None) -> str:
+    """What this listener may run, as a phrase."""
+    places = []
+    if folder is not None:
+        places.append("under ./" if folder.resolve() == Path.cwd() else f"under {folder}/")
+    if imports:
+        places.append("in " + ", ".join(imports))
+    return f"functions {' and '.join(places)}" if places else "only functions marked with @job"
+
+
+def started(run: Run) -> None:
+    """A run begins; a late one is a line of its own."""
+    if not events.wanted():
+        return
+    claim = run.claim
+    events.emit("started", claim.job.schedule, job=claim.job, late_ms=run.late_ms)
+    if run.late_ms >= LATE_MS:
+        events.emit("late", claim.job.schedule, job=claim.job, late_ms=run.late_ms)
+
+
+def ended(attempt: Attempt, outcome: Outcome) -> None:
+    """A run ended, and this becomes of it."""
+    if not events.wanted():
+        return
+    job, took = attempt.run.claim.job, round(attempt.took_ms)
+    match outcome:
+        case Done(discarded=None):
+            events.emit("done", job.schedule, job=job, took_ms=took, late_ms=attempt.run.late_ms)
+        case Done(discarded=reason):
+            events.emit("discarded", job.schedule, job=job, reason=reason)
+        case Again(delay_ms=delay):
+            events.emit("retrying", job.schedule, job=job, again_ms=delay)
+        case Dead(failure=failure):
+            fields = _failed(failure) | {"attempt": job.attempt + 1, "attempts": job.attempt + 1}
+            events.emit("failed", job.schedule, job=job, took_ms=took, again_ms=None, **fields)
+        case Released():
+            events.emit("given_back", job.schedule, job=job)
+
+
+def dead(claim: Claim, failure: Failure) -> None:
+    """A job is over without a further run."""
+    attempt = claim.job.attempt + 1
+    events.emit("dead", claim.job.schedule, job=claim.job, attempt=attempt, attempts=attempt, **_failed(failure))
+
+
+def trouble(claim: Claim) -> None:
+    """A claim that must not run: unreadable, missing or cancelled."""
+    job = claim.job
+    if claim.trouble == "cancelled":
+        events.emit("cancelled", job.schedule, job=job)
+    elif claim.trouble == "missing":
+        events.emit("missing", job.schedule, job_id=job.id)
+    else:
+        events.emit("corrupt", job.schedule, job_id=job.id, reason=claim.reason)
+
+
+def cannot_run(claim: Claim, error: CannotRun) -> None:
+    """This listener cannot run a function; it is left for others."""
+    events.emit("cannot_run", claim.job.schedule, job=claim.job, reason=f"{error} Left for other listeners.")
+
+
+def fenced(claim: Claim, ago_ms: int) -> None:
+    """Work that ended here, or was held here, belongs to another listener since `ago_ms`."""
+    events.emit("fenced", claim.job.schedule, job=claim.job, ago_ms=ago_ms)
+
+
+def _failed(failure: Failure) -> dict[str, str | None]:
+    return {
+        "error_type": failure.type,
+        "error": failure.message,
+        "where": failure.where,
+        "traceback": failure.traceback,
+    }
