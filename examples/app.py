@@ -1,7 +1,7 @@
 """One file that defines a function, adds it, and listens.
 
-    python examples/app.py                             adds and listens, on the private server of this folder
-    cd examples; workkit listen examples --embedded    beside it: runs the same functions
+python examples/app.py                             adds and listens, on the private server of this folder
+cd examples; workkit listen examples --embedded    beside it: runs the same functions
 """
 
 from pathlib import Path

@@ -188,3 +188,21 @@ def test_keys_are_those_of_the_specification() -> None:
     table = spec[spec.index("## 3. All keys") : spec.index("## 4.")]
     written = {line.split("`")[1] for line in table.splitlines() if line.startswith("| `S:")}
     assert named == written
+
+
+def test_a_cuckoo_schedule_stores_the_order_of_the_clojure_code(server: Server, name: str) -> None:
+    s = schedule.create(name, redis=server.url, dialect="cuckoo")
+    schedule.add(s, handlers.note, at="2030-03-01 18:30:05", args=[1])
+    schedule.add(s, handlers.note, every="weekday at 9am")
+    schedule.add(s, handlers.note, cron="0 */5 * * ? * 2030")
+    schedule.add_now(s, handlers.note, args=["now"])
+    crons = [json.loads(payload)["cron"] for payload in server.client().hvals(f"{name}:jobs")]
+    fixed = [cron for cron in crons if cron not in ("5 30 18 3 1 ? 2030", "0 0 9 * ? 1-5 *", "0 */5 * * ? * 2030")]
+    assert len(crons) == 4
+    assert len(fixed) == 1
+    second, minute, hour, month, day, weekday, year = fixed[0].split()
+    said = datetime(int(year), int(month), int(day), int(hour), int(minute), int(second), tzinfo=UTC)
+    assert abs(said - datetime.now(UTC)) < timedelta(minutes=1)
+    assert weekday == "?"
+    assert drain(s) == 1
+    assert drain(s, now=datetime(2030, 3, 1, 18, 31, tzinfo=UTC)) == 3

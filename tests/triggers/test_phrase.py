@@ -79,7 +79,11 @@ def test_parse_refuses_the_recorded_mistake(item: dict[str, Any]) -> None:
             '"today at 9am": 2026-11-20 09:00 UTC passed 1 h ago. Give a later time, or use schedule.add_now.',
         ),
         ("every day until 2026-11-01", '"every day until 2026-11-01": that date is over.'),
-        ("every 2 years on feb 29", '"every 2 years on feb 29" never fires: by the year 9999 its v/n never falls together with the other fields.'),
+        (
+            "every 2 years on feb 29",
+            '"every 2 years on feb 29" never fires: '
+            "by the year 9999 its v/n never falls together with the other fields.",
+        ),
         (
             "every feb 30",
             '"every feb 30": "feb 30" (column 7) never fires: February has no day 30. Name a day that there is.',

@@ -45,4 +45,6 @@ def impossible(cron: Cron) -> str:
             return f"no {names} has a day {min(days)}" if months[1:] else f"{names} has no day {min(days)}"
         if months == [2] and days == [29] and not any(isleap(year) for year in cron.year.years):
             return f"{cron.year.text} has no 29 February"
+    if any(part.occurrences for part in cron.fields):
+        return "by the year 9999 its v/n never falls together with the other fields"
     return "no date fits all of its fields"

@@ -5,7 +5,6 @@ The only border between aware datetimes and epoch milliseconds. Which bytes are 
 
 from __future__ import annotations
 
-import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -17,9 +16,7 @@ from workkit.broker import NewJob
 from workkit.errors import CorruptRecord, TriggerError
 from workkit.jobs.job import Job
 from workkit.triggers import Trigger
-from workkit.triggers.trigger import from_fields
-
-_FIXED = re.compile(r"\d{4} \d{1,2} \d{1,2} \* \d{1,2} \d{1,2} \d{1,2}")
+from workkit.triggers.trigger import from_fields, once
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +37,10 @@ class Codec:
     dialect: str = "published"
 
     def encode(self, job: NewJob, *, now_ms: int) -> Stored:
-        """The bytes of a new job. Raises InvalidArguments where JSON cannot carry its arguments."""
-        fields: dict[str, Any] = job.trigger.fields() if job.trigger else {"cron": cron_of_second(now_ms)}
+        """The bytes of a new job. Raises InvalidArguments where JSON cannot carry its arguments, CronError where the
+        dialect cannot say its time.
+        """
+        fields = self._time(job.trigger, now_ms)
         cron = fields.pop("cron")
         if job.kwargs:
             fields["kwargs"] = job.kwargs
@@ -51,6 +50,14 @@ class Codec:
         fields["nonce"] = secrets.token_hex(8)
         second = wire.payload(cron=cron, job=job.fn, args=job.args, extra=fields)
         return Stored(wire.job_id(data), data, wire.job_id(second), second)
+
+    def _time(self, trigger: Trigger | None, now_ms: int) -> dict[str, Any]:
+        if self.dialect == "cuckoo":
+            from workkit.triggers.cuckoo import clojure_order
+
+            second = datetime.fromtimestamp(now_ms // 1000, UTC)
+            return clojure_order(trigger or once(second)).fields()
+        return trigger.fields() if trigger else {"cron": cron_of_second(now_ms)}
 
     def decode(self, id: str, payload: bytes) -> Job:
         """Read a stored payload as a job that nothing further is known of. Raises CorruptRecord."""
@@ -82,8 +89,8 @@ def cron_of_second(now_ms: int) -> str:
 
 
 def is_once(job: Job) -> bool:
-    """Whether the published string fixes one second, so that no next run needs to be looked for."""
-    return job.trigger is not None and job.trigger.cron is not None and _FIXED.fullmatch(job.trigger.cron) is not None
+    """Whether its time fixes one second, so that no next run needs to be looked for."""
+    return job.trigger is not None and not job.trigger.recurs
 
 
 def at(job: Job, due_ms: int, **changes: Any) -> Job:
