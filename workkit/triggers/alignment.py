@@ -55,9 +55,7 @@ def _slots(hours: int, minutes: int, hour_step: int, minute_step: int) -> Iterat
 def month_days(years: Years, months: int, day: int, n: int) -> Iterator[tuple[Years, int]]:
     """Every nth such day of the month, which comes once in each month that has it: the years for each month."""
     if day == 29:
-        numbers = _leap_numbers()
-        for month in bits(months):
-            yield tuple(y for y in years if numbers[month][y - FIRST_YEAR] % n == 0), 1 << month
+        yield from _leap_days(years, months, n)
         return
     having = [month for month in range(1, 13) if LENGTHS[month] >= day]
     for place, month in enumerate(having, 1):
@@ -65,19 +63,22 @@ def month_days(years: Years, months: int, day: int, n: int) -> Iterator[tuple[Ye
             yield narrow(years, fits, origin=FIRST_YEAR), 1 << month
 
 
+def _leap_days(years: Years, months: int, n: int) -> Iterator[tuple[Years, int]]:
+    """Every nth 29th: leap years forbid a congruence, so they are picked from a list of all."""
+    picked: dict[int, list[int]] = {month: [] for month in bits(months)}
+    within = years if isinstance(years, range) else frozenset(years)
+    for month, year in _twenty_ninths()[n - 1 :: n]:
+        if month in picked and year in within:
+            picked[month].append(year)
+    for month, found in picked.items():
+        yield tuple(found), 1 << month
+
+
 @cache
-def _leap_numbers() -> list[list[int]]:
-    """The number of each 29th, by month and year; 1, which no step divides, where a February has none."""
-    numbers: list[list[int]] = [[] for _ in range(13)]
-    count = 0
-    for year in range(FIRST_YEAR, LAST_YEAR + 1):
-        for month in range(1, 13):
-            if month == 2 and not isleap(year):
-                numbers[month].append(1)
-                continue
-            count += 1
-            numbers[month].append(count)
-    return numbers
+def _twenty_ninths() -> list[tuple[int, int]]:
+    """(month, year) of every 29th, in order."""
+    every_year, leap = [m for m in range(1, 13) if m != 2], list(range(1, 13))
+    return [(m, y) for y in range(FIRST_YEAR, LAST_YEAR + 1) for m in (leap if isleap(y) else every_year)]
 
 
 def leap_only(years: Years, months: int, days: DaySet) -> Years:

@@ -10,7 +10,7 @@ from workkit.errors import PhraseError
 from workkit.triggers.reader import Misread
 from workkit.triggers.words import VOCABULARY, Token, tokens
 
-MAX_TRIES: Final = 5
+MAX_TRIES: Final = 3
 MAX_UNKNOWN: Final = 4
 _LONGEST: Final = max(map(len, VOCABULARY)) + 3
 _SORTED: Final = sorted(word for word in VOCABULARY if len(word) > 2)
@@ -49,12 +49,21 @@ def _near(text: str) -> Iterator[str]:
     unknown = [token for token in tokens(text) if token.kind == "word" and token.text not in VOCABULARY]
     if not 0 < len(unknown) <= MAX_UNKNOWN or any(len(token.text) > _LONGEST for token in unknown):
         return
-    near = [get_close_matches(token.text, _SORTED, n=3, cutoff=0.7) for token in unknown]
-    tries = [[words[k] for words in near] for k in range(3) if all(len(words) > k for words in near)]
+    near = [get_close_matches(token.text, _alike(token.text), n=2, cutoff=0.7) for token in unknown]
+    tries = [[words[k] for words in near] for k in range(2) if all(len(words) > k for words in near)]
     for words in tries[: MAX_TRIES - 1]:
         yield _replaced(text, unknown, words=words)
     if len(unknown) == 1:
         yield " ".join(_replaced(text, unknown, words=[""]).split())
+
+
+def _alike(word: str) -> list[str]:
+    """Known words worth comparing: few slips change both ends of a word, or its length by more than two letters."""
+    return [
+        known
+        for known in _SORTED
+        if abs(len(known) - len(word)) <= 2 and (known[0] == word[0] or known[-1] == word[-1])
+    ]
 
 
 def _replaced(text: str, unknown: list[Token], *, words: list[str]) -> str:
