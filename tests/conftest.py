@@ -6,15 +6,23 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.processes import Processes
 from tests.servers import PRODUCTS, Server, program
+
+# The same examples in every CI run, fresh ones on a laptop, many with --hypothesis-profile=hunt.
+settings.register_profile("ci", derandomize=True, deadline=None)
+settings.register_profile("laptop", deadline=None)
+settings.register_profile("hunt", max_examples=5000, deadline=None)
+settings.load_profile("ci" if os.environ.get("CI") else "laptop")
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.triggers.crons import rules
@@ -82,6 +82,7 @@ def test_lower_says_the_same_in_utc_or_nothing(rule: str, zone: str, utc: str | 
 
 
 @settings(max_examples=300)
+@example(rule="*/2 1 1 * 9 0 0", zone="Pacific/Chatham", after=NOW)
 @given(rules(), st.sampled_from(ZONES), st.sampled_from([NOW, datetime(2028, 2, 27, 12, tzinfo=UTC)]))
 def test_what_is_lowered_fires_at_the_same_instants(rule: str, zone: str, after: datetime) -> None:
     cron = lower(rule, zone=ZoneInfo(zone), since=NOW)

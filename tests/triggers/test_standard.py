@@ -271,3 +271,9 @@ def test_hostile_texts_cost_little(text: str) -> None:
     with suppress(CronError):
         cron(text, "auto").next_after(NOW)
     assert time.process_time() - began < 0.2
+
+
+@pytest.mark.parametrize("odd", ["\n", "\x1c", "\u2003", "\x00"])
+def test_a_field_that_is_another_blank_is_refused(odd: str) -> None:
+    with pytest.raises(CronError):
+        cron(f"0 9 * {odd} * 1", "auto")

@@ -242,8 +242,10 @@ def _moved_dates(cron: Cron, shift: int) -> str | None:
     if len(years) > 1:
         return None
     delta = years.pop()
-    text = year.text if not delta else field_text((y + delta for y in year.years), YEAR)
-    return f"{text} {field_text(months, MONTH)} {field_text(days, DAY)} *"
+    kept = [y + delta for y in year.years if YEAR.low <= y + delta <= YEAR.high]
+    if not kept:
+        return None
+    return f"{field_text(kept, YEAR) if delta else year.text} {field_text(months, MONTH)} {field_text(days, DAY)} *"
 
 
 def _moved_in(year: int, cron: Cron, shift: int) -> list[tuple[int, int, int]]:

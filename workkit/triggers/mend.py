@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from difflib import get_close_matches
+from itertools import islice
 from typing import Final
 
 from workkit.errors import PhraseError
@@ -11,6 +12,7 @@ from workkit.triggers.reader import Misread
 from workkit.triggers.words import VOCABULARY, Token, tokens
 
 MAX_TRIES: Final = 3
+LONG: Final = 50  # characters; from here on only the nearest phrase is tried
 MAX_UNKNOWN: Final = 4
 _LONGEST: Final = max(map(len, VOCABULARY)) + 3
 _SORTED: Final = sorted(word for word in VOCABULARY if len(word) > 2)
@@ -22,7 +24,8 @@ def mended(trouble: Misread, understood: Callable[[str], object], *, command: st
     `command` is what to try the phrase with. The search is bounded: at most `MAX_TRIES` phrases are tried.
     """
     text = str(trouble.given)
-    suggestion = next((near for near in _near(text) if _is_understood(near, understood)), None)
+    near = islice(_near(text), MAX_TRIES if len(text) < LONG else 1)
+    suggestion = next((phrase for phrase in near if _is_understood(phrase, understood)), None)
     if suggestion is not None:
         remedy = f'Did you mean "{suggestion}"?' + (f' Try: {command} "{suggestion}".' if command else "")
     else:
@@ -51,7 +54,7 @@ def _near(text: str) -> Iterator[str]:
         return
     near = [get_close_matches(token.text, _alike(token.text), n=2, cutoff=0.7) for token in unknown]
     tries = [[words[k] for words in near] for k in range(2) if all(len(words) > k for words in near)]
-    for words in tries[: MAX_TRIES - 1]:
+    for words in tries:
         yield _replaced(text, unknown, words=words)
     if len(unknown) == 1:
         yield " ".join(_replaced(text, unknown, words=[""]).split())

@@ -58,7 +58,7 @@ def _standard(text: str, tz: str, six: bool) -> Trigger:
     if len(fields) == 1 and fields[0][1].startswith("@"):
         fields = [(0, part) for part in _nickname(text, fields[0][1]).split()]
     if len(fields) == 6 and not six:
-        raise _ambiguous(text, tz)
+        raise _ambiguous(text, tz, [part for _, part in fields])
     if len(fields) not in ((5, 6) if six else (5,)):
         raise _wrong_count(text, len(fields), six=six)
     specs = _SPECS if len(fields) == 5 else (SECOND, *_SPECS)
@@ -111,9 +111,8 @@ def _wrong_count(text: str, count: int, *, six: bool) -> CronError:
     )
 
 
-def _ambiguous(text: str, tz: str) -> CronError:
+def _ambiguous(text: str, tz: str, parts: list[str]) -> CronError:
     """Show the readings of six fields: second first, as most programs have it, and second last, as croniter does."""
-    parts = text.split()
     readings = []
     for place, order in (("second first", parts), ("second last", [parts[5], *parts[:5]])):
         try:
