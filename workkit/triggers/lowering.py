@@ -113,20 +113,22 @@ def _offsets_met(cron: Cron, stretches: list[tuple[int, int, int]]) -> set[int]:
     """Give the offsets under which the rule fires; none if a firing falls into a gap, where the clock does not go."""
     found: set[int] = set()
     wall_end = None
+    ahead: int | None = -1  # a firing, with none between where the last search began and it
     for first, end, offset in stretches:
-        if wall_end is not None and _meets(cron, wall_end, first + offset):
+        start, stop = first + offset, end + offset
+        searched = start if wall_end is None else max(start, wall_end)
+        if ahead is not None and ahead < searched:
+            ahead = cron.next((start if wall_end is None else min(start, wall_end)) - 1)
+        if ahead is None:
+            break
+        if ahead < start:
             return set()
-        if _meets(cron, first + offset, end + offset):
+        if ahead < stop:
             found.add(offset)
         if len(found) > 1:
             break
-        wall_end = end + offset
+        wall_end = stop
     return found
-
-
-def _meets(cron: Cron, first: int, end: int) -> bool:
-    found = cron.next(first - 1) if first < end else None
-    return found is not None and found < end
 
 
 def shifted(rule: str, *, seconds: int) -> str:
