@@ -67,7 +67,7 @@ def lower(rule: str, *, zone: ZoneInfo, since: datetime) -> str | None:
     offsets = {offset for _, _, offset in segments(zone.key, since.year)}
     if len(offsets) > 1:
         if not is_elapsed(cron):
-            offsets = _offsets_met(cron, segments(zone.key, since.year))
+            offsets = _offsets_met(cron, zone=zone.key, since=since.year)
         elif len({_shifted(cron, offset) for offset in offsets}) > 1:
             return None
     return _shifted(cron, offsets.pop()) if offsets and (len(offsets) == 1 or is_elapsed(cron)) else None
@@ -99,6 +99,18 @@ def segments(key: str, year: int) -> list[tuple[int, int, int]]:
     return [(first, end, offset) for first, end, offset in found]
 
 
+@lru_cache(maxsize=64)
+def _month_offsets(key: str, year: int) -> list[set[int]]:
+    """List, by month, every offset that local time has in it, from the start of `year` on."""
+    found: list[set[int]] = [set() for _ in range(13)]
+    for first, end, offset in segments(key, year):
+        begin, last = (_EPOCH + timedelta(seconds=at + offset) for at in (first, end))
+        months = (last.year - begin.year) * 12 + last.month - begin.month
+        for ahead in range(min(months, 11) + 1):
+            found[(begin.month + ahead - 1) % 12 + 1].add(offset)
+    return found
+
+
 def _second(moment: datetime) -> int:
     return int((moment - _EPOCH).total_seconds())
 
@@ -109,8 +121,16 @@ def _offset(zone: ZoneInfo, second: int) -> int:
     return int(offset.total_seconds())
 
 
-def _offsets_met(cron: Cron, stretches: list[tuple[int, int, int]]) -> set[int]:
-    """Give the offsets under which the rule fires; none if a firing falls into a gap, where the clock does not go."""
+def _offsets_met(cron: Cron, *, zone: str, since: int) -> set[int]:
+    """Give the offsets under which the rule fires; none if a firing falls into a gap, where the clock does not go.
+
+    A rule of months in which the zone never changes needs no look at its firings.
+    """
+    by_month = _month_offsets(zone, since)
+    usual = {offset for month in cron.month.values for offset in by_month[month]}
+    if len(usual) == 1 and not cron.month.occurrences:
+        return usual
+    stretches = segments(zone, since)
     found: set[int] = set()
     wall_end = None
     ahead: int | None = -1  # a firing, with none between where the last search began and it
