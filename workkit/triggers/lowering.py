@@ -16,7 +16,7 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from workkit.triggers.cron import Cron, parse_cron
-from workkit.triggers.field import DAY, MONTH, WEEKDAY, YEAR, Field, Spec
+from workkit.triggers.field import DAY, MONTH, WEEKDAY, YEAR, Field, Spec, bits
 
 HORIZON_YEARS: Final = 100
 """How far ahead the offsets of a zone are looked at: tables of single changes reach to 2087, rules recur before."""
@@ -252,27 +252,40 @@ def _moved_dates(cron: Cron, shift: int) -> str | None:
         edge = _moved_edge(cron, shift)
         if edge is not None or day.last:
             return edge
-    found = [_moved_in(leap, cron, shift) for leap in (2024, 2023)]
-    moved = {(m, d) for _, m, d in found[0]}
-    years = {y for dates in found for y, _, _ in dates}
-    months, days = {m for m, _ in moved}, {d for _, d in moved}
-    for leap, dates in zip((2024, 2023), found, strict=True):
-        if {(m, d) for m, d in product(months, days) if _exists(leap, m, d)} != {(m, d) for _, m, d in dates}:
-            return None
+    moved = _moved_calendar(cron.month.mask, day.mask, shift)
+    if moved is None:
+        return None
+    months, days, years = moved
     if not year.restricted:
         return f"* {field_text(months, MONTH)} {field_text(days, DAY)} *"
     if len(years) > 1:
         return None
-    delta = years.pop()
+    (delta,) = years
     kept = [y + delta for y in year.years if YEAR.low <= y + delta <= YEAR.high]
     if not kept:
         return None
     return f"{field_text(kept, YEAR) if delta else year.text} {field_text(months, MONTH)} {field_text(days, DAY)} *"
 
 
-def _moved_in(year: int, cron: Cron, shift: int) -> list[tuple[int, int, int]]:
+@lru_cache(maxsize=256)
+def _moved_calendar(months: int, days: int, shift: int) -> tuple[set[int], set[int], set[int]] | None:
+    """Move dates, given as bit sets, by `shift` days: the months and days that name just these, and by how many years
+    they move; None where no months and days do.
+    """
+    found = [_moved_in(leap, months, days, shift) for leap in (2024, 2023)]
+    to_months, to_days = {m for _, m, _ in found[0]}, {d for _, _, d in found[0]}
+    if not to_days:
+        return None
+    for leap, dates in zip((2024, 2023), found, strict=True):
+        named = {(m, d) for m, d in product(to_months, to_days) if _exists(leap, m, d)}
+        if named != {(m, d) for _, m, d in dates}:
+            return None
+    return to_months, to_days, {y for dates in found for y, _, _ in dates}
+
+
+def _moved_in(year: int, months: int, days: int, shift: int) -> list[tuple[int, int, int]]:
     """List (years moved, month, day) of each date in a year, moved."""
-    dates = [date(year, m, d) for m, d in product(cron.month.values, cron.day.values) if _exists(year, m, d)]
+    dates = [date(year, m, d) for m, d in product(bits(months), bits(days)) if _exists(year, m, d)]
     moved = [day + timedelta(days=shift) for day in dates]
     return [(day.year - year, day.month, day.day) for day in moved]
 
