@@ -83,6 +83,9 @@ def next_command(when: str, count: int, tz: str | None, start: str | None, diale
     instants = trigger.upcoming(origin, count)
     if not instants and trigger.next_after(origin - timedelta(seconds=1)) is None:
         raise TriggerError(f'"{when}" never fires: {trigger.why_never()}.', given=when)
+    from workkit.triggers.skipped import with_skipped
+
+    trigger = with_skipped(trigger, after=origin)
     if as_json:
         terminal.data(records.compact(_record(trigger) | {"next": [wording.iso(at) for at in instants]}))
         return

@@ -72,7 +72,11 @@ def read_when(when: When, *, now: datetime) -> Trigger:
             trigger = _cron(when)
     if trigger.next_after(now - timedelta(seconds=1)) is None:
         _never(kind, getattr(when, kind), trigger)
-    return trigger
+    if trigger.cron is not None:
+        return trigger
+    from workkit.triggers.skipped import with_skipped  # needs the table of the zone's changes
+
+    return with_skipped(trigger, after=now)
 
 
 def _at(at: Any, when: When, now: datetime) -> Trigger:
