@@ -104,8 +104,3 @@ def instant(ms: int) -> datetime | None:
         return datetime.fromtimestamp(ms / 1000, UTC)
     except (OverflowError, ValueError, OSError):
         return None
-
-
-def milliseconds(moment: datetime) -> int:
-    """An aware datetime as epoch milliseconds."""
-    return round(moment.timestamp() * 1000)
