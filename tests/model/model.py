@@ -1,0 +1,168 @@
+"""The whole: what can happen next in a state, what must hold in every one, and which states are good ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.model.listener import Listeners, Step
+from tests.model.protocol import Client, Plan, Request, Server, State, Violation, Who, entries
+from tests.model.scripts import Scripts
+from tests.model.world import World
+
+
+class Model:
+    """One plan, ready to be explored."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan, self.jobs, self.bugs = plan, plan.jobs, plan.bugs
+        self._listeners, self._world = Listeners(plan, Scripts(plan)), World(plan)
+
+    def start(self) -> State:
+        """Where everything begins."""
+        return self._canonical(self.plan.start())
+
+    def steps(self, t: State) -> list[Step]:
+        """What can happen next."""
+        steps = [*self._listeners.steps(t), *self._world.steps(t)]
+        return [(label, fault, self._canonical(u)) for label, fault, u in steps]
+
+    # What must hold.
+
+    def check(self, t: State) -> None:
+        """Raise Violation for a state that must never be reached."""
+        places: dict[str, int] = {}
+        for job, _ in t.s.nxt:
+            places[job] = places.get(job, 0) + 1
+        for e in entries(t.s):
+            if e.kind == "r":
+                places[e.job] = places.get(e.job, 0) + 1
+        if t.peer and t.peer[0] == "hold" and t.peer[3] in ("next", "r"):
+            places[t.peer[1]] = places.get(t.peer[1], 0) + 1
+        for job, spec in self.jobs.items():
+            if job in t.adrift:
+                continue
+            if spec.recurs:
+                self._check_chain(t, job, places.get(job, 0))
+            else:
+                self._check_one_shot(t, job, places.get(job, 0))
+        self._check_open(t)
+        self._check_unique(t.s)
+
+    def _check_chain(self, t: State, job: str, n: int) -> None:
+        s = t.s
+        over = job in s.ended or (t.peer is not None and t.peer[1:3] == (job, self.jobs[job].ticks - 1))
+        if job in s.jobs and job not in t.stopped and not (n == 1 or (n == 0 and over)):
+            raise Violation(f"chain: the recurring job {job} has {n} regular items")
+        for i, c in enumerate(t.clients):
+            for h in c.held:
+                if h.phase == "R" and h.entry.job == job and h.entry.kind == "r" and (i, c.inc) in dict(s.regs):
+                    raise Violation(f"put_back: {job} runs before its next occurrence stands")
+
+    def _check_one_shot(self, t: State, job: str, n: int) -> None:
+        n += t.peer is not None and t.peer[1] == job and t.peer[0] != "hold"
+        if n != (job in t.s.jobs):
+            payload = "stands" if job in t.s.jobs else "is gone"
+            raise Violation(f"referenced: the one-shot {job} stands in {n} places, and its payload {payload}")
+
+    def _check_open(self, t: State) -> None:
+        found = [e.at for e in entries(t.s) if e.kind == "o"]
+        adrift = {o for o in t.s.slots if o[0] in t.adrift}
+        if {o for o in found if o[0] not in t.adrift} != t.s.slots - adrift:
+            raise Violation(f"open: slots {sorted(t.s.slots)}, but occurrences {sorted(found)}")
+        for job in t.s.ended - t.adrift:
+            if job not in t.s.jobs or not any(o[0] == job for o in t.s.slots):
+                raise Violation(f"ended: {job} has ended, and nothing is left that would take its payload")
+
+    def _check_unique(self, s: Server) -> None:
+        started = {job for _, (job, has_started) in s.unique if has_started}
+        holders = [self.jobs[j].unique for j in s.jobs if self.jobs[j].unique and j not in started]
+        if any(self.jobs[j].until_started for j in s.jobs):
+            return self._check_unstarted(s)
+        if len(holders) != len(set(holders)):
+            raise Violation(f"unique: {sorted(s.jobs)} stand under one key")
+        return None
+
+    def _check_unstarted(self, s: Server) -> None:
+        waiting = [self.jobs[j].unique for j in (*dict(s.nxt), *(e.job for e in s.again if not e.crashes + e.attempt))]
+        keys = [key for key in waiting if key]
+        if len(keys) != len(set(keys)):
+            raise Violation(f"unique: two wait under one key in {sorted(s.nxt)}")
+
+    def goal(self, t: State) -> bool:
+        """Everything asked for has ended, and nothing is left lying about."""
+        s = t.s
+        if t.calls < len(self.plan.calls) or t.peer or any(not c.up or c.held for c in t.clients):
+            return False
+        left = {*s.jobs, *dict(s.nxt), *s.ended, *(o[0] for o in s.slots), *(o[0] for o in s.owed)}
+        left |= {e.job for e in entries(s)} | {j for j in s.marks if not self.jobs[j].recurs}
+        return not left - t.adrift
+
+    # States that differ in nothing that matters are one.
+
+    def _canonical(self, t: State) -> State:
+        """Count request numbers from the stored one, and forget what can have no effect."""
+        net = frozenset(m for m in t.net if self._matters(t.s, m))
+        worlds = [t.s] if t.snap is None else [t.s, t.snap]
+        ranks = {who: self._ranks(t, net, worlds, who) for who in self._names(t)}
+        clients = []
+        for i, c in enumerate(t.clients):
+            rank = ranks[i, c.inc]
+            if c.up:
+                held = tuple(h._replace(receipt=(rank[h.receipt[0]], h.receipt[1])) for h in c.held)
+                c = Client(True, c.inc, rank[c.seq], tuple(_moved(r, rank) for r in c.out), held)
+            clients.append(c)
+        moved = [self._renumbered(s, ranks) for s in worlds]
+        late = frozenset((who, ranks[who][seq], tuple(_moved(r, ranks[who]) for r in rs)) for who, seq, rs in net)
+        return t._replace(s=moved[0], snap=moved[1] if t.snap else None, clients=tuple(clients), net=late)
+
+    def _matters(self, s: Server, message: tuple[Who, int, tuple[Request, ...]]) -> bool:
+        """Any other late request is refused or answered already."""
+        if self.bugs & {"no_fence_claim", "no_claim_seq", "no_settle_seq", "stale_settle"}:
+            return True
+        who, seq, requests = message
+        stored = dict(s.regs).get(who)
+        return stored is not None and seq + len(requests) - 1 > stored
+
+    def _names(self, t: State) -> list[Who]:
+        return [(i, inc) for i, c in enumerate(t.clients) for inc in range(c.inc + 1)]
+
+    def _ranks(self, t: State, net: frozenset[Any], worlds: list[Server], who: Who) -> dict[int, int]:
+        """Order and neighbourhood of numbers are all that matters: close every gap to two."""
+        seen: set[int] = set()
+        for s in worlds:
+            seen |= {seq for w, seq in s.regs if w == who}
+        base = dict(worlds[0].regs).get(who, min(seen, default=0))
+        seen.add(base)
+        for s in worlds:
+            seen |= {r[0] for w, run in s.runs if w == who for r, _ in run}
+        c = t.clients[who[0]]
+        if c.up and c.inc == who[1]:
+            seen |= {c.seq, *(h.receipt[0] for h in c.held), *(n for r in c.out for n in _numbers(r))}
+            seen |= {c.seq - k for k in range(len(c.out))}
+        for w, seq, requests in net:
+            if w == who:
+                seen |= {seq + k for k in range(len(requests))} | {n for r in requests for n in _numbers(r)}
+        ranks, at, last = {}, 0, None
+        for seq in sorted(seen):
+            at, last = at + (min(seq - last, 2) if last is not None else 0), seq
+            ranks[seq] = at
+        return {seq: rank - ranks[base] for seq, rank in ranks.items()}
+
+    def _renumbered(self, s: Server, ranks: dict[Who, dict[int, int]]) -> Server:
+        regs = frozenset((who, ranks[who][seq]) for who, seq in s.regs)
+        runs = frozenset((who, frozenset(((ranks[who][r[0]], r[1]), e) for r, e in run)) for who, run in s.runs)
+        return s._replace(regs=regs, runs=runs)
+
+
+def _numbers(request: Request) -> set[int]:
+    return set() if request.op == "claim" else {arg[0][0] for arg in request.args}
+
+
+def _moved(request: Request, rank: dict[int, int]) -> Request:
+    if request.op == "claim":
+        return request
+    args = []
+    for receipt, *rest in request.args:
+        moved = ((rank[receipt[0]], receipt[1]), *rest)
+        args.append(moved if request.op != "settle" else type(request.args[0])(*moved))
+    return request._replace(args=tuple(args))

@@ -1,0 +1,115 @@
+"""What is explored: small casts with small budgets of faults; and which of them must expose a seeded fault, as what."""
+
+from __future__ import annotations
+
+from tests.model.protocol import Budget, JobSpec, Plan
+
+ONE = JobSpec()
+ONCE_MORE = JobSpec(retries=1)
+RECURRING = JobSpec(recurs=True, ticks=2)
+UNIQUE = JobSpec(unique="u")
+UNTIL_STARTED = JobSpec(unique="u", until_started=True)
+
+SMALL: dict[str, Plan] = {
+    "one-shot": Plan({"A": ONE}, Budget(crash=1, lose=1)),
+    "one-shot, dying": Plan({"A": ONE}, Budget(expire=1, lose=1)),
+    "added": Plan({"A": ONE}, Budget(crash=1, lose=2), calls=(("add", "A"),), listeners=1),
+    "two one-shots": Plan({"A": ONE, "B": ONE}, Budget(expire=1, lose=1)),
+    "recurring": Plan({"R": RECURRING}, Budget(lose=1, release=1), listeners=1),
+    "recurring, dying": Plan({"R": RECURRING}, Budget(expire=1)),
+    "recurring, failing": Plan({"R": RECURRING}, Budget(crash=1, fail=1)),
+    "retries": Plan({"A": ONCE_MORE}, Budget(crash=1, fail=3), listeners=1),
+    "poison": Plan({"A": ONE}, Budget(crash=3, release=1), listeners=1),
+    "poison, retried": Plan({"A": ONCE_MORE}, Budget(crash=3, fail=1), listeners=1),
+    "poison, recurring": Plan({"R": RECURRING}, Budget(crash=3), listeners=1),
+    "peer": Plan({"R": RECURRING}, Budget(crash=1, peer_crash=1), peer=True, listeners=1),
+    "failover": Plan({"A": ONE}, Budget(failover=1), calls=(("add", "A"),)),
+    "failover, recurring": Plan({"R": RECURRING}, Budget(failover=1), listeners=1),
+    "cancelled": Plan({"A": ONE}, Budget(crash=1, release=1), calls=(("cancel", "A"), ("cancel", "A"))),
+    "cancelled, added again": Plan(
+        {"A": ONE}, Budget(crash=1), calls=(("add", "A"), ("cancel", "A"), ("add", "A")), listeners=1
+    ),
+    "cancelled, recurring": Plan({"R": RECURRING}, Budget(crash=1), calls=(("cancel", "R"), ("add", "R"))),
+    "cancelled, by a peer again": Plan({"R": RECURRING}, calls=(("cancel", "R"), ("peer adds", "R"))),
+    "revived": Plan({"A": ONE}, Budget(fail=1, lose=1), calls=(("revive", "A"),)),
+    "revived, added again": Plan({"A": ONE}, Budget(fail=1), calls=(("add", "A"), ("add", "A"), ("revive", "A"))),
+    "revived, recurring": Plan({"R": RECURRING}, Budget(fail=1, lose=1), calls=(("revive", "R"),), listeners=1),
+    "revived, cancelled": Plan({"R": RECURRING}, Budget(fail=1), calls=(("cancel", "R"), ("revive", "R")), listeners=1),
+    "unique": Plan(
+        {"A": UNIQUE, "B": UNIQUE, "C": UNIQUE},
+        calls=(("add", "A"), ("cancel", "A"), ("add", "B"), ("add", "C")),
+    ),
+    "unique until started": Plan(
+        {"A": UNTIL_STARTED, "B": UNTIL_STARTED, "C": UNTIL_STARTED},
+        calls=(("add", "A"), ("add", "B"), ("add", "C")),
+    ),
+    "unique, revived": Plan({"A": UNIQUE, "B": UNIQUE}, Budget(fail=1), calls=(("add", "B"), ("revive", "A"))),
+}
+
+LARGE: dict[str, Plan] = {
+    "one-shot, all faults": Plan({"A": ONE}, Budget(crash=1, expire=1, lose=2), calls=(("add", "A"),)),
+    "two one-shots, two lost": Plan({"A": ONE, "B": ONE}, Budget(expire=1, lose=2)),
+    "batches of two": Plan({"A": ONE, "R": RECURRING}, Budget(crash=1, lose=1), capacity=2, listeners=1),
+    "recurring, all faults": Plan({"R": RECURRING}, Budget(crash=1, expire=1, lose=1)),
+    "recurring, released": Plan({"R": RECURRING}, Budget(crash=1, fail=1, release=1, lose=1)),
+    "recurring and one-shot": Plan({"R": RECURRING, "A": ONCE_MORE}, Budget(crash=1, fail=1)),
+    "three ticks": Plan({"R": JobSpec(recurs=True, ticks=3)}, Budget(crash=1, fail=1)),
+    "peer, all faults": Plan({"R": RECURRING}, Budget(crash=1, expire=1, lose=1, peer_crash=1), peer=True),
+    "poison among two": Plan({"A": ONE, "R": RECURRING}, Budget(crash=3), capacity=2, listeners=1),
+    "failover and crash": Plan({"A": ONCE_MORE}, Budget(failover=1, crash=1, fail=1, lose=1), calls=(("add", "A"),)),
+    "failover, batches": Plan({"A": ONE, "R": RECURRING}, Budget(failover=1, lose=1), capacity=2, listeners=1),
+    "two failovers": Plan({"R": RECURRING}, Budget(failover=2, release=1)),
+    "cancelled, recurring, all faults": Plan(
+        {"R": RECURRING}, Budget(crash=1, lose=1, release=1), calls=(("cancel", "R"), ("add", "R"))
+    ),
+    "cancelled, failing": Plan({"A": ONCE_MORE}, Budget(fail=2, crash=1, release=1, lose=1), calls=(("cancel", "A"),)),
+    "revived, dying": Plan({"R": RECURRING}, Budget(fail=2, crash=1, lose=1), calls=(("revive", "R"),)),
+    "revived, cancelled, dying": Plan(
+        {"R": RECURRING}, Budget(fail=1, crash=1), calls=(("cancel", "R"), ("revive", "R"), ("add", "R"))
+    ),
+    "unique, dying": Plan(
+        {"A": UNIQUE, "B": UNIQUE, "C": UNIQUE},
+        Budget(crash=1, lose=1, fail=1),
+        calls=(("add", "A"), ("add", "B"), ("cancel", "A"), ("add", "C")),
+    ),
+}
+
+BUGS: list[tuple[str, str, str]] = [
+    ("claim_no_record", "one-shot", "referenced"),
+    ("no_claim_seq", "one-shot, dying", "lost_or_stuck"),
+    ("empty_no_seq", "two one-shots", "step"),
+    ("no_settle_seq", "one-shot, dying", "stale_false"),
+    ("no_producer_seq", "added", "double_add"),
+    ("no_fence_claim", "one-shot, dying", "lost_or_stuck"),
+    ("stale_settle", "one-shot, dying", "double_end"),
+    ("gap_taken", "failover", "lost_or_stuck"),
+    ("reap_deletes", "two one-shots", "stale_false"),
+    ("claim_drops_missing", "cancelled, recurring", "open"),
+    ("rearm_after", "recurring", "chain"),
+    ("handback_to_next", "recurring, dying", "open"),
+    ("final_drop_naive", "recurring, failing", "lost_or_stuck"),
+    ("final_drop_by_next", "recurring, failing", "lost_or_stuck"),
+    ("extra_in_next", "peer", "open"),
+    ("decided_stale", "recurring", "open"),
+    ("missing_drops_payload", "cancelled, recurring", "ended"),
+    ("next_in_the_past", "cancelled, recurring", "double_run"),
+    ("poison_never_counts", "poison", "poison"),
+    ("reap_resets_crashes", "poison", "poison"),
+    ("release_forgets_crashes", "poison", "poison"),
+    ("attempt_forgotten", "retries", "attempts"),
+    ("reap_resets_attempts", "retries", "attempts"),
+    ("cancel_deletes_held_payload", "cancelled, added again", "referenced"),
+    ("cancel_leaves_mark", "cancelled", "lost_or_stuck"),
+    ("cancel_mark_survives_readd", "cancelled, recurring", "lost_or_stuck"),
+    ("mark_kills_readded", "cancelled, by a peer again", "ended"),
+    ("resync_keeps_unheld", "failover", "lost_or_stuck"),
+    ("resync_trusts_listener", "failover, recurring", "chain"),
+    ("revive_without_slot", "revived, recurring", "open"),
+    ("revive_twice", "revived", "double_run"),
+    ("revive_over_known", "revived, added again", "referenced"),
+    ("revive_keeps_mark", "revived, cancelled", "lost_or_stuck"),
+    ("revive_ignores_unique", "unique, revived", "unique"),
+    ("unique_ignored", "unique", "unique"),
+    ("unique_outlives_job", "unique", "unique"),
+    ("unique_freed_blindly", "unique until started", "unique"),
+]

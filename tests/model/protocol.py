@@ -1,0 +1,232 @@
+"""What the model is made of: jobs, the server's keys, listeners, and one state of them all.
+
+Time is left out. Whatever lies in a sorted set may be due or not due at any moment, and any listener may be taken for
+dead at any moment (that is what a freeze amounts to), so every timing is covered. Lists are kept as frozensets of
+pairs, so that a state is a value. `Plan.bugs` switches single rules off, to show that the search would have noticed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple, TypeVar
+
+POISON = 2  # crashes after which an occurrence is not run again; the product says 3
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+Occ = tuple[str, int]  # one run owed: the job, and which of its due times; of a one-shot, which of its additions
+Who = tuple[int, int]  # one registration: which listener, and how often it has come back
+Receipt = tuple[int, str]  # the number of the claim, and the member as it stood in its queue
+Pairs = frozenset[tuple[K, V]]
+
+
+class Violation(Exception):
+    """Something that must never happen did."""
+
+
+class JobSpec(NamedTuple):
+    """A job: `ticks` due times if it recurs, tried `retries` times again; at most one stands under `unique`."""
+
+    recurs: bool = False
+    ticks: int = 1
+    retries: int = 0
+    unique: str = ""
+    until_started: bool = False
+
+
+class Entry(NamedTuple):
+    """Owed work as it stands in `S:again` or in a record; kind r carries the chain, o is one occurrence."""
+
+    kind: str
+    job: str
+    occ: int
+    attempt: int = 0
+    crashes: int = 0
+
+    @property
+    def at(self) -> Occ:
+        return self.job, self.occ
+
+    @property
+    def untouched(self) -> bool:
+        """Whether it may return to the published queue, which knows neither attempts nor crashes."""
+        return self.kind == "r" and not self.attempt and not self.crashes
+
+    @property
+    def text(self) -> str:
+        return f"{self.kind}.{self.occ}.{self.attempt}.{self.crashes} {self.job}"
+
+
+class Held(NamedTuple):
+    """What a listener believes to hold.
+
+    Phases: C to be admitted, A may start, R runs; and endings that are decided and to be sent: D done, F again,
+    X dead, G given back, M missing, K cancelled.
+    """
+
+    receipt: Receipt
+    entry: Entry
+    phase: str
+
+
+class End(NamedTuple):
+    """One ending of a settle: everything the script applies comes from the listener."""
+
+    receipt: Receipt
+    entry: Entry
+    how: str
+
+
+class Request(NamedTuple):
+    """One numbered request; of a pipeline the numbers follow one another."""
+
+    op: str
+    args: Any
+
+
+class Client(NamedTuple):
+    """A listener: `out` holds what is outstanding, `seq` is the last number it used."""
+
+    up: bool = True
+    inc: int = 0
+    seq: int = 0
+    out: tuple[Request, ...] = ()
+    held: tuple[Held, ...] = ()
+
+
+class Budget(NamedTuple):
+    """How often each may happen yet. `expire`: taken for dead though it lives; `failover`: back to an earlier state."""
+
+    crash: int = 0
+    expire: int = 0
+    lose: int = 0
+    fail: int = 0
+    release: int = 0
+    peer_crash: int = 0
+    failover: int = 0
+
+
+class Server(NamedTuple):
+    """The keys of one schedule, and what follows them through a failover: `owed`, runs asked for and not ended;
+    `pardoned`, runs that a cancel has made neither required nor forbidden.
+    """
+
+    jobs: frozenset[str] = frozenset()
+    nxt: Pairs[str, int] = frozenset()
+    again: frozenset[Entry] = frozenset()
+    slots: frozenset[Occ] = frozenset()
+    ended: frozenset[str] = frozenset()
+    marks: frozenset[str] = frozenset()
+    dead: frozenset[Occ] = frozenset()
+    unique: Pairs[str, tuple[str, bool]] = frozenset()
+    regs: Pairs[Who, int] = frozenset()
+    runs: Pairs[Who, frozenset[tuple[Receipt, Entry]]] = frozenset()
+    producer: int = 0
+    owed: frozenset[Occ] = frozenset()
+    pardoned: frozenset[Occ] = frozenset()
+
+
+class State(NamedTuple):
+    """Everything. `credit`: how often a run may start yet; `crashed`: how often it came back from a dead listener;
+    `retried`: how often it was put back to be tried again; `taken`: the latest due time claimed (of a one-shot,
+    added); `banned`: removed, must never start; `stopped`: cancelled once; `adrift`: a foreign peer lost it;
+    `asked`: the reply to the call under way was lost; `snap`: what the replica has; `scratch` is for seeded faults.
+    """
+
+    s: Server
+    clients: tuple[Client, ...]
+    budget: Budget
+    net: frozenset[tuple[Who, int, tuple[Request, ...]]] = frozenset()
+    calls: int = 0
+    asked: bool = False
+    peer: tuple[str, str, int, str] | None = None
+    snap: Server | None = None
+    failed: bool = False
+    credit: Pairs[Occ, int] = frozenset()
+    crashed: Pairs[Occ, int] = frozenset()
+    retried: Pairs[Occ, int] = frozenset()
+    taken: Pairs[str, int] = frozenset()
+    banned: frozenset[Occ] = frozenset()
+    stopped: frozenset[str] = frozenset()
+    adrift: frozenset[str] = frozenset()
+    scratch: tuple[Who, ...] = ()
+
+
+class Plan(NamedTuple):
+    """What is explored: a cast of jobs, of which `calls` adds, cancels and revives some in this order, and faults."""
+
+    jobs: dict[str, JobSpec]
+    budget: Budget = Budget()
+    calls: tuple[tuple[str, str], ...] = ()
+    capacity: int = 1
+    listeners: int = 2
+    peer: bool = False
+    bugs: frozenset[str] = frozenset()
+
+    def start(self) -> State:
+        """Every job that no call adds first is there; every listener is registered."""
+        verbs: dict[str, str] = {}
+        for verb, job in self.calls:
+            verbs.setdefault(job, verb)
+        first = [j for j in self.jobs if verbs.get(j) not in ("add", "peer adds")]
+        owed = frozenset((j, k) for j in first for k in range(self.jobs[j].ticks))
+        server = Server(
+            jobs=frozenset(first),
+            nxt=frozenset((j, 0) for j in first),
+            regs=frozenset(((i, 0), 0) for i in range(self.listeners)),
+            unique=frozenset((self.jobs[j].unique, (j, False)) for j in first if self.jobs[j].unique),
+            owed=owed,
+        )
+        taken = frozenset((j, 0 if j in first and not self.jobs[j].recurs else -1) for j in self.jobs)
+        credit = frozenset((o, 1) for o in owed)
+        clients = tuple(Client() for _ in range(self.listeners))
+        return State(server, clients, self.budget, credit=credit, taken=taken)
+
+
+def put(pairs: Pairs[K, V], key: K, value: V, *, keep: bool = False) -> Pairs[K, V]:
+    """Set one; with `keep` only where there is none (NX)."""
+    known = dict(pairs)
+    if keep and key in known:
+        return pairs
+    known[key] = value
+    return frozenset(known.items())
+
+
+def drop(pairs: Pairs[K, V], key: K) -> Pairs[K, V]:
+    """Remove one, if it is there."""
+    return frozenset(p for p in pairs if p[0] != key)
+
+
+def bump(pairs: Pairs[K, int], key: K, by: int = 1) -> Pairs[K, int]:
+    """Count one."""
+    return put(pairs, key, dict(pairs).get(key, 0) + by)
+
+
+def records(s: Server, who: Who) -> dict[Receipt, Entry]:
+    """What one registration holds, for changing."""
+    return dict(dict(s.runs).get(who, ()))
+
+
+def with_records(s: Server, who: Who, run: dict[Receipt, Entry]) -> Server:
+    """The server with these in their place."""
+    runs = put(s.runs, who, frozenset(run.items())) if run else drop(s.runs, who)
+    return s._replace(runs=runs)
+
+
+def entries(s: Server) -> Iterable[Entry]:
+    """All owed work that does not stand in `S:next`."""
+    yield from s.again
+    for _, run in s.runs:
+        for _, entry in run:
+            yield entry
+
+
+def spend(t: State, what: str) -> State:
+    """One fault less to come."""
+    return t._replace(budget=t.budget._replace(**{what: getattr(t.budget, what) - 1}))
+
+
+def with_client(t: State, index: int, client: Client) -> State:
+    """The state with this listener changed."""
+    return t._replace(clients=(*t.clients[:index], client, *t.clients[index + 1 :]))
