@@ -80,3 +80,56 @@ def clear_cache() -> None:
 
 def _secret() -> None:
     raise AssertionError("never run")
+
+
+def spin(seconds: float) -> None:
+    end = time.monotonic() + seconds
+    try:
+        while time.monotonic() < end:
+            time.sleep(0.001)
+    finally:
+        calls.append(("cleaned up", seconds))
+
+
+async def sleep_async(seconds: float) -> None:
+    try:
+        await asyncio.sleep(seconds)
+    finally:
+        calls.append(("cleaned up", seconds))
+
+
+@job(timeout="0.1s")
+def spin_briefly(seconds: float) -> None:
+    spin(seconds)
+
+
+def extend_then_spin(time: str, seconds: float) -> None:
+    current_job().extend(time)
+    spin(seconds)
+
+
+async def cancel_itself() -> None:
+    raise asyncio.CancelledError
+
+
+@job(retries=5, backoff="constant", base="0.01s")
+def fail_until(attempt: int) -> None:
+    calls.append(current_job().attempt)
+    if current_job().attempt < attempt:
+        raise OSError("not yet")
+
+
+def note_attempt() -> None:
+    calls.append((current_job().due, current_job().attempt))
+    if current_job().attempt == 0:
+        raise OSError("not yet")
+
+
+@job(retries=5, discard_on=OSError)
+def discarded_os_error() -> None:
+    raise FileNotFoundError("gone")
+
+
+@job(retries=5, retry_on=(ValueError,))
+def only_value_errors() -> None:
+    raise OSError("disk full")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
 import socket
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,12 +38,28 @@ def program(product: str) -> str:
 
 
 class Server:
-    """A server that a test may stop, start again on the same port, and kill."""
+    """A server that a test may stop, start again on the same port, and kill.
 
-    def __init__(self, program: str, *, folder: Path, is_durable: bool) -> None:
+    `options` are further arguments of its command line, a password among them is said in `password` too; `conf` is what
+    it reads first, and may rewrite.
+    """
+
+    def __init__(
+        self,
+        program: str,
+        *,
+        folder: Path,
+        is_durable: bool,
+        options: Sequence[str] = (),
+        conf: str = "",
+        password: str = "",
+    ) -> None:
         self.program = program
         self.folder = folder
         self.is_durable = is_durable
+        self.options = tuple(options)
+        self.conf = conf
+        self.password = password
         self.port = 0
         self._child: subprocess.Popen[bytes] | None = None
         self._clients: list[redis.Redis] = []
@@ -68,7 +86,7 @@ class Server:
         """Start it and wait until its data are loaded. The first start finds a port that stays."""
         assert self._child is None, "the server runs already"
         for _ in range(5):
-            if self._begins(self.port or _free_port()):
+            if self._begins(self.port or free_port()):
                 return
         raise AssertionError(f"{self.program} does not start:\n{(self.folder / 'log').read_text()}")
 
@@ -80,6 +98,17 @@ class Server:
         """End it as a crash would."""
         self._end(signal.SIGKILL)
 
+    def freeze(self) -> None:
+        """Have it hang, its connections open, until `thaw`."""
+        os.kill(self.pid, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        os.kill(self.pid, signal.SIGCONT)
+
+    @property
+    def is_running(self) -> bool:
+        return self._child is not None
+
     def close(self) -> None:
         for client in self._clients:
             client.close()
@@ -87,12 +116,14 @@ class Server:
             self.kill()
 
     def _begins(self, port: int) -> bool:
-        command = [self.program, "--port", str(port), "--bind", "127.0.0.1", "--dir", str(self.folder), "--save", ""]
-        command += ["--appendonly", "yes" if self.is_durable else "no"]
+        command = [self.program, *self._conf(), "--port", str(port), "--bind", "127.0.0.1", "--dir", str(self.folder)]
+        if "--sentinel" not in self.options:
+            command += ["--save", "", "--appendonly", "yes" if self.is_durable else "no"]
+        command += self.options
         with open(self.folder / "log", "ab") as log:
             child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
         try:
-            until(lambda: child.poll() is not None or _answers(port, child.pid), what=f"{self.program} to answer")
+            until(lambda: child.poll() is not None or self._answers(port, child.pid), what=f"{self.program} to answer")
         except BaseException:
             child.kill()
             child.wait()
@@ -102,6 +133,23 @@ class Server:
         self.port, self._child = port, child
         return True
 
+    def _answers(self, port: int, pid: int) -> bool:
+        password = self.password or None
+        with redis.Redis(port=port, password=password, retry=Retry(NoBackoff(), 0), socket_timeout=5) as client:
+            try:
+                facts = client.info()
+            except redis.ConnectionError:
+                return False
+        return facts["process_id"] == pid and not facts.get("loading")
+
+    def _conf(self) -> list[str]:
+        if not self.conf:
+            return []
+        file = self.folder / "server.conf"
+        if not file.exists():
+            file.write_text(self.conf)
+        return [str(file)]
+
     def _end(self, number: signal.Signals) -> None:
         assert self._child is not None, "the server does not run"
         self._child.send_signal(number)
@@ -109,16 +157,14 @@ class Server:
         self._child = None
 
 
-def _answers(port: int, pid: int) -> bool:
-    with redis.Redis(port=port, retry=Retry(NoBackoff(), 0), socket_timeout=5) as client:
-        try:
-            facts = client.info()
-        except redis.ConnectionError:
-            return False
-    return facts["process_id"] == pid and not facts["loading"]
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+def free_port(*, bus: bool = False) -> int:
+    """Return a port that is free now; with `bus` one whose port of a cluster's bus, 10,000 above, is free as well."""
+    for _ in range(1000):
+        with socket.socket() as probe, socket.socket() as above:
+            probe.bind(("127.0.0.1", 0))
+            port = int(probe.getsockname()[1])
+            with contextlib.suppress(OSError, OverflowError):
+                if bus:
+                    above.bind(("127.0.0.1", port + 10_000))
+                return port
+    raise AssertionError("no free port whose neighbour 10,000 above is free")

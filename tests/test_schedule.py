@@ -38,7 +38,8 @@ HOW: dict[str, Any] = {"imports": ["tests.handlers"], "folder": None}
          "no time was given. Give one of at= in_= every= cron=, or use schedule.add_now(s, fn)."),
         ({"at": "now", "args": "tracy@x.org"}, errors.InvalidArguments,
          'args="tracy@x.org" is one text, not a list. Write args=["tracy@x.org"].'),
-        ({"at": "now", "retrys": 5}, errors.InvalidOptions, "retrys=5 is not an option of add. Options: tz."),
+        ({"at": "now", "retrys": 5}, errors.InvalidOptions,
+         "retrys=5 is not an option of add. Did you mean retries=5?"),
         ({"at": "now", "tzz": "UTC"}, errors.InvalidOptions,
          "tzz='UTC' is not an option of add. Did you mean tz='UTC'?"),
         ({"at": "now", "timeout": 30}, errors.TriggerError,
@@ -103,9 +104,11 @@ def test_a_past_instant_is_refused_with_its_age(s: schedule.Schedule) -> None:
         ({"name": "x", "redis": {"host": "h"}}, "redis= is a dict; give a URL (redis://host:port/db) or a redis.Redis "
          "client, whose connection settings are then used."),
         ({"name": "x", "redis": "http://h"},
-         "redis='http://h' is not a URL of a server. Accepted: redis:// rediss:// unix:// embedded://."),
+         "redis='http://h' is not a URL of a server. "
+         "Accepted: redis:// rediss:// redis+sentinel:// redis+cluster:// unix:// embedded://."),
         ({"name": "x", "redis": "amqp://u:secret@h"},
-         "redis='amqp://u:***@h' is not a URL of a server. Accepted: redis:// rediss:// unix:// embedded://."),
+         "redis='amqp://u:***@h' is not a URL of a server. "
+         "Accepted: redis:// rediss:// redis+sentinel:// redis+cluster:// unix:// embedded://."),
         ({"name": "x", "tz": "Mars"}, 'tz="Mars" is not a zone.*'),
         ({"name": "x", "dialect": "quartz"}, "dialect='quartz' is not known. Accepted: published, cuckoo."),
     ],

@@ -17,7 +17,10 @@ from workkit.jobs.job import Job, JobState
 from workkit.schedule import Schedule, create
 from workkit.worker.listener import Listener
 
-__all__ = ["add", "add_many", "add_now", "cancel", "counts", "create", "drain", "job", "jobs", "listener", "listeners"]
+__all__ = [
+    "add", "add_many", "add_now", "cancel", "counts", "create", "dead", "discard", "drain", "job", "jobs", "listener",
+    "listeners", "retry",
+]  # fmt: skip
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -35,9 +38,12 @@ add = _coroutine(schedule.add)
 add_now = _coroutine(schedule.add_now)
 cancel = _coroutine(schedule.cancel)
 counts = _coroutine(schedule.counts)
+dead = _coroutine(schedule.dead)
+discard = _coroutine(schedule.discard)
 drain = _coroutine(schedule.drain)
 job = _coroutine(schedule.job)
 listeners = _coroutine(schedule.listeners)
+retry = _coroutine(schedule.retry)
 
 
 async def add_many(s: Schedule, rows: Iterable[Mapping[str, Any]]) -> Tally:

@@ -13,9 +13,11 @@ from typing import Any, Literal, Protocol
 
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.outcome import Outcome
+from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.triggers import Trigger
 
 Trouble = Literal["corrupt", "missing", "cancelled"]
+Revival = Literal["revived", "gone", "waits", "unreadable"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +33,7 @@ class NewJob:
     trigger: Trigger | None
     due_ms: int | None
     queued: bool = False
+    options: RunOptions = UNSAID
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,8 +131,26 @@ class Tally:
     given_back: int = 0
 
 
-class Broker(Protocol):
-    """Moves jobs. One per schedule and process side; see each method for what is atomic."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that is wrong: `what` in a sentence, `why` it matters, `remedy`, a command or an advice.
+
+    `kind` is its stable name for programs; `repairs` whether `Inspector.repair` can mend it, by `subject`; `about`
+    the ids, keys or bytes it speaks of, as text; `schedule` where it was found.
+    """
+
+    kind: str
+    what: str
+    why: str
+    remedy: str
+    repairs: bool = False
+    subject: Any = None
+    about: tuple[str, ...] = ()
+    schedule: str = ""
+
+
+class Producer(Protocol):
+    """The side of a schedule that adds and looks."""
 
     @property
     def schedule(self) -> str:
@@ -140,10 +161,6 @@ class Broker(Protocol):
         """Where it is, without a password."""
 
     @property
-    def listener(self) -> str:
-        """The name of this registration as a listener; empty before there is one."""
-
-    @property
     def inspector(self) -> Inspector:
         """The looking and administering side."""
 
@@ -151,7 +168,18 @@ class Broker(Protocol):
         """The server's clock, estimated without a round trip once it was asked."""
 
     def add(self, jobs: Sequence[NewJob]) -> list[Added]:
-        """Put jobs where they wait; all of one call go in whole, or none does."""
+        """Put jobs where they wait; all of one call that go to the same shard go in whole, or none does."""
+
+    def close(self) -> None:
+        """Close connections."""
+
+
+class Broker(Producer, Protocol):
+    """Moves jobs. One per schedule and process side; see each method for what is atomic."""
+
+    @property
+    def listener(self) -> str:
+        """The name of this registration as a listener; empty before there is one."""
 
     def register(self, info: ListenerInfo) -> None:
         """Become a listener. Raises ServerUnreachable or ServerRefused."""
@@ -180,9 +208,6 @@ class Broker(Protocol):
     def leave(self) -> None:
         """End the registration; nothing may be held any more."""
 
-    def close(self) -> None:
-        """Close connections."""
-
 
 class Inspector(Protocol):
     """Looks at a schedule, and administers it."""
@@ -201,3 +226,19 @@ class Inspector(Protocol):
 
     def cancel(self, job: Job) -> Job:
         """Take a waiting job out, or flag a running one."""
+
+    def retry(
+        self, dead: Sequence[Job], *, args: Sequence[Any] | None = None, delays_ms: Sequence[int] = ()
+    ) -> list[Revival]:
+        """Put dead jobs back to be run anew, at once or each after its delay, with other arguments if given; says of
+        each what became of it. At most 500, in one step. Raises InvalidArguments.
+        """
+
+    def discard(self, dead: Sequence[Job]) -> int:
+        """Forget dead jobs; says how many there were. At most 500, in one step."""
+
+    def checkup(self, *, patience_ms: int) -> Iterator[Finding]:
+        """Look for what is wrong with the server, this schedule and its listeners; changes nothing."""
+
+    def repair(self, finding: Finding) -> bool:
+        """Mend what was found, if it still is so; False where it was not, or cannot be."""

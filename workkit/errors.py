@@ -125,7 +125,10 @@ class StaleReceipt(WorkkitError):
 
 
 class JobTimeout(WorkkitError):
-    """A run took longer than its timeout."""
+    """A run took longer than its timeout. Raised inside the handler, which may clean up."""
+
+    def __init__(self, message: str = "this run took longer than its timeout") -> None:
+        super().__init__(message)
 
 
 class JobCancelled(WorkkitError):

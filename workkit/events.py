@@ -14,6 +14,7 @@ JSON logs print them, metrics count them.
     cannot_run   job, reason     (once per name)              cancelled             job
     corrupt      job_id, reason                               missing               job_id
     given_back   job                                          crashed               listener, jobs
+    health       url             (where its pages are)        stuck                 reason   (its own loop stands still)
     stopping     running, deadline_ms                         stopped               ran, failed, given_back, up_ms
 """
 
@@ -39,6 +40,7 @@ LEVELS: Mapping[str, int] = {
     "fenced": ERROR,
     "dead": ERROR,
     "corrupt": ERROR,
+    "stuck": ERROR,
 }
 
 

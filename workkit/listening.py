@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from workkit.errors import InvalidOptions
-from workkit.nearest import nearest
+from workkit.jobs.run_options import check_names
 from workkit.triggers.duration import duration
 from workkit.worker.loop import How
 
-ACCEPTED = ("threads", "imports", "folder", "deadline", "strict", "burst", "listener_timeout")
+ACCEPTED = ("threads", "imports", "folder", "deadline", "strict", "burst", "listener_timeout", "health_port")
 MOST_THREADS = 1000
 
 
@@ -20,11 +20,7 @@ def read_how(how: Mapping[str, Any]) -> tuple[How, int]:
 
     Raises InvalidOptions, TriggerError.
     """
-    for name, value in how.items():
-        if name not in ACCEPTED:
-            near = nearest(name, ACCEPTED)
-            hint = f"Did you mean {near}={value!r}?" if near else f"Options: {', '.join(ACCEPTED)}."
-            raise InvalidOptions(f"{name}={value!r} is not an option of listen. {hint}", given=value)
+    check_names(how, accepted=ACCEPTED, verb="listen")
     threads, imports = how.get("threads", 10), how.get("imports", ())
     if type(threads) is not int or not 1 <= threads <= MOST_THREADS:
         raise InvalidOptions(f"threads={threads!r} is out of range. Accepted: 1 to {MOST_THREADS}.", given=threads)
@@ -43,5 +39,19 @@ def read_how(how: Mapping[str, Any]) -> tuple[How, int]:
         deadline=duration(how.get("deadline", "25s"), name="deadline"),
         strict=bool(how.get("strict", False)),
         burst=bool(how.get("burst", False)),
+        health=_address(how.get("health_port")),
+        stuck_after=3 * timeout,
     )
     return read, round(timeout.total_seconds() * 1000)
+
+
+def _address(port: object) -> tuple[str, int] | None:
+    """Where the health pages are served: a port of 127.0.0.1, or another address of this machine with its port."""
+    if port is None:
+        return None
+    host, _, digits = ("", "", str(port)) if type(port) is int else str(port).rpartition(":")
+    if not (digits.isascii() and digits.isdigit() and int(digits) < 65536):
+        raise InvalidOptions(
+            f'health_port={port!r} is not a port. Accepted: 0 to 65535, or "0.0.0.0:8080".', given=port
+        )
+    return host.strip("[]") or "127.0.0.1", int(digits)

@@ -1,26 +1,17 @@
-"""The options of the verbs that add, checked by name: an unknown one is refused with the nearest."""
+"""The options of the verbs that add, from keywords to one value: an unknown one is refused with the nearest."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from workkit.errors import InvalidOptions
-from workkit.nearest import nearest
+from workkit.jobs.run_options import RUN_OPTIONS, RunOptions, check_names, read_run_options
 
-OPTIONS = ("tz",)
+OPTIONS = ("tz", *RUN_OPTIONS)
 ARGUMENTS = ("at", "in_", "every", "cron", "args", "kwargs")
-DURATIONS = ("timeout",)  # said as durations wherever they are options
 
 
-def check_options(verb: str, options: Mapping[str, Any]) -> None:
-    """Refuse what is not an option of `verb`. Raises InvalidOptions, or TriggerError for a duration without unit."""
-    for name, value in options.items():
-        if name in DURATIONS:
-            from workkit.triggers.duration import duration  # its grammar takes a while to import
-
-            duration(value, name=name)
-        if name not in OPTIONS:
-            near = nearest(name, (*OPTIONS, *ARGUMENTS))
-            hint = f"Did you mean {near}={value!r}?" if near else f"Options: {', '.join(OPTIONS)}."
-            raise InvalidOptions(f"{name}={value!r} is not an option of {verb}. {hint}", given=value)
+def read_options(verb: str, options: Mapping[str, Any]) -> RunOptions:
+    """Check the options of `verb` by name, and read those about its runs. Raises InvalidOptions, TriggerError."""
+    check_names(options, accepted=OPTIONS, verb=verb, other=ARGUMENTS)
+    return read_run_options({name: options[name] for name in RUN_OPTIONS if name in options})

@@ -10,19 +10,22 @@ import os
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
-from workkit.broker import Added, Broker, Counts, ListenerInfo, NewJob, Tally
-from workkit.errors import InvalidArguments, InvalidOptions, InvalidSchedule, ListenerStopped, NotFound, WorkkitWarning
-from workkit.jobs.arguments import check_call
-from workkit.jobs.job import STATES, Job, JobState
-from workkit.jobs.names import Clojure, Fn, read_name, shown, stored_name
-from workkit.options import check_options
-from workkit.triggers.when import When, read_when
+from workkit.adding import call, queued, read_row, timed
+from workkit.broker import Added, Counts, ListenerInfo, NewJob, Producer, Tally
+from workkit.deadset import chosen, read_rate
+from workkit.deadset import discard as discard_dead
+from workkit.deadset import retry as retry_dead
+from workkit.errors import InvalidOptions, InvalidSchedule, ListenerStopped, NotFound, WorkkitWarning
+from workkit.jobs.job import STATES, Job, JobState, matches
+from workkit.jobs.names import Fn
+from workkit.options import read_options
+from workkit.triggers.when import When
 from workkit.triggers.zones import zone
 
 if TYPE_CHECKING:
@@ -31,8 +34,8 @@ if TYPE_CHECKING:
     from workkit.worker.listener import Listener
 
 __all__ = [
-    "Schedule", "add", "add_many", "add_now", "cancel", "counts", "create", "drain", "job", "jobs", "listen",
-    "listener", "listeners",
+    "Schedule", "add", "add_many", "add_now", "cancel", "counts", "create", "dead", "discard", "drain", "job", "jobs",
+    "listen", "listener", "listeners", "retry",
 ]  # fmt: skip
 
 DEFAULT_URL = "redis://127.0.0.1:6379/"
@@ -47,23 +50,27 @@ class Schedule:
     """A named set of jobs on one server. A value: it holds no connection. Made by `create`."""
 
     name: str
-    redis: str | redis_client.Redis
+    redis: str | redis_client.Redis | redis_client.RedisCluster
     tz: str = "UTC"
     dialect: str = "published"
+    shards: int = 1
 
 
 def create(
     name: str,
     *,
-    redis: str | redis_client.Redis | None = None,
+    redis: str | redis_client.Redis | redis_client.RedisCluster | None = None,
     tz: str | ZoneInfo | None = None,
     dialect: str = "published",
+    shards: int = 1,
 ) -> Schedule:
     """Name a schedule. No I/O.
 
     `redis` is a URL or a client whose connection settings are used; else WORKKIT_REDIS_URL, REDIS_URL, then
     redis://127.0.0.1:6379/. `tz` is the zone in which words are read (else WORKKIT_TZ, then UTC). `dialect` "cuckoo"
-    shares a schedule with the Clojure code that stores crons second first. Raises InvalidSchedule, TriggerError.
+    shares a schedule with the Clojure code that stores crons second first. `shards` (1 to 64) spreads it over so many
+    slots of a cluster, each an ordinary schedule; every program must give the same number. Raises InvalidSchedule,
+    TriggerError.
     """
     if not isinstance(name, str) or not name:  # type: ignore[redundant-expr]
         raise InvalidSchedule(f'schedule {name!r} is not a name. Write a text such as "app-tasks".', given=name)
@@ -83,10 +90,10 @@ def create(
         redis = os.environ.get("WORKKIT_REDIS_URL") or os.environ.get("REDIS_URL") or DEFAULT_URL
     from workkit.brokers.connect import check
 
-    check(redis)
+    check(redis, schedule=name, shards=shards)
     chosen = str(tz or os.environ.get("WORKKIT_TZ") or "UTC")
     zone(chosen)
-    return Schedule(name=name, redis=redis, tz=chosen, dialect=dialect)
+    return Schedule(name=name, redis=redis, tz=chosen, dialect=dialect, shards=shards)
 
 
 def add(
@@ -106,12 +113,13 @@ def add(
     Returns the job; `new` is False where it was there already. Warns (WorkkitWarning) where the time is likely not
     what was meant. Raises an `Invalid` for what cannot be meant, ServerUnreachable or ServerRefused for the server.
     """
-    when = _when(s, at=at, in_=in_, every=every, cron=cron, options=options)
+    run = read_options("add", options)
+    when = When(at=at, in_=in_, every=every, cron=cron, tz=options.pop("tz", None), default_tz=s.tz, dialect=s.dialect)
     if when.is_now:
         return add_now(s, fn, args=args, kwargs=kwargs, **options)
-    fields = _call(fn, args, kwargs)
+    new = call(fn, args=args, kwargs=kwargs, options=run)
     broker = _broker(s)
-    new = _timed(when, fields, broker.now_ms())
+    new = timed(new, when, now_ms=broker.now_ms())
     for warning in new.trigger.warnings if new.trigger else ():
         warnings.warn(warning, WorkkitWarning, stacklevel=2)
     return _added(s, new, broker.add([new])[0])
@@ -121,8 +129,7 @@ def add_now(
     s: Schedule, fn: Fn, *, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None, **options: Any
 ) -> Job:
     """Add a job to run at once. A queue: every call is a run of its own, equal or not."""
-    check_options("add_now", options)
-    new = _queued(_call(fn, args, kwargs))
+    new = queued(call(fn, args=args, kwargs=kwargs, options=read_options("add_now", options)))
     return _added(s, new, _broker(s).add([new])[0])
 
 
@@ -144,7 +151,7 @@ def add_many(s: Schedule, rows: Iterable[Mapping[str, Any]]) -> Tally:
 
     for number, row in enumerate(rows, 1):
         try:
-            batch.append(_row(s, row, broker.now_ms()))
+            batch.append(read_row(row, default_tz=s.tz, dialect=s.dialect, now_ms=broker.now_ms()))
         except ValueError as error:
             done = number - 1 - len(batch)
             there = f" Rows 1 to {done:,} are added." if done else " Nothing is added."
@@ -170,7 +177,7 @@ def jobs(s: Schedule, *, state: JobState | None = None, where: str | None = None
     if state is not None and state not in STATES:
         raise InvalidOptions(f"state={state!r} is not a state. Accepted: {', '.join(STATES)}.", given=state)
     for found in _broker(s).inspector.jobs(state=state):
-        if where is None or where in f"{shown(found.fn)} {list(found.args)} {found.name or ''} {found.error or ''}":
+        if where is None or matches(found, where):
             yield found
 
 
@@ -200,12 +207,43 @@ def cancel(s: Schedule, which: Which, *, missing_ok: bool = False) -> Job:
         return Job(id=which, schedule=s.name, fn="?")
 
 
+def dead(s: Schedule, which: Which | None = None, *, where: str | None = None) -> list[Job]:
+    """The dead jobs that are meant: see `retry`. Latest first. Raises NotFound."""
+    return chosen(_broker(s).inspector, schedule=s.name, which=which, where=where)
+
+
+def retry(
+    s: Schedule,
+    which: Which | None = None,
+    *,
+    where: str | None = None,
+    args: Sequence[Any] | None = None,
+    rate: str | None = None,
+) -> int:
+    """Put dead jobs back to be run anew, attempts counted from the start; says how many.
+
+    `which` is an id, the beginning of one, or a Job; `where` keeps those whose function, arguments or error contain
+    the text; neither means all. `args` replaces the arguments of one job. `rate` ("100/minute") spreads them. Raises
+    NotFound, InvalidOptions, InvalidArguments; CorruptRecord where the one named cannot be read.
+    """
+    read_rate(rate)
+    found = dead(s, which, where=where)
+    return retry_dead(_broker(s).inspector, found, args=args, rate=rate, one=which is not None)
+
+
+def discard(s: Schedule, which: Which | None = None, *, where: str | None = None) -> int:
+    """Forget dead jobs, chosen as in `retry`; says how many there were. Raises NotFound."""
+    return discard_dead(_broker(s).inspector, dead(s, which, where=where))
+
+
 def listen(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: Any) -> Tally:
     """Run due jobs here until SIGINT or SIGTERM: finish what runs within the deadline, give back the rest.
 
     `s` is one schedule, several, or a mapping to weights. `how`: threads=10, imports=(), folder=Path.cwd() (None: only
     imports), deadline="25s", strict=False (schedules strictly in order), burst=False (only what is due now),
-    listener_timeout="10s". Raises ServerUnreachable where the server cannot be reached at the start; later it waits.
+    listener_timeout="10s" (when others take over from one that is not heard of), health_port=None (a port, or
+    "ADDRESS:PORT", for /livez and /readyz). Raises ServerUnreachable where the server cannot be reached at the start;
+    later it waits. A loop that stands still for three times listener_timeout ends the process with status 70.
     """
     from workkit.jobs.registry import importing
     from workkit.worker.signals import obeyed
@@ -221,7 +259,7 @@ def listen(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: Any
 
 def listener(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: Any) -> Listener:
     """The same, not yet started: ``.start() .stop(deadline) .quiet() .resume() .wait()``; ``with`` starts and stops."""
-    from workkit.brokers.connect import open_broker
+    from workkit.brokers.connect import open_brokers
     from workkit.listening import read_how
     from workkit.worker.listener import Listener
 
@@ -230,8 +268,11 @@ def listener(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: A
         raise InvalidOptions("no schedule was given to listen to.")
     read, timeout_ms = read_how(how)
     brokers = [
-        (open_broker(one.name, redis=one.redis, dialect=one.dialect, timeout_ms=timeout_ms), weight)
+        (broker, weight)
         for one, weight in chosen.items()
+        for broker in open_brokers(
+            one.name, redis=one.redis, dialect=one.dialect, shards=one.shards, timeout_ms=timeout_ms
+        )
     ]
     return Listener(brokers, how=read)
 
@@ -249,75 +290,27 @@ def drain(
     `now` pretends a time; `limit` ends after so many runs. A handler's error is recorded, then raised, unless
     `raise_errors` is False.
     """
-    from workkit.brokers.connect import open_broker
+    from workkit.brokers.connect import open_brokers
     from workkit.listening import read_how
-    from workkit.worker.drain import drain_broker
+    from workkit.worker.drain import drain_brokers
 
     if now is not None and now.tzinfo is None:
         raise InvalidOptions(f"now={now!r} has no zone. Use datetime.now(UTC).", given=now)
     read, timeout_ms = read_how(how)
     now_ms = None if now is None else round(now.timestamp() * 1000)
-    broker = open_broker(s.name, redis=s.redis, dialect=s.dialect, timeout_ms=timeout_ms)
-    return drain_broker(broker, how=read, now_ms=now_ms, limit=limit, raise_errors=raise_errors)
+    brokers = open_brokers(s.name, redis=s.redis, dialect=s.dialect, shards=s.shards, timeout_ms=timeout_ms)
+    return drain_brokers(brokers, how=read, now_ms=now_ms, limit=limit, raise_errors=raise_errors)
 
 
-def _broker(s: Schedule) -> Broker:
+def _broker(s: Schedule) -> Producer:
     return _opened(s, os.getpid())
 
 
 @lru_cache(maxsize=64)
-def _opened(s: Schedule, pid: int) -> Broker:
+def _opened(s: Schedule, pid: int) -> Producer:
     from workkit.brokers.connect import open_broker
 
-    return open_broker(s.name, redis=s.redis, dialect=s.dialect)
-
-
-def _when(s: Schedule, *, options: dict[str, Any], **said: Any) -> When:
-    check_options("add", options)
-    return When(**said, tz=options.pop("tz", None), default_tz=s.tz, dialect=s.dialect)
-
-
-def _call(fn: Fn, args: Any, kwargs: Mapping[str, Any] | None) -> NewJob:
-    """The function and its arguments, checked as far as they are at hand; no time yet."""
-    name = stored_name(fn)
-    if isinstance(args, (str, bytes, Mapping)) or not isinstance(args, Sequence):
-        kind = "one text" if isinstance(args, (str, bytes)) else f"a {type(args).__name__}"
-        wrapped = f'["{args}"]' if isinstance(args, str) else f"[{args!r}]"
-        said = f'"{args}"' if isinstance(args, str) else repr(args)
-        raise InvalidArguments(f"args={said} is {kind}, not a list. Write args={wrapped}.", given=args)
-    if kwargs:
-        target = read_name(name)
-        if isinstance(fn, Clojure) or target is None or not target.is_python:
-            raise InvalidArguments(
-                f"kwargs= with {name}: only Python functions take keyword arguments. Put a map into args.", given=kwargs
-            )
-    if callable(fn):
-        check_call(fn, args=args, kwargs=kwargs or {})
-    return NewJob(fn=name, args=tuple(args), kwargs=dict(kwargs) if kwargs else None, trigger=None, due_ms=None)
-
-
-def _queued(fields: NewJob) -> NewJob:
-    return replace(fields, queued=True)
-
-
-def _timed(when: When, fields: NewJob, now_ms: int) -> NewJob:
-    trigger = read_when(when, now=datetime.fromtimestamp(now_ms / 1000, UTC))
-    whole = -(-now_ms // 1000) * 1000  # the first run is the first whole second at or after now
-    due_ms = trigger.next_after_ms(whole - 1000)
-    return replace(fields, trigger=trigger, due_ms=due_ms)
-
-
-def _row(s: Schedule, row: Mapping[str, Any], now_ms: int) -> NewJob:
-    options = {key: value for key, value in row.items() if key not in _OF_ADD}
-    if "fn" not in row:
-        raise InvalidOptions("fn is missing. A row holds add's keywords and fn.", given=dict(row))
-    said = {key: row.get(key) for key in ("at", "in_", "every", "cron")}
-    when = _when(s, options=options, **said)
-    fields = _call(row["fn"], row.get("args", ()), row.get("kwargs"))
-    return _queued(fields) if when.is_now else _timed(when, fields, now_ms)
-
-
-_OF_ADD = {"fn", "at", "in_", "every", "cron", "args", "kwargs"}
+    return open_broker(s.name, redis=s.redis, dialect=s.dialect, shards=s.shards)
 
 
 def _added(s: Schedule, new: NewJob, added: Added) -> Job:
@@ -330,4 +323,5 @@ def _added(s: Schedule, new: NewJob, added: Added) -> Job:
         trigger=new.trigger,
         due=None if added.due_ms is None else datetime.fromtimestamp(added.due_ms / 1000, UTC),
         new=added.new,
+        options=new.options,
     )

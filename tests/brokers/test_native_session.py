@@ -321,3 +321,28 @@ def test_a_full_server_refuses_additions_whole_and_drains(own_server: Server, na
     assert b.claim(0, ends=[(c, Done()) for c in claims]).refused == []
     client.config_set("maxmemory", 0)
     assert standing(own_server, name) == set()
+
+
+def test_an_item_of_the_usual_length_is_read_like_any_other(server: Server, name: str) -> None:
+    client = server.client()
+    item = b'{"id":"abc","n":"%s"}' % (b"x" * 30)
+    assert len(item) == 49
+    client.hset(f"{name}:jobs", "abc", b'{"args":[1],"cron":"2014 3 5 * 9 34 16","job":"a/b"}')
+    client.zadd(f"{name}:next", {item: 1})
+    b, _ = listening(server, name)
+    claim = claim_one(b)
+    assert (claim.job.id, claim.trouble, claim.job.args) == ("abc", None, (1,))
+
+
+def test_what_somebody_else_wrote_into_our_own_keys_ends_nobody(server: Server, name: str) -> None:
+    client = server.client()
+    b, _ = listening(server, name)
+    client.zadd(f"{name}:listeners", {b"\xff\xfe": 1})
+    client.zadd(f"{name}:again", {b"o 5 %s 0 - x" % (b"9" * 5000): 1})
+    assert not b.heartbeat().fenced
+    b.maintain()
+    claim = claim_one(b)
+    assert claim.trouble == "corrupt"
+    b.claim(0, ends=[(claim, Done())])
+    assert len(b.inspector.listeners()) == 2
+    assert [job.state for job in b.inspector.jobs()] == ["dead"]

@@ -13,7 +13,7 @@ from workkit.cli.command import Command, with_folder
 from workkit.cli.tree import ENTRIES, draw, tree
 from workkit.errors import NotFound, PhraseError, ServerUnreachable
 
-LATER = ("sync", "pause", "resume", "skip", "retry", "discard", "doctor", "wire", "--processes", "--health-port")
+LATER = ("sync", "pause", "resume", "skip", "wire", "--processes")
 
 
 def command(name: str) -> Command:

@@ -1,32 +1,72 @@
-"""A schedule's name and a URL (or client) to its broker. No I/O, but for `embedded://`, whose server is started."""
+"""A schedule's name and a URL (or client) to its brokers. No I/O, but for `embedded://`, whose server is started."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, overload
 
 from workkit.broker import Broker
+from workkit.brokers.cluster import check_tag
 from workkit.brokers.native.broker import NativeBroker
-from workkit.brokers.server import Server, connect
+from workkit.brokers.server import Server, connect, is_cluster
+from workkit.brokers.sharded import ShardedBroker, shard_names
 
 
-def open_broker(name: str, *, redis: Any, dialect: str = "published", timeout_ms: int = 10_000) -> Broker:
-    """The broker of schedule `name` where `redis` points. Raises InvalidSchedule, EmbeddedError."""
-    return NativeBroker(_server(redis), schedule=name, dialect=dialect, timeout_ms=timeout_ms)
+@overload
+def open_broker(name: str, *, redis: Any, dialect: str = ..., timeout_ms: int = ...) -> Broker: ...
 
 
-def check(redis: Any) -> None:
-    """Refuse what is neither a URL nor a client, without connecting. Raises InvalidSchedule."""
+@overload
+def open_broker(
+    name: str, *, redis: Any, dialect: str = ..., timeout_ms: int = ..., shards: int
+) -> Broker | ShardedBroker: ...
+
+
+def open_broker(
+    name: str, *, redis: Any, dialect: str = "published", timeout_ms: int = 10_000, shards: int = 1
+) -> Broker | ShardedBroker:
+    """The broker of schedule `name` where `redis` points; of several shards only what adds and looks, for listening see
+    `open_brokers`. Raises InvalidSchedule, EmbeddedError.
+    """
+    names = shard_names(name, shards)
+    if len(names) == 1:
+        return _native(name, redis=redis, dialect=dialect, timeout_ms=timeout_ms)
+    brokers = [_native(shard, redis=redis, dialect=dialect, timeout_ms=timeout_ms) for shard in names]
+    return ShardedBroker(brokers, schedule=name, dialect=dialect)
+
+
+def open_brokers(
+    name: str, *, redis: Any, dialect: str = "published", shards: int = 1, timeout_ms: int = 10_000
+) -> list[Broker]:
+    """One broker for each shard of schedule `name`, for listening: a listener registers with each.
+
+    Raises InvalidSchedule, EmbeddedError.
+    """
+    names = shard_names(name, shards)
+    return [_native(shard, redis=redis, dialect=dialect, timeout_ms=timeout_ms) for shard in names]
+
+
+def check(redis: Any, *, schedule: str | None = None, shards: int = 1) -> None:
+    """Refuse what is neither a URL nor a client, without connecting; and, with `schedule`, a number of shards that is
+    out of range, or a name that cannot be used in a cluster. Raises InvalidSchedule.
+    """
+    names = shard_names(schedule or "", shards)
     if isinstance(redis, str) and redis.startswith("embedded:"):
         from workkit.brokers.embedded import folder_of
 
         folder_of(redis)
-    else:
-        connect(redis).close()
+        return
+    connect(redis).close()
+    if schedule is not None and is_cluster(redis):
+        check_tag(names[0])
 
 
-def _server(redis: Any) -> Server:
+def _native(name: str, *, redis: Any, dialect: str, timeout_ms: int) -> NativeBroker:
+    return NativeBroker(_server(redis, schedule=name), schedule=name, dialect=dialect, timeout_ms=timeout_ms)
+
+
+def _server(redis: Any, *, schedule: str) -> Server:
     if not (isinstance(redis, str) and redis.startswith("embedded:")):
-        return connect(redis)
+        return connect(redis, schedule=schedule)
     from workkit.brokers.embedded import attach, folder_of
 
     attached = attach(folder_of(redis))

@@ -6,21 +6,21 @@ The edge at which client-library exceptions become ours; what raised them stays 
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
-from urllib.parse import urlsplit, urlunsplit
 
 import redis
-from redis.backoff import NoBackoff
-from redis.retry import Retry
+from redis.cluster import RedisCluster
+from redis.sentinel import SentinelConnectionPool
 
+from workkit.brokers.addresses import MANY, SCHEMES, Addresses, Node, masked, read_addresses, written
+from workkit.brokers.cluster import SlotClient, SlotOwner, check_tag
+from workkit.brokers.refusals import Place, refusal
+from workkit.brokers.route import ANSWER_SECONDS, CONNECT_SECONDS, Route, once, routed_pool
 from workkit.brokers.scripts import Script
-from workkit.errors import InvalidSchedule, ServerError, ServerRefused, ServerUnreachable
-
-CONNECT_SECONDS = 2.0
-ANSWER_SECONDS = 5.0
-SCHEMES = ("redis", "rediss", "unix", "embedded")
+from workkit.brokers.sentinel import GivenSentinels, Sentinels
+from workkit.errors import InvalidSchedule, ServerError
 
 
 class Closeable(Protocol):
@@ -31,12 +31,28 @@ class Closeable(Protocol):
 
 
 class Server:
-    """One server as its clients see it. Thread-safe; every call raises ServerUnreachable or ServerRefused only."""
+    """One server as its clients see it. Thread-safe; every call raises ServerUnreachable or ServerRefused only.
 
-    def __init__(self, client: redis.Redis, *, url: str, attached: Closeable | None = None) -> None:
+    With a `route` the server may change; an error that tells so closes the connections, and the next call finds it
+    anew. `schedule` is what messages call the schedule it serves.
+    """
+
+    def __init__(
+        self,
+        client: redis.Redis,
+        *,
+        url: str,
+        attached: Closeable | None = None,
+        schedule: str = "",
+        route: Route | None = None,
+    ) -> None:
         self.client = client
         self.url = url
         self._attached = attached
+        self._schedule = schedule
+        self._route = route
+        self._address: Node | None = None  # where the last call was answered
+        self._twins: list[Server] = []
         self._answered = False  # whether it ever did: a connection that is closed later is cut, not refused
 
     def call(self, script: Script, keys: Sequence[str], args: Sequence[Any]) -> Any:
@@ -50,6 +66,7 @@ class Server:
         with self.translated():
             for _ in range(2):
                 replies = self._send(calls)
+                # fault: {"+".join(script.name for script, _, _ in calls)} answered
                 if not any(isinstance(reply, redis.exceptions.NoScriptError) for reply in replies):
                     break
                 for script, _, _ in calls:
@@ -63,14 +80,19 @@ class Server:
         pipe = self.client.pipeline(transaction=False)
         for script, keys, args in calls:
             pipe.evalsha(script.digest, len(keys), *keys, *args)
+        # fault: {"+".join(script.name for script, _, _ in calls)} sent
         return list(pipe.execute(raise_on_error=False))
 
     @contextmanager
     def translated(self) -> Iterator[Any]:
         """The client, for reads; its exceptions leave as ours. Untyped: its annotations name all a reply can be."""
         try:
+            if self._route is not None:
+                self._leave_if_moved(self._route)
             yield self.client
             self._answered = True
+            if self._route is not None:
+                self._arrived(self._route)
         except redis.exceptions.RedisError as error:
             raise self._ours(error) from error
         except (OSError, ssl.SSLError) as error:
@@ -81,7 +103,10 @@ class Server:
         kwargs = dict(self.client.connection_pool.connection_kwargs)
         kwargs["socket_timeout"] = answer_seconds
         pool = redis.ConnectionPool(connection_class=self.client.connection_pool.connection_class, **kwargs)
-        return Server(redis.Redis(connection_pool=pool), url=self.url)
+        client = type(self.client)(connection_pool=pool)
+        twin = Server(client, url=self.url, schedule=self._schedule, route=self._route)
+        self._twins.append(twin)
+        return twin
 
     def drop(self) -> None:
         """Cut every connection, also under a thread that waits on one."""
@@ -93,53 +118,40 @@ class Server:
         if self._attached is not None:
             self._attached.close()
 
+    def _leave_if_moved(self, route: Route) -> None:
+        route.refresh()
+        if self._address not in (None, route.address):
+            self.client.connection_pool.disconnect(inuse_connections=False)
+
+    def _arrived(self, route: Route) -> None:
+        """Cut twins that still wait on a server which is not the one any more: it may be frozen, and never say so."""
+        if route.address == self._address:
+            return
+        before, self._address = self._address, route.address
+        for twin in self._twins if before else ():
+            twin.drop()
+
     def _ours(self, error: redis.exceptions.RedisError) -> ServerError:
-        text = str(error)
-        for matches, translate, lasting in _REFUSALS:
-            if matches(error, text):
-                return ServerRefused(f"{self.url}{translate(self.url, text)}", given=self.url, lasting=lasting)
-        if isinstance(error, (redis.exceptions.ConnectionError, redis.exceptions.TimeoutError)):
-            return ServerUnreachable(f"{self.url}: {self._unreachable(error, text)}", given=self.url)
-        if _starts(text, "LOADING", "MASTERDOWN", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "UNBLOCKED"):
-            return ServerUnreachable(f"{self.url}: {text}. It is not ready yet; try again.", given=self.url)
-        return ServerRefused(f"{self.url}: {text}", given=self.url)
-
-    def _unreachable(self, error: Exception, text: str) -> str:
-        url = self.url
-        cause = error.__cause__ or error.__context__
-        secure = url.startswith("rediss://")
-        other = ("redis" if secure else "rediss") + url[url.index("://") :]
-        if isinstance(cause, ssl.SSLError) or "SSL" in text or "WRONG_VERSION_NUMBER" in text:
-            if isinstance(cause, ssl.SSLCertVerificationError):
-                return f"its certificate is not trusted ({cause.verify_message}). Give ssl_ca_certs=FILE in the URL."
-            return f"no TLS answer; the port seems to speak plain Redis. Try {other}."
-        if isinstance(error, redis.exceptions.TimeoutError):
-            if secure:
-                return f"no TLS answer within {ANSWER_SECONDS:.0f} s; the port seems to speak plain Redis. Try {other}."
-            return f"no answer within {ANSWER_SECONDS:.0f} s. {_WAYS_OUT}"
-        if "refused" in text:
-            return f"connection refused. {_WAYS_OUT}"
-        if "closed by server" in text and not self._answered and not secure:
-            return f"closed without an answer; if the port speaks TLS, try {other}."
-        if any(word in text.lower() for word in ("closed by server", "reset by peer", "broken pipe")):
-            return f"connection cut. {_WAYS_OUT}"
-        if "No such file" in text:
-            return f"no server listens there. {_WAYS_OUT}"
-        return f"{text.rstrip('.')}. {_WAYS_OUT}"
+        moves = self._route is not None
+        if moves:  # whoever refuses may not be the server any more: the next call looks for it
+            self.client.connection_pool.disconnect(inuse_connections=False)
+        place = Place(url=self.url, schedule=self._schedule, moves=moves, answered=self._answered)
+        return refusal(error, place)
 
 
-def connect(url: str | redis.Redis, *, shown: str | None = None, attached: Closeable | None = None) -> Server:
+def connect(
+    url: Any, *, shown: str | None = None, attached: Closeable | None = None, schedule: str | None = None
+) -> Server:
     """A server from a URL or from a client, whose connection settings are then used. No I/O.
 
-    `shown` stands in messages instead of the URL; `attached` is closed with the server. Raises InvalidSchedule for
-    what is neither URL nor client.
+    `shown` stands in messages instead of the URL; `attached` is closed with the server. In a cluster it is the node
+    that owns the slot of `schedule`, whose name must bear a tag then; None leaves the name unchecked. Raises
+    InvalidSchedule for what is neither URL nor client, and for such a name.
     """
+    if isinstance(url, RedisCluster):
+        return _of_cluster_client(url, schedule=schedule)
     if isinstance(url, redis.Redis):
-        kwargs = dict(url.connection_pool.connection_kwargs)
-        kwargs.update(decode_responses=False)
-        pool = redis.ConnectionPool(connection_class=url.connection_pool.connection_class, **kwargs)
-        client = redis.Redis(connection_pool=pool)
-        return Server(client, url=shown_url(client))
+        return _of_client(url, schedule=schedule or "")
     if not isinstance(url, str):
         raise InvalidSchedule(
             f"redis= is a {type(url).__name__}; give a URL (redis://host:port/db) or a redis.Redis client, "
@@ -147,95 +159,110 @@ def connect(url: str | redis.Redis, *, shown: str | None = None, attached: Close
             given=url,
         )
     scheme = url.partition("://")[0]
-    if "://" not in url or scheme not in SCHEMES:
+    if "://" not in url or scheme not in SCHEMES + MANY:
         accepted = " ".join(f"{s}://" for s in SCHEMES)
-        raise InvalidSchedule(f"redis={_masked(url)!r} is not a URL of a server. Accepted: {accepted}.", given=url)
+        raise InvalidSchedule(f"redis={masked(url)!r} is not a URL of a server. Accepted: {accepted}.", given=url)
+    addresses = read_addresses(url) if scheme in MANY else None
+    client = _client(addresses.single if addresses else url, said=url)
+    if addresses:
+        return _routed(addresses, client, schedule=schedule)
+    return Server(client, url=shown or shown_url(client), attached=attached, schedule=schedule or "")
+
+
+def is_cluster(url: Any) -> bool:
+    """Whether a URL or a client is said to lead to a cluster."""
+    return isinstance(url, RedisCluster) or (isinstance(url, str) and url.partition("://")[0].endswith("+cluster"))
+
+
+def shown_url(client: redis.Redis) -> str:
+    """Where a client connects to, as a URL without its password."""
+    kwargs = client.connection_pool.connection_kwargs
+    if path := kwargs.get("path"):
+        return f"unix://{_login(kwargs)}{path}?db={kwargs.get('db', 0)}"
+    host, port, db = kwargs.get("host", "localhost"), kwargs.get("port", 6379), kwargs.get("db") or 0
+    return f"{'rediss' if _is_secure(client) else 'redis'}://{_login(kwargs)}{host}:{port}/{db}"
+
+
+def _client(url: str, *, said: str) -> redis.Redis:
+    unix = url.startswith("unix:")
     try:
-        client = redis.Redis.from_url(
+        return redis.Redis.from_url(
             url,
             protocol=2,
             decode_responses=False,
             socket_connect_timeout=CONNECT_SECONDS,
             socket_timeout=ANSWER_SECONDS,
             health_check_interval=0,
-            retry=Retry(NoBackoff(), 0),
-            **({} if scheme == "unix" else {"socket_keepalive": True}),
+            retry=once(),
+            **({} if unix else {"socket_keepalive": True}),
         )
     except (ValueError, TypeError) as error:
-        raise InvalidSchedule(f"redis={_masked(url)!r} is not a URL of a server: {error}.", given=url) from error
-    return Server(client, url=shown or shown_url(client), attached=attached)
+        raise InvalidSchedule(f"redis={masked(said)!r} is not a URL of a server: {error}.", given=said) from error
 
 
-def shown_url(client: redis.Redis) -> str:
-    """Where a client connects to, as a URL without its password."""
-    kwargs = client.connection_pool.connection_kwargs
+def _routed(addresses: Addresses, client: redis.Redis, *, schedule: str | None) -> Server:
+    settings, secure = client.connection_pool.connection_kwargs, _is_secure(client)
+    if addresses.kind == "cluster":
+        return _in_cluster(addresses.nodes, client, url=addresses.shown, schedule=schedule)
+    login = dict.fromkeys(("username", "password", "db"))
+    sentinels = Sentinels(
+        addresses.nodes, service=addresses.service, secure=secure, settings={**settings, **login, **addresses.sentinel}
+    )
+    found = redis.Redis(connection_pool=routed_pool(sentinels, secure=secure, settings=settings))
+    return Server(found, url=addresses.shown, schedule=schedule or "", route=sentinels)
+
+
+def _in_cluster(nodes: Sequence[Node], client: redis.Redis, *, url: str, schedule: str | None) -> Server:
+    if schedule is not None:
+        check_tag(schedule)
+    settings, secure = client.connection_pool.connection_kwargs, _is_secure(client)
+    owner = SlotOwner(nodes, schedule=schedule or "", secure=secure, settings=settings)
+    found = SlotClient(connection_pool=routed_pool(owner, secure=secure, settings=settings))
+    return Server(found, url=url, schedule=schedule or "", route=owner)
+
+
+def _of_client(given: redis.Redis, *, schedule: str) -> Server:
+    pool = given.connection_pool
+    if isinstance(pool, SentinelConnectionPool):
+        return _of_sentinel_client(pool, schedule=schedule)
+    kwargs = dict(pool.connection_kwargs)
+    kwargs.update(decode_responses=False)
+    client = redis.Redis(connection_pool=redis.ConnectionPool(connection_class=pool.connection_class, **kwargs))
+    return Server(client, url=shown_url(client), schedule=schedule)
+
+
+def _of_sentinel_client(pool: SentinelConnectionPool, *, schedule: str) -> Server:
+    if not pool.is_master:
+        raise InvalidSchedule(
+            f"redis= is a client of the replicas of {pool.service_name}; give one of its primary: "
+            f"Sentinel(...).master_for({pool.service_name!r}).",
+            given=pool,
+        )
+    kwargs, secure = pool.connection_kwargs, issubclass(pool.connection_class, redis.SSLConnection)
+    sentinels = GivenSentinels(pool.sentinel_manager, service=pool.service_name)
+    client = redis.Redis(connection_pool=routed_pool(sentinels, secure=secure, settings=kwargs))
+    nodes = [s.connection_pool.connection_kwargs for s in pool.sentinel_manager.sentinels]
+    where = ",".join(written((node.get("host", "localhost"), int(node.get("port", 26379)))) for node in nodes)
+    scheme, db = "rediss+sentinel" if secure else "redis+sentinel", kwargs.get("db") or 0
+    url = f"{scheme}://{_login(kwargs)}{where}/{pool.service_name}/{db}"
+    return Server(client, url=url, schedule=schedule, route=sentinels)
+
+
+def _of_cluster_client(given: Any, *, schedule: str | None) -> Server:
+    nodes = [(str(node.host), int(node.port)) for node in given.get_nodes()]
+    client = given.get_redis_connection(given.get_nodes()[0])  # any: all are reached alike
+    scheme = "rediss+cluster" if _is_secure(client) else "redis+cluster"
+    where = ",".join(written(node) for node in nodes)
+    url = f"{scheme}://{_login(client.connection_pool.connection_kwargs)}{where}"
+    return _in_cluster(nodes, client, url=url, schedule=schedule)
+
+
+def _is_secure(client: redis.Redis) -> bool:
+    return issubclass(client.connection_pool.connection_class, redis.SSLConnection)
+
+
+def _login(kwargs: Mapping[str, Any]) -> str:
     password = ":***@" if kwargs.get("password") else ""
     if user := kwargs.get("username"):
-        password = f"{user}{password or '@'}"
-    if path := kwargs.get("path"):
-        return f"unix://{password}{path}?db={kwargs.get('db', 0)}"
-    secure = issubclass(client.connection_pool.connection_class, redis.SSLConnection)
-    host, port, db = kwargs.get("host", "localhost"), kwargs.get("port", 6379), kwargs.get("db") or 0
-    return f"{'rediss' if secure else 'redis'}://{password}{host}:{port}/{db}"
-
-
-def _masked(url: str) -> str:
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return url.partition("@")[2] or url
-    if parts.password is None:
-        return url
-    return urlunsplit(parts._replace(netloc=f"{parts.username or ''}:***@{parts.netloc.rpartition('@')[2]}"))
-
-
-def _starts(text: str, *words: str) -> bool:
-    return text.startswith(words)
-
-
-Refusal = tuple[Callable[[Exception, str], bool], Callable[[str, str], str], bool]
-
-
-def _wants_password(url: str, _: str) -> str:
-    scheme, _, place = url.partition("://")
-    return f" needs a password. Write {scheme}://:PASSWORD@{place.rpartition('@')[2]}."
-
-
-# redis-py files AuthenticationError under ConnectionError, so refusals are looked for first.
-_REFUSALS: tuple[Refusal, ...] = (
-    (
-        lambda e, t: "NOAUTH" in t or "Authentication required" in t or "called without any password" in t,
-        _wants_password,
-        True,
-    ),
-    (
-        lambda e, t: isinstance(e, redis.exceptions.AuthenticationError) or "WRONGPASS" in t,
-        lambda url, t: ": the password is wrong.",
-        True,
-    ),
-    (lambda e, t: "NOPERM" in t, lambda url, t: f": this user may not do that ({t}).", True),
-    (
-        lambda e, t: isinstance(e, redis.exceptions.ReadOnlyError) or "READONLY" in t,
-        lambda url, t: " is a read-only replica. Name the primary, or use redis+sentinel://.",
-        False,
-    ),
-    (
-        lambda e, t: isinstance(e, redis.exceptions.OutOfMemoryError) or "OOM" in t,
-        lambda url, t: (
-            " is out of memory (maxmemory) and took nothing. Add memory; nothing was half-added, so simply add again."
-        ),
-        False,
-    ),
-    (
-        lambda e, t: "CROSSSLOT" in t or _starts(t, "MOVED", "ASK "),
-        lambda url, t: (
-            " is a cluster, and the keys of this schedule would fall into different slots. "
-            "Put the schedule's name into braces."
-        ),
-        True,
-    ),
-    (lambda e, t: "DB index is out of range" in t, lambda url, t: ": there is no such database.", True),
-)
-
-
-_WAYS_OUT = "Start a Redis or Valkey there, name another with --redis URL, or use a private one: --embedded."
+        return f"{user}{password or '@'}"
+    return password

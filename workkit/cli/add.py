@@ -15,11 +15,12 @@ from click.core import ParameterSource
 from workkit.cli import folder, records, terminal, wording
 from workkit.cli.command import Command, Option
 from workkit.cli.live import ScheduleName
-from workkit.cli.options import json_option, server_options, verbose_option, zone_of, zone_option
+from workkit.cli.options import json_option, run_options, server_options, verbose_option, zone_of, zone_option
 from workkit.cli.settings import read as read_settings
 from workkit.cli.time import is_cron
 from workkit.cli.time import read as read_time
 from workkit.errors import WorkkitWarning
+from workkit.options import read_options
 
 if TYPE_CHECKING:
     from workkit.jobs.job import Job
@@ -50,6 +51,7 @@ ARGUMENTS = "Each ARG is read as JSON if it is JSON, else as text: 5 is a number
 @click.option("--dry-run", cls=Option, is_flag=True, help="show what would be added, add nothing")
 @json_option("print the job as JSON")
 @verbose_option
+@run_options
 @server_options
 def add_command(
     schedule: str,
@@ -59,6 +61,7 @@ def add_command(
     tz: str | None,
     dry_run: bool,
     as_json: bool,
+    run: dict[str, Any],
     server: str | None,
 ) -> None:
     """Add a job at a time in words."""
@@ -74,12 +77,13 @@ def add_command(
     if source is ParameterSource.COMMANDLINE:
         at["tz"] = wording.zone_name(zone)
     if dry_run:
+        read_options("add", run)
         _print(_imagined(schedule, fn, values, When(**at, default_tz=wording.zone_name(zone))), "would add", as_json)
     else:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", WorkkitWarning)
             s = verbs.create(schedule, redis=server, tz=wording.zone_name(zone))
-            job = verbs.add(s, fn, args=values, **at)
+            job = verbs.add(s, fn, args=values, **at, **run)
         _warn(caught)
         _print(job, "added" if job.new else "already there", as_json)
     _note(note, added=not dry_run)
@@ -97,13 +101,17 @@ def add_command(
 @click.argument("args", nargs=-1)
 @json_option("print the job as JSON")
 @verbose_option
+@run_options
 @server_options
-def now_command(schedule: str, function: str, args: tuple[str, ...], as_json: bool, server: str | None) -> None:
+def now_command(
+    schedule: str, function: str, args: tuple[str, ...], as_json: bool, run: dict[str, Any], server: str | None
+) -> None:
     """Add a job to run at once."""
     from workkit import schedule as verbs
 
     fn, note = folder.checked(function, Path.cwd())
-    job = verbs.add_now(verbs.create(schedule, redis=server), fn, args=[argument(text) for text in args])
+    s = verbs.create(schedule, redis=server)
+    job = verbs.add_now(s, fn, args=[argument(text) for text in args], **run)
     _print(job, "added", as_json)
     _note(note, added=True)
 

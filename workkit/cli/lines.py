@@ -206,6 +206,8 @@ def _reason(event: Event) -> list[str]:
 TEXTS: Mapping[str, Callable[[Event], list[str]]] = {
     "listening": _listening,
     "may_run": lambda event: [f"{str(event.fields.get('text')).rstrip('.')}. Ctrl-C stops."],
+    "health": lambda event: [f"{event.fields.get('url')}/livez and /readyz"],
+    "stuck": _reason,
     "quiet": _quiet,
     "resumed": lambda event: ["taking work again."],
     "lost": _lost,
@@ -231,6 +233,8 @@ TEXTS: Mapping[str, Callable[[Event], list[str]]] = {
 OF_JOBS = frozenset(TEXTS) - {
     "listening",
     "may_run",
+    "health",
+    "stuck",
     "quiet",
     "resumed",
     "lost",

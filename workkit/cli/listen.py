@@ -64,6 +64,13 @@ if TYPE_CHECKING:
     help="time to finish at a stop; default 25s",
 )
 @click.option(
+    "--health-port",
+    cls=Option,
+    metavar="PORT",
+    envvar="WORKKIT_HEALTH_PORT",
+    help="serve /livez and /readyz on 127.0.0.1 (elsewhere: ADDRESS:PORT)",
+)
+@click.option(
     "--log",
     "log_format",
     cls=Option,
@@ -83,6 +90,7 @@ def listen_command(
     strict: bool,
     burst: bool,
     deadline: str | None,
+    health_port: str | None,
     log_format: str | None,
     verbose: bool,
     quiet: bool,
@@ -98,6 +106,7 @@ def listen_command(
     how: dict[str, Any] = {"imports": imports, "folder": None if only_imports else Path.cwd(), "strict": strict}
     how["threads"] = threads or settings.threads or 10
     how["deadline"] = deadline or settings.deadline or "25s"
+    how["health_port"] = health_port or settings.health_port
     if burst:
         how["burst"] = True
     targets = _targets(chosen_schedules(schedules, settings, command="listen"), server=server)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 Decorator = Callable[[Callable[..., R]], Callable[..., R]]
+RUN = "Runs (where not given, what @job says of the function)"
 SERVER = "Server (every command that needs one)"
 SCHEDULES_ENV = "WORKKIT_SCHEDULES"
 OPTIONAL = f"SCHEDULE may be left out where {SCHEDULES_ENV}, or [tool.workkit] in pyproject.toml, names it."
@@ -95,6 +96,28 @@ def verbose_option(function: Callable[..., R]) -> Callable[..., R]:
     )(function)
 
 
+def run_options(function: Callable[..., R]) -> Callable[..., R]:
+    """Add the options of a run, as in Python; the command gets `run`: those that were given, as keywords."""
+
+    @click.option(
+        "--retries", cls=Option, section=RUN, type=int, metavar="N", help="attempts after the first; default 0"
+    )
+    @click.option("--backoff", cls=Option, section=RUN, metavar="CURVE", help="exponential (default), linear, constant")
+    @click.option("--base", cls=Option, section=RUN, metavar="DURATION", help="the first pause; default 5s")
+    @click.option("--cap", cls=Option, section=RUN, metavar="DURATION", help="the longest pause; default 1h")
+    @click.option(
+        "--no-jitter", cls=Option, section=RUN, is_flag=True, help="pauses exactly so, not up to half shorter"
+    )
+    @click.option("--timeout", cls=Option, section=RUN, metavar="DURATION", help="end a run that takes longer")
+    @functools.wraps(function)
+    def with_run(*args: Any, no_jitter: bool, **kwargs: Any) -> R:
+        given = {name: kwargs.pop(name) for name in ("retries", "backoff", "base", "cap", "timeout")}
+        run = {name: value for name, value in given.items() if value is not None}
+        return function(*args, run=run | ({"jitter": False} if no_jitter else {}), **kwargs)
+
+    return with_run
+
+
 def server_options(function: Callable[..., R]) -> Callable[..., R]:
     """Add ``--redis`` and ``--embedded``; the command gets `server`: a URL, or None for the environment's."""
 
@@ -103,8 +126,8 @@ def server_options(function: Callable[..., R]) -> Callable[..., R]:
         cls=Option,
         section=SERVER,
         metavar="URL",
-        help="redis:// rediss:// unix:// embedded:///folder; else WORKKIT_REDIS_URL, "
-        "else REDIS_URL, else redis://127.0.0.1:6379/",
+        help="redis:// rediss:// redis+sentinel:// redis+cluster:// unix:// embedded:///folder; else "
+        "WORKKIT_REDIS_URL, else REDIS_URL, else redis://127.0.0.1:6379/",
     )
     @click.option(
         "--embedded",

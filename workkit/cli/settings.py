@@ -22,6 +22,7 @@ class Settings:
     imports: tuple[str, ...] = ()
     threads: int | None = None
     deadline: str | None = None
+    health_port: int | str | None = None
     log: str | None = None
     tz: str | None = None
     file: Path | None = None
@@ -80,6 +81,7 @@ READERS: dict[str, tuple[str, Callable[[object], bool], str]] = {
     "import": ("imports", _is_texts, 'import = ["app.jobs"]'),
     "threads": ("threads", _is_count, "threads = 10"),
     "deadline": ("deadline", _is_text, 'deadline = "25s"'),
+    "health-port": ("health_port", lambda value: _is_count(value) or _is_text(value), "health-port = 8080"),
     "log": ("log", lambda value: value in ("console", "json"), 'log = "console" or log = "json"'),
     "tz": ("tz", _is_text, 'tz = "Europe/Paris"'),
 }

@@ -38,12 +38,19 @@ GROUPS: dict[str, dict[str, Entry]] = {
         "stats": Entry("fleet", "counts"),
         "dead": Entry("look", "jobs that failed for good, with errors"),
     },
-    "Change": {"cancel": Entry("admin", "by id, or beginning of an id (6+ characters)")},
+    "Change": {
+        "cancel": Entry("admin", "by id, or beginning of an id (6+ characters)"),
+        "retry": Entry("deadset", "run again what stands in the dead set"),
+        "discard": Entry("deadset", "forget what stands in the dead set"),
+    },
     "Time": {
         "next": Entry("time", "when words or a cron string fire (offline)"),
         "explain": Entry("time", "a cron string in English (offline)"),
     },
-    "Care": {"completion": Entry("completion", "script for bash, zsh or fish")},
+    "Care": {
+        "doctor": Entry("doctor", "find what is wrong with server, schedule and listeners"),
+        "completion": Entry("completion", "script for bash, zsh or fish"),
+    },
 }
 ENTRIES = {name: entry for group in GROUPS.values() for name, entry in group.items()}
 SUMMARY = "Run functions later, on any machine, at times said in English."

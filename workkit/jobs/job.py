@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
+from workkit.jobs.names import shown
 from workkit.jobs.outcome import Failure
+from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.triggers import Trigger
 
 JobState = Literal["waiting", "due", "running", "cancelling", "retrying", "held", "paused", "dead"]
@@ -19,7 +21,8 @@ class Job:
 
     `id` is the SHA-1 of the stored payload (40 hex digits); `fn` the name as stored (``#'pkg.mod/func``); `due` the
     next run or, while running, this one (aware UTC); `attempt` counts from 0; `new` is False where `add` found the
-    same job already there. `error` is the last one, as one line; `failure` all that is kept of it.
+    same job already there. `error` is the last one, as one line; `failure` all that is kept of it. `options` are those
+    said for this job; `dead_id` names its record in the dead set, where it stands there.
     """
 
     id: str
@@ -35,4 +38,11 @@ class Job:
     error: str | None = None
     failure: Failure | None = None
     new: bool = False
+    options: RunOptions = UNSAID
+    dead_id: str | None = None
     progress: tuple[int, int] | str | None = None
+
+
+def matches(job: Job, text: str) -> bool:
+    """Whether its function, arguments, name or error contain a text."""
+    return text in f"{shown(job.fn)} {list(job.args)} {job.name or ''} {job.error or ''}"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 
-from workkit.errors import CannotRun, Discard, Retry
+from workkit.errors import CannotRun, Discard, JobCancelled, Retry, TriggerError
+from workkit.jobs.run_options import UNSAID, RunOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,23 +62,49 @@ class Released:
 Outcome = Done | Again | Dead | Released
 
 
-def decide(error: BaseException | None, failure: Failure | None, *, attempt: int) -> Outcome:
+def decide(
+    error: BaseException | None,
+    failure: Failure | None,
+    *,
+    attempt: int,
+    options: RunOptions = UNSAID,
+    chance: float = 0.0,
+) -> Outcome:
     """What becomes of a run that ended with `error` (None: it returned), as attempt number `attempt` (from 0).
 
-    `Retry` and `Discard` are answers of the handler. A function that this listener cannot run is given back for
-    others, to be offered to them from two seconds on (spec/layouts/native.md). Any other exception ends the
-    occurrence, and a record of it is kept.
+    `Retry` and `Discard` are answers of the handler; a Retry is honoured until `retries` is used up, always if none
+    was said. Other errors are tried again while attempts are left, if they are among `retry_on` (any, where none was
+    said); those among `discard_on` end the run without a trace. A cancelled run that stopped is over. A function that
+    this listener cannot run is given back for others (spec/layouts/native.md). Whatever is left ends the occurrence,
+    and a record of it is kept. `chance` (0 to 1) is the jitter of the back-off.
     """
+    kept = failure or Failure(type=type(error).__name__, message=str(error))
+    tries_left = options.retries is None or attempt < options.retries
     match error:
         case None:
             return Done()
         case Discard(reason=reason):
             return Done(discarded=reason)
-        case Retry(after=after):
-            from workkit.triggers.duration import duration  # its grammar takes a while to import
-
-            return Again(delay_ms=round(duration(after, name="after").total_seconds() * 1000), attempt=attempt + 1)
+        case JobCancelled():
+            return Done(discarded="cancelled")
         case CannotRun():
             return Released(delay_ms=2000, unknown=True)
-        case _:
-            return Dead(failure=failure or Failure(type=type(error).__name__, message=str(error)))
+        case Retry(after=after) if tries_left:
+            try:
+                return Again(delay_ms=after_ms(after), attempt=attempt + 1)
+            except TriggerError as wrong:
+                return Dead(failure=Failure(type="Retry", message=str(wrong), where=kept.where))
+        case _ if options.discard_on and isinstance(error, options.discard_on):
+            return Done(discarded=kept.line)
+        case _ if options.retries and tries_left and not isinstance(error, Retry):
+            if options.retry_on is None or isinstance(error, options.retry_on):
+                delay = options.delay_ms(attempt, chance=chance)
+                return Again(delay_ms=delay, attempt=attempt + 1, failure=kept)
+    return Dead(failure=kept)
+
+
+def after_ms(after: str | timedelta) -> int:
+    """The pause that a Retry asks for. Raises TriggerError."""
+    from workkit.triggers.duration import duration  # its grammar takes a while to import
+
+    return round(duration(after, name="after") / timedelta(milliseconds=1))

@@ -17,31 +17,38 @@ from typing import Any, TypeVar, overload
 
 from workkit.errors import CannotRun, FunctionNotFound, InvalidFunction, NotAllowed
 from workkit.jobs.names import Name, hidden_part, main_module, read_name, shown
+from workkit.jobs.run_options import RUN_OPTIONS, UNSAID, RunOptions, check_names, read_run_options
 from workkit.nearest import nearest
 
 F = TypeVar("F", bound=Callable[..., Any])
 Handler = Callable[..., Any]
 
 _marked: dict[str, Handler] = {}  # registered name -> function, filled by @job at import
+MOST_NAMES = 10_000
+_said: dict[tuple[str, str], RunOptions] = {}  # module and name of a function -> what @job says of its runs
 importing: ContextVar[str | None] = ContextVar("workkit_importing", default=None)  # what a listener imports right now
 
 
 @overload
 def job(name: F, /) -> F: ...
 @overload
-def job(name: str | None = None, /) -> Callable[[F], F]: ...
-def job(name: Any = None, /) -> Any:
+def job(name: str | None = None, /, **run_options: Any) -> Callable[[F], F]: ...
+def job(name: Any = None, /, **run_options: Any) -> Any:
     """Mark a module-level function as a handler, optionally under a further name; returns the function itself.
 
-    ``@job`` or ``@job("your-app.cache/clear")``: the name by which a Clojure producer calls it. Raises
-    InvalidFunction where the name is taken by another function.
+    ``@job`` or ``@job("your-app.cache/clear")``: the name by which a Clojure producer calls it.
+    ``@job(retries=5, backoff="exponential", base="5s", cap="1h", jitter=True, retry_on=(OSError,), discard_on=(),
+    timeout="2m")``: how its runs are to go, where a job says nothing else. Raises InvalidFunction where the name is
+    taken by another function, InvalidOptions, TriggerError for a duration.
     """
+    check_names(run_options, accepted=(*RUN_OPTIONS, "retry_on", "discard_on"), verb="@job")
+    options = read_run_options(run_options)
     if callable(name):
-        return _mark(name, None)
-    return lambda fn: _mark(fn, name)
+        return _mark(name, None, options)
+    return lambda fn: _mark(fn, name, options)
 
 
-def _mark(fn: Any, name: str | None) -> Any:
+def _mark(fn: Any, name: str | None, options: RunOptions) -> Any:
     keys = [f"{fn.__module__}:{fn.__qualname__}"]
     if name is not None:
         said = read_name(name if name.startswith(("#", "(", "'")) else f"#'{name}") or read_name(name)
@@ -55,6 +62,7 @@ def _mark(fn: Any, name: str | None) -> Any:
                 f"@job({name!r}): this name belongs to {known.__module__}.{known.__qualname__} already.", given=name
             )
         _marked[key] = fn
+    _said[_key(fn)] = options
     return fn
 
 
@@ -89,6 +97,8 @@ class Registry:
                 found = self._find(job)
             except CannotRun as error:
                 found = error
+            if len(self._found) >= MOST_NAMES:  # whoever writes names without end must not fill this memory
+                self._found.clear()
             self._found[job] = found
         if isinstance(found, CannotRun):
             raise found.with_traceback(None)
@@ -105,6 +115,11 @@ class Registry:
         except CannotRun as error:
             return error
         return None
+
+    def options(self, job: str) -> RunOptions:
+        """What `@job` says of the runs of the function that `job` names."""
+        found = self._found.get(job)
+        return UNSAID if found is None or isinstance(found, CannotRun) else _said.get(_key(found), UNSAID)
 
     def _find(self, job: str) -> Handler:
         said = read_name(job)
@@ -237,6 +252,10 @@ def _import(module: str) -> ModuleType:
         return importlib.import_module(module)
     finally:
         importing.reset(token)
+
+
+def _key(handler: Handler) -> tuple[str, str]:
+    return handler.__module__, handler.__qualname__
 
 
 def _top(module: str) -> str:

@@ -4,10 +4,13 @@ told.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from workkit._version import __version__
 from workkit.broker import Broker, Claim, Ending, ListenerInfo, Tally
 from workkit.errors import CannotRun
-from workkit.jobs.outcome import Dead, Done, decide
+from workkit.jobs.outcome import Dead, Done
 from workkit.jobs.registry import Registry
 from workkit.worker import report
 from workkit.worker.executor import Executor
@@ -15,50 +18,74 @@ from workkit.worker.loop import How
 from workkit.worker.running import Run
 
 
-def drain_broker(broker: Broker, *, how: How, now_ms: int | None, limit: int | None, raise_errors: bool) -> Tally:
+def drain_brokers(
+    brokers: Sequence[Broker], *, how: How, now_ms: int | None, limit: int | None, raise_errors: bool
+) -> Tally:
     """See `schedule.drain`. Registers as a listener for its time, so that it can be taken for dead like any other."""
     registry = Registry(imports=how.imports, folder=how.folder)
     registry.load()
-    executor = Executor(registry)
-    info = ListenerInfo(
-        listener="", host="", pid=0, version=__version__, schedules={broker.schedule: 1}, threads=1, state="draining"
-    )
-    broker.register(info)
-    ran = failed = 0
-    ends: list[Ending] = []
+    drain = _Drain(Executor(registry), now_ms, limit, raise_errors)
     try:
-        while limit is None or ran + failed < limit:
-            claims = list(broker.claim(1, ends=ends, now_ms=now_ms).claims)
-            ends = []
-            if not claims:
-                break
-            claim = _armed(broker, registry, claims[0], now_ms=now_ms)
-            if claim.trouble:
-                report.trouble(claim)
-                ends = [(claim, Done())]
-                continue
-            run = Run(claim)
-            attempt = executor.run(run)
-            ends = [(claim, decide(attempt.error, attempt.failure, attempt=claim.job.attempt))]
-            if isinstance(attempt.error, CannotRun):
-                report.cannot_run(claim, attempt.error)
-                continue
-            outcome = ends[0][1]
-            ran, failed = ran + isinstance(outcome, Done), failed + isinstance(outcome, Dead)
-            report.ended(attempt, outcome)
-            if isinstance(outcome, Dead) and raise_errors and attempt.error is not None:
-                raise attempt.error
+        for broker in brokers:
+            drain.run(broker)
     finally:
-        broker.claim(0, ends=ends, now_ms=now_ms)
-        broker.leave()
-        broker.close()
-        executor.close()
-    return Tally(ran=ran, failed=failed)
+        drain.executor.close()
+    return Tally(ran=drain.ran, failed=drain.failed)
 
 
-def _armed(broker: Broker, registry: Registry, claim: Claim, *, now_ms: int | None) -> Claim:
-    """The claim with its next occurrence put back, if it recurs and can be run here at all."""
-    if claim.trouble or claim.armed or registry.refusal(claim.job.fn):
-        return claim
-    armed = broker.admit([claim], now_ms=now_ms).claims
-    return armed[0] if armed else claim
+@dataclass(slots=True)
+class _Drain:
+    executor: Executor
+    now_ms: int | None
+    limit: int | None
+    raise_errors: bool
+    ran: int = 0
+    failed: int = 0
+
+    def run(self, broker: Broker) -> None:
+        """Run what is due in one place."""
+        info = ListenerInfo(
+            listener="",
+            host="",
+            pid=0,
+            version=__version__,
+            schedules={broker.schedule: 1},
+            threads=1,
+            state="draining",
+        )
+        broker.register(info)
+        ends: list[Ending] = []
+        try:
+            while self.limit is None or self.ran + self.failed < self.limit:
+                claims = broker.claim(1, ends=ends, now_ms=self.now_ms).claims
+                ends = []
+                if not claims:
+                    break
+                self._one(broker, self._armed(broker, claims[0]), ends)
+        finally:
+            broker.claim(0, ends=ends, now_ms=self.now_ms)
+            broker.leave()
+            broker.close()
+
+    def _one(self, broker: Broker, claim: Claim, ends: list[Ending]) -> None:
+        if claim.trouble:
+            report.trouble(claim)
+            ends.append((claim, Done()))
+            return
+        attempt = self.executor.run(Run(claim))
+        outcome = attempt.decide()
+        ends.append((claim, outcome))
+        if isinstance(attempt.error, CannotRun):
+            report.cannot_run(claim, attempt.error)
+            return
+        self.ran, self.failed = self.ran + isinstance(outcome, Done), self.failed + isinstance(outcome, Dead)
+        report.ended(attempt, outcome)
+        if isinstance(outcome, Dead) and self.raise_errors and attempt.error is not None:
+            raise attempt.error
+
+    def _armed(self, broker: Broker, claim: Claim) -> Claim:
+        """The claim with its next occurrence put back, if it recurs and can be run here at all."""
+        if claim.trouble or claim.armed or self.executor.registry.refusal(claim.job.fn):
+            return claim
+        armed = broker.admit([claim], now_ms=self.now_ms).claims
+        return armed[0] if armed else claim

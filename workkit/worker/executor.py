@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import random
 import sysconfig
 import threading
 import time
@@ -15,11 +16,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from workkit.errors import CannotRun, InvalidArguments
+from workkit.errors import CannotRun, InvalidArguments, JobTimeout
 from workkit.jobs.arguments import check_call
-from workkit.jobs.outcome import Failure
+from workkit.jobs.outcome import Failure, Outcome, decide
 from workkit.jobs.registry import Registry
+from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.worker.running import Run, current
+from workkit.worker.timeouts import Clock, Timeouts
 
 TRACEBACK_BYTES = 8192
 _OWN = str(Path(__file__).parent)
@@ -34,6 +37,12 @@ class Attempt:
     error: BaseException | None = None
     failure: Failure | None = None
     took_ms: float = 0.0
+    options: RunOptions = UNSAID
+
+    def decide(self) -> Outcome:
+        """What becomes of the job now."""
+        attempt = self.run.claim.job.attempt
+        return decide(self.error, self.failure, attempt=attempt, options=self.options, chance=random.random())
 
 
 class Executor:
@@ -42,6 +51,7 @@ class Executor:
     def __init__(self, registry: Registry) -> None:
         self.registry = registry
         self._loop = _EventLoop()
+        self._timeouts = Timeouts()
 
     def run(self, run: Run) -> Attempt:
         """Run the handler to its end, in this thread; async ones on the listener's event loop, waited for here."""
@@ -49,26 +59,42 @@ class Executor:
         run.started = start = time.monotonic()
         error: BaseException | None = None
         job = run.claim.job
+        options = UNSAID
         try:
             handler = self.registry.resolve(job.fn)
-            result = handler(*job.args, **job.kwargs) if job.kwargs else handler(*job.args)
-            if inspect.iscoroutine(result):
-                self._loop.run(result, context=copy_context())
+            options = job.options.over(self.registry.options(job.fn))
+            if options.timeout_ms is not None:
+                run.clock = Clock(options.timeout_ms)
+                self._timeouts.watch(run.clock)
+            try:
+                result = handler(*job.args, **job.kwargs) if job.kwargs else handler(*job.args)
+                if inspect.iscoroutine(result):
+                    self._loop.run(result, context=copy_context(), clock=run.clock)
+            finally:
+                if run.clock is not None:
+                    run.clock.stop()
         except CannotRun as cannot:
             error = cannot
         except BaseException as raised:  # a handler may raise anything, SystemExit included
             error = raised
-        finally:
-            current.reset(token)
+        if run.clock is not None:
+            run.clock.stop()
+            self._timeouts.forget(run.clock)
+        current.reset(token)
         took_ms = (time.monotonic() - start) * 1000
         if error is None or isinstance(error, CannotRun):
             return Attempt(run=run, error=error, took_ms=took_ms)
-        error = self._explained(error, run)
-        return Attempt(run=run, error=error, failure=failure_of(error), took_ms=took_ms)
+        error = self._explained(error, run, options)
+        return Attempt(run=run, error=error, failure=failure_of(error), took_ms=took_ms, options=options)
 
-    def _explained(self, error: BaseException, run: Run) -> BaseException:
-        """A call that did not fit the function's parameters says which; any other error is the handler's own."""
+    def _explained(self, error: BaseException, run: Run, options: RunOptions) -> BaseException:
+        """A run that was interrupted says after what time, a call that did not fit the function's parameters says
+        which; any other error is the handler's own.
+        """
         at = error.__traceback__
+        if run.clock is not None and run.clock.expired and isinstance(error, JobTimeout | asyncio.CancelledError):
+            seconds = (options.timeout_ms or 0) / 1000
+            return JobTimeout(f"took longer than its timeout of {seconds:g} s").with_traceback(at)
         if isinstance(error, TypeError) and at is not None and at.tb_next is None:
             job = run.claim.job
             try:
@@ -79,6 +105,7 @@ class Executor:
 
     def close(self) -> None:
         """Stop the event loop; its tasks are cancelled."""
+        self._timeouts.close()
         self._loop.close()
 
 
@@ -116,8 +143,8 @@ class _EventLoop:
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    def run(self, coroutine: Coroutine[Any, Any, Any], *, context: Context) -> None:
-        """Run a coroutine on the loop, and wait for its end here."""
+    def run(self, coroutine: Coroutine[Any, Any, Any], *, context: Context, clock: Clock | None) -> None:
+        """Run a coroutine on the loop, and wait for its end here; `clock` cancels it there when its time is over."""
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
@@ -129,7 +156,10 @@ class _EventLoop:
             task.append(asyncio.get_running_loop().create_task(coroutine, context=context))
             task[0].add_done_callback(lambda _: ended.set())
 
-        self._loop.call_soon_threadsafe(start)
+        loop = self._loop
+        loop.call_soon_threadsafe(start)
+        if clock is not None:
+            clock.interrupt_by(lambda: loop.call_soon_threadsafe(lambda: task[0].cancel()))
         ended.wait()
         task[0].result()
 

@@ -46,7 +46,10 @@ class Task:
             return
         self.run.late_ms = max(0, self.lane.broker.now_ms() - self.claim.due_ms)
         report.started(self.run)
-        self.hands.post(self.hands.executor.run(self.run))
+        # fault: starting
+        attempt = self.hands.executor.run(self.run)
+        # fault: returned
+        self.hands.post(attempt)
 
 
 @dataclass(slots=True, eq=False)

@@ -9,6 +9,7 @@ from datetime import timedelta
 from workkit.broker import Broker, Tally
 from workkit.errors import ListenerStopped
 from workkit.triggers.duration import duration
+from workkit.worker.health import Pages, Watchdog
 from workkit.worker.loop import How, Loop
 
 
@@ -22,6 +23,8 @@ class Listener:
         self._used = False
         self._tally = Tally()
         self._error: BaseException | None = None
+        self._watchdog = Watchdog(lambda: self._loop.pulse, seconds=how.stuck_after.total_seconds())
+        self._pages: Pages | None = None
 
     def start(self) -> Listener:
         """Register and listen in a thread of its own. Raises ServerUnreachable, ServerRefused, InvalidFunction."""
@@ -31,9 +34,15 @@ class Listener:
         return self
 
     def run(self) -> Tally:
-        """Register and listen here, until stopped; raises as `start` does."""
+        """Register and listen here, until stopped; raises as `start` does. In the main thread it owns the process:
+        one whose loop stands still is ended with status 70, so that whoever supervises it starts another.
+        """
+        self._watchdog.ends_process = threading.current_thread() is threading.main_thread()
         self._open()
-        return self._loop.run()
+        try:
+            return self._loop.run()
+        finally:
+            self._close()
 
     def stop(self, deadline: str | timedelta | None = None) -> Tally:
         """Take nothing new, finish within the deadline (default: the one given at the start), give back the rest."""
@@ -72,10 +81,24 @@ class Listener:
                 "this listener is stopping and takes no more work. Make a new one: schedule.listener(s)."
             )
         self._used = True
-        self._loop.open()
+        if self._how.health is not None:  # first: a port that is taken refuses before anything is registered
+            self._pages = Pages(self._how.health, live=self._watchdog.trouble, ready=self._loop.unready)
+        try:
+            self._loop.open()
+        except BaseException:
+            self._close()
+            raise
+        self._watchdog.start()
+
+    def _close(self) -> None:
+        self._watchdog.close()
+        if self._pages is not None:
+            self._pages.close()
 
     def _serve(self) -> None:
         try:
             self._tally = self._loop.run()
         except BaseException as error:  # raised where the owner waits
             self._error = error
+        finally:
+            self._close()

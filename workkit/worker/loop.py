@@ -12,27 +12,24 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any
 
 from workkit import events
 from workkit._version import __version__
-from workkit.broker import Broker, Claim, ListenerInfo, Tally
-from workkit.errors import CannotRun, ServerError
-from workkit.jobs.outcome import Dead, Done, Failure, Outcome, Released, decide
+from workkit.broker import Broker, ListenerInfo, Tally
+from workkit.errors import ServerError
 from workkit.jobs.registry import Registry
 from workkit.worker import report
+from workkit.worker.dispatch import Dispatch
 from workkit.worker.executor import Attempt, Executor
 from workkit.worker.hands import Hands, LookedUp
 from workkit.worker.lane import BEAT, TICK, Lane
 from workkit.worker.pool import Pool
 
-CRASHES = 3  # after so many listeners died with it, a job is taken for what killed them
 FAREWELL = 3.0  # seconds for the last settle, after the deadline of a stop
-UNKNOWN_MS = 2000  # how late another listener gets what this one cannot run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +42,8 @@ class How:
     deadline: timedelta = timedelta(seconds=25)
     strict: bool = False
     burst: bool = False
+    health: tuple[str, int] | None = None
+    stuck_after: timedelta = timedelta(seconds=30)
 
 
 Message = Attempt | LookedUp | Lane | Callable[[], None]
@@ -59,13 +58,12 @@ class Loop:
         self._inbox: SimpleQueue[Message] = SimpleQueue()
         executor = Executor(Registry(imports=how.imports, folder=how.folder))
         self._hands = Hands(pool=Pool(how.threads), executor=executor, post=self._inbox.put)
-        self._fenced_at: dict[Any, float] = {}  # receipts of what was handed to others while it ran here
-        self._reported: set[str] = set()  # names whose refusal was said
+        self._dispatch = Dispatch(self._hands)
         self._quiet = False
         self._stop_at: float | None = None
         self._over = threading.Event()
         self._began = time.monotonic()
-        self._tally = Tally()
+        self.pulse = 0  # changes as long as the loop moves; read by the watchdog
 
     def post(self, order: Callable[[], None]) -> None:
         """Have the loop's thread call `order` soon. From any thread or signal handler."""
@@ -101,22 +99,18 @@ class Loop:
                     self._hear(message)
                 for lane in self._order():
                     self._turn(lane)
+                self._dispatch.give_last_chance()
             self._give_back()
         finally:
             self._close()
-        return self._tally
+        return self._dispatch.tally
 
     def begin_stop(self, deadline: timedelta) -> None:
         """Take nothing new; what no thread has begun goes back now, what runs may end until the deadline."""
         if self._stop_at is not None:
             return
         self._stop_at = time.monotonic() + deadline.total_seconds()
-        for task in self._hands.taken_back(lambda _: True):
-            self._release(task.lane, task.claim)
-        for lane in self._lanes:
-            for claim in lane.unarmed:
-                self._release(lane, claim)
-            lane.unarmed = []
+        self._dispatch.release_unbegun(self._lanes)
         events.emit("stopping", running=len(self._hands.runs), deadline_ms=round(deadline.total_seconds() * 1000))
 
     def set_quiet(self, quiet: bool) -> None:
@@ -127,6 +121,17 @@ class Loop:
         for lane in self._lanes:
             lane.look = True
         events.emit("quiet" if quiet else "resumed")
+
+    def unready(self) -> str | None:
+        """Why no work is taken right now, or None. From any thread."""
+        if self._stop_at is not None:
+            return "stopping"
+        if self._quiet:
+            return "quiet"
+        if not all(lane.broker.listener for lane in self._lanes):
+            return "not registered yet"
+        lost = [lane.broker.url for lane in self._lanes if lane.lost_at is not None]
+        return f"without {lost[0]}" if lost else None
 
     # What comes in, and what each schedule needs.
 
@@ -151,10 +156,10 @@ class Loop:
     def _hear(self, message: Message) -> None:
         match message:
             case Attempt():
-                self._ended(message)
+                self._dispatch.ended(message)
             case LookedUp(task=task):
                 self._hands.looking_up -= 1
-                self._route(task.lane, task.claim)
+                self._dispatch.route(task.lane, task.claim)
             case Lane():
                 message.look = True
                 if not self._free():
@@ -164,6 +169,7 @@ class Loop:
 
     def _turn(self, lane: Lane) -> None:
         """Whatever this lane needs now: arm, settle and claim, beat."""
+        self.pulse += 1
         now = time.monotonic()
         if lane.lost_at is not None and now < lane.retry_at:
             return
@@ -191,10 +197,11 @@ class Loop:
             wake = turn.wake_in_ms
             lane.look = wake == 0
             lane.wake_at = now + wake / 1000 if wake else float("inf")
-        self._lose(lane, turn.fenced)
-        self._refuse(turn.refused)
+        self._dispatch.lose(lane, turn.fenced)
+        self._dispatch.refuse(turn.refused)
+        # fault: claimed
         for claim in turn.claims:
-            self._route(lane, claim)
+            self._dispatch.route(lane, claim)
         self._arm(lane)
 
     def _arm(self, lane: Lane) -> None:
@@ -202,98 +209,24 @@ class Loop:
         if not lane.unarmed:
             return
         turn = lane.broker.admit(lane.unarmed)
+        # fault: admitted
         lane.unarmed = []
-        self._lose(lane, turn.fenced)
-        self._refuse(turn.refused)
+        self._dispatch.lose(lane, turn.fenced)
+        self._dispatch.refuse(turn.refused)
         for claim in turn.claims:
-            self._route(lane, claim)
+            self._dispatch.route(lane, claim)
 
     def _beat(self, lane: Lane) -> None:
         orders = lane.broker.heartbeat()
         lane.seen_at = lane.beat_at = time.monotonic()
         lane.look = lane.look or orders.look
-        self._lose(lane, orders.fenced)
+        self._dispatch.lose(lane, orders.fenced)
         for run, of in self._hands.runs.items():
             if of is lane and run.claim.job.id in orders.cancelled:
                 run.cancel()
         for name, jobs in lane.broker.maintain():
             lane.look = True
             events.emit("crashed", lane.broker.schedule, listener=name, jobs=jobs)
-
-    # The way of one claim.
-
-    def _route(self, lane: Lane, claim: Claim) -> None:
-        """The next step of a claim: to its end if it must not run, to be armed if it recurs, to a thread otherwise."""
-        if claim.trouble:
-            report.trouble(claim)
-            lane.ends.append((claim, Done()))
-        elif self._stop_at is not None:
-            self._release(lane, claim)
-        elif claim.armed:
-            self._hand_out(lane, claim)
-        elif not self._hands.knows(claim):
-            self._hands.look_up(lane, claim)
-        elif error := self._hands.refusal(claim):
-            self._cannot_run(lane, claim, error)
-        else:
-            lane.unarmed.append(claim)
-
-    def _hand_out(self, lane: Lane, claim: Claim) -> None:
-        if claim.crashes >= CRASHES:
-            failure = Failure(type="Crashed", message=f"crashed its listener {claim.crashes} times")
-            report.dead(claim, failure)
-            lane.ends.append((claim, Dead(failure=failure, reason="crashed")))
-            return
-        self._hands.execute(lane, claim)
-
-    def _ended(self, attempt: Attempt) -> None:
-        lane, claim = self._hands.runs.pop(attempt.run), attempt.run.claim
-        if isinstance(attempt.error, CannotRun):
-            self._cannot_run(lane, claim, attempt.error)
-            return
-        try:
-            outcome: Outcome = decide(attempt.error, attempt.failure, attempt=claim.job.attempt)
-        except Exception as error:  # a Retry whose duration is none
-            outcome = Dead(failure=Failure(type=type(error).__name__, message=str(error)))
-        lane.ends.append((claim, outcome))
-        if claim.receipt in self._fenced_at:
-            return
-        ran, failed = isinstance(outcome, Done), isinstance(outcome, Dead)
-        self._tally = replace(self._tally, ran=self._tally.ran + ran, failed=self._tally.failed + failed)
-        report.ended(attempt, outcome)
-
-    def _cannot_run(self, lane: Lane, claim: Claim, error: CannotRun) -> None:
-        if claim.job.fn not in self._reported:
-            self._reported.add(claim.job.fn)
-            report.cannot_run(claim, error)
-        lane.ends.append((claim, Released(delay_ms=UNKNOWN_MS, unknown=True)))
-
-    def _release(self, lane: Lane, claim: Claim) -> None:
-        self._tally = replace(self._tally, given_back=self._tally.given_back + 1)
-        events.emit("given_back", lane.broker.schedule, job=claim.job)
-        lane.ends.append((claim, Released()))
-
-    # Work that belongs to somebody else now.
-
-    def _lose(self, lane: Lane, fenced: Sequence[Claim]) -> None:
-        """This listener was taken for dead: others have its work. What has not begun must not; what runs is asked to
-        stop, and its ending will be refused.
-        """
-        if not fenced:
-            return
-        lane.ends, lane.unarmed, lane.look = [], [], True
-        lost = {claim.receipt: claim for claim in fenced}
-        self._hands.taken_back(lambda task: task.lane is lane and task.claim.receipt in lost)
-        for run, of in self._hands.runs.items():
-            if of is lane and lost.pop(run.claim.receipt, None) is not None:
-                self._fenced_at[run.claim.receipt] = time.monotonic()
-                run.cancel()
-        self._refuse(list(lost.values()))
-
-    def _refuse(self, refused: Sequence[Claim]) -> None:
-        for claim in refused:
-            since = self._fenced_at.pop(claim.receipt, None)
-            report.fenced(claim, 0 if since is None else round((time.monotonic() - since) * 1000))
 
     # Room, order, the end.
 
@@ -324,16 +257,14 @@ class Loop:
 
     def _give_back(self) -> None:
         """The last endings; what still runs after the deadline goes back too, and others run it anew."""
-        for run, lane in self._hands.runs.items():
-            run.cancel()
-            if run.claim.receipt not in self._fenced_at:
-                self._release(lane, run.claim)
+        self._dispatch.release_running()
         until = time.monotonic() + FAREWELL
         for lane in self._lanes:
             while True:
+                self.pulse += 1
                 try:
                     ends, lane.ends = lane.ends, []
-                    self._refuse(lane.broker.claim(0, ends=ends).refused)
+                    self._dispatch.refuse(lane.broker.claim(0, ends=ends).refused)
                     lane.broker.leave()
                     break
                 except ServerError as error:
@@ -347,5 +278,5 @@ class Loop:
         for lane in self._lanes:
             lane.close()
         self._hands.close()
-        t, up_ms = self._tally, round((time.monotonic() - self._began) * 1000)
+        t, up_ms = self._dispatch.tally, round((time.monotonic() - self._began) * 1000)
         events.emit("stopped", ran=t.ran, failed=t.failed, given_back=t.given_back, up_ms=up_ms)

@@ -26,12 +26,12 @@ def may_run(imports: Sequence[str], folder: Path | None) -> str:
 
 
 def started(run: Run) -> None:
-    """A run begins; a late one is a line of its own."""
+    """A run begins; a late one is a line of its own. A further attempt is meant to be late."""
     if not events.wanted():
         return
     claim = run.claim
     events.emit("started", claim.job.schedule, job=claim.job, late_ms=run.late_ms)
-    if run.late_ms >= LATE_MS:
+    if run.late_ms >= LATE_MS and not claim.job.attempt:
         events.emit("late", claim.job.schedule, job=claim.job, late_ms=run.late_ms)
 
 
@@ -40,16 +40,20 @@ def ended(attempt: Attempt, outcome: Outcome) -> None:
     if not events.wanted():
         return
     job, took = attempt.run.claim.job, round(attempt.took_ms)
+    tries = {"attempt": job.attempt + 1, "attempts": (attempt.options.retries or job.attempt) + 1}
     match outcome:
         case Done(discarded=None):
             events.emit("done", job.schedule, job=job, took_ms=took, late_ms=attempt.run.late_ms)
         case Done(discarded=reason):
             events.emit("discarded", job.schedule, job=job, reason=reason)
-        case Again(delay_ms=delay):
+        case Again(delay_ms=delay, failure=None):
             events.emit("retrying", job.schedule, job=job, again_ms=delay)
+        case Again(delay_ms=delay, failure=failure) if failure is not None:
+            events.emit("failed", job.schedule, job=job, took_ms=took, again_ms=delay, **_failed(failure), **tries)
+        case Dead(failure=failure) if attempt.options.retries:
+            events.emit("dead", job.schedule, job=job, **_failed(failure), **tries)
         case Dead(failure=failure):
-            fields = _failed(failure) | {"attempt": job.attempt + 1, "attempts": job.attempt + 1}
-            events.emit("failed", job.schedule, job=job, took_ms=took, again_ms=None, **fields)
+            events.emit("failed", job.schedule, job=job, took_ms=took, again_ms=None, **_failed(failure), **tries)
         case Released():
             events.emit("given_back", job.schedule, job=job)
 

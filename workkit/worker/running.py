@@ -12,6 +12,7 @@ from workkit.broker import Claim
 from workkit.errors import JobCancelled
 from workkit.jobs.job import Job
 from workkit.triggers import Trigger
+from workkit.worker.timeouts import Clock
 
 
 @dataclass(slots=True, kw_only=True)
@@ -32,6 +33,7 @@ class RunningJob:
     lateness: timedelta = timedelta()
     cancelled: bool = False
     context: dict[str, Any] = field(default_factory=dict)
+    _clock: Clock | None = field(default=None, repr=False)
 
     def checkin(self, text: str) -> None:
         """Say how far it is. Raises JobCancelled once the run was cancelled."""
@@ -40,6 +42,18 @@ class RunningJob:
     def progress(self, done: int, total: int) -> None:
         """Say how far it is, in numbers. Raises JobCancelled once the run was cancelled."""
         self._stop_if_cancelled()
+
+    def extend(self, time: str | timedelta) -> None:
+        """Give this run so long from now before its timeout ends it; without a timeout nothing changes.
+
+        Raises JobCancelled once the run was cancelled, TriggerError.
+        """
+        from workkit.triggers.duration import duration  # its grammar takes a while to import
+
+        seconds = duration(time, name="time").total_seconds()
+        self._stop_if_cancelled()
+        if self._clock is not None:
+            self._clock.extend(seconds)
 
     def _stop_if_cancelled(self) -> None:
         if self.cancelled:
@@ -55,6 +69,7 @@ class Run:
     started: float = 0.0
     cancelled: bool = False
     shown: RunningJob | None = None
+    clock: Clock | None = None
 
     def show(self) -> RunningJob:
         """The run as its handler sees it, the same object every time."""
@@ -71,6 +86,7 @@ class Run:
                 attempt=job.attempt,
                 started=datetime.fromtimestamp(time.time() - (time.monotonic() - self.started), UTC),
                 lateness=timedelta(milliseconds=self.late_ms),
+                _clock=self.clock,
             )
         self.shown.cancelled = self.cancelled
         return self.shown

@@ -79,10 +79,18 @@ class NativeBroker:
 
         A reply that is lost is asked for again under its number, once, on a new connection; so nothing doubles.
         """
+        return self.put(jobs, stored=self.encode(jobs))
+
+    def encode(self, jobs: Sequence[NewJob]) -> list[Stored]:
+        """The first half of `add`: the bytes and ids to be stored, the same for every schedule of this dialect."""
         if len(jobs) > MOST:
             raise ValueError(f"{len(jobs)} jobs in one call; at most {MOST}")
         now_ms = self.now_ms()
-        stored = [self._codec.encode(job, now_ms=now_ms) for job in jobs]
+        # fault: add begun
+        return [self._codec.encode(job, now_ms=now_ms) for job in jobs]
+
+    def put(self, jobs: Sequence[NewJob], *, stored: Sequence[Stored]) -> list[Added]:
+        """The second half of `add`: jobs that are encoded already."""
         reply = self._send(jobs, stored)
         now = int(reply[0])
         added = []

@@ -15,6 +15,7 @@ from workkit import wire
 from workkit.broker import NewJob
 from workkit.errors import CorruptRecord, TriggerError
 from workkit.jobs.job import Job
+from workkit.jobs.run_options import UNSAID, stored_run_options
 from workkit.triggers import Trigger
 from workkit.triggers.trigger import from_fields, once
 
@@ -44,6 +45,8 @@ class Codec:
         cron = fields.pop("cron")
         if job.kwargs:
             fields["kwargs"] = job.kwargs
+        if opts := job.options.fields():
+            fields["opts"] = opts
         data = wire.payload(cron=cron, job=job.fn, args=job.args, extra=fields)
         if not job.queued:
             return Stored(wire.job_id(data), data)
@@ -72,6 +75,7 @@ class Codec:
             args=read.args,
             kwargs=kwargs,
             trigger=self._trigger(read),
+            options=stored_run_options(read.extra["opts"]) if "opts" in read.extra else UNSAID,
         )
 
     def _trigger(self, read: wire.Payload) -> Trigger:

@@ -94,18 +94,25 @@ def _back(receipt: Receipt, delay_ms: int) -> dict[str, Any]:
 
 def _buried(claim: Claim, failure: Failure, reason: str) -> dict[str, Any]:
     receipt: Receipt = claim.receipt
+    bytes_of_it = receipt.payload or receipt.entry.item
+    dead_id = receipt.occurrence if receipt.id else sha1(bytes_of_it, usedforsecurity=False).hexdigest()
+    return {"dead": [dead_id, write_grave(receipt.id, receipt.payload, receipt.entry, failure=failure, reason=reason)]}
+
+
+def write_grave(id: bytes, payload: bytes | None, entry: Entry, *, failure: Failure, reason: str) -> bytes:
+    """What `S:graves` keeps of an occurrence."""
     grave = {
-        "id": receipt.id,
-        "payload": receipt.payload,
-        "member": receipt.entry.item,
-        "due": receipt.entry.due_ms,
-        "attempt": receipt.entry.attempt,
+        "id": id,
+        "payload": payload,
+        "member": entry.item,
+        "kind": entry.kind,
+        "flags": entry.flags,
+        "due": entry.due_ms,
+        "attempt": entry.attempt,
         "reason": reason,
         "error": [failure.type, failure.message, failure.where, failure.traceback],
     }
-    bytes_of_it = receipt.payload or receipt.entry.item
-    dead_id = receipt.occurrence if receipt.id else sha1(bytes_of_it, usedforsecurity=False).hexdigest()
-    return {"dead": [dead_id, msgpack.packb(grave, unicode_errors="surrogatepass")]}
+    return bytes(msgpack.packb(grave, unicode_errors="surrogatepass"))
 
 
 def _packed(failure: Failure) -> bytes:

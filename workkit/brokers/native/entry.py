@@ -47,13 +47,14 @@ def read_entry(data: bytes) -> Entry | None:
     kind, due, attempt, crashes, flags, item = found.groups()
     try:
         float(due)
-    except ValueError:
+        counts = int(attempt), int(crashes)
+    except ValueError:  # no number, or one of more digits than can be read
         return None
     return Entry(
         kind=kind.decode(),
         due=due.decode(),
-        attempt=int(attempt),
-        crashes=int(crashes),
+        attempt=counts[0],
+        crashes=counts[1],
         flags=flags.decode("ascii", "replace"),
         item=item,
     )

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import msgpack
 
 from workkit import wire
-from workkit.broker import Counts, ListenerInfo
+from workkit.broker import Counts, Finding, ListenerInfo, Revival
+from workkit.brokers.native.checkup import Checkup
 from workkit.brokers.native.codec import Codec, at, is_once
 from workkit.brokers.native.endings import occurrence, read_failure
 from workkit.brokers.native.entry import Entry, read_entry
+from workkit.brokers.native.graves import Graves
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.records import read_info
 from workkit.brokers.scripts import load
@@ -46,7 +48,7 @@ class NativeInspector:
             pipe.zcount(k.again, "-inf", now)
             pipe.hgetall(k.stats)
             for name in names:
-                pipe.hkeys(k.running(name.decode()))
+                pipe.hkeys(k.running(name.decode("utf-8", "replace")))
             queued, again, dead, due, due_again, stats, *held = pipe.execute()
         totals: dict[str, int] = {}
         for field, n in stats.items():
@@ -65,14 +67,14 @@ class NativeInspector:
 
     def jobs(self, *, state: JobState | None = None) -> Iterator[Job]:
         """Page through the jobs: running ones, then those that wait, soonest first, then dead ones, latest first."""
-        for read in (self._running, self._queued, self._dead):
+        for read in (self._running, self._queued, self._graves.jobs):
             for job in read():
                 if state is None or job.state == state:
                     yield job
 
     def job(self, which: str) -> Job:
         """One job by id, or by the beginning of one. Raises NotFound."""
-        ids = [which] if len(which) == 40 else self._ids(which)
+        ids = [which] if len(which) == 40 else self.ids(which)
         if len(ids) > 1:
             raise NotFound(
                 f'"{which}" is the beginning of {len(ids)} jobs; give at least {SHORTEST} characters.', given=which
@@ -95,7 +97,7 @@ class NativeInspector:
         with self.server.translated() as client:
             beats = client.zrange(self.keys.listeners, 0, -1, withscores=True)
         for raw, beat in beats:
-            name = raw.decode()
+            name = raw.decode("utf-8", "replace")
             with self.server.translated() as client:
                 packed = client.hget(self.keys.running(name), "info")
             info = read_info(packed, listener=name, now_ms=now)
@@ -113,6 +115,28 @@ class NativeInspector:
             raise NotFound(f'no job "{job.id}" in {self.codec.schedule}: it ended meanwhile.', given=job.id)
         state: JobState = "cancelling" if reply == b"marked" or job.state == "running" else job.state
         return replace(job, state=state)
+
+    def retry(
+        self, dead: Sequence[Job], *, args: Sequence[Any] | None = None, delays_ms: Sequence[int] = ()
+    ) -> list[Revival]:
+        """Put dead jobs back: see `Inspector.retry`."""
+        return self._graves.retry(dead, args=args, delays_ms=delays_ms)
+
+    def discard(self, dead: Sequence[Job]) -> int:
+        """Forget dead jobs."""
+        return self._graves.discard(dead)
+
+    def checkup(self, *, patience_ms: int) -> Iterator[Finding]:
+        """Look for what is wrong: see `Inspector.checkup`."""
+        return Checkup(server=self.server, keys=self.keys, codec=self.codec).findings(patience_ms=patience_ms)
+
+    def repair(self, finding: Finding) -> bool:
+        """Mend one finding."""
+        return Checkup(server=self.server, keys=self.keys, codec=self.codec).repair(finding)
+
+    @property
+    def _graves(self) -> Graves:
+        return Graves(server=self.server, keys=self.keys, codec=self.codec)
 
     def _now_ms(self) -> int:
         with self.server.translated() as client:
@@ -139,7 +163,7 @@ class NativeInspector:
         with self.server.translated() as client:
             names = client.zrange(self.keys.listeners, 0, -1)
         for name in names:
-            yield from self._held(name.decode())
+            yield from self._held(name.decode("utf-8", "replace"))
 
     def _held(self, listener: str) -> Iterator[Job]:
         with self.server.translated() as client:
@@ -204,33 +228,13 @@ class NativeInspector:
                 return
             start += PAGE
 
-    def _dead(self) -> Iterator[Job]:
-        start = 0
-        while True:
-            with self.server.translated() as client:
-                page = client.zrange(self.keys.dead, start, start + PAGE - 1, desc=True, withscores=True)
-                graves = client.hmget(self.keys.graves, [name for name, _ in page]) if page else []
-            for (name, when), grave in zip(page, graves, strict=True):
-                yield self._grave(name.decode("utf-8", "replace"), when, grave)
-            if len(page) < PAGE:
-                return
-            start += PAGE
-
-    def _grave(self, name: str, when: float, packed: bytes | None) -> Job:
-        kept = msgpack.unpackb(packed, unicode_errors="surrogatepass", strict_map_key=False) if packed else {}
-        id = (kept.get("id") or b"").decode("utf-8", "replace") or name
-        failure = read_failure(kept.get("error"))
-        known = {"state": "dead", "attempt": kept.get("attempt", 0)}
-        job = self._read(id, kept.get("payload") or b"", due_ms=_ms(when), **known)
-        assert job is not None
-        return replace(job, error=failure.line, failure=failure)
-
-    def _ids(self, beginning: str) -> list[str]:
+    def ids(self, beginning: str) -> list[str]:
+        """The jobs whose id begins like this, dead ones too; none for a beginning that is too short."""
         if len(beginning) < SHORTEST or not all(c in "0123456789abcdef" for c in beginning):
             return []
         with self.server.translated() as client:
             found = [key.decode() for key, _ in client.hscan_iter(self.keys.jobs, match=f"{beginning}*", count=PAGE)]
-        found += [job.id for job in self._dead() if job.id.startswith(beginning)]
+        found += [job.id for job in self._graves.jobs() if job.id.startswith(beginning)]
         return sorted(set(found))
 
     def _items(self, id: str) -> list[bytes]:

@@ -1,7 +1,8 @@
 """A listener's side of the native protocol: one name, one outstanding request, every request numbered.
 
 A request whose reply was lost is asked again under its number before anything else, so it has one effect. A
-registration that is gone fences everything held under its name; this session then goes on under a new one.
+registration that is gone fences everything held under its name; this session then goes on under a new one. A server
+that has forgotten some of our steps is told what we hold; what it lacks is lost to us, and the rest goes on.
 """
 
 from __future__ import annotations
@@ -33,10 +34,15 @@ class _Request:
     keys: Sequence[str]
     args: Sequence[Any]
     done: Callable[[list[Any]], None]
+    ends: Sequence[Ending] = ()
 
 
 class _Gone(Exception):
     """This session's registration is not there any more, or not as this session knows it."""
+
+
+class _Forgotten(Exception):
+    """The server has forgotten steps of this session: a replica took over that had not seen them."""
 
 
 class Session:
@@ -53,6 +59,7 @@ class Session:
         self._ready: list[Claim] = []
         self._armed: list[Claim] = []
         self._refused: list[Claim] = []
+        self._lost: list[Claim] = []
         self._ends: list[Ending] = []
         self._wake_in_ms: int | None = None
         self._cancelled_upto = 0
@@ -75,8 +82,8 @@ class Session:
     def claim(self, limit: int, *, ends: Sequence[Ending] = (), now_ms: int | None = None) -> Turn:
         """One turn: see `Broker.claim`. `now_ms` None means the server's clock."""
         self._ends += ends
-        try:
-            self._resume()
+
+        def turn() -> None:
             requests = []
             if fresh := self._current():
                 requests.append(self._settle(fresh, now_ms))
@@ -84,27 +91,33 @@ class Session:
             if wanted > 0:
                 requests.append(self._claim(wanted, now_ms))
             self._ask(requests)
+
+        try:
+            self._step(turn)
         except _Gone:
             return Turn(fenced=self._forget(), refused=self._take_refused())
         claims, self._ready = self._ready, []
-        return Turn(claims=claims, wake_in_ms=self._wake_in_ms, refused=self._take_refused())
+        return Turn(claims=claims, wake_in_ms=self._wake_in_ms, refused=self._take_refused(), fenced=self._take_lost())
 
     def admit(self, claims: Sequence[Claim], *, now_ms: int | None = None) -> Turn:
         """Re-arm recurring jobs: the claims come back armed, or in trouble where their payload is gone meanwhile."""
-        try:
-            self._resume()
+
+        def arm() -> None:
             current = [c for c in claims if self._holds(c) and not self._held[c.receipt.field].armed]
             if current:
                 self._ask([self._admit(current, now_ms or self._now_ms)])
+
+        try:
+            self._step(arm)
         except _Gone:
             return Turn(fenced=self._forget())
         armed, self._armed = self._armed, []
-        return Turn(claims=armed)
+        return Turn(claims=armed, fenced=self._take_lost())
 
     def beat(self) -> tuple[Orders, list[tuple[str, float]]]:
         """Show presence; what others want of this listener, and who looks dead (name, beat)."""
         try:
-            self._resume()
+            self._step(lambda: None)
         except _Gone:
             return Orders(fenced=self._forget()), []
         k = self._keys
@@ -118,8 +131,11 @@ class Session:
         if marks:
             self._cancelled_upto = int(float(marks[-1]))
         cancelled = frozenset(mark.decode("utf-8", "replace") for mark in marks[::2])
-        pairs = [(name.decode(), float(beat)) for name, beat in zip(stale[::2], stale[1::2], strict=True)]
-        return Orders(look=bool(look), cancelled=cancelled), [p for p in pairs if p[0] != self._name]
+        pairs = [
+            (name.decode("utf-8", "replace"), float(beat)) for name, beat in zip(stale[::2], stale[1::2], strict=True)
+        ]
+        orders = Orders(look=bool(look), cancelled=cancelled, fenced=self._take_lost())
+        return orders, [p for p in pairs if p[0] != self._name]
 
     def reap(self, listener: str, beat: float) -> tuple[int, int] | None:
         """Fence a listener last seen at `beat` and hand its work back: (moved, left), or None if it lives."""
@@ -136,13 +152,21 @@ class Session:
         keys = [k.listeners, k.running(self._name), k.skip(self._name), k.watch, k.wake]
         return int(self._server.call(self._scripts["leave"], keys, [self._name]))
 
-    def _resume(self) -> None:
-        """Whatever is outstanding first, under its old numbers; then a name, if there is none."""
-        if self._outstanding:
-            self._ask(self._outstanding)
-        if not self._name:
-            assert self._info is not None, "register first"
-            self.register(self._info)
+    def _step(self, act: Callable[[], None]) -> None:
+        """Whatever is outstanding first, under its old numbers; then a name, if there is none; then `act`. All anew
+        where the server turns out to have forgotten steps.
+        """
+        while True:
+            try:
+                if self._outstanding:
+                    self._ask(self._outstanding)
+                if not self._name:
+                    assert self._info is not None, "register first"
+                    self.register(self._info)
+                return act()
+            except _Forgotten:
+                self._ends = [end for request in self._outstanding for end in request.ends] + self._ends
+                self._ask([self._resync()])
 
     def _ask(self, requests: Sequence[_Request]) -> None:
         if not requests:
@@ -153,6 +177,9 @@ class Session:
         for request, reply in zip(requests, replies, strict=True):
             if reply[0] == b"old" and request is not requests[-1] and replies[-1][0] == b"ok":
                 reply = [b"ok", b"", []]  # a settle asked again, whose claim had followed it: both had their effect
+            if reply[0] == b"step":
+                self._outstanding = requests
+                raise _Forgotten
             if reply[0] != b"ok":
                 raise _Gone
             request.done(reply)
@@ -161,6 +188,7 @@ class Session:
         """What was held is somebody else's now. The next call registers anew."""
         lost = [*self._held.values()]
         self._held.clear()
+        lost += self._take_lost()
         self._ready, self._armed, self._ends, self._outstanding, self._name = [], [], [], (), ""
         return lost
 
@@ -177,6 +205,10 @@ class Session:
     def _take_refused(self) -> list[Claim]:
         refused, self._refused = self._refused, []
         return refused
+
+    def _take_lost(self) -> list[Claim]:
+        lost, self._lost = self._lost, []
+        return lost
 
     def _next_seq(self) -> int:
         self._seq += 1
@@ -226,6 +258,21 @@ class Session:
         k = self._keys
         return _Request("admit", [k.jobs, k.running(self._name), k.next, k.slots, k.ended], args, done)
 
+    def _resync(self) -> _Request:
+        args: list[Any] = [self._next_seq()]
+        for field, claim in self._held.items():
+            args += [field, claim.receipt.entry.kind]
+
+        def done(reply: list[Any]) -> None:
+            lost = {field: self._held.pop(field) for field in reply[1:]}
+            self._lost += lost.values()
+            self._ready = [c for c in self._ready if c.receipt.field not in lost]
+            self._armed = [c for c in self._armed if c.receipt.field not in lost]
+            self._ends = [end for end in self._ends if end[0].receipt.field not in lost]
+
+        k = self._keys
+        return _Request("resync", [k.running(self._name), k.again, k.wake], args, done)
+
     def _settle(self, ends: Sequence[Ending], now_ms: int | None) -> _Request:
         plain = [claim.receipt for claim, outcome in ends if is_plain(claim, outcome)]
         others = [ending(claim, outcome) for claim, outcome in ends if not is_plain(claim, outcome)]
@@ -243,4 +290,4 @@ class Session:
 
         k, me = self._keys, self._name
         keys = [k.jobs, k.running(me), k.next, k.again, k.slots, k.ended, k.errors, k.dead, k.graves]
-        return _Request("settle", [*keys, k.skip(me), k.cancelled, k.stats, k.wake], args, done)
+        return _Request("settle", [*keys, k.skip(me), k.cancelled, k.stats, k.wake], args, done, ends)

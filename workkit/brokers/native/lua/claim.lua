@@ -19,7 +19,8 @@ if now == '' then
 end
 
 local function id_of(member)
-  if #member == 49 and string.sub(member, 1, 7) == '{"id":"' then return string.sub(member, 8, 47) end
+  local plain = #member == 49 and string.match(member, '^{"id":"(%x+)"}$')
+  if plain then return plain end
   local ok, item = pcall(cjson.decode, member)
   if ok and type(item) == 'table' and type(item.id) == 'string' then return item.id end
   return string.match(member, '"id"%s*:%s*"([^"\\]+)"') or ''

@@ -1,0 +1,157 @@
+"""The dead set on real servers: put back once, with everything that belongs to it; forgotten without a trace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests import handlers
+from tests.brokers.test_native_session import add, claim_one, listening, standing
+from tests.servers import Server
+from workkit import errors, schedule
+from workkit.jobs.job import Job
+from workkit.jobs.outcome import Dead, Done, Failure
+
+FAILURE = Failure(type="OSError", message="disk full", where="app.py:3", traceback="...")
+
+
+@pytest.fixture
+def s(server: Server, name: str) -> schedule.Schedule:
+    return schedule.create(name, redis=server.url)
+
+
+def die(server: Server, name: str, n: int = 1, *, how: Dead | None = None) -> list[Job]:
+    add(server, name, n)
+    b, _ = listening(server, name)
+    claims = b.claim(n).claims
+    b.claim(0, ends=[(claim, how or Dead(failure=FAILURE)) for claim in claims])
+    b.leave()
+    return list(schedule.jobs(schedule.create(name, redis=server.url), state="dead"))
+
+
+def run_all(server: Server, name: str) -> list[Any]:
+    handlers.calls.clear()
+    s = schedule.create(name, redis=server.url)
+    schedule.drain(s, imports=["tests.handlers"], folder=None)
+    return list(handlers.calls)
+
+
+def test_a_one_shot_goes_back_where_every_peer_sees_it(server: Server, name: str, s: schedule.Schedule) -> None:
+    (dead,) = die(server, name)
+    assert schedule.retry(s, dead.id[:8]) == 1
+    client = server.client()
+    assert client.zrange(f"{name}:next", 0, -1) == [b'{"id":"%s"}' % dead.id.encode()]
+    assert client.hkeys(f"{name}:jobs") == [dead.id.encode()]
+    b, _ = listening(server, name)
+    claim = claim_one(b)
+    assert (claim.job.attempt, claim.crashes) == (0, 0)
+    b.claim(0, ends=[(claim, Done())])
+    assert standing(server, name) == set()
+
+
+def test_it_is_put_back_once(server: Server, name: str, s: schedule.Schedule) -> None:
+    (dead,) = die(server, name)
+    inspector = schedule._broker(s).inspector
+    assert inspector.retry([dead]) == ["revived"]
+    assert inspector.retry([dead]) == ["gone"]
+    assert server.client().zcard(f"{name}:next") == 1
+    with pytest.raises(errors.NotFound, match="no dead job"):
+        schedule.retry(s, dead.id)
+
+
+@pytest.mark.parametrize("over", [False, True], ids=["goes on", "is over"])
+def test_an_occurrence_of_a_recurring_job_is_run_beside_its_schedule(
+    server: Server, name: str, s: schedule.Schedule, over: bool
+) -> None:
+    job = schedule.add(s, every="second", fn=handlers.note, args=["again"])
+    b, _ = listening(server, name)
+    now = b.now_ms() + 5_000
+    (armed,) = b.admit(b.claim(1, now_ms=now).claims, now_ms=now).claims
+    b.claim(0, ends=[(armed, Dead(failure=FAILURE))])
+    b.leave()
+    if over:
+        schedule.cancel(s, job.id)
+    before = standing(server, name)
+    assert before == {"dead", "graves", *([] if over else ["jobs", "next"]), *(["cancelled"] if over else [])}
+    (dead,) = schedule.jobs(s, state="dead")
+    assert schedule.retry(s, dead) == 1
+    assert {"again", "slots", "jobs"} <= standing(server, name)
+    (entry,) = server.client().zrange(f"{name}:again", 0, -1)
+    assert entry.startswith(b"o %d 0 0 - " % armed.due_ms)
+    assert run_all(server, name) == [("again",)]
+    assert standing(server, name) == (set() if over else {"jobs", "next"})
+
+
+def test_with_other_arguments_it_is_a_new_job(server: Server, name: str, s: schedule.Schedule) -> None:
+    add(server, name)
+    schedule.drain(s, imports=["tests.handlers"], folder=None, raise_errors=False)
+    schedule.add_now(s, handlers.fail, args=["no"], retries=0)
+    assert schedule.drain(s, imports=["tests.handlers"], folder=None, raise_errors=False).failed == 1
+    (dead,) = schedule.jobs(s, state="dead", where="no")
+    assert schedule.retry(s, dead, args=["other"]) == 1
+    (new,) = (job for job in schedule.jobs(s) if job.args == ("other",))
+    assert (new.fn, new.options, new.state) == (dead.fn, dead.options, "due")
+    assert new.id != dead.id
+    assert not list(schedule.jobs(s, state="dead", where="no"))
+
+
+def test_a_rate_spreads_them(server: Server, name: str, s: schedule.Schedule) -> None:
+    die(server, name, 5)
+    assert schedule.retry(s, rate="2/second") == 5
+    due = sorted(int(when) for _, when in server.client().zrange(f"{name}:next", 0, -1, withscores=True))
+    assert [when - due[0] for when in due] == [0, 500, 1000, 1500, 2000]
+
+
+@pytest.mark.parametrize("rate", ["fast", "0/second", "10", "10/fortnight", "-1/s", 5])
+def test_what_is_no_rate_is_refused(server: Server, name: str, s: schedule.Schedule, rate: Any) -> None:
+    die(server, name)
+    with pytest.raises(errors.InvalidOptions, match="is not a rate"):
+        schedule.retry(s, rate=rate)
+    assert schedule.counts(s).dead == 1
+
+
+def test_what_cannot_be_read_stays_dead(server: Server, name: str, s: schedule.Schedule) -> None:
+    server.client().hset(f"{name}:jobs", "0" * 40, b"[1]")
+    server.client().zadd(f"{name}:next", {b'{"id":"%s"}' % (b"0" * 40): 1})
+    b, _ = listening(server, name)
+    b.claim(0, ends=[(claim_one(b), Done())])
+    (dead,) = schedule.jobs(s, state="dead")
+    with pytest.raises(errors.CorruptRecord, match="cannot be run again"):
+        schedule.retry(s, dead)
+    assert schedule.retry(s) == 0
+    assert schedule.counts(s).dead == 1
+    assert schedule.discard(s, dead) == 1
+    assert standing(server, name) == set()
+
+
+def test_a_job_added_anew_meanwhile_is_not_merged(server: Server, name: str, s: schedule.Schedule) -> None:
+    job = schedule.add(s, at="2100-01-01", fn="app:note")
+    b, _ = listening(server, name)
+    assert job.due is not None
+    (claim,) = b.claim(1, now_ms=int(job.due.timestamp() * 1000)).claims
+    b.claim(0, ends=[(claim, Dead(failure=FAILURE))])
+    assert schedule.add(s, at="2100-01-01", fn="app:note").new
+    (dead,) = schedule.jobs(s, state="dead")
+    with pytest.raises(errors.InvalidOptions, match="was added anew meanwhile"):
+        schedule.retry(s, dead)
+    assert (schedule.counts(s).dead, schedule.counts(s).waiting) == (1, 1)
+
+
+def test_they_are_chosen_by_text(server: Server, name: str, s: schedule.Schedule) -> None:
+    die(server, name, 2)
+    die(server, name, 1, how=Dead(failure=Failure(type="KeyError", message="user")))
+    assert schedule.discard(s, where="KeyError") == 1
+    assert schedule.retry(s, where="disk full") == 2
+    assert schedule.counts(s).dead == 0
+
+
+def test_ten_thousand_are_searched_and_put_back_in_pages(server: Server, name: str, s: schedule.Schedule) -> None:
+    schedule.add_many(s, ({"fn": "app:note", "at": "now", "args": [n]} for n in range(3000)))
+    b, _ = listening(server, name)
+    for _ in range(3):
+        ends = [(c, Dead(failure=FAILURE)) for c in b.claim(1000).claims]
+        b.claim(0, ends=ends)
+    assert len(schedule.dead(s, where="note(2999)") + schedule.dead(s, where="[2999]")) == 1
+    assert schedule.retry(s) == 3000
+    assert (schedule.counts(s).dead, schedule.counts(s).due) == (0, 3000)

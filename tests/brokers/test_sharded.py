@@ -1,0 +1,219 @@
+"""One schedule over several shards: where jobs go, what a look at all of them shows, and peers that know one shard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from tests import handlers
+from tests.processes import until
+from tests.servers import Server
+from workkit import schedule, wire
+from workkit.broker import Broker, NewJob
+from workkit.brokers.connect import check, open_broker, open_brokers
+from workkit.brokers.sharded import ShardedBroker, shard_names, shard_of
+from workkit.errors import InvalidSchedule, NotFound
+from workkit.jobs.job import Job
+from workkit.triggers.trigger import once
+from workkit.worker.listener import Listener
+from workkit.worker.loop import How
+
+SHARDS = 4
+FAR_MS = 4_000_000_000_000
+
+
+@pytest.fixture
+def broker(server: Server, name: str) -> Iterator[ShardedBroker]:
+    opened = open_broker(name, redis=server.url, shards=SHARDS)
+    assert isinstance(opened, ShardedBroker)
+    with closing(opened):
+        yield opened
+
+
+@pytest.fixture
+def each(server: Server, name: str) -> Iterator[list[Broker]]:
+    with ExitStack() as ends:
+        opened = open_brokers(name, redis=server.url, shards=SHARDS)
+        for one in opened:
+            ends.callback(one.close)
+        yield opened
+
+
+def at(n: int) -> NewJob:
+    """The job of a number, due that many seconds after a far time."""
+    due_ms = FAR_MS + 1000 * n
+    trigger = once(datetime.fromtimestamp(due_ms / 1000, UTC))
+    return NewJob(fn="#'tests.handlers/note", args=(n,), kwargs=None, trigger=trigger, due_ms=due_ms)
+
+
+def now(*args: Any, fn: str = "note") -> NewJob:
+    return NewJob(fn=f"#'tests.handlers/{fn}", args=args, kwargs=None, trigger=None, due_ms=None, queued=True)
+
+
+def listener(each: list[Broker]) -> Listener:
+    handlers.calls.clear()
+    how = How(threads=4, imports=("tests.handlers",), folder=None)
+    return Listener([(one, 1) for one in each], how=how)
+
+
+@pytest.mark.parametrize(
+    ("name", "shards", "names"),
+    [
+        ("app", 1, ["app"]),
+        ("{app}", 1, ["{app}"]),
+        ("app", 2, ["{app.0}", "{app.1}"]),
+        ("{app}", 2, ["{app.0}", "{app.1}"]),
+        ("{app}-tasks", 2, ["{app-tasks.0}", "{app-tasks.1}"]),
+    ],
+)
+def test_shards_are_named_after_the_schedule(name: str, shards: int, names: list[str]) -> None:
+    assert shard_names(name, shards) == names
+
+
+@pytest.mark.parametrize("shards", [0, -1, 65, 1.0, True, "2", None])
+def test_a_number_of_shards_that_cannot_be_is_refused(shards: Any) -> None:
+    for call in (
+        lambda: open_broker("app", redis="redis://h", shards=shards),
+        lambda: open_brokers("app", redis="redis://h", shards=shards),
+        lambda: check("redis://h", schedule="app", shards=shards),
+    ):
+        with pytest.raises(InvalidSchedule) as caught:
+            call()
+        assert str(caught.value) == f"shards={shards!r} is out of range. Accepted: 1 to 64."
+
+
+def test_one_shard_is_the_plain_schedule(server: Server, name: str) -> None:
+    with closing(open_broker(name, redis=server.url, shards=1)) as broker:
+        broker.add([at(0)])
+    assert schedule.counts(schedule.create(name, redis=server.url)).waiting == 1
+    (one,) = open_brokers(name, redis=server.url)
+    assert one.schedule == name
+    one.close()
+
+
+def test_a_job_goes_to_the_shard_of_its_id(broker: ShardedBroker, server: Server, name: str) -> None:
+    added = broker.add([at(n) for n in range(40)])
+    assert [a.due_ms for a in added] == [FAR_MS + 1000 * n for n in range(40)]
+    for shard in range(SHARDS):
+        key = f"{{{name}.{shard}}}:jobs"
+        ids = {a.id for a in added if int(a.id[:8], 16) % SHARDS == shard}
+        assert {id.decode() for id in server.client().hkeys(key)} == ids
+        assert ids
+    assert all(a.new for a in added)
+    assert not any(a.new for a in broker.add([at(n) for n in reversed(range(40))]))
+
+
+def test_equal_immediate_jobs_are_runs_of_their_own(broker: ShardedBroker) -> None:
+    added = broker.add([now("same") for _ in range(6)])
+    assert len({a.id for a in added}) == 6
+    assert all(a.new for a in added)
+    found = [broker.inspector.job(a.id) for a in added]  # all but the first stand where the first one's id led
+    assert {job.args for job in found} == {("same",)}
+    for job in found:
+        broker.inspector.cancel(job)
+    assert list(broker.inspector.jobs()) == []
+
+
+def test_all_jobs_are_listed_soonest_first_under_the_schedules_name(broker: ShardedBroker, name: str) -> None:
+    broker.add([at(n) for n in (7, 3, 900, 1, 12, 5, 44, 2, 80, 0)])
+    listed = list(broker.inspector.jobs())
+    assert [job.args[0] for job in listed] == [0, 1, 2, 3, 5, 7, 12, 44, 80, 900]
+    assert {job.schedule for job in listed} == {name}
+    assert [job.args for job in broker.inspector.jobs(state="waiting")] == [job.args for job in listed]
+    assert list(broker.inspector.jobs(state="dead")) == []
+
+
+def test_running_jobs_are_listed_first_and_dead_ones_last(broker: ShardedBroker, each: list[Broker]) -> None:
+    handlers.gate.clear()
+    broker.add([at(n) for n in range(4)])
+    with listener(each):
+        try:
+            broker.add([now(n, fn="fail") for n in range(3)])
+            until(lambda: broker.inspector.counts().dead == 3, what="three to fail")
+            broker.add([now(fn="wait_for_gate"), now(fn="wait_for_gate")])
+            until(lambda: len(handlers.calls) == 2, what="two to run")
+            states = [job.state for job in broker.inspector.jobs()]
+            assert states == ["running"] * 2 + ["waiting"] * 4 + ["dead"] * 3
+            dead = list(broker.inspector.jobs(state="dead"))
+            assert [job.due for job in dead] == sorted((j.due for j in dead if j.due), reverse=True)
+            counts = broker.inspector.counts()
+            assert (counts.waiting, counts.running, counts.dead) == (4, 2, 3)
+            assert counts.totals["dead"] == 3
+            assert sum(len(info.running) for info in broker.inspector.listeners()) == 2
+        finally:
+            handlers.gate.set()
+
+
+def test_one_listener_serves_all_shards(broker: ShardedBroker, each: list[Broker], server: Server, name: str) -> None:
+    with listener(each) as running:
+        infos = broker.inspector.listeners()
+        assert len(infos) == SHARDS == broker.inspector.counts().listeners
+        assert len({(info.host, info.pid) for info in infos}) == 1
+        broker.add([now(n) for n in range(100)])
+        until(lambda: len(handlers.calls) >= 100, what="all to run")
+    assert sorted(call[0] for call in handlers.calls) == list(range(100))
+    assert running.wait().ran == 100
+    keys = {key.decode().rpartition("}:")[2].partition(":")[0] for key in server.client().scan_iter("*")}
+    assert keys <= {"producer", "stats"}
+
+
+def test_a_job_is_found_by_its_id_and_by_its_beginning(broker: ShardedBroker) -> None:
+    for added in broker.add([at(n) for n in range(10)]):
+        assert broker.inspector.job(added.id).id == added.id
+        assert broker.inspector.job(added.id[:8]).id == added.id
+
+
+def test_a_beginning_of_jobs_in_several_shards_is_refused(broker: ShardedBroker, server: Server, name: str) -> None:
+    """Two jobs of peers, whose ids differ only where nobody would type."""
+    ids = ["abcdef0" + "0" * 33, "abcdef1" + "0" * 33]
+    payload = b'{"args":[],"cron":"2040 1 1 * 9 0 0","job":"#\'app\\/note"}'
+    for shard, id in enumerate(ids):
+        server.client().hset(f"{{{name}.{shard}}}:jobs", id, payload)
+        server.client().zadd(f"{{{name}.{shard}}}:next", {wire.item(id): FAR_MS})
+    with pytest.raises(NotFound) as caught:
+        broker.inspector.job("abcdef")
+    assert str(caught.value) == '"abcdef" is the beginning of 2 jobs; give at least 6 characters.'
+    assert [broker.inspector.job(id[:7]).id for id in ids] == ids
+    cancelled = broker.inspector.cancel(broker.inspector.job(ids[1]))  # neither stands in the shard of its id
+    assert (shard_of(ids[1], SHARDS), cancelled.id) == (0, ids[1])
+    assert [job.id for job in broker.inspector.jobs()] == ids[:1]
+
+
+@pytest.mark.parametrize("which", ["0" * 40, "x" * 40, "abcdef", "ab", ""])
+def test_a_job_that_is_nowhere_is_said_of_the_schedule(broker: ShardedBroker, name: str, which: str) -> None:
+    broker.add([at(0)])
+    with pytest.raises(NotFound) as caught:
+        broker.inspector.job(which)
+    assert str(caught.value).startswith(f'no job "{which}" in {name}.')
+    assert str(caught.value).endswith(f"All: workkit list {name}.")
+
+
+def test_a_near_job_is_named_from_any_shard(broker: ShardedBroker) -> None:
+    for added in broker.add([at(n) for n in range(8)]):
+        with pytest.raises(NotFound, match=rf"Nearest: {added.id[:8]} tests\.handlers"):
+            broker.inspector.job(added.id[:5])
+
+
+def test_a_cancelled_job_is_gone_and_stays_unknown(broker: ShardedBroker) -> None:
+    jobs = [broker.inspector.job(added.id) for added in broker.add([at(n) for n in range(8)])]
+    for job in jobs:
+        assert broker.inspector.cancel(job).id == job.id
+    assert broker.inspector.counts().waiting == 0
+    with pytest.raises(NotFound, match="it ended meanwhile"):
+        broker.inspector.cancel(jobs[0])
+    with pytest.raises(NotFound):
+        broker.inspector.cancel(Job(id="f" * 40, schedule="x", fn="?"))
+
+
+def test_a_plain_peer_serves_one_shard(broker: ShardedBroker, server: Server, name: str) -> None:
+    added = broker.add([now(n) for n in range(20)])
+    handlers.calls.clear()
+    shard = schedule.create(f"{{{name}.1}}", redis=server.url)
+    schedule.drain(shard, imports=["tests.handlers"], folder=None)
+    mine = {n for n, a in enumerate(added) if shard_of(a.id, SHARDS) == 1}
+    assert {call[0] for call in handlers.calls} == mine
+    assert broker.inspector.counts().due == 20 - len(mine)

@@ -1,0 +1,147 @@
+"""URLs and clients of several servers: how they are read, shown and refused. Nothing is connected to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import redis.sentinel
+
+from workkit import schedule
+from workkit.brokers.addresses import masked, read_addresses
+from workkit.brokers.cluster import tag_of
+from workkit.brokers.connect import check, open_broker, open_brokers
+from workkit.brokers.server import connect
+from workkit.errors import InvalidSchedule
+
+Sentinel: Any = redis.sentinel.Sentinel
+SENTINELS = "redis+sentinel://u:pw@db1,db2:26380,[::1]:1/my%20tasks/3?sentinel_password=s3&socket_timeout=2"
+
+
+def test_a_sentinel_url_is_read() -> None:
+    read = read_addresses(SENTINELS)
+    assert read.kind == "sentinel"
+    assert read.nodes == (("db1", 26379), ("db2", 26380), ("::1", 1))
+    assert (read.service, read.sentinel) == ("my tasks", {"password": "s3"})
+    assert read.single == "redis://u:pw@localhost/3?socket_timeout=2"
+    assert read.shown == "redis+sentinel://u:***@db1:26379,db2:26380,[::1]:1/my%20tasks/3"
+
+
+def test_a_cluster_url_is_read() -> None:
+    read = read_addresses("rediss+cluster://:pw@db1:7000,db2?ssl_ca_certs=/ca.pem")
+    assert (read.kind, read.nodes, read.service) == ("cluster", (("db1", 7000), ("db2", 6379)), "")
+    assert read.single == "rediss://:pw@localhost/?ssl_ca_certs=%2Fca.pem"
+    assert read.shown == "rediss+cluster://:***@db1:7000,db2:6379"
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("redis+sentinel://h/tasks", "redis+sentinel://h:26379/tasks/0"),
+        ("rediss+sentinel://u@h:1,i:2/tasks/", "rediss+sentinel://u@h:1,i:2/tasks/0"),
+        ("redis+cluster://h", "redis+cluster://h:6379"),
+        ("redis+cluster://h:7000/0", "redis+cluster://h:7000"),
+    ],
+)
+def test_a_server_is_shown_by_all_that_lead_to_it(url: str, shown: str) -> None:
+    assert connect(url).url == shown
+    assert open_broker("{a}", redis=url).url == shown
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        (
+            "redis+sentinel://:pw@h:26379",
+            "redis='redis+sentinel://:***@h:26379' names no service. Write redis+sentinel://h:26379/SERVICE, by the "
+            "name that the sentinels give to the primary.",
+        ),
+        ("redis+sentinel://h/tasks/x", "redis='redis+sentinel://h/tasks/x': 'x' is not the number of a database."),
+        ("redis+cluster://h/1", "redis='redis+cluster://h/1': a cluster has only database 0. Leave /1 out."),
+        (
+            "redis+cluster://h:1,,i",
+            "redis='redis+cluster://h:1,,i': '' is not a server. Write HOST:PORT, several apart by commas.",
+        ),
+        (
+            "redis+cluster://h:99999",
+            "redis='redis+cluster://h:99999': 'h:99999' is not a server. Write HOST:PORT, several apart by commas.",
+        ),
+        (
+            "redis+sentinel://u:pw@h:x/tasks?sentinel_password=s3",
+            "redis='redis+sentinel://u:***@h:x/tasks?sentinel_password=***': 'h:x' is not a server. "
+            "Write HOST:PORT, several apart by commas.",
+        ),
+        (
+            "redis+ring://h",
+            "redis='redis+ring://h' is not a URL of a server. "
+            "Accepted: redis:// rediss:// redis+sentinel:// redis+cluster:// unix:// embedded://.",
+        ),
+    ],
+)
+def test_what_leads_nowhere_is_refused(url: str, message: str) -> None:
+    with pytest.raises(InvalidSchedule) as caught:
+        check(url)
+    assert str(caught.value) == message
+    with pytest.raises(InvalidSchedule):
+        schedule.create("x", redis=url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [SENTINELS, "redis+cluster://u:pw@db1:7000", "redis://h?password=pw", "redis+sentinel://h/s?sentinel_password=pw"],
+)
+def test_no_password_is_shown(url: str) -> None:
+    assert "pw" not in masked(url)
+    assert "s3" not in masked(url)
+    assert "pw" not in connect(url).url
+    assert "s3" not in connect(url).url
+
+
+@pytest.mark.parametrize(
+    ("name", "tag"),
+    [
+        ("app", ""), ("{app}", "app"), ("{app}tasks", "app"), ("a{b}c{d}", "b"), ("{}x", ""), ("{}{x}", ""),
+        ("{app", ""), ("}app{", ""), ("a}{b}", "b"), ("{{a}", "{a"),
+    ],
+)  # fmt: skip
+def test_a_tag_stands_between_the_first_brace_and_the_next_closing_one(name: str, tag: str) -> None:
+    assert tag_of(name) == tag
+
+
+@pytest.mark.parametrize("url", ["redis+cluster://127.0.0.1:1", "rediss+cluster://127.0.0.1:1,127.0.0.1:2"])
+def test_a_name_without_a_tag_is_refused_on_a_cluster_before_anything_is_asked(url: str) -> None:
+    refused = (
+        'schedule "app-tasks" on a cluster: its keys would fall into different slots. Name it "{app-tasks}".',
+        "{app-tasks}",
+    )
+    for call in (
+        lambda: open_broker("app-tasks", redis=url),
+        lambda: open_brokers("app-tasks", redis=url),
+        lambda: check(url, schedule="app-tasks"),
+    ):
+        with pytest.raises(InvalidSchedule) as caught:
+            call()
+        assert (str(caught.value), caught.value.suggestion) == refused
+    check(url)
+    check(url, schedule="{app-tasks}")
+    check(url, schedule="app-tasks", shards=2)
+    assert open_broker("app-tasks", redis=url, shards=2).schedule == "app-tasks"
+
+
+def test_a_name_needs_no_tag_elsewhere() -> None:
+    for url in ("redis://h", "redis+sentinel://h/tasks", "embedded:///tmp/x"):
+        check(url, schedule="app-tasks")
+
+
+def test_a_client_of_sentinels_is_shown_like_their_url() -> None:
+    sentinels = Sentinel([("db1", 26379), ("db2", 26380)])
+    given = sentinels.master_for("tasks", username="u", password="pw", db=2)
+    assert connect(given).url == "redis+sentinel://u:***@db1:26379,db2:26380/tasks/2"
+
+
+def test_a_client_of_replicas_is_refused() -> None:
+    with pytest.raises(InvalidSchedule) as caught:
+        check(Sentinel([("db1", 26379)]).slave_for("tasks"))
+    assert str(caught.value) == (
+        "redis= is a client of the replicas of tasks; give one of its primary: Sentinel(...).master_for('tasks')."
+    )

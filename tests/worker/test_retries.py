@@ -1,0 +1,136 @@
+"""Retries as a policy: of the job, else of its handler; what is kept meanwhile, and where it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests import handlers
+from tests.processes import until
+from tests.servers import Server
+from tests.worker.test_listener import HOW, named
+from workkit import errors, events, schedule
+from workkit.events import Event
+
+
+@pytest.fixture
+def s(server: Server, name: str) -> schedule.Schedule:
+    return schedule.create(name, redis=server.url)
+
+
+@pytest.fixture
+def seen() -> Iterator[list[Event]]:
+    handlers.calls.clear()
+    found: list[Event] = []
+    end = events.subscribe(found.append)
+    yield found
+    end()
+
+
+def standing(server: Server, name: str) -> set[str]:
+    return {key.decode().split(":")[1] for key in server.client().scan_iter(f"{name}:*")} - {"producer", "stats"}
+
+
+def test_a_job_is_tried_again_until_its_attempts_are_used_up(
+    server: Server, name: str, s: schedule.Schedule, seen: list[Event]
+) -> None:
+    with schedule.listener(s, **HOW):
+        job = schedule.add_now(s, handlers.fail, args=["no"], retries=2, backoff="constant", base="0.05s", jitter=False)
+        until(lambda: named(seen, "dead"))
+    said = [(e.fields["attempt"], e.fields["attempts"], e.fields["again_ms"]) for e in named(seen, "failed")]
+    assert said == [(1, 3, 50), (2, 3, 50)]
+    assert (named(seen, "dead")[0].fields["attempt"], named(seen, "dead")[0].fields["error"]) == (3, "no")
+    (dead,) = schedule.jobs(s)
+    assert (dead.id, dead.state, dead.attempt, dead.options.retries) == (job.id, "dead", 2, 2)
+    assert standing(server, name) == {"dead", "graves"}
+
+
+def test_while_it_waits_its_last_error_is_kept(s: schedule.Schedule, seen: list[Event]) -> None:
+    with schedule.listener(s, **HOW):
+        schedule.add_now(s, handlers.fail, retries=1, base="1h")
+        until(lambda: named(seen, "failed"))
+        found = until(lambda: list(schedule.jobs(s, state="retrying")))
+    assert [(job.attempt, job.error) for job in found] == [(1, found[0].error)]
+    assert found[0].failure is not None
+    assert "in fail" in found[0].failure.traceback
+    assert (found[0].error or "").startswith("OSError: disk full (handlers.py:")
+
+
+def test_a_success_after_failures_leaves_nothing(
+    server: Server, name: str, s: schedule.Schedule, seen: list[Event]
+) -> None:
+    with schedule.listener(s, **HOW):
+        schedule.add_now(s, handlers.fail_until, args=[2])
+        until(lambda: named(seen, "done"))
+    assert handlers.calls == [0, 1, 2]
+    assert standing(server, name) == set()
+
+
+def test_a_recurring_job_keeps_its_schedule_while_an_occurrence_is_tried_again(
+    server: Server, name: str, s: schedule.Schedule, seen: list[Event]
+) -> None:
+    job = schedule.add(s, every="second", fn=handlers.note_attempt, retries=1, base="1.5s", jitter=False)
+    with schedule.listener(s, **HOW):
+        until(lambda: len([c for c in handlers.calls if c[1] == 1]) >= 2, timeout=15)
+        schedule.cancel(s, job)
+        until(lambda: not standing(server, name) & {"again", "slots", "errors"}, timeout=15)
+    firsts = [due for due, attempt in handlers.calls if attempt == 0]
+    assert len(firsts) >= 3
+    assert firsts == sorted(set(firsts))
+    assert {due for due, attempt in handlers.calls if attempt == 1} <= set(firsts)
+    assert standing(server, name) <= {"cancelled"}
+
+
+@pytest.mark.parametrize(
+    ("fn", "ending"),
+    [(handlers.discarded_os_error, "discarded"), (handlers.only_value_errors, "dead")],
+    ids=["discard_on", "retry_on"],
+)
+def test_a_handler_says_which_errors_are_worth_it(
+    s: schedule.Schedule, seen: list[Event], fn: Any, ending: str
+) -> None:
+    with schedule.listener(s, **HOW):
+        schedule.add_now(s, fn)
+        until(lambda: named(seen, ending))
+    assert not named(seen, "failed")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"retries": -1}, "retries=-1 is not a number of attempts after the first. Accepted: 0 to 10,000."),
+        ({"retries": True}, "retries=True is not a number of attempts after the first. Accepted: 0 to 10,000."),
+        ({"backoff": "expo"}, "backoff='expo' is not known. Accepted: exponential, linear, constant."),
+        ({"base": 5}, 'base=5 has no unit. Write "5s" or timedelta(seconds=5).'),
+        ({"timeout": "0s"}, "timeout='0s' is out of range. Accepted: more than nothing, at most 400 days."),
+        ({"jitter": 1}, "jitter=1 is neither True nor False."),
+        ({"retry_on": OSError}, "retry_on=<class 'OSError'> is not an option of add_now."),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_meant_is_refused(
+    server: Server, name: str, s: schedule.Schedule, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(errors.Invalid) as refused:
+        schedule.add_now(s, handlers.note, **options)
+    assert str(refused.value).startswith(message)
+    assert standing(server, name) == set()
+
+
+def test_a_handler_with_wrong_options_is_refused_at_import() -> None:
+    from workkit import job
+
+    with pytest.raises(errors.InvalidOptions, match=r"retrys=5 is not an option of @job. Did you mean retries=5\?"):
+        job(retrys=5)
+    with pytest.raises(errors.InvalidOptions, match=r"retry_on='OSError' is not an exception type"):
+        job(retry_on="OSError")
+
+
+def test_options_are_part_of_the_job(s: schedule.Schedule) -> None:
+    plain = schedule.add(s, at="2100-01-01 9am", fn=handlers.note)
+    other = schedule.add(s, at="2100-01-01 9am", fn=handlers.note, retries=3, timeout="1m")
+    assert plain.id != other.id
+    assert schedule.job(s, other).options == other.options
+    assert not schedule.add(s, at="2100-01-01 9am", fn=handlers.note, timeout="60s", retries=3).new

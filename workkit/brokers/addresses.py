@@ -1,0 +1,92 @@
+"""URLs that name several servers: sentinels and their service, or nodes of a cluster. Pure text; nothing is asked."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Literal
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+
+from workkit.errors import InvalidSchedule
+
+SCHEMES = ("redis", "rediss", "redis+sentinel", "redis+cluster", "unix", "embedded")
+MANY = ("redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster")
+
+Node = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Addresses:
+    """A URL of several servers, read. `single` is a URL with its user, password, database and options for the client
+    library, whose host means nothing; `sentinel` holds what the sentinels themselves ask for.
+    """
+
+    kind: Literal["sentinel", "cluster"]
+    nodes: tuple[Node, ...]
+    service: str = ""
+    single: str
+    shown: str
+    sentinel: dict[str, str] = field(default_factory=dict)
+
+
+def read_addresses(url: str) -> Addresses:
+    """Read a URL whose scheme is one of `MANY`. Raises InvalidSchedule."""
+    scheme, _, rest = url.partition("://")
+    base, _, kind = scheme.partition("+")
+    place, mark, query = rest.partition("?")
+    place, _, path = place.partition("/")
+    login, at, hosts = place.rpartition("@")
+    options = dict(parse_qsl(query, keep_blank_values=True))
+    sentinel = {key: options.pop(f"sentinel_{key}") for key in ("username", "password") if f"sentinel_{key}" in options}
+    nodes = tuple(_node(host, url=url, port=26379 if kind == "sentinel" else 6379) for host in hosts.split(","))
+    service, _, db = path.rstrip("/").partition("/") if kind == "sentinel" else ("", "", path.rstrip("/"))
+    if kind == "sentinel" and not service:
+        raise InvalidSchedule(
+            f"redis={masked(url)!r} names no service. Write {scheme}://{hosts}/SERVICE, by the name that the sentinels "
+            "give to the primary.",
+            given=url,
+        )
+    if not re.fullmatch(r"\d{0,5}", db):
+        raise InvalidSchedule(f"redis={masked(url)!r}: {db!r} is not the number of a database.", given=url)
+    if kind == "cluster" and db.strip("0"):
+        raise InvalidSchedule(f"redis={masked(url)!r}: a cluster has only database 0. Leave /{db} out.", given=url)
+    path = f"{service}/{db or 0}" if kind == "sentinel" else ""
+    user, colon, _ = login.partition(":")
+    hidden = f"{user}{':***' if colon else ''}{at}"
+    return Addresses(
+        kind="sentinel" if kind == "sentinel" else "cluster",
+        nodes=nodes,
+        service=unquote(service),
+        single=f"{base}://{login}{at}localhost/{db}{mark}{urlencode(options)}",
+        shown=f"{scheme}://{hidden}{','.join(written(node) for node in nodes)}{'/' if path else ''}{path}",
+        sentinel=sentinel,
+    )
+
+
+def written(node: Node) -> str:
+    """``host:port``, an IPv6 address in brackets."""
+    host, port = node
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def masked(url: str) -> str:
+    """A URL, however broken, without its passwords."""
+    try:
+        parts = urlsplit(url)
+        password = parts.password
+    except ValueError:
+        return url.partition("@")[2] or url
+    query = re.sub(r"(password=)[^&]*", r"\1***", parts.query)
+    if password is None:
+        return url if query == parts.query else urlunsplit(parts._replace(query=query))
+    place = f"{parts.username or ''}:***@{parts.netloc.rpartition('@')[2]}"
+    return urlunsplit(parts._replace(netloc=place, query=query))
+
+
+def _node(text: str, *, url: str, port: int) -> Node:
+    found = re.fullmatch(r"(?:\[([^\[\]]+)\]|([^:\[\]]+))(?::(\d+))?", text)
+    if not found or not 0 < int(found[3] or port) < 65536:
+        raise InvalidSchedule(
+            f"redis={masked(url)!r}: {text!r} is not a server. Write HOST:PORT, several apart by commas.", given=url
+        )
+    return found[1] or found[2], int(found[3] or port)

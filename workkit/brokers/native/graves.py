@@ -1,0 +1,128 @@
+"""The dead set of a native schedule: read, put back to be run anew, forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgpack
+
+from workkit import wire
+from workkit.broker import NewJob, Revival
+from workkit.brokers.native.codec import Codec, at
+from workkit.brokers.native.endings import occurrence, read_failure
+from workkit.brokers.native.entry import Entry
+from workkit.brokers.native.keys import Keys
+from workkit.brokers.scripts import load
+from workkit.brokers.server import Server
+from workkit.errors import CorruptRecord
+from workkit.jobs.job import Job
+
+PAGE = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Graves:
+    """The dead set of one schedule."""
+
+    server: Server
+    keys: Keys
+    codec: Codec
+
+    def jobs(self) -> Iterator[Job]:
+        """Page through the dead, latest first."""
+        start = 0
+        while True:
+            with self.server.translated() as client:
+                page = client.zrange(self.keys.dead, start, start + PAGE - 1, desc=True, withscores=True)
+                graves = client.hmget(self.keys.graves, [name for name, _ in page]) if page else []
+            for (name, when), packed in zip(page, graves, strict=True):
+                yield self._job(name.decode("utf-8", "replace"), when, _unpacked(packed))
+            if len(page) < PAGE:
+                return
+            start += PAGE
+
+    def retry(self, dead: Sequence[Job], *, args: Sequence[Any] | None, delays_ms: Sequence[int]) -> list[Revival]:
+        """See `Inspector.retry`."""
+        names = [job.dead_id or "" for job in dead]
+        if not names:
+            return []
+        with self.server.translated() as client:
+            graves = client.hmget(self.keys.graves, names)
+        answers: list[Revival] = ["gone"] * len(names)
+        asked: dict[int, dict[str, Any]] = {}
+        for place, (name, packed) in enumerate(zip(names, graves, strict=True)):
+            if packed is None:
+                continue
+            revived = self._revived(_unpacked(packed), args)
+            if revived is None:
+                answers[place] = "unreadable"
+            else:
+                asked[place] = {"dead": name, "delay": delays_ms[place] if delays_ms else 0, **revived}
+        if asked:
+            k = self.keys
+            keys = [k.dead, k.graves, k.jobs, k.next, k.again, k.slots, k.ended, k.cancelled, k.wake]
+            packed = msgpack.packb([*asked.values()], use_bin_type=False, unicode_errors="surrogatepass")
+            states = self.server.call(load("native")["revive"], keys, [packed])
+            answers = [*answers]
+            for place, state in zip(asked, states, strict=True):
+                answers[place] = state.decode()
+        return answers
+
+    def discard(self, dead: Sequence[Job]) -> int:
+        """See `Inspector.discard`."""
+        names = [job.dead_id for job in dead if job.dead_id]
+        if not names:
+            return 0
+        return int(self.server.call(load("native")["discard"], [self.keys.dead, self.keys.graves], names))
+
+    def _revived(self, grave: Mapping[str, Any], args: Sequence[Any] | None) -> dict[str, Any] | None:
+        """What `revive.lua` is told of one grave; None where it holds nothing that can be run."""
+        id, payload = (grave.get("id") or b"").decode("utf-8", "replace"), grave.get("payload")
+        if grave.get("reason") == "corrupt" or not payload or not id:
+            return None
+        if args is not None:
+            return self._anew(id, payload, args)
+        due, flags = str(grave.get("due", 0)), grave.get("flags", "-")
+        entry = Entry(kind=grave.get("kind", "r"), due=due, flags=flags, item=grave.get("member") or wire.item(id))
+        if entry.kind == "r":
+            return {"id": id, "payload": payload, "item": entry.item}
+        return {"id": id, "payload": payload, "entry": entry.encode(), "occurrence": occurrence(id, entry)}
+
+    def _anew(self, id: str, payload: bytes, args: Sequence[Any]) -> dict[str, Any] | None:
+        """The same call with other arguments, as a new job of its own, due now. Raises InvalidArguments."""
+        try:
+            old = self.codec.decode(id, payload)
+        except CorruptRecord:
+            return None
+        with self.server.translated() as client:
+            now_ms = int(client.time()[0]) * 1000
+        new = NewJob(
+            fn=old.fn,
+            args=tuple(args),
+            kwargs=old.kwargs,
+            trigger=None,
+            due_ms=None,
+            queued=True,
+            options=old.options,
+        )
+        stored = self.codec.encode(new, now_ms=now_ms)
+        return {"id": stored.second_id, "payload": stored.second, "item": wire.item(stored.second_id)}
+
+    def _job(self, name: str, when: float, grave: Mapping[str, Any]) -> Job:
+        id = (grave.get("id") or b"").decode("utf-8", "replace") or name
+        failure = read_failure(grave.get("error"))
+        try:
+            job = self.codec.decode(id, grave.get("payload") or b"")
+        except CorruptRecord:
+            job = Job(id=id, schedule=self.codec.schedule, fn="?")
+        job = at(job, int(when), state="dead", attempt=grave.get("attempt", 0))
+        return replace(job, error=failure.line, failure=failure, dead_id=name)
+
+
+def _unpacked(packed: bytes | None) -> Mapping[str, Any]:
+    if not packed:
+        return {}
+    unpacked: Mapping[str, Any] = msgpack.unpackb(packed, unicode_errors="surrogatepass", strict_map_key=False)
+    return unpacked

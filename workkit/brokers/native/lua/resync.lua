@@ -1,0 +1,33 @@
+-- resync: after a failover that lost some of a listener's steps, agree on what it holds. Harmless when repeated.
+-- KEYS  1 S:running:<L>  2 S:again  3 S:wake
+-- ARGV  1 seq, then two for each record the listener believes to hold: receipt, kind (r: nothing decided, o: admitted)
+-- ->    'gone' | 'old', or 'ok', then the receipts it must give up: the server lacks them, or their admission
+local running, again, wake = KEYS[1], KEYS[2], KEYS[3]
+local stored = redis.call('HGET', running, '@')
+if not stored then return { 'gone' } end
+if tonumber(ARGV[1]) < tonumber(stored) then return { 'old' } end
+redis.call('HDEL', running, '')
+redis.call('HSET', running, '@', ARGV[1])
+local believed, answer = {}, { 'ok' }
+for i = 2, #ARGV, 2 do believed[ARGV[i]] = ARGV[i + 1] end
+local all, moved = redis.call('HGETALL', running), false
+for i = 1, #all, 2 do
+  local field, value = all[i], all[i + 1]
+  local member = string.match(field, '^%d+%.(.*)$')
+  if member then
+    local kind, due = string.match(value, '^(%a) (%S+) ')
+    if believed[field] and (believed[field] == 'r' or kind == 'o') then
+      believed[field] = nil -- held on both sides
+    else
+      if not kind then due, value = value, 'r ' .. value .. ' 0 0 - ' .. member end
+      redis.call('ZADD', again, due, value)
+      redis.call('HDEL', running, field)
+      moved = true
+    end
+  end
+end
+for i = 2, #ARGV, 2 do
+  if believed[ARGV[i]] then answer[#answer + 1] = ARGV[i] end
+end
+if moved and redis.call('LLEN', wake) == 0 then redis.call('LPUSH', wake, 1) end
+return answer

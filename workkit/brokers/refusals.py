@@ -1,0 +1,143 @@
+"""What a server or the client library refuses, in our words: exceptions to exceptions, without I/O."""
+
+from __future__ import annotations
+
+import re
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import redis
+
+from workkit.brokers.route import ANSWER_SECONDS, Misdirected, Unlocated
+from workkit.errors import ServerError, ServerRefused, ServerUnreachable
+
+_WAYS_OUT = "Start a Redis or Valkey there, name another with --redis URL, or use a private one: --embedded."
+_CODES: tuple[tuple[type[Exception], str], ...] = (
+    (redis.exceptions.MovedError, "MOVED"),
+    (redis.exceptions.AskError, "ASK"),
+    (redis.exceptions.TryAgainError, "TRYAGAIN"),
+    (redis.exceptions.MasterDownError, "MASTERDOWN"),
+    (redis.exceptions.ClusterDownError, "CLUSTERDOWN"),
+    (redis.exceptions.ClusterCrossSlotError, "CROSSSLOT"),
+    (redis.exceptions.BusyLoadingError, "LOADING"),
+    (redis.exceptions.ReadOnlyError, "READONLY"),
+    (redis.exceptions.OutOfMemoryError, "OOM"),
+)
+_NOT_YET = ("LOADING", "MASTERDOWN", "BUSY", "CLUSTERDOWN", "UNBLOCKED", "UNKILLABLE", "NOREPLICAS")
+_ON_THE_WAY = ("MOVED", "ASK", "TRYAGAIN")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """What messages say of a server: its URL without passwords, the schedule it is used for, whether its place may
+    change (it is found anew then), and whether it ever answered: what is closed later is cut, not refused.
+    """
+
+    url: str
+    schedule: str = ""
+    moves: bool = False
+    answered: bool = False
+
+
+def code_of(error: Exception) -> str:
+    """The word with which the server began its error; versions of the client library cut it off or leave it."""
+    for kind, code in _CODES:
+        if isinstance(error, kind):
+            return code
+    found = re.match(r"[A-Z]{2,}(?= )", str(error))
+    return found[0] if found else ""
+
+
+def refusal(error: redis.exceptions.RedisError, place: Place) -> ServerError:
+    """Our exception for one of the client library's."""
+    url, text, code = place.url, str(error), code_of(error)
+    if isinstance(error, Misdirected):
+        return ServerRefused(f"{url}: {text}", given=url, lasting=error.lasting)
+    if place.moves and code == "READONLY":
+        return ServerUnreachable(f"{url}: its primary was demoted; the next call asks for the new one.", given=url)
+    if code == "TRYAGAIN" or (place.moves and code in _ON_THE_WAY):
+        return ServerUnreachable(f"{url}: its keys are on their way to another node. Try again.", given=url)
+    for matches, translate, lasting in _REFUSALS:
+        if matches(error, text):
+            return ServerRefused(f"{url}{translate(place, text)}", given=url, lasting=lasting)
+    if code in _NOT_YET:
+        return ServerUnreachable(f"{url}: {text.rstrip('.')}. It is not ready yet; try again.", given=url)
+    if isinstance(error, (redis.exceptions.ConnectionError, redis.exceptions.TimeoutError)):
+        return ServerUnreachable(f"{url}: {_unreachable(error, place)}", given=url)
+    return ServerRefused(f"{url}: {text}", given=url)
+
+
+def _unreachable(error: Exception, place: Place) -> str:
+    text, secure = str(error), place.url.startswith("rediss")
+    cause = error.__cause__ or error.__context__
+    other = "redis" + place.url.removeprefix("rediss") if secure else "rediss" + place.url.removeprefix("redis")
+    ways_out = "The next call looks for it anew." if place.moves else _WAYS_OUT
+    if isinstance(error, Unlocated):
+        return text if text.endswith(".") else f"{text}. {ways_out}"
+    if isinstance(cause, ssl.SSLError) or "SSL" in text or "WRONG_VERSION_NUMBER" in text:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return f"its certificate is not trusted ({cause.verify_message}). Give ssl_ca_certs=FILE in the URL."
+        return f"no TLS answer; the port seems to speak plain Redis. Try {other}."
+    if isinstance(error, redis.exceptions.TimeoutError):
+        if secure and not place.answered:
+            return f"no TLS answer within {ANSWER_SECONDS:.0f} s; the port seems to speak plain Redis. Try {other}."
+        return f"no answer within {ANSWER_SECONDS:.0f} s. {ways_out}"
+    if "refused" in text:
+        return f"connection refused. {ways_out}"
+    if "closed by server" in text and not place.answered and not secure:
+        return f"closed without an answer; if the port speaks TLS, try {other}."
+    if any(word in text.lower() for word in ("closed by server", "reset by peer", "broken pipe")):
+        return f"connection cut. {ways_out}"
+    if "No such file" in text:
+        return f"no server listens there. {ways_out}"
+    return f"{text.rstrip('.')}. {ways_out}"
+
+
+def _wants_password(place: Place, _: str) -> str:
+    scheme, _, where = place.url.partition("://")
+    return f" needs a password. Write {scheme}://:PASSWORD@{where.rpartition('@')[2]}."
+
+
+def _is_cluster(place: Place, _: str) -> str:
+    where = place.url.partition("://")[2].partition("/")[0]
+    scheme = "rediss" if place.url.startswith("rediss") else "redis"
+    use = f"use {scheme}+cluster://{where}"
+    name = place.schedule
+    if name.partition("{")[2].partition("}")[0]:
+        return f" is one node of a cluster, and slots move from node to node: {use}."
+    better = f'Name it "{{{name}}}"' if name else "Put the schedule's name into braces"
+    what = f'schedule "{name}"' if name else "a schedule"
+    return f": {what} on a cluster: its keys would fall into different slots. {better}, and {use}."
+
+
+Refusal = tuple[Callable[[Exception, str], bool], Callable[[Place, str], str], bool]
+
+# redis-py files AuthenticationError under ConnectionError, so refusals are looked for first.
+_REFUSALS: tuple[Refusal, ...] = (
+    (
+        lambda e, t: "NOAUTH" in t or "Authentication required" in t or "called without any password" in t,
+        _wants_password,
+        True,
+    ),
+    (
+        lambda e, t: isinstance(e, redis.exceptions.AuthenticationError) or "WRONGPASS" in t,
+        lambda place, t: ": the password is wrong.",
+        True,
+    ),
+    (lambda e, t: "NOPERM" in t, lambda place, t: f": this user may not do that ({t}).", True),
+    (
+        lambda e, t: code_of(e) == "READONLY" or "READONLY" in t,
+        lambda place, t: " is a read-only replica. Name the primary, or use redis+sentinel://.",
+        False,
+    ),
+    (
+        lambda e, t: code_of(e) == "OOM" or "OOM" in t,
+        lambda place, t: (
+            " is out of memory (maxmemory) and took nothing. Add memory; nothing was half-added, so simply add again."
+        ),
+        False,
+    ),
+    (lambda e, t: code_of(e) in ("CROSSSLOT", "MOVED", "ASK"), _is_cluster, True),
+    (lambda e, t: "DB index is out of range" in t, lambda place, t: ": there is no such database.", True),
+)

@@ -1,0 +1,157 @@
+"""The way of one claim: to a thread, to its end, or to somebody else. Endings decided here wait in their lane."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from workkit import events
+from workkit.broker import Claim, Tally
+from workkit.errors import CannotRun
+from workkit.jobs.outcome import Dead, Done, Failure, Released
+from workkit.jobs.registry import MOST_NAMES
+from workkit.worker import report
+from workkit.worker.executor import Attempt
+from workkit.worker.hands import Hands
+from workkit.worker.lane import Lane
+
+CRASHES = 3  # after so many listeners died with it, a job is taken for what killed them
+UNKNOWN_MS = 2000  # how late another listener gets what this one cannot run
+ALONE_MS = 1000  # how late a job on its last chance comes again, where another one has it here
+
+
+@dataclass(slots=True, eq=False)
+class Dispatch:
+    """What one listener does with claims. For the loop's thread."""
+
+    hands: Hands
+    tally: Tally = field(default_factory=Tally)
+    stopping: bool = False
+    _fenced_at: dict[Any, float] = field(
+        default_factory=dict
+    )  # receipts of what was handed to others while it ran here
+    _reported: set[str] = field(default_factory=set)  # names whose refusal was said
+    _last_chance: tuple[Lane, Claim] | None = None  # one that waits to be alone
+
+    def route(self, lane: Lane, claim: Claim) -> None:
+        """The next step of a claim: to its end if it must not run, to be armed if it recurs, to a thread otherwise."""
+        if claim.trouble:
+            report.trouble(claim)
+            lane.ends.append((claim, Done()))
+        elif self.stopping:
+            self.release(lane, claim)
+        elif claim.armed:
+            self._hand_out(lane, claim)
+        elif not self.hands.knows(claim):
+            self.hands.look_up(lane, claim)
+        elif error := self.hands.refusal(claim):
+            self._cannot_run(lane, claim, error)
+        else:
+            lane.unarmed.append(claim)
+
+    def _hand_out(self, lane: Lane, claim: Claim) -> None:
+        if claim.crashes >= CRASHES:
+            failure = Failure(type="Crashed", message=f"crashed its listener {claim.crashes} times")
+            report.dead(claim, failure)
+            lane.ends.append((claim, Dead(failure=failure, reason="crashed")))
+        elif claim.crashes < CRASHES - 1:
+            self.hands.execute(lane, claim)
+        elif self._last_chance is None and not any(_is_last_chance(run.claim) for run in self.hands.runs):
+            self._last_chance = lane, claim
+        else:
+            lane.ends.append((claim, Released(delay_ms=ALONE_MS)))
+
+    def give_last_chance(self) -> None:
+        """Run a job that may be what killed its listeners, once no other suspect is held here.
+
+        Of those that died together one is the culprit. Were they run together again, it would take the innocent with
+        it into the dead set; so this listener gives the others back, and only then starts this one.
+        """
+        if self._last_chance is None:
+            return
+        lane, claim = self._last_chance
+        if not lane.ends and lane.lost_at is None:
+            self._last_chance = None
+            self.hands.execute(lane, claim)
+
+    def ended(self, attempt: Attempt) -> None:
+        """A run has ended: decide what becomes of it."""
+        lane, claim = self.hands.runs.pop(attempt.run), attempt.run.claim
+        if isinstance(attempt.error, CannotRun):
+            self._cannot_run(lane, claim, attempt.error)
+            return
+        outcome = attempt.decide()
+        # fault: decided {type(outcome).__name__}
+        lane.ends.append((claim, outcome))
+        if claim.receipt in self._fenced_at:
+            return
+        ran, failed = isinstance(outcome, Done), isinstance(outcome, Dead)
+        self.tally = replace(self.tally, ran=self.tally.ran + ran, failed=self.tally.failed + failed)
+        report.ended(attempt, outcome)
+
+    def _cannot_run(self, lane: Lane, claim: Claim, error: CannotRun) -> None:
+        if claim.job.fn not in self._reported:
+            if len(self._reported) >= MOST_NAMES:
+                self._reported.clear()
+            self._reported.add(claim.job.fn)
+            report.cannot_run(claim, error)
+        lane.ends.append((claim, Released(delay_ms=UNKNOWN_MS, unknown=True)))
+
+    def release(self, lane: Lane, claim: Claim) -> None:
+        """Give it back, with no attempt spent."""
+        # fault: given back
+        self.tally = replace(self.tally, given_back=self.tally.given_back + 1)
+        events.emit("given_back", lane.broker.schedule, job=claim.job)
+        lane.ends.append((claim, Released()))
+
+    def release_unbegun(self, lanes: Sequence[Lane]) -> None:
+        """Give back whatever no thread has begun, and everything that comes in from now on."""
+        self.stopping = True
+        for task in self.hands.taken_back(lambda _: True):
+            self.release(task.lane, task.claim)
+        for lane in lanes:
+            for claim in lane.unarmed:
+                self.release(lane, claim)
+            lane.unarmed = []
+        if self._last_chance is not None:
+            self.release(*self._last_chance)
+            self._last_chance = None
+
+    def release_running(self) -> None:
+        """Give back what still runs; others run it anew."""
+        for run, lane in self.hands.runs.items():
+            run.cancel()
+            if run.claim.receipt not in self._fenced_at:
+                self.release(lane, run.claim)
+
+    def lose(self, lane: Lane, fenced: Sequence[Claim]) -> None:
+        """This listener was taken for dead, or the server has forgotten that it holds these: others have the work.
+        What has not begun must not; what runs is asked to stop, and its ending will be refused.
+        """
+        if not fenced:
+            return
+        # fault: lost
+        lost = {claim.receipt: claim for claim in fenced}
+        lane.ends = [end for end in lane.ends if end[0].receipt not in lost]
+        lane.unarmed = [claim for claim in lane.unarmed if claim.receipt not in lost]
+        lane.look = True
+        if self._last_chance is not None and self._last_chance[1].receipt in lost:
+            self._last_chance = None
+        self.hands.taken_back(lambda task: task.lane is lane and task.claim.receipt in lost)
+        for run, of in self.hands.runs.items():
+            if of is lane and lost.pop(run.claim.receipt, None) is not None:
+                self._fenced_at[run.claim.receipt] = time.monotonic()
+                run.cancel()
+        self.refuse(list(lost.values()))
+
+    def refuse(self, refused: Sequence[Claim]) -> None:
+        """Report endings that came too late."""
+        for claim in refused:
+            since = self._fenced_at.pop(claim.receipt, None)
+            report.fenced(claim, 0 if since is None else round((time.monotonic() - since) * 1000))
+
+
+def _is_last_chance(claim: Claim) -> bool:
+    return claim.crashes == CRASHES - 1

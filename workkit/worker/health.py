@@ -1,0 +1,101 @@
+"""Whether a listener lives: two pages for whoever watches it from outside, and a watchdog over its loop."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import sys
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from workkit import events
+from workkit.errors import InvalidOptions
+
+STUCK = 70  # exit status of a process whose loop stands still (EX_SOFTWARE)
+LOOK = 1.0  # seconds between looks
+
+Trouble = Callable[[], str | None]
+
+
+class Watchdog:
+    """Looks once a second whether the loop still moves.
+
+    It counts its own looks, not the time: a process that was stopped and goes on is not taken for stuck.
+    """
+
+    def __init__(self, pulse: Callable[[], int], *, seconds: float) -> None:
+        self._pulse, self._patience = pulse, max(1, round(seconds / LOOK))
+        self.ends_process = False
+        self._still = 0  # looks without a movement
+        self._over = threading.Event()
+
+    def start(self) -> None:
+        """Look from now on."""
+        threading.Thread(target=self._watch, name="workkit-watchdog", daemon=True).start()
+
+    def trouble(self) -> str | None:
+        """Why the loop is taken for stuck, or None."""
+        return f"the loop has not moved for {self._still * LOOK:.0f} s" if self._still >= self._patience else None
+
+    def close(self) -> None:
+        """End its thread."""
+        self._over.set()
+
+    def _watch(self) -> None:
+        last = -1
+        while not self._over.wait(LOOK):
+            now = self._pulse()
+            self._still = 0 if now != last else self._still + 1
+            last = now
+            if self._still == self._patience:
+                events.emit("stuck", reason=self.trouble())
+                faulthandler.dump_traceback(all_threads=True)
+                if self.ends_process:
+                    sys.stderr.flush()
+                    os._exit(STUCK)
+
+
+class Pages:
+    """``/livez`` (its loop moves) and ``/readyz`` (it takes work): 200, or 503 and why not. HTTP, GET and HEAD."""
+
+    def __init__(self, address: tuple[str, int], *, live: Trouble, ready: Trouble) -> None:
+        troubles = {"/livez": live, "/readyz": lambda: live() or ready()}
+        try:
+            self._server = ThreadingHTTPServer(address, _handler(troubles))
+        except (OSError, OverflowError) as error:
+            host, port = address
+            reason = error.strerror.lower() if isinstance(error, OSError) and error.strerror else str(error)
+            raise InvalidOptions(f"health_port={host}:{port}: {reason}. Give a free port.", given=port) from error
+        self._server.daemon_threads = True
+        threading.Thread(target=self._server.serve_forever, name="workkit-health", daemon=True).start()
+        host, port = str(self._server.server_address[0]), self._server.server_address[1]
+        events.emit("health", url=f"http://{host}:{port}")
+
+    def close(self) -> None:
+        """Close the port."""
+        self._server.shutdown()
+        self._server.server_close()
+
+
+def _handler(troubles: dict[str, Trouble]) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        timeout = 5
+
+        def do_GET(self) -> None:
+            trouble = troubles.get(self.path.partition("?")[0])
+            said = f"no such page; there are {' and '.join(troubles)}" if trouble is None else trouble()
+            body = f"{said or 'ok'}\n".encode()
+            self.send_response(404 if trouble is None else 503 if said else 200)
+            self.send_header("Content-Type", "text/plain; charset=utf-8")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            if self.command == "GET":
+                self.wfile.write(body)
+
+        do_HEAD = do_GET  # noqa: N815 - the name http.server asks for
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing: probes come every few seconds."""
+
+    return Handler
