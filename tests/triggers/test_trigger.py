@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -10,7 +11,7 @@ import pytest
 
 from workkit.errors import CronError, TriggerError
 from workkit.triggers import Trigger, cron
-from workkit.triggers.trigger import from_fields, once
+from workkit.triggers.trigger import from_fields, once, published
 
 NOW = datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC)
 PARIS = ZoneInfo("Europe/Paris")
@@ -205,3 +206,22 @@ def test_why_never_says_what_stands_in_the_way(text: str, why: str) -> None:
 def test_an_unknown_dialect_is_refused() -> None:
     with pytest.raises(CronError, match="Accepted: published, standard, cuckoo, auto"):
         cron("* * * * *", "quartz")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2026 11 21 * 7 5 59", "1970 1 1 * 0 0 0", "9999 12 31 * 23 59 59", "2026 2 30 * 0 0 0",
+        "2026 11 21 * 7 5 60", "1969 11 21 * 7 5 5", "2026 0 1 * 0 0 0", "2026 11 21 * 24 0 0", "2026 11 32 * 1 0 0",
+        "2026 11 21 * 07 5 5", "2026 11  21 * 7 5 5", "2026 11 21 1 7 5 5", "* 11 21 * 7 5 5", "2026 11 21 * 7 5",
+        "2026 11 21 * 7 5 5 ", "２０２６ 11 21 * 7 5 5", "2026 11 21 * 7 5 5\n",
+    ],
+)  # fmt: skip
+def test_a_second_read_by_its_look_is_the_one_that_is_parsed(text: str) -> None:
+    def read(reader: Callable[[], Trigger]) -> object:
+        try:
+            return reader()
+        except CronError as error:
+            return str(error)
+
+    assert read(lambda: from_fields({"cron": text})) == read(lambda: published(text, stored=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -157,7 +158,21 @@ def from_fields(fields: Mapping[str, Any], *, dialect: str = "published") -> Tri
     cron = fields.get("cron")
     if not isinstance(cron, str):
         raise CronError(f"cron={shown(repr(cron))} is not text.", given=cron)
+    if dialect == "published" and start is None and end is None and is_one_second(cron):
+        return Trigger(cron=cron, recurs=False, rules=(cron,))
     return _stored(cron, dialect, start, end)
+
+
+def is_one_second(text: str) -> bool:
+    """Whether a published cron string plainly names one second, by its look. Most payloads hold one, and each another:
+    they are not worth being parsed, nor remembered. False says nothing.
+    """
+    return _ONE_SECOND(text) is not None
+
+
+_ONE_SECOND = re.compile(
+    r"(?:19[7-9]\d|[2-9]\d{3}) (?:[1-9]|1[0-2]) (?:[1-9]|[12]\d|3[01]) \* (?:1?\d|2[0-3]) [1-5]?\d [1-5]?\d", re.ASCII
+).fullmatch
 
 
 def _local(local: Any, tz: Any, start: int | None, end: int | None) -> Trigger:
