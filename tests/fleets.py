@@ -84,9 +84,15 @@ class SentinelFleet(Fleet):
         with self._closed_on_error():
             first = self._data_server(0)
             self.data = [first, *(self._data_server(n, of=first) for n in range(1, replicas + 1))]
-            until(lambda: all(self._is_in_step(r) for r in self.data[1:]), what="the replicas to be in step")
+            until(
+                lambda: all(self._is_in_step(r) for r in self.data[1:]), what="the replicas to be in step", timeout=30
+            )
             self.sentinels = [self._sentinel(number, first) for number in range(3)]
-            until(lambda: all(self._is_ready(s, replicas) for s in self.sentinels), what="the sentinels to agree")
+            until(
+                lambda: all(self._is_ready(s, replicas) for s in self.sentinels),
+                what="the sentinels to agree",
+                timeout=30,
+            )
 
     @property
     def url(self) -> str:
@@ -120,7 +126,7 @@ class SentinelFleet(Fleet):
     def demote(self, before: Server) -> None:
         """Tell a replaced primary whom to follow, as the sentinels would in time; return when it does."""
         self.client(before).execute_command("REPLICAOF", "127.0.0.1", self.primary().port)
-        until(lambda: self._is_in_step(before), what="the old primary to follow")
+        until(lambda: self._is_in_step(before), what="the old primary to follow", timeout=30)
 
     def switches(self) -> Switches:
         """Watch for a new primary from now on."""
@@ -228,7 +234,7 @@ class ClusterFleet(Fleet):
             command = ["redis-cli", "--cluster", "create", *(f"127.0.0.1:{node.port}" for node in self.nodes)]
             done = subprocess.run([*command, "--cluster-yes"], capture_output=True, text=True, timeout=60)
             assert done.returncode == 0, done.stdout + done.stderr
-            until(lambda: all(self._is_whole(node) for node in self.nodes), what="the cluster to be whole", timeout=20)
+            until(lambda: all(self._is_whole(node) for node in self.nodes), what="the cluster to be whole", timeout=40)
 
     @property
     def url(self) -> str:
@@ -273,10 +279,14 @@ class ClusterFleet(Fleet):
         replica = self._node(len(self.nodes))
         client, id = self.client(replica), self._id(of)
         client.execute_command("CLUSTER", "MEET", "127.0.0.1", of.port)
-        until(lambda: self._replicates(client, id), what="the new node to replicate")
-        until(lambda: self._is_in_step(replica), what="the replica to be in step")
+        until(lambda: self._replicates(client, id), what="the new node to replicate", timeout=30)
+        until(lambda: self._is_in_step(replica), what="the replica to be in step", timeout=30)
         self.nodes.append(replica)
-        until(lambda: all(self._knows(node, replica) for node in self.nodes), what="all nodes to know the replica")
+        until(
+            lambda: all(self._knows(node, replica) for node in self.nodes),
+            what="all nodes to know the replica",
+            timeout=30,
+        )
         return replica
 
     def _node(self, number: int) -> Server:

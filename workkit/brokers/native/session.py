@@ -200,7 +200,8 @@ class Session:
         """The next endings to send; what belongs to an earlier registration is refused here already."""
         ends, self._ends = self._ends[:MOST], self._ends[MOST:]
         self._refused += [claim for claim, _ in ends if not self._holds(claim)]
-        return [end for end in ends if self._holds(end[0])]
+        # as held by now: an admission asked again meanwhile may have armed a claim that was given back unarmed
+        return [(self._held[claim.receipt.field], outcome) for claim, outcome in ends if self._holds(claim)]
 
     def _take_refused(self) -> list[Claim]:
         refused, self._refused = self._refused, []

@@ -1,0 +1,202 @@
+"""The cast of every scene: what a producer adds, the functions that it names, and a listener that runs them.
+
+Each function writes down its beginning and its end (`history`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+from tests.acceptance.history import Promise, write
+from workkit import Retry, current_job, events, job, schedule
+from workkit.errors import NotFound
+
+HERE = "tests.acceptance.crash_cast"
+MANY = 4  # rows of add_many
+TICKS = 4  # occurrences of the recurring job that ends
+ADDED = "everything"  # the label under which the producer says that it has added all
+EVENTS = ("listening", "fenced", "crashed", "given_back", "lost", "back", "stuck", "stopped")
+
+
+def promises(base: int) -> dict[str, Promise]:
+    """What each label is owed, in a scene that its producer began with the second `base` (epoch seconds)."""
+    many = {f"many-{n}": Promise() for n in range(MANY)}
+    return {
+        "now-0": Promise(),
+        "now-1": Promise(),
+        "slow": Promise(),
+        "once": Promise(),
+        **many,
+        "tick": Promise(dues=tuple((base + n) * 1000 for n in range(TICKS))),
+        "fails": Promise(attempts=3),
+        "asks": Promise(attempts=2),
+        "dies": Promise(attempts=2, last="OSError"),
+        "later": Promise(is_cancelled=True),
+        "endless": Promise(is_cancelled=True),
+        "nowhere": Promise(runs=False),
+    }
+
+
+DEAD = 1  # "dies"
+
+
+def first_second(now: float, lead: int) -> int:
+    """A second to begin with, `lead` seconds from now or a little later: all ticks must fall into one minute."""
+    second = int(now) + lead
+    return second if second % 60 + TICKS <= 60 else second + 60 - second % 60
+
+
+# The functions.
+
+
+@contextmanager
+def _noted(label: str) -> Iterator[None]:
+    run = current_job()
+    assert run.due is not None
+    due = round(run.due.timestamp() * 1000)
+    me: dict[str, Any] = {"label": label, "id": run.id, "due": due, "attempt": run.attempt, "pid": os.getpid()}
+    write(os.environ["WORKKIT_TEST_HISTORY"], what="start", **me)
+    how = "returned"
+    try:
+        yield
+    except Exception as error:
+        how = type(error).__name__
+        raise
+    finally:
+        write(os.environ["WORKKIT_TEST_HISTORY"], what="end", how=how, **me)
+
+
+def note(label: str) -> None:
+    with _noted(label):
+        pass
+
+
+def slow(label: str, seconds: float) -> None:
+    with _noted(label):
+        time.sleep(seconds)
+
+
+@job(base="0.1s", backoff="constant")
+def fail(label: str, times: int) -> None:
+    with _noted(label):
+        if current_job().attempt < times:
+            raise OSError("disk full")
+
+
+def ask(label: str, times: int) -> None:
+    with _noted(label):
+        if current_job().attempt < times:
+            raise Retry(after="0.1s")
+
+
+# The producer.
+
+
+def produce(*, url: str, name: str, lead: int = 2) -> None:
+    """Add the cast, each until it is acknowledged; what an earlier producer of this scene had acknowledged is left."""
+    base = _base(lead)
+    s = schedule.create(name, redis=url)
+    second = datetime.fromtimestamp(base, UTC)
+    ticks = f"{second:%Y} {second.month} {second.day} * {second.hour} {second.minute} "
+    ticks += f"{second.second}-{second.second + TICKS - 1}"
+    fn = f"{HERE}:note".format
+    rows = [{"fn": fn(), "at": second, "args": [f"many-{n}"]} for n in range(MANY)]
+    add = {
+        "slow": lambda: schedule.add_now(s, f"{HERE}:slow", args=["slow", 1.5]),
+        "now-0": lambda: schedule.add_now(s, fn(), args=["now-0"]),
+        "now-1": lambda: schedule.add_now(s, fn(), args=["now-1"]),
+        "tick": lambda: schedule.add(s, fn(), cron=ticks, args=["tick"]),
+        "many": lambda: schedule.add_many(s, rows),
+        "fails": lambda: schedule.add_now(s, f"{HERE}:fail", args=["fails", 2], retries=3),
+        "asks": lambda: schedule.add_now(s, f"{HERE}:ask", args=["asks", 1], retries=1),
+        "dies": lambda: schedule.add_now(s, f"{HERE}:fail", args=["dies", 9], retries=1),
+        "once": lambda: schedule.add(s, fn(), at=second, args=["once"]),
+        "later": lambda: schedule.add(s, fn(), in_="1 hour", args=["later"]),
+        "endless": lambda: schedule.add(s, fn(), every="second", args=["endless"]),
+        "nowhere": lambda: schedule.add_now(s, "no_such_place:gone", args=["nowhere"]),
+    }
+    ids = {label: _acknowledged(label, one) for label, one in add.items()}
+    write(os.environ["WORKKIT_TEST_HISTORY"], what="ack", label=ADDED, id=None)
+    time.sleep(max(0.0, base + 2.5 - time.time()))  # the endless one shall have run
+    _cancelled(s, ids["later"])
+    _cancelled(s, ids["endless"])
+
+
+def _base(lead: int) -> int:
+    """The second with which the scene begins; the first producer says it."""
+    file = os.environ["WORKKIT_TEST_HISTORY"]
+    for line in _earlier(file):
+        if line["what"] == "base":
+            return int(line["base"])
+    base = first_second(time.time(), lead)
+    write(file, what="base", base=base)
+    return base
+
+
+def _acknowledged(label: str, add: Callable[[], Any]) -> str | None:
+    file = os.environ["WORKKIT_TEST_HISTORY"]
+    for line in _earlier(file):
+        if line["what"] == "ack" and line["label"] == label:
+            return line["id"] and str(line["id"])
+    while True:
+        try:
+            added = add()
+        except ConnectionError as error:
+            write(file, what="raised", label=label, error=str(error))
+            time.sleep(0.05)
+            continue
+        id = getattr(added, "id", None)
+        if label == "many":
+            for n in range(MANY):
+                write(file, what="ack", label=f"many-{n}", id=None)
+        write(file, what="ack", label=label, id=id)
+        return id
+
+
+def _earlier(file: str) -> list[Mapping[str, Any]]:
+    with open(file, encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def _cancelled(s: schedule.Schedule, id: str | None) -> None:
+    assert id is not None
+    while True:
+        try:
+            schedule.cancel(s, id)
+        except ConnectionError as error:
+            write(os.environ["WORKKIT_TEST_HISTORY"], what="raised", label="cancel", error=str(error))
+            time.sleep(0.05)
+            continue
+        except NotFound:  # it was done, and the reply was lost
+            pass
+        write(os.environ["WORKKIT_TEST_HISTORY"], what="cancelled", id=id)
+        return
+
+
+# The listener.
+
+
+def listen(*, url: str, name: str, threads: int = 3, deadline: str = "0.3s", timeout: str = "5s") -> None:
+    """Run the functions of this module until told to stop; what happens is written down."""
+
+    def heard(event: events.Event) -> None:
+        if event.name in EVENTS:
+            job = event.fields.get("job")
+            said = {"listener": event.fields["listener"]} if "listener" in event.fields else {}
+            write(
+                os.environ["WORKKIT_TEST_HISTORY"],
+                what=event.name if event.name == "given_back" else f"said {event.name}",
+                pid=os.getpid(),
+                id=job and job.id,
+                **said,
+            )
+
+    events.subscribe(heard)
+    s = schedule.create(name, redis=url)
+    schedule.listen(s, threads=threads, imports=[HERE], folder=None, listener_timeout=timeout, deadline=deadline)

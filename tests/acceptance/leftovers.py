@@ -1,0 +1,58 @@
+"""What is left on a server when a scene is over, and whether each key has its owner (spec/layouts/native.md, 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+BY_EXPIRY = ("watch", "producer")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """One key: its members (or fields), and its life in ms (-1: no end)."""
+
+    members: frozenset[str]
+    life: int = -1
+
+
+def look(client: Any, schedule: str) -> dict[str, Key]:
+    """Every key of a schedule, by the part after its name."""
+    found = {}
+    for name in client.scan_iter(f"{schedule}:*", count=1000):
+        match client.type(name):
+            case b"hash":
+                members = client.hkeys(name)
+            case b"zset":
+                members = client.zrange(name, 0, -1)
+            case b"set":
+                members = client.smembers(name)
+            case _:
+                members = []
+        short = name.decode().removeprefix(f"{schedule}:")
+        texts = frozenset(member.decode("utf-8", "replace") for member in members)
+        found[short] = Key(members=texts, life=client.pttl(name))
+    return found
+
+
+def check_keys(left: Mapping[str, Key], *, cancelled: Collection[str], dead: int) -> Iterator[str]:
+    """Complain of every key that nobody owns any more: no job waits, nobody listens, `dead` occurrences died."""
+    for name, key in sorted(left.items()):
+        kind = name.partition(":")[0]
+        if name == "stats":
+            continue
+        if kind in BY_EXPIRY:
+            if key.life < 0:
+                yield f"{name} is left without an expiry"
+        elif name == "cancelled":
+            if stray := key.members - set(cancelled):
+                yield f"cancelled marks what nobody cancelled: {sorted(stray)}"
+        elif name not in ("dead", "graves"):
+            yield f"{name} is left: {sorted(key.members)[:3]}"
+    nothing = Key(members=frozenset())
+    buried = left.get("dead", nothing).members, left.get("graves", nothing).members
+    if buried[0] != buried[1]:
+        yield f"dead and graves differ: {sorted(buried[0] ^ buried[1])}"
+    if len(buried[0]) != dead:
+        yield f"{len(buried[0])} dead, where {dead} died: {sorted(buried[0])}"

@@ -1,0 +1,78 @@
+"""A server that is away at the worst moments, one by one: what the crash suite found at random, here on purpose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from queue import SimpleQueue
+
+import pytest
+
+from tests.processes import until
+from tests.servers import Server
+from workkit import schedule
+from workkit.broker import Broker, Claim, ListenerInfo
+from workkit.brokers.connect import open_broker
+from workkit.errors import ServerUnreachable
+from workkit.jobs.outcome import Released
+from workkit.jobs.registry import Registry
+from workkit.worker.executor import Attempt, Executor
+from workkit.worker.hands import Hands, LookedUp
+from workkit.worker.lane import Lane
+from workkit.worker.pool import Pool
+
+HANDLERS = "tests.handlers"
+
+
+@pytest.fixture
+def broker(own_server: Server, name: str) -> Broker:
+    """A registered one."""
+    opened = open_broker(name, redis=own_server.url)
+    opened.register(ListenerInfo(listener="", host="h", pid=1, version="0", schedules={name: 1}, threads=1))
+    return opened
+
+
+def claimed(broker: Broker) -> Claim:
+    """The one job that is due, or is soon."""
+    (claim,) = until(lambda: broker.claim(1).claims, what="a job that is due")
+    return claim
+
+
+def test_a_run_that_begins_while_the_server_is_away_ends(broker: Broker, own_server: Server, name: str) -> None:
+    schedule.add_now(schedule.create(name, redis=own_server.url), f"{HANDLERS}:note", args=["away"])
+    claim = claimed(broker)
+    own_server.kill()
+    inbox: SimpleQueue[Attempt | LookedUp] = SimpleQueue()
+    executor = Executor(Registry(imports=(HANDLERS,), folder=None))
+    hands = Hands(pool=Pool(1), executor=executor, post=inbox.put)
+    hands.pool.start()
+    hands.execute(Lane(broker), claim)
+    ended = inbox.get(timeout=10)
+    hands.close()
+    broker.close()
+    assert isinstance(ended, Attempt)
+    assert ended.error is None
+
+
+@pytest.mark.parametrize("own_server", ["redis"], indirect=True)
+@pytest.mark.parametrize("is_before_the_server", [False, True], ids=["the server armed it", "the server never heard"])
+def test_an_occurrence_given_back_while_it_is_being_armed_stays_owed(
+    broker: Broker, own_server: Server, name: str, is_before_the_server: bool
+) -> None:
+    schedule.add(schedule.create(name, redis=own_server.url), f"{HANDLERS}:note", every="second")
+    claim = claimed(broker)
+    away, back = _ways(own_server, is_killed=is_before_the_server)
+    away()
+    with pytest.raises(ServerUnreachable):
+        broker.admit([claim])
+    back()
+    broker.claim(0, ends=[(claim, Released())])
+    owed = broker.claim(10).claims
+    assert [claim.due_ms for claim in owed].count(claim.due_ms) == 1, f"{claim.due_ms} is not among {owed}"
+    broker.close()
+
+
+def _ways(server: Server, *, is_killed: bool) -> tuple[Callable[[], None], Callable[[], None]]:
+    """To be away and to be back: killed, so that it never hears the request, or frozen, so that only its reply is
+    lost.
+    """
+    return (server.kill, server.start) if is_killed else (server.freeze, server.thaw)

@@ -1,0 +1,20 @@
+"""The soak, short and hasty: `python -m tests.acceptance.soak --minutes 15` is the real one."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.soak import HASTY, Soak
+
+
+@pytest.mark.parametrize("product", ["redis"])
+def test_twenty_seconds_of_random_kills_lose_nothing(product: str, tmp_path: Path) -> None:
+    with closing(Soak(tmp_path, rate=400, seed=7, product=product)) as soak:
+        report = soak.run(20, troubles=HASTY)
+    assert report.complaints == [], str(report)
+    assert report.acknowledged >= 2000, str(report)
+    kinds = {"listeners killed", "listeners stopped", "listeners frozen", "server killed", "connections cut"}
+    assert kinds <= report.troubles.keys(), str(report)
