@@ -87,8 +87,10 @@ class History:
 
 
 def read(lines: Iterable[str]) -> History:
-    """Read the lines of one scene. An end without its start is an error of the scene."""
-    history = History(lines=[json.loads(line) for line in lines])
+    """Read the lines of one scene, by their times: a process may be stopped between looking at the clock and writing.
+    An end without its start is an error of the scene.
+    """
+    history = History(lines=sorted((json.loads(line) for line in lines), key=lambda line: float(line["at"])))
     running: dict[tuple[Any, ...], Run] = {}
     for line in history.lines:
         match line["what"]:
