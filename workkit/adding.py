@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
 
-from workkit.broker import NewJob
+from workkit.broker import Added, NewJob, Tally
 from workkit.errors import InvalidArguments, InvalidOptions
 from workkit.jobs.arguments import check_call
 from workkit.jobs.names import Clojure, Fn, read_name, stored_name
@@ -15,13 +16,16 @@ from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.options import ARGUMENTS, read_options
 from workkit.triggers.when import When, read_when
 
+CHUNK = 500  # jobs of a bulk in one round trip
+AT_ONCE = 2  # batches on their way
+
 
 def call(fn: Fn, *, args: Any, kwargs: Mapping[str, Any] | None, options: RunOptions = UNSAID) -> NewJob:
     """The function and its arguments, checked as far as they are at hand; no time yet. Raises InvalidFunction,
     InvalidArguments.
     """
     name = stored_name(fn)
-    if isinstance(args, (str, bytes, Mapping)) or not isinstance(args, Sequence):
+    if type(args) not in (list, tuple) and (isinstance(args, (str, bytes, Mapping)) or not isinstance(args, Sequence)):
         kind = "one text" if isinstance(args, (str, bytes)) else f"a {type(args).__name__}"
         wrapped = f'["{args}"]' if isinstance(args, str) else f"[{args!r}]"
         said = f'"{args}"' if isinstance(args, str) else repr(args)
@@ -46,23 +50,82 @@ def call(fn: Fn, *, args: Any, kwargs: Mapping[str, Any] | None, options: RunOpt
 
 def queued(new: NewJob) -> NewJob:
     """The job to run at once, as a run of its own."""
-    return replace(new, queued=True)
+    new.queued = True
+    return new
 
 
 def timed(new: NewJob, when: When, *, now_ms: int) -> NewJob:
     """The job at its time. Raises TriggerError."""
     trigger = read_when(when, now=datetime.fromtimestamp(now_ms / 1000, UTC))
     whole = -(-now_ms // 1000) * 1000  # the first run is the first whole second at or after now
-    return replace(new, trigger=trigger, due_ms=trigger.next_after_ms(whole - 1000))
+    new.trigger, new.due_ms = trigger, trigger.next_after_ms(whole - 1000)
+    return new
 
 
 def read_row(row: Mapping[str, Any], *, default_tz: str, dialect: str, now_ms: int) -> NewJob:
     """One row of `add_many`: `fn` and `add`'s keywords. Raises an `Invalid`."""
     if "fn" not in row:
         raise InvalidOptions("fn is missing. A row holds add's keywords and fn.", given=dict(row))
-    options = {key: value for key, value in row.items() if key != "fn" and key not in ARGUMENTS}
-    run = read_options("add", options)
-    said = {key: row.get(key) for key in ("at", "in_", "every", "cron")}
-    when = When(**said, tz=options.get("tz"), default_tz=default_tz, dialect=dialect)
+    options = {key: value for key, value in row.items() if key not in _NOT_OPTIONS}
+    run = read_options("add", options) if options else UNSAID
+    at, in_, every, cron = map(row.get, ("at", "in_", "every", "cron"))
     new = call(row["fn"], args=row.get("args", ()), kwargs=row.get("kwargs"), options=run)
+    if at == "now" and in_ is None and every is None and cron is None:  # the usual row of a bulk
+        return queued(new)
+    when = When(at=at, in_=in_, every=every, cron=cron, tz=options.get("tz"), default_tz=default_tz, dialect=dialect)
     return queued(new) if when.is_now else timed(new, when, now_ms=now_ms)
+
+
+_NOT_OPTIONS = frozenset({"fn", *ARGUMENTS})
+
+
+class Bulk:
+    """Additions in batches: while some are on their way, the next is made. Leaving the block sends what is left and
+    waits for all; after an error nothing more is sent.
+    """
+
+    def __init__(self, add: Callable[[Sequence[NewJob]], list[Added]]) -> None:
+        self._add = add
+        self._batch: list[NewJob] = []
+        self._on_their_way: deque[Future[list[Added]]] = deque()
+        self._senders = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="workkit-add")
+        self._new = self._known = 0
+
+    @property
+    def tally(self) -> Tally:
+        """How many were new, and how many known, of those that have arrived."""
+        return Tally(new=self._new, known=self._known)
+
+    def put(self, new: NewJob) -> None:
+        """Add one, sooner or later. Raises what an earlier batch met with."""
+        self._batch.append(new)
+        if len(self._batch) == CHUNK:
+            self._send()
+
+    def settled(self) -> int:
+        """Wait for what is on its way; how many have arrived, without those of the batch in the making."""
+        while self._on_their_way:
+            self._arrived(self._on_their_way.popleft().result())
+        return self._new + self._known
+
+    def _send(self) -> None:
+        while len(self._on_their_way) >= AT_ONCE:
+            self._arrived(self._on_their_way.popleft().result())
+        self._on_their_way.append(self._senders.submit(self._add, self._batch))
+        self._batch = []
+
+    def _arrived(self, added: list[Added]) -> None:
+        new = sum(1 for one in added if one.new)
+        self._new, self._known = self._new + new, self._known + len(added) - new
+
+    def __enter__(self) -> Bulk:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if kind is None:
+                if self._batch:
+                    self._send()
+                self.settled()
+        finally:
+            self._senders.shutdown(cancel_futures=True)

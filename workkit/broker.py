@@ -7,7 +7,7 @@ milliseconds by the server's clock.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -20,7 +20,7 @@ Trouble = Literal["corrupt", "missing", "cancelled"]
 Revival = Literal["revived", "gone", "waits", "unreadable"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class NewJob:
     """What a producer hands over: the job in words of the domain. `due_ms` None means now, by the server's clock.
 
@@ -36,7 +36,7 @@ class NewJob:
     options: RunOptions = UNSAID
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class Added:
     """What became of one `NewJob`: its id, when it is due, and whether it was new."""
 
@@ -45,22 +45,33 @@ class Added:
     new: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class Claim:
-    """Work this listener holds: the job, and the broker's opaque receipt for it.
+    """Work this listener holds: what a run needs of the job, and the broker's opaque receipt for it.
 
     `trouble` says why it must not be run: its record cannot be read, its payload is gone, or it was cancelled;
     `reason` says it in a sentence. Such a claim is settled like any other. `armed` False: its next occurrence must be
-    put back by `admit` before it may start.
+    put back by `admit` before it may start. Never changed, though not frozen: many thousands are made in a second.
     """
 
-    job: Job
     receipt: Any
+    describe: Callable[[Claim], Job]
+    id: str
+    fn: str
+    args: Sequence[Any] = ()
+    kwargs: dict[str, Any] | None = None
+    options: RunOptions = UNSAID
     due_ms: int
+    attempt: int = 0
     crashes: int = 0
     trouble: Trouble | None = None
     reason: str | None = None
     armed: bool = True
+
+    @property
+    def job(self) -> Job:
+        """The whole job; made anew each time, for those who ask."""
+        return self.describe(self)
 
 
 Ending = tuple[Claim, Outcome]

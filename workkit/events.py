@@ -64,7 +64,11 @@ _subscribers: list[Subscriber] = []
 
 
 def subscribe(subscriber: Subscriber) -> Callable[[], None]:
-    """Call `subscriber` with every event from now on, in the thread where it happens; returns the way to end that."""
+    """Call `subscriber` with every event from now on, in the thread where it happens; returns the way to end that.
+
+    One with the methods `wants(name)` and `count(name, late_ms)` is asked before events that may come many thousand
+    times a second (`started`, `late`, `done`); one that nobody wants is not made, only counted.
+    """
     _subscribers.append(subscriber)
 
     def unsubscribe() -> None:
@@ -86,6 +90,14 @@ def emit(name: str, schedule: str | None = None, /, **fields: Any) -> None:
             logging.getLogger("workkit").exception("a subscriber failed on the event %r", name)
 
 
-def wanted() -> bool:
-    """Whether anybody listens, so that a hot path may save itself the trouble of building fields."""
-    return bool(_subscribers)
+def wanted(name: str, late_ms: int = 0) -> bool:
+    """Whether anybody wants this event in full, so that a hot path may save itself the trouble of making one. Where
+    nobody does, each counts it.
+    """
+    for subscriber in _subscribers:
+        wants = getattr(subscriber, "wants", None)
+        if wants is None or wants(name):
+            return True
+    for subscriber in _subscribers:
+        subscriber.count(name, late_ms)  # type: ignore[attr-defined]  # who has `wants` has it
+    return False

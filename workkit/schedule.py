@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
-from workkit.adding import call, queued, read_row, timed
+from workkit.adding import Bulk, call, queued, read_row, timed
 from workkit.broker import Added, Counts, ListenerInfo, NewJob, Producer, Tally
 from workkit.deadset import chosen, read_rate
 from workkit.deadset import discard as discard_dead
@@ -139,29 +139,19 @@ def add_many(s: Schedule, rows: Iterable[Mapping[str, Any]]) -> Tally:
     A bad row raises with its number; the rows before its batch are added, and adding all again doubles nothing but
     `at="now"`.
     """
-    broker, new, known = _broker(s), 0, 0
-    batch: list[NewJob] = []
-
-    def flush() -> None:
-        nonlocal new, known
-        done = broker.add(batch) if batch else []
-        new += sum(a.new for a in done)
-        known += sum(not a.new for a in done)
-        batch.clear()
-
-    for number, row in enumerate(rows, 1):
-        try:
-            batch.append(read_row(row, default_tz=s.tz, dialect=s.dialect, now_ms=broker.now_ms()))
-        except ValueError as error:
-            done = number - 1 - len(batch)
-            there = f" Rows 1 to {done:,} are added." if done else " Nothing is added."
-            if hasattr(error, "given"):
-                error.args = (f"row {number:,}: {error}{there}",)
-            raise
-        if len(batch) == CHUNK:
-            flush()
-    flush()
-    return Tally(new=new, known=known)
+    broker = _broker(s)
+    with Bulk(broker.add) as bulk:
+        for number, row in enumerate(rows, 1):
+            try:
+                new = read_row(row, default_tz=s.tz, dialect=s.dialect, now_ms=broker.now_ms())
+            except ValueError as error:
+                done = bulk.settled()
+                there = f" Rows 1 to {done:,} are added." if done else " Nothing is added."
+                if hasattr(error, "given"):
+                    error.args = (f"row {number:,}: {error}{there}",)
+                raise
+            bulk.put(new)
+    return bulk.tally
 
 
 def job(s: Schedule, which: Which) -> Job:

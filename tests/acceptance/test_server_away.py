@@ -16,9 +16,8 @@ from workkit.errors import ServerUnreachable
 from workkit.jobs.outcome import Released
 from workkit.jobs.registry import Registry
 from workkit.worker.executor import Attempt, Executor
-from workkit.worker.hands import Hands, LookedUp
+from workkit.worker.hands import Hands, LookUp
 from workkit.worker.lane import Lane
-from workkit.worker.pool import Pool
 
 HANDLERS = "tests.handlers"
 
@@ -41,11 +40,12 @@ def test_a_run_that_begins_while_the_server_is_away_ends(broker: Broker, own_ser
     schedule.add_now(schedule.create(name, redis=own_server.url), f"{HANDLERS}:note", args=["away"])
     claim = claimed(broker)
     own_server.kill()
-    inbox: SimpleQueue[Attempt | LookedUp] = SimpleQueue()
+    inbox: SimpleQueue[Attempt | LookUp] = SimpleQueue()
     executor = Executor(Registry(imports=(HANDLERS,), folder=None))
-    hands = Hands(pool=Pool(1), executor=executor, post=inbox.put)
-    hands.pool.start()
+    hands = Hands(1, executor=executor, post=inbox.put)
+    hands.start()
     hands.execute(Lane(broker), claim)
+    hands.flush()
     ended = inbox.get(timeout=10)
     hands.close()
     broker.close()

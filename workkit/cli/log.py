@@ -9,6 +9,7 @@ import os
 import socket
 import sys
 import threading
+import time
 from dataclasses import dataclass, field
 from typing import TextIO
 
@@ -31,6 +32,11 @@ class Window:
     ran: int = 0
     failed: int = 0
     latest_ms: int = 0
+
+    @property
+    def has_room_for_warnings(self) -> bool:
+        """Whether a success is held back, which has to give way to a warning."""
+        return _success(self.held) is not None
 
     def count(self, event: Event) -> None:
         """Count an event that gets no line."""
@@ -74,6 +80,27 @@ class Log:
                 self._write([event])
             else:
                 self._limit(event)
+
+    def wants(self, name: str) -> bool:
+        """Whether this event may become a line. Called many thousand times a second."""
+        level = events.LEVELS.get(name, events.INFO)
+        if level < self.least:
+            return False
+        window = self._window
+        if self.verbose or window is None or len(window.held) < A_SECOND - AT_ONCE:
+            return True
+        if time.time() >= window.started + WINDOW_SECONDS:
+            return True
+        return level >= events.WARNING and window.has_room_for_warnings
+
+    def count(self, name: str, late_ms: int) -> None:
+        """Count an event that becomes no line."""
+        if events.LEVELS.get(name, events.INFO) < self.least:
+            return
+        with self._lock:
+            if (window := self._window) is not None:
+                window.ran += name in ENDS
+                window.latest_ms = max(window.latest_ms, late_ms)
 
     def close(self) -> None:
         """Print what was held back."""

@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
@@ -104,6 +105,7 @@ def main_module() -> str | None:
     return Path(file).stem if file and Path(file).suffix == ".py" else None
 
 
+@lru_cache(maxsize=1024)
 def _from_text(text: str) -> str:
     if found := _PYTHON.fullmatch(text):
         return f"#'{found[1]}/{found[2]}"

@@ -59,6 +59,7 @@ class Released:
     unknown: bool = False
 
 
+DONE = Done()  # the usual one
 Outcome = Done | Again | Dead | Released
 
 
@@ -78,11 +79,11 @@ def decide(
     this listener cannot run is given back for others (spec/layouts/native.md). Whatever is left ends the occurrence,
     and a record of it is kept. `chance` (0 to 1) is the jitter of the back-off.
     """
+    if error is None:
+        return DONE
     kept = failure or Failure(type=type(error).__name__, message=str(error))
     tries_left = options.retries is None or attempt < options.retries
     match error:
-        case None:
-            return Done()
         case Discard(reason=reason):
             return Done(discarded=reason)
         case JobCancelled():

@@ -72,7 +72,7 @@ class Registry:
     def __init__(self, *, imports: Iterable[str] = (), folder: Path | None = None) -> None:
         self.imports = tuple(imports)
         self.folder = folder.resolve() if folder is not None else None
-        self._found: dict[str, Handler | CannotRun] = {}
+        self._found: dict[str, tuple[Handler, RunOptions] | CannotRun] = {}
 
     def load(self) -> None:
         """Import what `imports` names; a module that does not exist raises InvalidFunction, its own errors pass."""
@@ -91,10 +91,15 @@ class Registry:
 
     def resolve(self, job: str) -> Handler:
         """The function that a stored `job` names. Raises NotAllowed or FunctionNotFound, the same one every time."""
+        return self.handler(job)[0]
+
+    def handler(self, job: str) -> tuple[Handler, RunOptions]:
+        """The same, and what `@job` says of its runs."""
         found = self._found.get(job)
         if found is None:
             try:
-                found = self._find(job)
+                function = self._find(job)
+                found = function, _said.get(_key(function), UNSAID)
             except CannotRun as error:
                 found = error
             if len(self._found) >= MOST_NAMES:  # whoever writes names without end must not fill this memory
@@ -115,11 +120,6 @@ class Registry:
         except CannotRun as error:
             return error
         return None
-
-    def options(self, job: str) -> RunOptions:
-        """What `@job` says of the runs of the function that `job` names."""
-        found = self._found.get(job)
-        return UNSAID if found is None or isinstance(found, CannotRun) else _said.get(_key(found), UNSAID)
 
     def _find(self, job: str) -> Handler:
         said = read_name(job)

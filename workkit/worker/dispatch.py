@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from workkit import events
@@ -27,13 +27,20 @@ class Dispatch:
     """What one listener does with claims. For the loop's thread."""
 
     hands: Hands
-    tally: Tally = field(default_factory=Tally)
     stopping: bool = False
     _fenced_at: dict[Any, float] = field(
         default_factory=dict
     )  # receipts of what was handed to others while it ran here
     _reported: set[str] = field(default_factory=set)  # names whose refusal was said
+    _ran: int = 0
+    _failed: int = 0
+    _given_back: int = 0
     _last_chance: tuple[Lane, Claim] | None = None  # one that waits to be alone
+
+    @property
+    def tally(self) -> Tally:
+        """What became of all claims so far."""
+        return Tally(ran=self._ran, failed=self._failed, given_back=self._given_back)
 
     def route(self, lane: Lane, claim: Claim) -> None:
         """The next step of a claim: to its end if it must not run, to be armed if it recurs, to a thread otherwise."""
@@ -78,31 +85,34 @@ class Dispatch:
 
     def ended(self, attempt: Attempt) -> None:
         """A run has ended: decide what becomes of it."""
-        lane, claim = self.hands.runs.pop(attempt.run), attempt.run.claim
+        self.hands.ended(attempt)
+        lane, claim = attempt.run.lane, attempt.run.claim
         if isinstance(attempt.error, CannotRun):
             self._cannot_run(lane, claim, attempt.error)
             return
         outcome = attempt.decide()
         # fault: decided {type(outcome).__name__}
         lane.ends.append((claim, outcome))
-        if claim.receipt in self._fenced_at:
+        if self._fenced_at and claim.receipt in self._fenced_at:
             return
-        ran, failed = isinstance(outcome, Done), isinstance(outcome, Dead)
-        self.tally = replace(self.tally, ran=self.tally.ran + ran, failed=self.tally.failed + failed)
+        if isinstance(outcome, Done):
+            self._ran += 1
+        elif isinstance(outcome, Dead):
+            self._failed += 1
         report.ended(attempt, outcome)
 
     def _cannot_run(self, lane: Lane, claim: Claim, error: CannotRun) -> None:
-        if claim.job.fn not in self._reported:
+        if claim.fn not in self._reported:
             if len(self._reported) >= MOST_NAMES:
                 self._reported.clear()
-            self._reported.add(claim.job.fn)
+            self._reported.add(claim.fn)
             report.cannot_run(claim, error)
         lane.ends.append((claim, Released(delay_ms=UNKNOWN_MS, unknown=True)))
 
     def release(self, lane: Lane, claim: Claim) -> None:
         """Give it back, with no attempt spent."""
         # fault: given back
-        self.tally = replace(self.tally, given_back=self.tally.given_back + 1)
+        self._given_back += 1
         events.emit("given_back", lane.broker.schedule, job=claim.job)
         lane.ends.append((claim, Released()))
 
@@ -119,12 +129,19 @@ class Dispatch:
             self.release(*self._last_chance)
             self._last_chance = None
 
+    def release_overdue(self) -> None:
+        """Give back what waits here behind runs that take longer than was thought: others may have room. Not said, as
+        it is no event in the life of a job.
+        """
+        for task in self.hands.overdue():
+            task.lane.ends.append((task.claim, Released()))
+
     def release_running(self) -> None:
         """Give back what still runs; others run it anew."""
-        for run, lane in self.hands.runs.items():
+        for run in self.hands.runs:
             run.cancel()
             if run.claim.receipt not in self._fenced_at:
-                self.release(lane, run.claim)
+                self.release(run.lane, run.claim)
 
     def lose(self, lane: Lane, fenced: Sequence[Claim]) -> None:
         """This listener was taken for dead, or the server has forgotten that it holds these: others have the work.
@@ -140,8 +157,8 @@ class Dispatch:
         if self._last_chance is not None and self._last_chance[1].receipt in lost:
             self._last_chance = None
         self.hands.taken_back(lambda task: task.lane is lane and task.claim.receipt in lost)
-        for run, of in self.hands.runs.items():
-            if of is lane and lost.pop(run.claim.receipt, None) is not None:
+        for run in self.hands.runs:
+            if run.lane is lane and lost.pop(run.claim.receipt, None) is not None:
                 self._fenced_at[run.claim.receipt] = time.monotonic()
                 run.cancel()
         self.refuse(list(lost.values()))

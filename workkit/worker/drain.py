@@ -14,6 +14,7 @@ from workkit.jobs.outcome import Dead, Done
 from workkit.jobs.registry import Registry
 from workkit.worker import report
 from workkit.worker.executor import Executor
+from workkit.worker.lane import Lane
 from workkit.worker.loop import How
 from workkit.worker.running import Run
 
@@ -72,7 +73,7 @@ class _Drain:
             report.trouble(claim)
             ends.append((claim, Done()))
             return
-        attempt = self.executor.run(Run(claim))
+        attempt = self.executor.run(Run(claim, Lane(broker)))
         outcome = attempt.decide()
         ends.append((claim, outcome))
         if isinstance(attempt.error, CannotRun):
@@ -85,7 +86,7 @@ class _Drain:
 
     def _armed(self, broker: Broker, claim: Claim) -> Claim:
         """The claim with its next occurrence put back, if it recurs and can be run here at all."""
-        if claim.trouble or claim.armed or self.executor.registry.refusal(claim.job.fn):
+        if claim.trouble or claim.armed or self.executor.registry.refusal(claim.fn):
             return claim
         armed = broker.admit([claim], now_ms=self.now_ms).claims
         return armed[0] if armed else claim

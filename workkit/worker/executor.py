@@ -18,7 +18,7 @@ from typing import Any
 
 from workkit.errors import CannotRun, InvalidArguments, JobTimeout
 from workkit.jobs.arguments import check_call
-from workkit.jobs.outcome import Failure, Outcome, decide
+from workkit.jobs.outcome import DONE, Failure, Outcome, decide
 from workkit.jobs.registry import Registry
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.worker.running import Run, current
@@ -29,7 +29,7 @@ _OWN = str(Path(__file__).parent)
 _LIBRARIES = tuple({sysconfig.get_path(key) for key in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False)
 class Attempt:
     """How a run ended: `error` None means it returned. `took_ms` is the time in the handler."""
 
@@ -41,7 +41,9 @@ class Attempt:
 
     def decide(self) -> Outcome:
         """What becomes of the job now."""
-        attempt = self.run.claim.job.attempt
+        if self.error is None:
+            return DONE
+        attempt = self.run.claim.attempt
         return decide(self.error, self.failure, attempt=attempt, options=self.options, chance=random.random())
 
 
@@ -56,19 +58,20 @@ class Executor:
     def run(self, run: Run) -> Attempt:
         """Run the handler to its end, in this thread; async ones on the listener's event loop, waited for here."""
         token = current.set(run)
+        claim = run.claim
         run.started = start = time.monotonic()
         error: BaseException | None = None
-        job = run.claim.job
         options = UNSAID
         try:
-            handler = self.registry.resolve(job.fn)
-            options = job.options.over(self.registry.options(job.fn))
+            handler, options = self.registry.handler(claim.fn)
+            if claim.options is not UNSAID:
+                options = claim.options.over(options)
             if options.timeout_ms is not None:
                 run.clock = Clock(options.timeout_ms)
                 self._timeouts.watch(run.clock)
             try:
-                result = handler(*job.args, **job.kwargs) if job.kwargs else handler(*job.args)
-                if inspect.iscoroutine(result):
+                result = handler(*claim.args, **claim.kwargs) if claim.kwargs else handler(*claim.args)
+                if result is not None and inspect.iscoroutine(result):
                     self._loop.run(result, context=copy_context(), clock=run.clock)
             finally:
                 if run.clock is not None:
@@ -83,9 +86,9 @@ class Executor:
         current.reset(token)
         took_ms = (time.monotonic() - start) * 1000
         if error is None or isinstance(error, CannotRun):
-            return Attempt(run=run, error=error, took_ms=took_ms)
+            return Attempt(run, error, None, took_ms, options)
         error = self._explained(error, run, options)
-        return Attempt(run=run, error=error, failure=failure_of(error), took_ms=took_ms, options=options)
+        return Attempt(run, error, failure_of(error), took_ms, options)
 
     def _explained(self, error: BaseException, run: Run, options: RunOptions) -> BaseException:
         """A run that was interrupted says after what time, a call that did not fit the function's parameters says
@@ -96,7 +99,7 @@ class Executor:
             seconds = (options.timeout_ms or 0) / 1000
             return JobTimeout(f"took longer than its timeout of {seconds:g} s").with_traceback(at)
         if isinstance(error, TypeError) and at is not None and at.tb_next is None:
-            job = run.claim.job
+            job = run.claim
             try:
                 check_call(self.registry.resolve(job.fn), args=job.args, kwargs=job.kwargs or {})
             except InvalidArguments as better:

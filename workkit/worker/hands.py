@@ -4,8 +4,10 @@ thread has begun.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from workkit.broker import Claim
 from workkit.errors import CannotRun
@@ -15,93 +17,140 @@ from workkit.worker.lane import Lane
 from workkit.worker.pool import Pool
 from workkit.worker.running import Run
 
+AHEAD = 0.025  # seconds of work that may wait here for a thread, by the time that runs take of late
+MOST_AHEAD = 1000  # claims beyond one for each thread
+PATIENCE = 0.05  # seconds without an ending after which work that waits here goes back to others
+WAKE = 0.001  # seconds of work that are worth a thread of their own
+
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LookedUp:
-    """A claim whose function was looked up in a thread (importing can take long); the answer is known from now on."""
+class LookUp:
+    """A claim whose function is to be looked up in a thread: importing can take long. Known once it is posted back."""
 
-    task: Task
-
-
-Post = Callable[[Attempt | LookedUp], None]
-
-
-@dataclass(slots=True, eq=False)
-class Task:
-    """One claim for a thread; with a `run` to execute it, without one to look its function up."""
-
-    hands: Hands
     lane: Lane
     claim: Claim
-    run: Run | None = None
-
-    def __call__(self) -> None:
-        """Do it, in a pool thread; never raises."""
-        error = self.hands.refusal(self.claim)
-        if self.run is None:
-            self.hands.post(LookedUp(self))
-            return
-        if error is not None:
-            self.hands.post(Attempt(run=self.run, error=error))
-            return
-        self.run.late_ms = max(0, self.lane.broker.now_ms() - self.claim.due_ms)
-        report.started(self.run)
-        # fault: starting
-        attempt = self.hands.executor.run(self.run)
-        # fault: returned
-        self.hands.post(attempt)
 
 
-@dataclass(slots=True, eq=False)
+Task = Run | LookUp
+Post = Callable[[Attempt | LookUp], None]
+
+
 class Hands:
-    """The threads of one listener. All but `Task.__call__` is for the loop's thread."""
+    """The threads of one listener. All but `_do` is for the loop's thread."""
 
-    pool: Pool
-    executor: Executor
-    post: Post
-    runs: dict[Run, Lane] = field(default_factory=dict)  # handed over, begun or not
-    looking_up: int = 0
+    def __init__(self, threads: int, *, executor: Executor, post: Post) -> None:
+        self.threads, self.executor = threads, executor
+        self.runs: set[Run] = set()  # handed over, begun or not
+        self.looking_up = 0
+        self._post = post
+        self._pool: Pool[Task] = Pool(threads, self._do)
+        self._pending: list[Task] = []
+        self._mean = 0.0  # seconds a run takes of late; quick to grow, slow to shrink
+        self._moved_at = 0.0  # when something was begun or ended
+
+    def _do(self, task: Task) -> None:
+        """Do it, in a pool thread; never raises."""
+        if type(task) is LookUp:
+            self.refusal(task.claim)
+            self._post(task)
+            return
+        assert type(task) is Run
+        task.late_ms = max(0, task.lane.broker.now_ms() - task.claim.due_ms)
+        report.started(task)
+        # fault: starting
+        attempt = self.executor.run(task)
+        # fault: returned
+        self._post(attempt)
+
+    def start(self) -> None:
+        """Start the threads."""
+        self._pool.start()
 
     @property
     def busy(self) -> int:
         """How many claims are in these hands."""
         return len(self.runs) + self.looking_up
 
+    @property
+    def idle(self) -> int:
+        """How many threads have nothing to do."""
+        return self.threads - self.busy
+
+    def room(self) -> int:
+        """How many more claims are useful: one for each idle thread, and while runs are short as many as will be begun
+        within `AHEAD`. None as long as half of those are still here.
+        """
+        most = self.threads + (min(MOST_AHEAD, int(self.threads * AHEAD / self._mean)) if self._mean else 0)
+        busy = self.busy
+        return most - busy if busy < self.threads or busy <= most // 2 else 0
+
     def knows(self, claim: Claim) -> bool:
         """Whether `refusal` answers at once."""
-        return self.executor.registry.knows(claim.job.fn)
+        return self.executor.registry.knows(claim.fn)
 
     def refusal(self, claim: Claim) -> CannotRun | None:
         """Why the function of a claim cannot be run here, or None."""
-        return self.executor.registry.refusal(claim.job.fn)
+        return self.executor.registry.refusal(claim.fn)
 
     def execute(self, lane: Lane, claim: Claim) -> None:
-        """Have a thread run it; its Attempt is posted."""
-        run = Run(claim)
-        self.runs[run] = lane
-        self.pool.submit(Task(self, lane, claim, run))
+        """Have a thread run it, after the next `flush`; its Attempt is posted."""
+        run = Run(claim, lane)
+        self.runs.add(run)
+        self._pending.append(run)
 
     def look_up(self, lane: Lane, claim: Claim) -> None:
-        """Have a thread look its function up; LookedUp is posted."""
+        """Have a thread look its function up, after the next `flush`; the same LookUp is posted."""
         self.looking_up += 1
-        self.pool.submit(Task(self, lane, claim))
+        self._pending.append(LookUp(lane, claim))
 
-    def taken_back(self, which: Callable[[Task], bool]) -> Iterable[Task]:
+    def flush(self) -> None:
+        """Let threads have what was handed over since the last time; as many as it is worth."""
+        if self._pending:
+            if not self._pool.unbegun:
+                self._moved_at = time.monotonic()
+            self._pool.submit(self._pending)
+            self._pending = []
+        if unbegun := self._pool.unbegun:
+            worth = self.threads if not self._mean else math.ceil(unbegun * self._mean / WAKE)
+            self._pool.wake(max(1, worth))
+
+    def ended(self, attempt: Attempt) -> None:
+        """Take note of an end."""
+        took = attempt.took_ms / 1000
+        self._mean += (took - self._mean) / (4 if took > self._mean else 64) if self._mean else took
+        self.runs.discard(attempt.run)
+
+    def moved(self) -> None:
+        """Something has ended."""
+        self._moved_at = time.monotonic()
+
+    @property
+    def looks_at(self) -> float:
+        """When to look after work that waits for a thread; infinite where none does. `time.monotonic()` seconds."""
+        return time.monotonic() + 2 * WAKE if self._pool.unbegun else math.inf
+
+    def overdue(self) -> Iterable[Task]:
+        """Work that has waited too long behind runs that take longer than was thought; not in these hands any more."""
+        if not self._pool.unbegun:
+            return ()
+        self._pool.wake(self.threads)
+        if time.monotonic() - self._moved_at < PATIENCE:
+            return ()
+        return self.taken_back(lambda _: True)
+
+    def taken_back(self, which: Callable[[Task], bool]) -> list[Task]:
         """Take back tasks that no thread has begun."""
-        taken = []
-        for task in self.pool.withdraw():
-            assert isinstance(task, Task)
-            if not which(task):
-                self.pool.submit(task)
-                continue
-            taken.append(task)
-            if task.run is None:
-                self.looking_up -= 1
+        waiting = self._pool.withdraw() + self._pending
+        taken = [task for task in waiting if which(task)]
+        self._pending = [task for task in waiting if not which(task)] if len(taken) < len(waiting) else []
+        for task in taken:
+            if isinstance(task, Run):
+                self.runs.discard(task)
             else:
-                del self.runs[task.run]
+                self.looking_up -= 1
         return taken
 
     def close(self) -> None:
         """Let the threads end, and stop the event loop."""
-        self.pool.close()
+        self._pool.close()
         self.executor.close()

@@ -15,7 +15,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from queue import Empty, SimpleQueue
 
 from workkit import events
 from workkit._version import __version__
@@ -25,9 +24,9 @@ from workkit.jobs.registry import Registry
 from workkit.worker import report
 from workkit.worker.dispatch import Dispatch
 from workkit.worker.executor import Attempt, Executor
-from workkit.worker.hands import Hands, LookedUp
+from workkit.worker.hands import Hands, LookUp
+from workkit.worker.inbox import Inbox
 from workkit.worker.lane import BEAT, TICK, Lane
-from workkit.worker.pool import Pool
 
 FAREWELL = 3.0  # seconds for the last settle, after the deadline of a stop
 
@@ -46,7 +45,7 @@ class How:
     stuck_after: timedelta = timedelta(seconds=30)
 
 
-Message = Attempt | LookedUp | Lane | Callable[[], None]
+Message = Attempt | LookUp | Lane | Callable[[], None]
 
 
 class Loop:
@@ -55,9 +54,9 @@ class Loop:
     def __init__(self, brokers: Sequence[tuple[Broker, int]], *, how: How) -> None:
         self._lanes = [Lane(broker, weight) for broker, weight in brokers]
         self._how = how
-        self._inbox: SimpleQueue[Message] = SimpleQueue()
+        self._inbox: Inbox[Message] = Inbox()
         executor = Executor(Registry(imports=how.imports, folder=how.folder))
-        self._hands = Hands(pool=Pool(how.threads), executor=executor, post=self._inbox.put)
+        self._hands = Hands(how.threads, executor=executor, post=self._inbox.put)
         self._dispatch = Dispatch(self._hands)
         self._quiet = False
         self._stop_at: float | None = None
@@ -83,7 +82,7 @@ class Loop:
         )
         for lane in self._lanes:
             lane.broker.register(info)
-        self._hands.pool.start()
+        self._hands.start()
         for lane in self._lanes:
             lane.listen_for_tokens(self._inbox.put, self._over)
         first = self._lanes[0].broker
@@ -95,11 +94,13 @@ class Loop:
         """Serve until stopped, or with `burst` until nothing is due. Raises a `lasting` ServerRefused."""
         try:
             while not self._is_over():
-                for message in self._messages():
-                    self._hear(message)
+                if messages := self._inbox.take(self._next_at() - time.monotonic()):
+                    self._hear(messages)
+                self._dispatch.release_overdue()
                 for lane in self._order():
                     self._turn(lane)
                 self._dispatch.give_last_chance()
+                self._hands.flush()
             self._give_back()
         finally:
             self._close()
@@ -135,37 +136,31 @@ class Loop:
 
     # What comes in, and what each schedule needs.
 
-    def _messages(self) -> list[Message]:
-        """What has come in; waits for the first as long as nothing else is to be done."""
-        wait = self._next_at() - time.monotonic()
-        found: list[Message] = []
-        try:
-            found.append(self._inbox.get(timeout=wait) if wait > 0 else self._inbox.get_nowait())
-            while True:
-                found.append(self._inbox.get_nowait())
-        except Empty:
-            return found
-
     def _next_at(self) -> float:
         at = [lane.next_at() for lane in self._lanes]
         for lane in self._lanes:
-            if lane.lost_at is None and (lane.ends or lane.unarmed or (lane.look and self._free())):
+            if lane.lost_at is None and (lane.ends or lane.unarmed or (lane.look and self._room())):
                 return 0.0
+        at.append(self._hands.looks_at)
         return min(at) if self._stop_at is None else min(*at, self._stop_at)
 
-    def _hear(self, message: Message) -> None:
-        match message:
-            case Attempt():
-                self._dispatch.ended(message)
-            case LookedUp(task=task):
-                self._hands.looking_up -= 1
-                self._dispatch.route(task.lane, task.claim)
-            case Lane():
-                message.look = True
-                if not self._free():
-                    self._pass_on(message)
-            case _:
-                message()
+    def _hear(self, messages: Sequence[Message]) -> None:
+        ended = self._dispatch.ended
+        for message in messages:
+            if type(message) is Attempt:
+                ended(message)
+                continue
+            match message:
+                case LookUp():
+                    self._hands.looking_up -= 1
+                    self._dispatch.route(message.lane, message.claim)
+                case Lane():
+                    message.look = True
+                    if not self._idle():
+                        self._pass_on(message)
+                case _ if callable(message):
+                    message()
+        self._hands.moved()
 
     def _turn(self, lane: Lane) -> None:
         """Whatever this lane needs now: arm, settle and claim, beat."""
@@ -176,7 +171,7 @@ class Loop:
         lane.look = lane.look or now >= lane.wake_at
         try:
             self._arm(lane)
-            limit = self._free() if lane.look else 0
+            limit = self._room() if lane.look else 0
             if lane.ends or limit > 0:
                 self._exchange(lane, limit)
             if lane.lost_at is not None or now - lane.beat_at >= BEAT or now - lane.seen_at >= TICK:
@@ -184,7 +179,7 @@ class Loop:
             lane.back()
         except ServerError as error:
             lane.lost(error, running=len(self._hands.runs))
-        if self._free() > 0:
+        if self._idle() > 0:
             lane.room.set()
         else:
             lane.room.clear()
@@ -221,8 +216,8 @@ class Loop:
         lane.seen_at = lane.beat_at = time.monotonic()
         lane.look = lane.look or orders.look
         self._dispatch.lose(lane, orders.fenced)
-        for run, of in self._hands.runs.items():
-            if of is lane and run.claim.job.id in orders.cancelled:
+        for run in self._hands.runs if orders.cancelled else ():
+            if run.lane is lane and run.claim.id in orders.cancelled:
                 run.cancel()
         for name, jobs in lane.broker.maintain():
             lane.look = True
@@ -230,10 +225,11 @@ class Loop:
 
     # Room, order, the end.
 
-    def _free(self) -> int:
-        if self._quiet or self._stop_at is not None:
-            return 0
-        return self._how.threads - self._hands.busy
+    def _room(self) -> int:
+        return 0 if self._quiet or self._stop_at is not None else self._hands.room()
+
+    def _idle(self) -> int:
+        return 0 if self._quiet or self._stop_at is not None else self._hands.idle
 
     def _order(self) -> list[Lane]:
         """Which schedule is asked first: as given, or by chance in proportion to the weights."""

@@ -1,21 +1,31 @@
-"""Threads over one queue. What is handed in is called once, in some thread, unless it is withdrawn before."""
+"""Threads over one queue. What is handed in is done once, in some thread, unless it is withdrawn before."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from queue import Empty, SimpleQueue
+from collections import deque
+from collections.abc import Callable, Iterable
+from queue import SimpleQueue
+from typing import Generic, TypeVar
 
-Work = Callable[[], None]
+T = TypeVar("T")
 
 
-class Pool:
-    """A fixed number of daemon threads: a handler that never ends must not keep the process from ending."""
+class Pool(Generic[T]):
+    """A fixed number of daemon threads: a handler that never ends must not keep the process from ending.
 
-    def __init__(self, threads: int) -> None:
-        self._queue: SimpleQueue[Work | None] = SimpleQueue()
+    Idle threads are woken one by one and help themselves from the queue until it is empty, so that many short pieces
+    cost one wake-up. All but the work itself is for one thread, the owner's.
+    """
+
+    def __init__(self, threads: int, do: Callable[[T], None]) -> None:
+        self._do = do
+        self._queue: deque[T] = deque()
+        self._parked: deque[SimpleQueue[bool]] = deque()
+        self._bells: list[SimpleQueue[bool]] = [SimpleQueue() for _ in range(threads)]
         self._threads = [
-            threading.Thread(target=self._serve, name=f"workkit-{n}", daemon=True) for n in range(1, threads + 1)
+            threading.Thread(target=self._serve, args=(bell,), name=f"workkit-{n}", daemon=True)
+            for n, bell in enumerate(self._bells, 1)
         ]
 
     def start(self) -> None:
@@ -23,26 +33,53 @@ class Pool:
         for thread in self._threads:
             thread.start()
 
-    def submit(self, work: Work) -> None:
-        """Hand one piece of work to whichever thread is free first. It must not raise."""
-        self._queue.put(work)
+    def submit(self, work: Iterable[T]) -> None:
+        """Hand pieces of work in; `wake` sees to it that threads look. Doing one must not raise."""
+        self._queue.extend(work)
 
-    def withdraw(self) -> list[Work]:
+    @property
+    def unbegun(self) -> int:
+        """How many pieces no thread has begun."""
+        return len(self._queue)
+
+    def wake(self, threads: int) -> None:
+        """Wake up to so many idle threads, no more than there is work for."""
+        for _ in range(min(threads, len(self._queue))):
+            try:
+                bell = self._parked.popleft()
+            except IndexError:
+                return
+            bell.put(True)
+
+    def withdraw(self) -> list[T]:
         """Take back what no thread has begun."""
-        taken: list[Work] = []
+        taken: list[T] = []
         while True:
             try:
-                work = self._queue.get_nowait()
-            except Empty:
+                taken.append(self._queue.popleft())
+            except IndexError:
                 return taken
-            if work is not None:
-                taken.append(work)
 
     def close(self) -> None:
         """Let each thread end after what it is doing."""
-        for _ in self._threads:
-            self._queue.put(None)
+        for bell in self._bells:
+            bell.put(False)
 
-    def _serve(self) -> None:
-        while (work := self._queue.get()) is not None:
-            work()
+    def _serve(self, bell: SimpleQueue[bool]) -> None:
+        take, do = self._queue.popleft, self._do
+        while True:
+            try:
+                while True:
+                    do(take())
+            except IndexError:
+                pass
+            self._parked.append(bell)
+            if self._queue:  # handed in after the last look, when nobody was parked yet
+                try:
+                    self._parked.remove(bell)
+                except ValueError:
+                    pass  # it is being woken anyway
+                else:
+                    continue
+            if not bell.get():
+                return

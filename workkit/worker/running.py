@@ -12,6 +12,7 @@ from workkit.broker import Claim
 from workkit.errors import JobCancelled
 from workkit.jobs.job import Job
 from workkit.triggers import Trigger
+from workkit.worker.lane import Lane
 from workkit.worker.timeouts import Clock
 
 
@@ -65,6 +66,7 @@ class Run:
     """One claim in the hands of a thread. What `current_job()` shows is made only when asked for."""
 
     claim: Claim
+    lane: Lane
     late_ms: int = 0
     started: float = 0.0
     cancelled: bool = False

@@ -87,7 +87,8 @@ class NativeBroker:
             raise ValueError(f"{len(jobs)} jobs in one call; at most {MOST}")
         now_ms = self.now_ms()
         # fault: add begun
-        return [self._codec.encode(job, now_ms=now_ms) for job in jobs]
+        nonce = secrets.token_hex(8)
+        return [self._codec.encode(job, now_ms=now_ms, nonce=f"{nonce}{n:x}") for n, job in enumerate(jobs)]
 
     def put(self, jobs: Sequence[NewJob], *, stored: Sequence[Stored]) -> list[Added]:
         """The second half of `add`: jobs that are encoded already."""

@@ -5,14 +5,14 @@ The only border between aware datetimes and epoch milliseconds. Which bytes are 
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from workkit import wire
-from workkit.broker import NewJob
+from workkit.broker import Claim, NewJob
 from workkit.errors import CorruptRecord, TriggerError
 from workkit.jobs.job import Job
 from workkit.jobs.run_options import UNSAID, stored_run_options
@@ -20,7 +20,7 @@ from workkit.triggers import Trigger
 from workkit.triggers.trigger import from_fields, once
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Stored:
     """One new job as `add` sends it: its bytes, their id, and, where equal ones may stand, a second variant."""
 
@@ -37,7 +37,7 @@ class Codec:
     schedule: str
     dialect: str = "published"
 
-    def encode(self, job: NewJob, *, now_ms: int) -> Stored:
+    def encode(self, job: NewJob, *, now_ms: int, nonce: str) -> Stored:
         """The bytes of a new job. Raises InvalidArguments where JSON cannot carry its arguments, CronError where the
         dialect cannot say its time.
         """
@@ -45,13 +45,15 @@ class Codec:
         cron = fields.pop("cron")
         if job.kwargs:
             fields["kwargs"] = job.kwargs
-        if opts := job.options.fields():
-            fields["opts"] = opts
+        if job.options is not UNSAID:
+            fields["opts"] = job.options.fields()
         data = wire.payload(cron=cron, job=job.fn, args=job.args, extra=fields)
         if not job.queued:
             return Stored(wire.job_id(data), data)
-        fields["nonce"] = secrets.token_hex(8)
-        second = wire.payload(cron=cron, job=job.fn, args=job.args, extra=fields)
+        if fields:
+            second = wire.payload(cron=cron, job=job.fn, args=job.args, extra={**fields, "nonce": nonce})
+        else:  # the same bytes with less work: no field of a plain payload comes after it
+            second = data[:-1] + b',"nonce":"' + nonce.encode() + b'"}'
         return Stored(wire.job_id(data), data, wire.job_id(second), second)
 
     def _time(self, trigger: Trigger | None, now_ms: int) -> dict[str, Any]:
@@ -60,7 +62,7 @@ class Codec:
 
             second = datetime.fromtimestamp(now_ms // 1000, UTC)
             return clojure_order(trigger or once(second)).fields()
-        return trigger.fields() if trigger else {"cron": cron_of_second(now_ms)}
+        return trigger.fields() if trigger else {"cron": cron_of_second(now_ms // 1000)}
 
     def decode(self, id: str, payload: bytes) -> Job:
         """Read a stored payload as a job that nothing further is known of. Raises CorruptRecord."""
@@ -78,6 +80,14 @@ class Codec:
             options=stored_run_options(read.extra["opts"]) if "opts" in read.extra else UNSAID,
         )
 
+    def describe(self, claim: Claim) -> Job:
+        """The job of a claim, in full."""
+        try:
+            job = self.decode(claim.id, claim.receipt.payload or b"")
+        except CorruptRecord:
+            job = Job(id=claim.id, schedule=self.schedule, fn=claim.fn)
+        return at(job, claim.due_ms, state="running", attempt=claim.attempt)
+
     def _trigger(self, read: wire.Payload) -> Trigger:
         fields: Mapping[str, Any] = {**read.extra, "cron": read.cron} if read.extra else {"cron": read.cron}
         try:
@@ -86,9 +96,10 @@ class Codec:
             raise CorruptRecord(f"payload: {error}", given=read.cron) from error
 
 
-def cron_of_second(now_ms: int) -> str:
-    """The cron string of one second, every field fixed: what `add_now` stores."""
-    t = datetime.fromtimestamp(now_ms // 1000, UTC)
+@lru_cache(maxsize=8)
+def cron_of_second(second: int) -> str:
+    """The cron string of one epoch second, every field fixed: what `add_now` stores."""
+    t = datetime.fromtimestamp(second, UTC)
     return f"{t.year} {t.month} {t.day} * {t.hour} {t.minute} {t.second}"
 
 

@@ -10,20 +10,32 @@ from typing import Any
 import msgpack
 
 from workkit.broker import Claim
-from workkit.brokers.native.entry import Entry
-from workkit.jobs.outcome import Again, Dead, Done, Failure, Outcome, Released
+from workkit.brokers.native.entry import Entry, read_entry
+from workkit.jobs.outcome import DONE, Again, Dead, Done, Failure, Outcome, Released
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class Receipt:
-    """What a claim of the native layout is settled by: the record's field in the hash of `listener`."""
+    """What a claim of the native layout is settled by: the record's field in the hash of `listener`, and its bytes.
+
+    `due` is the text of the score where `member` is a regular item, empty where it is an entry.
+    """
 
     listener: str
     field: bytes
+    member: bytes
+    due: bytes
     id: bytes
-    entry: Entry
     payload: bytes | None
     recurs: bool = False
+    admitted: bool = False
+
+    @property
+    def entry(self) -> Entry:
+        """The record as an entry, whatever it was before."""
+        found = read_entry(self.member) if not self.due else None
+        found = found or Entry(due=self.due.decode("ascii") or "0", item=self.member)
+        return replace(found, kind="o") if self.admitted else found
 
     @property
     def occurrence(self) -> str:
@@ -45,10 +57,7 @@ def read_failure(kept: list[Any] | None) -> Failure:
 
 def is_plain(claim: Claim, outcome: Outcome) -> bool:
     """The usual ending, which needs no map: a one-shot at its first attempt, done."""
-    receipt: Receipt = claim.receipt
-    if receipt.recurs or claim.trouble or receipt.entry.attempt:
-        return False
-    return isinstance(outcome, Done) and outcome.discarded is None
+    return outcome is DONE and not (claim.attempt or claim.trouble or claim.receipt.recurs)
 
 
 def ending(claim: Claim, outcome: Outcome) -> dict[str, Any]:

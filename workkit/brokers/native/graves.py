@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -107,7 +108,7 @@ class Graves:
             queued=True,
             options=old.options,
         )
-        stored = self.codec.encode(new, now_ms=now_ms)
+        stored = self.codec.encode(new, now_ms=now_ms, nonce=secrets.token_hex(8))
         return {"id": stored.second_id, "payload": stored.second, "item": wire.item(stored.second_id)}
 
     def _job(self, name: str, when: float, grave: Mapping[str, Any]) -> Job:

@@ -3,52 +3,64 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from typing import Any
 
 import msgpack
 
 from workkit import wire
 from workkit.broker import Claim, ListenerInfo, Trouble
-from workkit.brokers.native.codec import Codec, at, is_once
+from workkit.brokers.native.codec import Codec, is_once
 from workkit.brokers.native.endings import Receipt
-from workkit.brokers.native.entry import Entry, read_entry
 from workkit.errors import CorruptRecord
 from workkit.jobs.job import Job
+from workkit.triggers.trigger import is_one_second
+from workkit.wire import payload_fields
 
 PADDED = 65  # bytes; a shorter field would leave the record hash in its packed form, slower per job
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
-    """One job as `claim.lua` answers it."""
+def read_claim(record: Sequence[Any], *, field: bytes, listener: str, codec: Codec, cancelled: bool) -> Claim:
+    """A claim from a record as `claim.lua` answers it: member or entry, due text, id, payload. Whatever stands in it:
+    what cannot be read becomes its trouble, never an exception.
+    """
+    member, due, id, payload = record
+    receipt = Receipt(listener=listener, field=field, member=member, due=due, id=id, payload=payload)
+    try:
+        if not due or cancelled or not id or payload is None:
+            raise CorruptRecord("not a plain one")  # anything else is read with care
+        fields = payload_fields(payload)
+        if len(fields) != 3 or not is_one_second(fields["cron"]) or codec.dialect != "published":
+            raise CorruptRecord("not a plain one")
+        return Claim(
+            receipt=receipt,
+            describe=codec.describe,
+            id=id.decode(),
+            fn=fields["job"],
+            args=fields["args"] or (),
+            due_ms=int(due),
+        )
+    except (CorruptRecord, ValueError, KeyError):
+        return _read_with_care(receipt, codec=codec, cancelled=cancelled)
 
-    listener: str
-    seq: int
-    member: bytes
-    due: bytes
-    id: bytes
-    payload: bytes | None
 
-
-def read_claim(record: Record, *, codec: Codec, cancelled: bool) -> Claim:
-    """A claim from a record, whatever stands in it: what cannot be read becomes its trouble, never an exception."""
-    entry = read_entry(record.member) if not record.due else None
-    entry = entry or Entry(due=record.due.decode("ascii") or "0", item=record.member)
-    receipt = Receipt(
-        listener=record.listener,
-        field=b"%d." % record.seq + record.member,
-        id=record.id,
-        entry=entry,
-        payload=record.payload,
-    )
-    job, trouble, reason = _read(record, codec)
+def _read_with_care(receipt: Receipt, *, codec: Codec, cancelled: bool) -> Claim:
+    entry = receipt.entry
+    job, trouble, reason = _read(receipt, codec)
     if cancelled and trouble is None:
         trouble, reason = "cancelled", "cancelled before it started"
     recurs = trouble is None and not is_once(job) and (entry.kind == "o" or job.trigger is not None)
+    receipt.recurs = recurs or entry.kind == "o"
     return Claim(
-        job=at(job, entry.due_ms, state="running", attempt=entry.attempt),
-        receipt=replace(receipt, recurs=recurs or entry.kind == "o"),
+        receipt=receipt,
+        describe=codec.describe,
+        id=job.id,
+        fn=job.fn,
+        args=job.args,
+        kwargs=job.kwargs,
+        options=job.options,
         due_ms=entry.due_ms,
+        attempt=entry.attempt,
         crashes=entry.crashes,
         trouble=trouble,
         reason=reason,
@@ -56,16 +68,16 @@ def read_claim(record: Record, *, codec: Codec, cancelled: bool) -> Claim:
     )
 
 
-def _read(record: Record, codec: Codec) -> tuple[Job, Trouble | None, str | None]:
-    id = record.id.decode("utf-8", "replace")
+def _read(receipt: Receipt, codec: Codec) -> tuple[Job, Trouble | None, str | None]:
+    id = receipt.id.decode("utf-8", "replace")
     unread = Job(id=id, schedule=codec.schedule, fn="?")
     try:
-        if not record.id:
-            wire.read_item(record.member)
+        if not receipt.id:
+            wire.read_item(receipt.member)
             raise CorruptRecord("queue item: no id that the server can read")
-        if record.payload is None:
+        if receipt.payload is None:
             return unread, "missing", f"S:jobs has no {id}"
-        return codec.decode(id, record.payload), None, None
+        return codec.decode(id, receipt.payload), None, None
     except CorruptRecord as error:
         return unread, "corrupt", str(error)
 

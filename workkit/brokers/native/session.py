@@ -20,7 +20,7 @@ from workkit.broker import Claim, Ending, ListenerInfo, Orders, Turn
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.endings import Receipt, ending, is_plain
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.native.records import Record, next_due, read_claim, write_info
+from workkit.brokers.native.records import next_due, read_claim, write_info
 from workkit.brokers.scripts import load
 from workkit.brokers.server import Server
 
@@ -224,10 +224,13 @@ class Session:
             _, now, wake_in, marks = reply[:4]
             self._now_ms = int(now)
             self._wake_in_ms = int(wake_in) if int(wake_in) >= 0 else None
+            prefix = b"%d." % seq
             for i in range(4, len(reply), 4):
-                record = Record(self._name, seq, *reply[i : i + 4])
-                claim = read_claim(record, codec=self._codec, cancelled=record.id in marks)
-                self._held[claim.receipt.field] = claim
+                record = reply[i : i + 4]
+                field = prefix + record[0]
+                cancelled = bool(marks) and record[2] in marks
+                claim = read_claim(record, field=field, listener=self._name, codec=self._codec, cancelled=cancelled)
+                self._held[field] = claim
                 self._ready.append(claim)
 
         return _Request("claim", keys, [self._name, seq, limit, "" if now_ms is None else now_ms], done)
@@ -238,10 +241,17 @@ class Session:
         for claim in claims:
             receipt: Receipt = claim.receipt
             due = next_due(claim, now_ms=max(now_ms, self._now_ms))
-            entry = replace(receipt.entry, kind="o")
-            occurrence = receipt.occurrence
-            args += [receipt.field, claim.job.id, occurrence, "" if due is None else due, entry.item, entry.encode()]
-            armed.append(replace(claim, armed=True, receipt=replace(receipt, entry=entry)))
+            after = replace(receipt, admitted=True)
+            entry = after.entry
+            args += [
+                receipt.field,
+                claim.id,
+                receipt.occurrence,
+                "" if due is None else due,
+                entry.item,
+                entry.encode(),
+            ]
+            armed.append(replace(claim, armed=True, receipt=after))
 
         def done(reply: list[Any]) -> None:
             for before, after, letter in zip(claims, armed, reply[1:], strict=True):
@@ -275,8 +285,12 @@ class Session:
         return _Request("resync", [k.running(self._name), k.again, k.wake], args, done)
 
     def _settle(self, ends: Sequence[Ending], now_ms: int | None) -> _Request:
-        plain = [claim.receipt for claim, outcome in ends if is_plain(claim, outcome)]
-        others = [ending(claim, outcome) for claim, outcome in ends if not is_plain(claim, outcome)]
+        plain, others = [], []
+        for claim, outcome in ends:
+            if is_plain(claim, outcome):
+                plain.append(claim.receipt)
+            else:
+                others.append(ending(claim, outcome))
         packed = msgpack.packb(others, use_bin_type=False, unicode_errors="surrogatepass")
         args = [self._next_seq(), "" if now_ms is None else now_ms, packed, len(plain)]
         args += [r.field for r in plain]

@@ -16,23 +16,43 @@ if now == '' then
   now = t[1] .. string.format('%03d', math.floor(t[2] / 1000))
 end
 local head = redis.call('ZRANGE', next_, 0, 0, 'WITHSCORES')[2]
-local earliest = nil
-local marks = redis.call('EXISTS', cancelled) == 1
-local answer = { now }
+local ids, n = {}, 0
 for i = 3, #ARGV, 5 do
-  local id, payload, due = ARGV[i], ARGV[i + 1], ARGV[i + 2]
-  local state = redis.call('HSETNX', jobs, id, payload)
-  if state == 0 and ARGV[i + 3] ~= '' then
-    id = ARGV[i + 3]
-    state = redis.call('HSETNX', jobs, id, ARGV[i + 4]) * 2
+  n = n + 1
+  ids[n] = ARGV[i]
+end
+local known = redis.call('HMGET', jobs, unpack(ids))
+local seen = {}
+for k = 1, n do
+  if known[k] then seen[ids[k]] = true end
+end
+local earliest, latest_due, latest = nil, nil, nil
+local payloads, items, added, answer, w = {}, {}, {}, { now }, 0
+for k = 1, n do
+  local i = 5 * k - 2
+  local id, state = ids[k], 1
+  local payload = ARGV[i + 1]
+  if seen[id] then
+    id, payload, state = ARGV[i + 3], ARGV[i + 4], 2
+    if id == '' or seen[id] or redis.call('HEXISTS', jobs, id) == 1 then state = 0 end
   end
   if state > 0 then
+    seen[id] = true
+    local due = ARGV[i + 2]
     if due == '' then due = now end
-    redis.call('ZADD', next_, due, '{"id":"' .. id .. '"}')
-    if marks then redis.call('ZREM', cancelled, id) end
-    if not earliest or tonumber(due) < earliest then earliest = tonumber(due) end
+    if due ~= latest_due then latest_due, latest = due, tonumber(due) end
+    if not earliest or latest < earliest then earliest = latest end
+    payloads[w + 1], payloads[w + 2] = id, payload
+    items[w + 1], items[w + 2] = due, '{"id":"' .. id .. '"}'
+    w = w + 2
+    added[#added + 1] = id
   end
-  answer[#answer + 1] = state
+  answer[k + 1] = state
+end
+if w > 0 then
+  redis.call('HSET', jobs, unpack(payloads)) -- refused by a full server; nothing is half done then
+  redis.call('ZADD', next_, unpack(items))
+  if redis.call('EXISTS', cancelled) == 1 then redis.call('ZREM', cancelled, unpack(added)) end
 end
 if earliest and (not head or earliest < tonumber(head)) and redis.call('LLEN', wake) == 0 then
   redis.call('LPUSH', wake, 1)
