@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, TypeVar, assert_never
 
-from workkit.broker import Inspector
-from workkit.errors import CorruptRecord, InvalidArguments, InvalidOptions, NotFound
+from workkit.broker import Inspector, Revival
+from workkit.errors import CorruptRecord, InvalidArguments, InvalidOptions, NotFound, WorkkitError
 from workkit.jobs.job import Job, matches
 from workkit.jobs.names import shown
 
@@ -23,26 +23,37 @@ T = TypeVar("T")
 def chosen(inspector: Inspector, *, schedule: str, which: str | Job | None, where: str | None) -> list[Job]:
     """The dead jobs that are meant: one by id, the beginning of one or a Job; those with a text; or all.
 
-    A recurring job may be dead several times over. Raises NotFound where `which` names none.
+    Latest first, each once, as they stood when this was asked: what dies later is not among them. A recurring job may
+    be dead several times over. Raises NotFound where `which` names none.
     """
-    found = [job for job in inspector.jobs(state="dead") if where is None or matches(job, where)]
-    if which is None:
-        return found
+    pages = (job for job in inspector.jobs(state="dead") if where is None or matches(job, where))
+    found = list({(job.dead_id, job.due): job for job in pages}.values())  # a death while reading shifts the pages
+    return found if which is None else named(found, which, schedule=schedule)
+
+
+def named(dead: Sequence[Job], which: str | Job, *, schedule: str) -> list[Job]:
+    """Those among dead jobs that `which` names. Raises NotFound."""
     if isinstance(which, Job):
-        mine = [job for job in found if (job.dead_id == which.dead_id if which.dead_id else job.id == which.id)]
-        which = which.id
-    else:
-        mine = [job for job in found if job.id == which or (len(which) >= SHORTEST and job.id.startswith(which))]
-    if len({job.id for job in mine}) > 1:
-        raise NotFound(
-            f'"{which}" is the beginning of {len({job.id for job in mine})} dead jobs; give more characters.',
-            given=which,
-        )
-    if not mine:
-        near = next((job for job in found if job.id.startswith(which) or which in shown(job.fn)), None)
-        hint = f" Nearest: {near.id[:8]} {shown(near.fn)}." if near else ""
-        raise NotFound(f'no dead job "{which}" in {schedule}.{hint} All: workkit dead {schedule}.', given=which)
-    return mine
+        mine = [job for job in dead if (job.dead_id == which.dead_id if which.dead_id else job.id == which.id)]
+        if not mine:
+            raise _absent(which.id, schedule)
+        return mine
+    if mine := [job for job in dead if job.id == which]:
+        return mine
+    alike = [job for job in dead if which and job.id.startswith(which)]
+    count = len({job.id for job in alike})
+    if count > 1:
+        need = f"at least {SHORTEST}" if len(which) < SHORTEST else "more"
+        raise NotFound(f'"{which}" is the beginning of {count:,} dead jobs; give {need} characters.', given=which)
+    if alike and len(which) >= SHORTEST:
+        return alike
+    near = next(iter(alike), None) or next((job for job in dead if which and which in shown(job.fn)), None)
+    raise _absent(which, schedule, near)
+
+
+def _absent(which: str, schedule: str, near: Job | None = None) -> NotFound:
+    hint = f" Nearest: {near.id[:8]} {shown(near.fn)}." if near else ""
+    return NotFound(f'no dead job "{which}" in {schedule}.{hint} All: workkit dead {schedule}.', given=which)
 
 
 def retry(inspector: Inspector, dead: Sequence[Job], *, args: Sequence[Any] | None, rate: str | None, one: bool) -> int:
@@ -50,19 +61,45 @@ def retry(inspector: Inspector, dead: Sequence[Job], *, args: Sequence[Any] | No
 
     Raises InvalidOptions for `rate`, InvalidArguments for `args`, CorruptRecord for a record that cannot be read.
     """
+    revived = 0
+    for job, answer in revive(inspector, dead, args=args, rate=rate):
+        if one and (refused := refusal(job, answer)):
+            raise refused
+        revived += answer == "revived"
+    return revived
+
+
+def revive(
+    inspector: Inspector, dead: Sequence[Job], *, args: Sequence[Any] | None, rate: str | None
+) -> Iterator[tuple[Job, Revival]]:
+    """Put dead jobs (latest first, as `chosen` finds them) back, oldest first, a page at a time as this is read; says
+    of each what became of it. Raises as `retry`, before anything is put back.
+    """
     every_ms = read_rate(rate)
     if args is not None:
-        _check_args(args, dead)
-    revived = 0
-    queue = enumerate(reversed(dead))
-    for page in _pages(queue):
+        check_args(args, dead)
+    for page in _pages(enumerate(reversed(dead))):
         delays = [round(place * every_ms) for place, _ in page] if every_ms else ()
-        answers = inspector.retry([job for _, job in page], args=args, delays_ms=delays)
-        revived += sum(answer == "revived" for answer in answers)
-        if one:
-            for (_, job), answer in zip(page, answers, strict=True):
-                _refuse(job, answer)
-    return revived
+        jobs = [job for _, job in page]
+        yield from zip(jobs, inspector.retry(jobs, args=args, delays_ms=delays), strict=True)
+
+
+def refusal(job: Job, answer: Revival) -> WorkkitError | None:
+    """The error for what was not put back; None for what was."""
+    name = f"{job.id[:8]} {shown(job.fn)}"
+    match answer:
+        case "revived":
+            return None
+        case "unreadable":
+            return CorruptRecord(f"{name} cannot be run again: its record cannot be read. Discard it.", given=job.id)
+        case "waits":
+            return InvalidOptions(
+                f"{name} was added anew meanwhile, and is not over. Retry this record of it then, or discard it.",
+                given=job.id,
+            )
+        case "gone":
+            return NotFound(f"{name} is not dead any more.", given=job.id)
+    assert_never(answer)
 
 
 def discard(inspector: Inspector, dead: Sequence[Job]) -> int:
@@ -82,7 +119,8 @@ def read_rate(rate: str | None) -> float:
     return _UNITS[found[2][0].lower()] / int(found[1])
 
 
-def _check_args(args: Sequence[Any], dead: Sequence[Job]) -> None:
+def check_args(args: Sequence[Any], dead: Sequence[Job]) -> None:
+    """Refuse what are no arguments, or arguments for other than one job. Raises InvalidArguments, InvalidOptions."""
     if isinstance(args, str | bytes) or not isinstance(args, Sequence):
         raise InvalidArguments(f"args={args!r} is not a list. Write args=[{args!r}].", given=args)
     if len(dead) != 1:
@@ -90,16 +128,6 @@ def _check_args(args: Sequence[Any], dead: Sequence[Job]) -> None:
             f"args= was given for {len(dead)} dead jobs; they belong to one. Name it: retry(s, job, args=[...]).",
             given=args,
         )
-
-
-def _refuse(job: Job, answer: str) -> None:
-    name = f"{job.id[:8]} {shown(job.fn)}"
-    if answer == "unreadable":
-        raise CorruptRecord(f"{name} cannot be run again: its record cannot be read. Discard it.", given=job.id)
-    if answer == "waits":
-        raise InvalidOptions(f"{name} was added anew meanwhile, and waits. Discard this record of it.", given=job.id)
-    if answer == "gone":
-        raise NotFound(f"{name} is not dead any more.", given=job.id)
 
 
 def _pages(of: Iterable[T]) -> Iterator[list[T]]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests import handlers
 from tests.brokers.test_native_session import add, claim_one, listening, standing
+from tests.processes import until
 from tests.servers import Server
 from workkit import errors, schedule
 from workkit.jobs.job import Job
@@ -83,6 +86,64 @@ def test_an_occurrence_of_a_recurring_job_is_run_beside_its_schedule(
     assert standing(server, name) == (set() if over else {"jobs", "next"})
 
 
+def test_one_death_of_several_is_put_back_and_no_other(server: Server, name: str, s: schedule.Schedule) -> None:
+    schedule.add(s, every="second", fn=handlers.note)
+    b, _ = listening(server, name)
+    for n in range(2):
+        now = b.now_ms() + 5_000 * (n + 1)
+        (armed,) = b.admit(b.claim(1, now_ms=now).claims, now_ms=now).claims
+        b.claim(0, ends=[(armed, Dead(failure=FAILURE))])
+    b.leave()
+    latest, first = schedule.jobs(s, state="dead")
+    assert (latest.id, latest.dead_id) == (first.id, armed.receipt.occurrence)
+    assert schedule.retry(s, first) == 1
+    with pytest.raises(errors.NotFound, match="no dead job"):
+        schedule.retry(s, first)
+    assert [job.dead_id for job in schedule.jobs(s, state="dead")] == [latest.dead_id]
+    with pytest.raises(errors.InvalidOptions, match="belong to one"):
+        schedule.retry(s, args=[1], where="no such text")
+    assert schedule.retry(s, latest.id[:6]) == 1
+    runs = {f"run:{first.id}\0{job.dead_id}".encode() for job in (latest, first)}
+    assert set(server.client().zrange(f"{name}:slots", 0, -1)) == runs
+
+
+def test_retries_count_anew(server: Server, name: str, s: schedule.Schedule) -> None:
+    schedule.add_now(s, handlers.fail, retries=1, base="0.001s")
+    how: dict[str, Any] = {"imports": ["tests.handlers"], "folder": None, "raise_errors": False}
+    until(lambda: schedule.drain(s, **how).failed, what="the job to die")
+    (dead,) = schedule.jobs(s, state="dead")
+    assert dead.attempt == 1
+    assert schedule.retry(s, dead) == 1
+    assert standing(server, name) == {"jobs", "next"}
+    schedule.drain(s, limit=1, **how)
+    (again,) = schedule.jobs(s)
+    assert (again.state in ("retrying", "due"), again.attempt) == (True, 1)
+
+
+def test_a_mark_of_cancellation_does_not_end_what_is_put_back(server: Server, name: str, s: schedule.Schedule) -> None:
+    (dead,) = die(server, name)
+    server.client().zadd(f"{name}:cancelled", {dead.id: 1})
+    assert schedule.retry(s, dead) == 1
+    assert standing(server, name) == {"jobs", "next"}
+
+
+def test_a_listener_that_sleeps_is_woken(server: Server, name: str, s: schedule.Schedule) -> None:
+    die(server, name, 2)
+    b, _ = listening(server, name)
+    assert not server.client().llen(f"{name}:wake")
+    assert schedule.retry(s) == 2
+    assert b.wait(5)
+    b.leave()
+
+
+def test_arguments_that_json_cannot_carry_leave_it_dead(server: Server, name: str, s: schedule.Schedule) -> None:
+    (dead,) = die(server, name)
+    for args in ([{1}], "one text"):
+        with pytest.raises(errors.InvalidArguments):
+            schedule.retry(s, dead, args=args)
+    assert standing(server, name) == {"dead", "graves"}
+
+
 def test_with_other_arguments_it_is_a_new_job(server: Server, name: str, s: schedule.Schedule) -> None:
     add(server, name)
     schedule.drain(s, imports=["tests.handlers"], folder=None, raise_errors=False)
@@ -147,11 +208,44 @@ def test_they_are_chosen_by_text(server: Server, name: str, s: schedule.Schedule
 
 
 def test_ten_thousand_are_searched_and_put_back_in_pages(server: Server, name: str, s: schedule.Schedule) -> None:
-    schedule.add_many(s, ({"fn": "app:note", "at": "now", "args": [n]} for n in range(3000)))
+    schedule.add_many(s, ({"fn": "app:note", "at": "now", "args": [n]} for n in range(10_000)))
     b, _ = listening(server, name)
-    for _ in range(3):
-        ends = [(c, Dead(failure=FAILURE)) for c in b.claim(1000).claims]
-        b.claim(0, ends=ends)
-    assert len(schedule.dead(s, where="note(2999)") + schedule.dead(s, where="[2999]")) == 1
-    assert schedule.retry(s) == 3000
-    assert (schedule.counts(s).dead, schedule.counts(s).due) == (0, 3000)
+    for page in range(10):
+        failure = replace(FAILURE, message=f"disk {page} full")
+        b.claim(0, ends=[(c, Dead(failure=failure)) for c in b.claim(1000).claims])
+    b.leave()
+    began = time.monotonic()
+    assert len(schedule.dead(s, where="[9999]")) == 1
+    assert len(list(schedule.jobs(s, state="dead", where="disk 7 full"))) == 1000
+    assert time.monotonic() - began < 10
+    assert schedule.retry(s, where="disk 7 full") == 1000
+    assert schedule.retry(s, rate="1000/second") == 9000
+    assert standing(server, name) == {"jobs", "next"}
+    waiting = server.client().zrange(f"{name}:next", 1000, -1, withscores=True)
+    assert waiting[-1][1] - waiting[0][1] >= 8_999
+
+
+def test_the_dead_are_read_without_the_jobs_that_wait(server: Server, name: str, s: schedule.Schedule) -> None:
+    die(server, name, 2)
+    schedule.add_many(s, ({"fn": "app:note", "in_": "5 days", "args": [n]} for n in range(1000)))
+    client = server.client()
+    client.config_resetstat()
+    assert len(list(schedule.jobs(s, state="dead"))) == 2
+    asked = {command.removeprefix("cmdstat_"): said["calls"] for command, said in client.info("commandstats").items()}
+    assert asked["zrevrange"] == asked["hmget"] == 1
+    assert "zrange" not in asked  # by which the waiting ones are read
+
+
+def test_a_damaged_record_hides_no_other_and_goes_by_discard(server: Server, name: str, s: schedule.Schedule) -> None:
+    (whole,) = die(server, name)
+    client = server.client()
+    client.zadd(f"{name}:dead", {"damaged": 2, "bare": 1, "odd": 3})
+    client.hset(f"{name}:graves", mapping={"damaged": b"\xc1", "odd": b"\x01"})
+    found = {job.dead_id: job for job in schedule.jobs(s, state="dead")}
+    assert list(found) == [whole.dead_id, "odd", "damaged", "bare"]
+    for each in ("damaged", "bare", "odd"):
+        with pytest.raises(errors.CorruptRecord, match="cannot be run again"):
+            schedule.retry(s, found[each])
+    assert schedule.retry(s) == 1
+    assert schedule.discard(s) == 3
+    assert standing(server, name) == {"jobs", "next"}

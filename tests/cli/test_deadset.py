@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable
 
 import pytest
 
 from tests.cli.conftest import Run
 from tests.servers import Server
-from workkit import schedule
+from workkit import schedule, wire
 from workkit.schedule import Schedule
 
 Dying = Callable[[int], Schedule]
@@ -54,6 +56,99 @@ def test_many_are_asked_about(run: Run, dying: Dying) -> None:
     ran = run("retry", s.name, "--all", "--yes", "--rate", "10/second")
     assert (ran.status, ran.out) == (0, "retried 2, 10/second\n")
     assert run("retry", s.name, "--all").err == f"no dead jobs in {s.name}.\n"
+
+
+@pytest.mark.parametrize("verb", ["retry", "discard"])
+def test_a_dry_run_prints_those_that_are_meant(run: Run, dying: Dying, verb: str) -> None:
+    s = dying(3)
+    ran = run(verb, s.name, "--where", "disk 1", "--dry-run")
+    assert ran.status == 0
+    (line,) = ran.out.splitlines()
+    assert re.fullmatch(r'[0-9a-f]{8}  tests\.handlers\.fail\("disk 1"\)  OSError: disk 1 \(handlers\.py:\d+\)', line)
+    assert ran.err == "1 dead job would be meant. Nothing was changed.\n"
+    ran = run(verb, s.name, line[:8], "--dry-run")
+    assert ran.out.splitlines() == [line]
+    assert schedule.counts(s).dead == 3
+
+
+def test_several_are_named_and_what_is_missing_does_not_stop_the_others(run: Run, dying: Dying, server: Server) -> None:
+    s = dying(3)
+    latest, middle, first = schedule.jobs(s, state="dead")
+    ran = run("retry", s.name, latest.id, "abcdef", first.id[:8], latest.id[:10], "--rate", "1/minute")
+    assert ran.status == 1
+    assert [line[:16] for line in ran.out.splitlines()] == [f"retried {first.id[:8]}", f"retried {latest.id[:8]}"]
+    assert ran.err.startswith('error: no dead job "abcdef" in')
+    due = dict(server.client().zrange(f"{s.name}:next", 0, -1, withscores=True))
+    assert due[wire.item(latest.id)] - due[wire.item(first.id)] == 60_000
+    assert [job.id for job in schedule.jobs(s, state="dead")] == [middle.id]
+    ran = run("retry", s.name, first.id, "abcdef")
+    assert (ran.status, ran.out) == (3, "")
+
+
+def test_what_dies_while_somebody_is_asked_is_not_discarded(
+    run: Run, dying: Dying, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    s = dying(2)
+    asked: list[str] = []
+
+    def confirm(text: str, **_: object) -> bool:
+        asked.append(text)
+        dying_too = schedule.add_now(s, "tests.handlers:fail", args=["disk new"])
+        schedule.drain(s, imports=["tests.handlers"], folder=None, raise_errors=False)
+        assert dying_too.new
+        return True
+
+    monkeypatch.setattr("workkit.cli.terminal.is_terminal", lambda _: True)
+    monkeypatch.setattr("click.confirm", confirm)
+    ran = run("discard", s.name, "--all")
+    assert (ran.status, ran.out, asked) == (0, "discarded 2\n", ["Discard 2 dead jobs?"])
+    assert [job.args for job in schedule.jobs(s, state="dead")] == [("disk new",)]
+
+
+def test_an_answer_of_no_changes_nothing(run: Run, dying: Dying, monkeypatch: pytest.MonkeyPatch) -> None:
+    s = dying(7)
+    monkeypatch.setattr("workkit.cli.terminal.is_terminal", lambda _: True)
+    monkeypatch.setattr("click.confirm", lambda *_, **__: False)
+    ran = run("retry", s.name, "--all")
+    assert (ran.status, ran.out) == (0, "")
+    assert ran.err.splitlines()[-2:] == ["  and 2 more", "nothing was changed."]
+    assert len(ran.err.splitlines()) == 7
+    assert schedule.counts(s).dead == 7
+
+
+def test_what_cannot_be_run_again_is_said_of_each(run: Run, dying: Dying, server: Server) -> None:
+    s = dying(1)
+    for n in range(7):
+        server.client().zadd(f"{s.name}:dead", {f"{n:040x}@1": n})
+    ran = run("retry", s.name, "--all", "--yes")
+    assert (ran.status, ran.out) == (1, "retried 1\n")
+    said = ran.err.splitlines()
+    assert (
+        len([line for line in said if line.endswith("cannot be run again: its record cannot be read. Discard it.")])
+        == 5
+    )
+    assert said[-1] == "and 2 more could not be retried."
+    assert schedule.counts(s).dead == 7
+    assert run("discard", s.name, "--all", "--yes").out == "discarded 7\n"
+
+
+def test_the_table_of_the_dead_says_how_many_attempts_and_how_to_retry(run: Run, dying: Dying) -> None:
+    s = dying(1)
+    schedule.add_now(s, "tests.handlers:only_value_errors", retries=5)
+    schedule.add_now(s, "tests.handlers:fail", args=["often"], retries=0)
+    schedule.drain(s, imports=["tests.handlers"], folder=None, raise_errors=False)
+    ran = run("dead", s.name)
+    cells = {re.split(r"\s{2,}", line)[3]: re.split(r"\s{2,}", line)[4] for line in ran.out.splitlines()[1:]}
+    assert cells == {
+        'tests.handlers.fail("often")': "1 of 1",
+        "tests.handlers.only_value_errors()": "1 of 6",
+        'tests.handlers.fail("disk 0")': "1",
+    }
+    latest = next(iter(schedule.jobs(s, state="dead")))
+    assert ran.err == f"retry: workkit retry {s.name} {latest.id[:8]}\n"
+    assert run("dead", s.name, "--where", "disk 0").err == f"retry: workkit retry {s.name} --where 'disk 0'\n"
+    records = json.loads(run("dead", s.name, "--json").out)
+    assert sorted(record["attempts"] or 0 for record in records) == [0, 1, 6]
 
 
 def test_discard(run: Run, dying: Dying) -> None:

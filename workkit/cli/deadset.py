@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,21 +13,22 @@ import click
 from workkit.cli import failure, terminal, wording
 from workkit.cli.command import Command, Option
 from workkit.cli.live import ScheduleName, Which
-from workkit.cli.options import server_options, server_words, verbose_option
-from workkit.errors import WorkkitError
+from workkit.cli.options import server_options, verbose_option
+from workkit.errors import NotFound, WorkkitError
 
 if TYPE_CHECKING:
+    from workkit.broker import Inspector
     from workkit.jobs.job import Job
-    from workkit.schedule import Schedule
 
 PART_FAILED = 1
-SHOWN = 5  # of many, before asking
+SHOWN = 5  # of many, before asking and after
 
 
 def _choice(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the ways to choose among the dead."""
     for option in (
         click.option("--yes", cls=Option, is_flag=True, help="do not ask"),
+        click.option("--dry-run", cls=Option, is_flag=True, help="print those that are meant, change nothing"),
         click.option(
             "--where", cls=Option, metavar="TEXT", help="those with this text in function, arguments or error"
         ),
@@ -62,30 +64,33 @@ def retry_command(
     which: tuple[str, ...],
     everything: bool,
     where: str | None,
+    dry_run: bool,
     yes: bool,
     args: str | None,
     rate: str | None,
     server: str | None,
 ) -> int:
     """Put dead jobs back."""
-    from workkit import schedule as verbs
-    from workkit.deadset import read_rate
+    from workkit.deadset import check_args, read_rate, refusal, revive
 
     _check_choice("retry", schedule, which, everything, where)
     read_rate(rate)
     values = None if args is None else _arguments(args)
-    s = verbs.create(schedule, redis=server)
-    if which:
-        return _each(s, which, "retried", lambda job: verbs.retry(s, job, args=values))
-    found = list(verbs.jobs(s, state="dead", where=where))
-    if (refused := _ask(s, found, "Retry", where=where, yes=yes)) is not None:
-        return refused
-    revived = verbs.retry(s, where=where, args=values, rate=rate)
-    if revived < len(found):
-        left = wording.plural(len(found) - revived, "other")
-        terminal.talk(f"{left} cannot be run again: workkit dead {s.name}{server_words(server)}")
-    terminal.data(f"retried {revived:,}" + (f", {rate}" if rate else ""))
-    return 0 if revived == len(found) else PART_FAILED
+    choice = _read(schedule, which, where, server)
+    if values is not None and choice.meant:
+        check_args(values, choice.meant)
+    if (status := choice.agreed("Retry", asks=not which, dry_run=dry_run, yes=yes)) is not None:
+        return status
+    refused: list[WorkkitError] = []
+    for job, said in revive(choice.inspector, choice.meant, args=values, rate=rate):
+        if error := refusal(job, said):
+            refused.append(error)
+        elif which:
+            terminal.data(f"retried {job.id[:8]}  {wording.call(job)}")
+    revived = len(choice.meant) - len(refused)
+    if not which:
+        terminal.data(f"retried {revived:,}" + (f", {rate}" if rate else ""))
+    return choice.status(refused, done=revived, most=None if which else SHOWN)
 
 
 @click.command(
@@ -102,20 +107,28 @@ def retry_command(
 @verbose_option
 @server_options
 def discard_command(
-    schedule: str, which: tuple[str, ...], everything: bool, where: str | None, yes: bool, server: str | None
+    schedule: str,
+    which: tuple[str, ...],
+    everything: bool,
+    where: str | None,
+    dry_run: bool,
+    yes: bool,
+    server: str | None,
 ) -> int:
     """Forget dead jobs."""
-    from workkit import schedule as verbs
+    from workkit.deadset import discard
 
     _check_choice("discard", schedule, which, everything, where)
-    s = verbs.create(schedule, redis=server)
+    choice = _read(schedule, which, where, server)
+    if (status := choice.agreed("Discard", asks=not which, dry_run=dry_run, yes=yes)) is not None:
+        return status
+    discarded = discard(choice.inspector, choice.meant)
     if which:
-        return _each(s, which, "discarded", lambda job: verbs.discard(s, job))
-    found = list(verbs.jobs(s, state="dead", where=where))
-    if (refused := _ask(s, found, "Discard", where=where, yes=yes)) is not None:
-        return refused
-    terminal.data(f"discarded {verbs.discard(s, where=where):,}")
-    return 0
+        for job in choice.meant:
+            terminal.data(f"discarded {job.id[:8]}  {wording.call(job)}")
+    else:
+        terminal.data(f"discarded {discarded:,}")
+    return choice.status((), done=discarded)
 
 
 def _check_choice(verb: str, schedule: str, which: tuple[str, ...], everything: bool, where: str | None) -> None:
@@ -137,44 +150,79 @@ def _arguments(text: str) -> list[Any]:
     return values
 
 
-def _each(s: Schedule, which: tuple[str, ...], word: str, act: Callable[[Job], int]) -> int:
-    """Act on every dead job that is named; one that cannot be found or done is said, and the others go on."""
-    from workkit.schedule import dead
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """What was found in the dead set: those that are `meant`, latest first, and an error for each word that names
+    none. What follows is done to these, however many die while somebody is asked.
+    """
 
-    statuses = []
+    inspector: Inspector
+    schedule: str
+    where: str | None
+    meant: list[Job]
+    missed: list[NotFound]
+
+    def agreed(self, verb: str, *, asks: bool, dry_run: bool, yes: bool) -> int | None:
+        """Show what would be done, and ask; the exit status where nothing is to be done."""
+        count = wording.plural(len(self.meant), "dead job")
+        if not self.meant:
+            if not self.missed:
+                text = f' with "{self.where}"' if self.where else ""
+                terminal.talk(wording.printable(f"no dead jobs{text} in {self.schedule}."))
+            return self.status((), done=0)
+        if dry_run:
+            for job in self.meant:
+                terminal.data(_line(job))
+            terminal.talk(f"{count} would be meant. Nothing was changed.")
+            return self.status((), done=len(self.meant))
+        if yes or not asks:
+            return None
+        if not terminal.is_terminal(sys.stdin):
+            terminal.talk(
+                f"{terminal.paint('error:', 'red', sys.stderr)} {count} would be meant, "
+                "and nobody is there to be asked. Add --yes."
+            )
+            return failure.REFUSED
+        for job in self.meant[:SHOWN]:
+            terminal.talk(f"  {_line(job)}")
+        if len(self.meant) > SHOWN:
+            terminal.talk(f"  and {len(self.meant) - SHOWN:,} more")
+        if not click.confirm(f"{verb} {count}?", err=True):
+            terminal.talk("nothing was changed.")
+            return 0
+        return None
+
+    def status(self, refused: Sequence[WorkkitError], *, done: int, most: int | None = None) -> int:
+        """Say what could not be done, `most` of it one by one; the exit status."""
+        for error in refused[:most]:
+            failure.say(error)
+        if most is not None and len(refused) > most:
+            terminal.talk(f"and {len(refused) - most:,} more could not be retried.")
+        if done or refused:
+            return PART_FAILED if self.missed or refused else 0
+        return failure.MISSING if self.missed else 0
+
+
+def _read(schedule: str, which: tuple[str, ...], where: str | None, server: str | None) -> Choice:
+    """Read the dead set once; a word that names none in it is said, and the others go on."""
+    from workkit import schedule as verbs
+    from workkit.brokers.connect import open_broker
+    from workkit.deadset import chosen, named
+
+    s = verbs.create(schedule, redis=server)
+    inspector = open_broker(s.name, redis=s.redis, dialect=s.dialect, shards=s.shards).inspector
+    found = chosen(inspector, schedule=s.name, which=None, where=where)
+    missed: list[NotFound] = []
+    wanted: set[int] = set()
     for one in which:
         try:
-            for job in dead(s, one):
-                act(job)
-                terminal.data(f"{word} {job.id[:8]}  {wording.call(job)}")
-        except WorkkitError as error:
-            if failure.status_of(error) == failure.SERVER:
-                raise
-            statuses.append(failure.status_of(error))
+            wanted |= {id(job) for job in named(found, one, schedule=s.name)}
+        except NotFound as error:
+            missed.append(error)
             failure.say(error)
-    if not statuses:
-        return 0
-    return max(statuses) if len(statuses) == len(which) else PART_FAILED
+    meant = [job for job in found if id(job) in wanted] if which else found
+    return Choice(inspector=inspector, schedule=s.name, where=where, meant=meant, missed=missed)
 
 
-def _ask(s: Schedule, found: list[Job], verb: str, *, where: str | None, yes: bool) -> int | None:
-    """Show what would be done, and ask; the exit status where nothing is to be done."""
-    if not found:
-        terminal.talk(f"no dead jobs{f' with {where!r}' if where else ''} in {s.name}.")
-        return 0
-    if yes:
-        return None
-    if not terminal.is_terminal(sys.stdin):
-        terminal.talk(
-            f"{terminal.paint('error:', 'red', sys.stderr)} {wording.plural(len(found), 'dead job')} would be meant, "
-            "and nobody is there to be asked. Add --yes."
-        )
-        return failure.REFUSED
-    for job in found[:SHOWN]:
-        terminal.talk(f"  {job.id[:8]}  {wording.printable(wording.call(job))}  {wording.printable(job.error or '')}")
-    if len(found) > SHOWN:
-        terminal.talk(f"  and {len(found) - SHOWN:,} more")
-    if not click.confirm(f"{verb} {wording.plural(len(found), 'dead job')}?", err=True):
-        terminal.talk("nothing was changed.")
-        return 0
-    return None
+def _line(job: Job) -> str:
+    return f"{job.id[:8]}  {wording.call(job)}  {wording.printable(job.error or '')}".rstrip()

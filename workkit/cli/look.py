@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator
@@ -268,9 +269,13 @@ def dead_command(
             times = _times(shown, now=now)
             tables.show(DEAD, (_dead_row(job, at) for job, at in zip(shown, times, strict=True)))
             _more(len(jobs), most, f"workkit dead {s.name}")
+            chosen = shlex.join(["--where", where]) if where else shown[0].id[:8]
+            terminal.talk(wording.printable(f"retry: workkit retry {s.name} {chosen}{server_words(server)}"))
         else:
             _nothing([s], "dead", where, server)
 
 
 def _dead_row(job: Job, at: str) -> list[str]:
-    return [at, job.id[:8], wording.call(job), str(job.attempt + 1), job.error or "-"]
+    allowed = records.attempts_of(job)
+    attempts = f"{job.attempt + 1:,}" + (f" of {allowed:,}" if allowed else "")
+    return [at, job.id[:8], wording.call(job), attempts, job.error or "-"]

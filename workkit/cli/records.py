@@ -39,6 +39,7 @@ def dead_record(job: Job) -> dict[str, Any]:
     failed = job.failure
     known = {
         "attempt": job.attempt + 1,
+        "attempts": attempts_of(job),
         "failed": wording.iso(job.due) if job.due else None,
         "error_type": failed.type if failed else None,
         "error": failed.message if failed else job.error,
@@ -46,6 +47,11 @@ def dead_record(job: Job) -> dict[str, Any]:
         "traceback": failed.traceback if failed else None,
     }
     return job_record(job) | known
+
+
+def attempts_of(job: Job) -> int | None:
+    """Tell how many attempts the job itself asks for; None where it leaves that to its handler."""
+    return None if job.options.retries is None else job.options.retries + 1
 
 
 def words_of(job: Job) -> str | None:

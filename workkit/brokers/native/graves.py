@@ -50,13 +50,16 @@ class Graves:
         if not names:
             return []
         with self.server.translated() as client:
-            graves = client.hmget(self.keys.graves, names)
+            pipe = client.pipeline(transaction=False)
+            pipe.zmscore(self.keys.dead, names)
+            pipe.hmget(self.keys.graves, names)
+            stands, graves = pipe.execute()
         answers: list[Revival] = ["gone"] * len(names)
         asked: dict[int, dict[str, Any]] = {}
-        for place, (name, packed) in enumerate(zip(names, graves, strict=True)):
-            if packed is None:
+        for place, name in enumerate(names):
+            if stands[place] is None:
                 continue
-            revived = self._revived(_unpacked(packed), args)
+            revived = self._revived(_unpacked(graves[place]), args)
             if revived is None:
                 answers[place] = "unreadable"
             else:
@@ -66,7 +69,6 @@ class Graves:
             keys = [k.dead, k.graves, k.jobs, k.next, k.again, k.slots, k.ended, k.cancelled, k.wake]
             packed = msgpack.packb([*asked.values()], use_bin_type=False, unicode_errors="surrogatepass")
             states = self.server.call(load("native")["revive"], keys, [packed])
-            answers = [*answers]
             for place, state in zip(asked, states, strict=True):
                 answers[place] = state.decode()
         return answers
@@ -123,7 +125,9 @@ class Graves:
 
 
 def _unpacked(packed: bytes | None) -> Mapping[str, Any]:
-    if not packed:
+    """A grave; empty where there is none, or none that can be read, so that one does not hide the others."""
+    try:
+        unpacked = msgpack.unpackb(packed or b"", unicode_errors="surrogatepass", strict_map_key=False)
+    except ValueError:
         return {}
-    unpacked: Mapping[str, Any] = msgpack.unpackb(packed, unicode_errors="surrogatepass", strict_map_key=False)
-    return unpacked
+    return unpacked if isinstance(unpacked, dict) else {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -66,11 +66,18 @@ class NativeInspector:
         )
 
     def jobs(self, *, state: JobState | None = None) -> Iterator[Job]:
-        """Page through the jobs: running ones, then those that wait, soonest first, then dead ones, latest first."""
-        for read in (self._running, self._queued, self._graves.jobs):
-            for job in read():
-                if state is None or job.state == state:
-                    yield job
+        """Page through the jobs: running ones, then those that wait, soonest first, then dead ones, latest first.
+
+        With a `state` only the places are read where such jobs stand: the dead, however many wait.
+        """
+        places: tuple[tuple[tuple[JobState, ...], Callable[[], Iterator[Job]]], ...] = (
+            (("running", "cancelling"), self._running),
+            (("waiting", "due", "retrying"), self._queued),
+            (("dead",), self._graves.jobs),
+        )
+        for states, read in places:
+            if state is None or state in states:
+                yield from (job for job in read() if state is None or job.state == state)
 
     def job(self, which: str) -> Job:
         """One job by id, or by the beginning of one. Raises NotFound."""

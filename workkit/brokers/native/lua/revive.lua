@@ -1,7 +1,7 @@
 -- revive: put dead occurrences back to be run anew. A record that stands no more is left alone, so a repetition is harmless.
 -- KEYS  1 S:dead  2 S:graves  3 S:jobs  4 S:next  5 S:again  6 S:slots  7 S:ended  8 S:cancelled  9 S:wake
 -- ARGV  1 msgpack list of maps: dead id, id, payload, delay ms, and one of
---         item: a one-shot, or a new job in its place (fresh: its payload must be new)
+--         item: a one-shot, or a new job in its place
 --         entry and occurrence: one occurrence of a recurring job, whose schedule goes on or is over
 -- ->    for each: revived | gone (it is not dead any more) | waits (the same job stands in S:jobs already)
 local dead, graves, jobs, next_, again, slots, ended, cancelled, wake = unpack(KEYS)

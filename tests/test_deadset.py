@@ -1,0 +1,141 @@
+"""Which of the dead are meant, and at what rate they come back: decided without a server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from workkit import deadset
+from workkit.broker import Revival
+from workkit.errors import CorruptRecord, InvalidArguments, InvalidOptions, NotFound
+from workkit.jobs.job import Job
+
+EPOCH = datetime(2026, 11, 20, tzinfo=UTC)
+
+
+def dead(id: str, *, fn: str = "#'app.export/rows", occurrence: int = 0) -> Job:
+    due = EPOCH + timedelta(seconds=occurrence)
+    return Job(id=id, schedule="app", fn=fn, due=due, state="dead", dead_id=f"{id}@{occurrence}")
+
+
+ONE, TWO, THREE = dead("54111a" + "0" * 34), dead("54111b" + "0" * 34), dead("54111b" + "f" * 34, fn="#'app/mail")
+AGAIN = dead(ONE.id, occurrence=1)
+
+
+class Listing:
+    """An inspector of which only what it lists and answers matters."""
+
+    def __init__(self, *pages: Job, answer: Revival = "revived") -> None:
+        self._pages, self._answer, self.delays = pages, answer, list[int]()
+        self.order: list[Job] = []
+
+    def jobs(self, *, state: str | None = None) -> Iterator[Job]:
+        assert state == "dead"
+        return iter(self._pages)
+
+    def retry(self, dead: list[Job], *, args: Any, delays_ms: list[int]) -> list[Revival]:
+        self.order += dead
+        self.delays += delays_ms
+        return [self._answer] * len(dead)
+
+
+@pytest.mark.parametrize(
+    ("which", "meant"),
+    [
+        (ONE.id, [ONE, AGAIN]),
+        ("54111a", [ONE, AGAIN]),
+        ("54111bf", [THREE]),
+        (AGAIN, [AGAIN]),
+        (Job(id=ONE.id, schedule="app", fn="?"), [ONE, AGAIN]),
+    ],
+    ids=["id", "beginning", "longer beginning", "one death", "a job that was added"],
+)
+def test_the_dead_are_named(which: str | Job, meant: list[Job]) -> None:
+    assert deadset.named([ONE, TWO, THREE, AGAIN], which, schedule="app") == meant
+
+
+@pytest.mark.parametrize(
+    ("which", "message"),
+    [
+        ("54", '"54" is the beginning of 3 dead jobs; give at least 6 characters.'),
+        ("54111b", '"54111b" is the beginning of 2 dead jobs; give more characters.'),
+        ("54111bf"[:0], 'no dead job "" in app. All: workkit dead app.'),
+        ("5c0d41", 'no dead job "5c0d41" in app. All: workkit dead app.'),
+        ("rows", 'no dead job "rows" in app. Nearest: 54111a00 app.export.rows. All: workkit dead app.'),
+        (dead(ONE.id, occurrence=9), f'no dead job "{ONE.id}" in app. All: workkit dead app.'),
+    ],
+    ids=["short", "ambiguous", "empty", "unknown", "function", "another death"],
+)
+def test_what_names_none_is_refused(which: str | Job, message: str) -> None:
+    with pytest.raises(NotFound) as refused:
+        deadset.named([ONE, TWO, THREE, AGAIN], which, schedule="app")
+    assert str(refused.value) == message
+
+
+def test_what_dies_while_they_are_read_is_not_listed_twice() -> None:
+    listing: Any = Listing(ONE, TWO, TWO, AGAIN)
+    assert deadset.chosen(listing, schedule="app", which=None, where=None) == [ONE, TWO, AGAIN]
+
+
+@pytest.mark.parametrize(
+    ("rate", "pause_ms"),
+    [
+        (None, 0), ("100/minute", 600), ("10/second", 100), ("5/s", 200), ("1000/hour", 3_600), ("1/d", 86_400_000),
+        (" 3 per min ", 20_000), ("1/Hour", 3_600_000), ("10000/sec", 0.1),
+    ],
+)  # fmt: skip
+def test_a_rate_is_a_pause(rate: str | None, pause_ms: float) -> None:
+    assert deadset.read_rate(rate) == pause_ms
+
+
+@pytest.mark.parametrize(
+    "rate", ["", "fast", "0/second", "10", "10/", "/s", "10/fortnight", "-1/s", "1.5/s", "1/ss", 5]
+)
+def test_what_is_no_rate_is_refused_with_what_is_one(rate: Any) -> None:
+    with pytest.raises(InvalidOptions) as refused:
+        deadset.read_rate(rate)
+    assert str(refused.value) == f'rate={rate!r} is not a rate. Write "100/minute"; units: second, minute, hour, day.'
+
+
+def test_a_rate_goes_on_from_page_to_page_oldest_first() -> None:
+    many = [dead(f"{n:040x}", occurrence=n) for n in reversed(range(1200))]
+    listing: Any = Listing()
+    assert deadset.retry(listing, many, args=None, rate="10/s", one=False) == 1200
+    assert listing.order == many[::-1]
+    assert listing.delays == [100 * n for n in range(1200)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "message"),
+    [
+        ("unreadable", CorruptRecord, "54111a00 app.export.rows cannot be run again: its record cannot be read. "
+         "Discard it."),
+        ("waits", InvalidOptions, "54111a00 app.export.rows was added anew meanwhile, and is not over. Retry this "
+         "record of it then, or discard it."),
+        ("gone", NotFound, "54111a00 app.export.rows is not dead any more."),
+    ],
+)  # fmt: skip
+def test_what_was_not_put_back_raises_where_it_was_named(answer: Any, error: type[Exception], message: str) -> None:
+    listing: Any = Listing(answer=answer)
+    assert deadset.retry(listing, [ONE], args=None, rate=None, one=False) == 0
+    with pytest.raises(error) as refused:
+        deadset.retry(listing, [ONE], args=None, rate=None, one=True)
+    assert str(refused.value) == message
+
+
+@pytest.mark.parametrize(
+    ("args", "jobs", "error"),
+    [
+        ("text", [ONE], InvalidArguments), (b"x", [ONE], InvalidArguments), ({"a": 1}, [ONE], InvalidArguments),
+        (7, [ONE], InvalidArguments), ([], [], InvalidOptions), ([], [ONE, TWO], InvalidOptions),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_other_arguments_belong_to_one_job(args: Any, jobs: list[Job], error: type[Exception]) -> None:
+    listing: Any = Listing()
+    with pytest.raises(error):
+        deadset.retry(listing, jobs, args=args, rate=None, one=False)
+    assert listing.order == []
