@@ -10,17 +10,16 @@ and on any machines that have the code: ``workkit listen app-tasks``.
 
 from typing import TYPE_CHECKING, Any
 
-from workkit import schedule, triggers, wire
 from workkit._version import __version__
-from workkit.errors import Discard, Retry, WorkkitError
-from workkit.jobs.job import Job
-from workkit.jobs.names import clojure
-from workkit.jobs.registry import job
-from workkit.schedule import Schedule
-from workkit.worker.running import current_job
 
 if TYPE_CHECKING:
-    from workkit import aio
+    from workkit import aio, schedule, triggers, wire
+    from workkit.errors import Discard, Retry, WorkkitError
+    from workkit.jobs.job import Job
+    from workkit.jobs.names import clojure
+    from workkit.jobs.registry import job
+    from workkit.schedule import Schedule
+    from workkit.worker.running import current_job
 
 __all__ = [
     "Discard",
@@ -38,10 +37,30 @@ __all__ = [
     "wire",
 ]
 
+_HOMES = {
+    "Discard": "errors",
+    "Job": "jobs.job",
+    "Retry": "errors",
+    "Schedule": "schedule",
+    "WorkkitError": "errors",
+    "clojure": "jobs.names",
+    "current_job": "worker.running",
+    "job": "jobs.registry",
+}
+_MODULES = ("aio", "schedule", "triggers", "wire")
+
 
 def __getattr__(name: str) -> Any:
-    if name == "aio":  # asyncio takes a while to import, and only those who ask need it
-        import importlib
+    """Import what is asked for, and no more: a handler's module that says `from workkit import job` starts fast."""
+    import importlib
 
-        return importlib.import_module("workkit.aio")
-    raise AttributeError(f"module 'workkit' has no attribute {name!r}")
+    if name in _MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
-from typing import Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 from workkit.broker import Added, NewJob, Tally
 from workkit.errors import InvalidArguments, InvalidOptions
@@ -14,7 +14,11 @@ from workkit.jobs.arguments import check_call
 from workkit.jobs.names import Clojure, Fn, read_name, stored_name
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.options import ARGUMENTS, read_options
+from workkit.triggers import Trigger
 from workkit.triggers.when import When, read_when
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 CHUNK = 500  # jobs of a bulk in one round trip
 AT_ONCE = 2  # batches on their way
@@ -56,14 +60,24 @@ def queued(new: NewJob) -> NewJob:
 
 def timed(new: NewJob, when: When, *, now_ms: int) -> NewJob:
     """The job at its time. Raises TriggerError."""
-    trigger = read_when(when, now=datetime.fromtimestamp(now_ms / 1000, UTC))
-    whole = -(-now_ms // 1000) * 1000  # the first run is the first whole second at or after now
-    new.trigger, new.due_ms = trigger, trigger.next_after_ms(whole - 1000)
+    new.trigger, new.due_ms = _moment(when, now_ms)
     return new
 
 
+def _moment(when: When, now_ms: int) -> tuple[Trigger, int | None]:
+    trigger = read_when(when, now=datetime.fromtimestamp(now_ms / 1000, UTC))
+    whole = -(-now_ms // 1000) * 1000  # the first run is the first whole second at or after now
+    return trigger, trigger.next_after_ms(whole - 1000)
+
+
+_remembered = lru_cache(maxsize=1024)(_moment)  # rows of one batch share the present, and often their words
+
+
 def read_row(row: Mapping[str, Any], *, default_tz: str, dialect: str, now_ms: int) -> NewJob:
-    """One row of `add_many`: `fn` and `add`'s keywords. Raises an `Invalid`."""
+    """One row of `add_many`: `fn` and `add`'s keywords. Rows of the same `now_ms` are read faster.
+
+    Raises an `Invalid`.
+    """
     if "fn" not in row:
         raise InvalidOptions("fn is missing. A row holds add's keywords and fn.", given=dict(row))
     options = {key: value for key, value in row.items() if key not in _NOT_OPTIONS}
@@ -73,7 +87,13 @@ def read_row(row: Mapping[str, Any], *, default_tz: str, dialect: str, now_ms: i
     if at == "now" and in_ is None and every is None and cron is None:  # the usual row of a bulk
         return queued(new)
     when = When(at=at, in_=in_, every=every, cron=cron, tz=options.get("tz"), default_tz=default_tz, dialect=dialect)
-    return queued(new) if when.is_now else timed(new, when, now_ms=now_ms)
+    if when.is_now:
+        return queued(new)
+    try:
+        new.trigger, new.due_ms = _remembered(when, now_ms)
+    except TypeError:  # what cannot be looked up is refused, with the reason
+        return timed(new, when, now_ms=now_ms)
+    return new
 
 
 _NOT_OPTIONS = frozenset({"fn", *ARGUMENTS})
@@ -85,6 +105,8 @@ class Bulk:
     """
 
     def __init__(self, add: Callable[[Sequence[NewJob]], list[Added]]) -> None:
+        from concurrent.futures import ThreadPoolExecutor  # takes a while to import, and few add in bulk
+
         self._add = add
         self._batch: list[NewJob] = []
         self._on_their_way: deque[Future[list[Added]]] = deque()

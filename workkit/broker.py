@@ -45,7 +45,7 @@ class Added:
     new: bool
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Claim:
     """Work this listener holds: what a run needs of the job, and the broker's opaque receipt for it.
 
@@ -58,10 +58,10 @@ class Claim:
     describe: Callable[[Claim], Job]
     id: str
     fn: str
-    args: Sequence[Any] = ()
+    args: Sequence[Any]
+    due_ms: int
     kwargs: dict[str, Any] | None = None
     options: RunOptions = UNSAID
-    due_ms: int
     attempt: int = 0
     crashes: int = 0
     trouble: Trouble | None = None
@@ -82,13 +82,15 @@ class Turn:
     """The answer to one `claim`: new claims, when to ask again at the latest, and endings that were refused.
 
     `wake_in_ms` is counted from now: 0 = more is due, None = nobody needs to ask before the next heartbeat.
-    `fenced` holds what this listener believed to hold when it was taken for dead: not its work any more.
+    `fenced` holds what this listener believed to hold when it was taken for dead: not its work any more. `asked`: an
+    answer with further jobs is on its way already, and the next call brings them.
     """
 
     claims: Sequence[Claim] = ()
     wake_in_ms: int | None = None
     refused: Sequence[Claim] = ()
     fenced: Sequence[Claim] = ()
+    asked: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,7 +198,7 @@ class Broker(Producer, Protocol):
         """Become a listener. Raises ServerUnreachable or ServerRefused."""
 
     def claim(self, limit: int, *, ends: Sequence[Ending] = (), now_ms: int | None = None) -> Turn:
-        """Apply endings and take up to `limit` due jobs, in one round trip; never blocks.
+        """Apply endings and take up to `limit` due jobs, in one round trip, or two if these are many; never blocks.
 
         Raises ServerUnreachable or ServerRefused; then the next call asks the same again first.
         """

@@ -3,7 +3,7 @@
 Knows nothing of log lines, terminals or metrics; those are subscribers. The names below are public: console and
 JSON logs print them, metrics count them.
 
-    listening    schedules (name -> weight), url, listener, threads, pid, version
+    listening    schedules (name -> weight), url, listener, threads, pid, version, processes (if several)
     quiet, resumed   taking nothing new; going on
     may_run      text                                         lost, back            url, reason, running / after_ms
     started      job, late_ms                                 late                  job, late_ms   (from 1 s)
@@ -15,6 +15,8 @@ JSON logs print them, metrics count them.
     corrupt      job_id, reason                               missing               job_id
     given_back   job                                          crashed               listener, jobs
     health       url             (where its pages are)        stuck                 reason   (its own loop stands still)
+    restarted    pid, status, after_ms, reason   (a process of several; after_ms: the pause until another begins)
+    orphaned     pid             (of its supervisor, which is gone)
     stopping     running, deadline_ms                         stopped               ran, failed, given_back, up_ms
 """
 
@@ -37,6 +39,8 @@ LEVELS: Mapping[str, int] = {
     "lost": WARNING,
     "missing": WARNING,
     "crashed": WARNING,
+    "restarted": WARNING,
+    "orphaned": WARNING,
     "fenced": ERROR,
     "dead": ERROR,
     "corrupt": ERROR,
@@ -61,21 +65,30 @@ class Event:
 
 Subscriber = Callable[[Event], None]
 _subscribers: list[Subscriber] = []
+_least = ERROR + 1  # the lowest level that any subscriber wants
 
 
 def subscribe(subscriber: Subscriber) -> Callable[[], None]:
     """Call `subscriber` with every event from now on, in the thread where it happens; returns the way to end that.
 
-    One with the methods `wants(name)` and `count(name, late_ms)` is asked before events that may come many thousand
-    times a second (`started`, `late`, `done`); one that nobody wants is not made, only counted.
+    One with the methods `wants(name)` and `count(name, number, late_ms)`, and an attribute `least`, a level below which
+    it wants nothing, is asked before events that may come many thousand times a second (`started`, `late`, `done`);
+    those that nobody wants are not made, and `done` is counted.
     """
     _subscribers.append(subscriber)
+    _tell_least()
 
     def unsubscribe() -> None:
         with contextlib.suppress(ValueError):
             _subscribers.remove(subscriber)
+        _tell_least()
 
     return unsubscribe
+
+
+def _tell_least() -> None:
+    global _least
+    _least = min((getattr(subscriber, "least", 0) for subscriber in _subscribers), default=ERROR + 1)
 
 
 def emit(name: str, schedule: str | None = None, /, **fields: Any) -> None:
@@ -90,14 +103,18 @@ def emit(name: str, schedule: str | None = None, /, **fields: Any) -> None:
             logging.getLogger("workkit").exception("a subscriber failed on the event %r", name)
 
 
-def wanted(name: str, late_ms: int = 0) -> bool:
-    """Whether anybody wants this event in full, so that a hot path may save itself the trouble of making one. Where
-    nobody does, each counts it.
-    """
+def wanted(name: str) -> bool:
+    """Whether anybody wants this event in full, so that a hot path may save itself the trouble of making one."""
+    if LEVELS.get(name, INFO) < _least:
+        return False
     for subscriber in _subscribers:
         wants = getattr(subscriber, "wants", None)
         if wants is None or wants(name):
             return True
-    for subscriber in _subscribers:
-        subscriber.count(name, late_ms)  # type: ignore[attr-defined]  # who has `wants` has it
     return False
+
+
+def count(name: str, number: int, late_ms: int) -> None:
+    """Tell of so many events that nobody wanted, the latest of them so late."""
+    for subscriber in _subscribers:
+        subscriber.count(name, number, late_ms)  # type: ignore[attr-defined]  # who has `wants` has it

@@ -140,10 +140,13 @@ def add_many(s: Schedule, rows: Iterable[Mapping[str, Any]]) -> Tally:
     `at="now"`.
     """
     broker = _broker(s)
+    now_ms = 0
     with Bulk(broker.add) as bulk:
         for number, row in enumerate(rows, 1):
+            if number % CHUNK == 1:
+                now_ms = broker.now_ms()
             try:
-                new = read_row(row, default_tz=s.tz, dialect=s.dialect, now_ms=broker.now_ms())
+                new = read_row(row, default_tz=s.tz, dialect=s.dialect, now_ms=now_ms)
             except ValueError as error:
                 done = bulk.settled()
                 there = f" Rows 1 to {done:,} are added." if done else " Nothing is added."

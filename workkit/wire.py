@@ -54,9 +54,8 @@ def payload(*, cron: str, job: str, args: Any, extra: Mapping[str, Any] | None =
     if extra:
         fields = {**extra, "args": args, "cron": cron, "job": job}
         inner = ",".join(f"{_string(key)}:{_text(fields[key], key)}" for key in sorted(fields))
-    else:
-        inner = f'"args":{_text(args, "args")},"cron":{_known(cron)},"job":{_known(job)}'
-    return f"{{{inner}}}".encode("ascii")
+        return f"{{{inner}}}".encode("ascii")
+    return f'{{"args":{_text(args, "args")}{_end(cron, job)}'.encode("ascii")
 
 
 def job_id(payload: bytes) -> str:
@@ -87,16 +86,31 @@ def read_payload(data: bytes) -> Payload:
     Raises CorruptRecord where it is not UTF-8 JSON, not an object, or `cron` or `job` is not a text or `args` not a
     list.
     """
-    fields = payload_fields(data)
+    fields = _payload_fields(data)
     cron, job, args = fields.pop("cron"), fields.pop("job"), fields.pop("args", None)
     return Payload(cron=cron, job=job, args=tuple(args or ()), extra=fields)
 
 
-def payload_fields(data: bytes) -> dict[str, Any]:
-    """All fields of a stored payload as JSON has them; `cron` and `job` are texts, `args` a list, null or absent.
-
-    Raises CorruptRecord as `read_payload` does.
+def read_plain_payload(data: bytes) -> tuple[str, str, list[Any]] | None:
+    """The cron, function and arguments of a payload that says nothing else, but for a nonce. None where it says more
+    or cannot be read: `read_payload` tells then. Most payloads are plain, and this takes half its time.
     """
+    try:
+        text = data.decode("utf-8")
+        fields, end = _scan(text, 0)
+    except (ValueError, RecursionError, StopIteration):
+        return None
+    if (
+        end != len(text)
+        or type(fields) is not dict
+        or not (len(fields) == 3 or (len(fields) == 4 and "nonce" in fields))
+    ):
+        return None
+    cron, job, args = fields.get("cron"), fields.get("job"), fields.get("args")
+    return (cron, job, args) if type(args) is list and type(cron) is type(job) is str else None
+
+
+def _payload_fields(data: bytes) -> dict[str, Any]:
     fields = _object(data, "payload")
     cron, job, args = fields.get("cron"), fields.get("job"), fields.get("args")
     if type(cron) is not str:
@@ -127,6 +141,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+_scan: Callable[[str, int], tuple[Any, int]] = _DECODER.scan_once  # type: ignore[attr-defined]
 
 
 def _object(data: bytes, what: str) -> dict[str, Any]:
@@ -151,7 +166,10 @@ def _string(text: str) -> str:
     return encode_basestring_ascii(text).replace("/", "\\/")
 
 
-_known = lru_cache(maxsize=4096)(_string)  # names of functions, and one-second crons: few, and many times
+@lru_cache(maxsize=4096)
+def _end(cron: str, job: str) -> str:
+    """The rest of a plain payload. Of functions and one-second crons there are few, and each comes many times."""
+    return f',"cron":{_string(cron)},"job":{_string(job)}}}'
 
 
 def _text(value: Any, path: str) -> str:

@@ -210,9 +210,9 @@ def test_they_are_chosen_by_text(server: Server, name: str, s: schedule.Schedule
 def test_ten_thousand_are_searched_and_put_back_in_pages(server: Server, name: str, s: schedule.Schedule) -> None:
     schedule.add_many(s, ({"fn": "app:note", "at": "now", "args": [n]} for n in range(10_000)))
     b, _ = listening(server, name)
-    for page in range(10):
-        failure = replace(FAILURE, message=f"disk {page} full")
-        b.claim(0, ends=[(c, Dead(failure=failure)) for c in b.claim(1000).claims])
+    for page in range(100):
+        failure = replace(FAILURE, message=f"disk {page % 10} full")
+        b.claim(0, ends=[(c, Dead(failure=failure)) for c in b.claim(100).claims])
     b.leave()
     began = time.monotonic()
     assert len(schedule.dead(s, where="[9999]")) == 1

@@ -109,15 +109,15 @@ def test_a_resync_whose_reply_was_lost_is_asked_again(server: Server, name: str)
     b.claim(1)
     go_back()
 
-    exchange = losing._inner.exchange
+    ask = losing._inner.ask
     verbs: list[str] = []
 
     def noting(calls: list[tuple[object, ...]]) -> object:
         verbs.extend(script.name for script, _, _ in calls)  # type: ignore[attr-defined]
         losing.lose = 1 if verbs == ["settle", "resync"] else 0
-        return exchange(calls)
+        return ask(calls)
 
-    losing._inner.exchange = noting
+    losing._inner.ask = noting
     with pytest.raises(ServerUnreachable):
         b.claim(0, ends=[(first, Done())])
     turn = b.claim(0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -10,9 +9,9 @@ import pytest
 from tests.processes import until
 from tests.servers import Server
 from workkit import schedule, wire
-from workkit.broker import Claim, ListenerInfo
+from workkit.broker import Claim, ListenerInfo, Turn
 from workkit.brokers.native.broker import NativeBroker
-from workkit.brokers.server import connect
+from workkit.brokers.server import Asked, connect
 from workkit.errors import ServerUnreachable
 from workkit.jobs.outcome import Again, Dead, Done, Failure, Released
 
@@ -29,15 +28,15 @@ class Losing:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
-    def exchange(self, calls: Sequence[Any]) -> list[Any]:
-        replies: list[Any] = self._inner.exchange(calls)
+    def answers(self, asked: Asked) -> list[Any]:
+        replies: list[Any] = self._inner.answers(asked)
         if self.lose:
             self.lose -= 1
             raise ServerUnreachable("cut")
         return replies
 
     def call(self, script: Any, keys: Any, args: Any) -> Any:
-        return self.exchange([(script, keys, args)])[0]
+        return self.answers(self._inner.ask([(script, keys, args)]))[0]
 
 
 def broker(server: Server, name: str, *, timeout_ms: int = 10_000) -> tuple[NativeBroker, Losing]:
@@ -93,6 +92,55 @@ def test_a_claim_whose_reply_was_lost_is_answered_again(server: Server, name: st
     assert sorted(first + [c.job.args[0] for c in b.claim(2).claims]) == [0, 1, 2]
 
 
+def test_of_many_a_further_portion_is_on_its_way(server: Server, name: str) -> None:
+    s = schedule.create(name, redis=server.url)
+    schedule.add_many(s, [{"fn": "app:note", "at": "now", "args": [n]} for n in range(1000)])
+    b, losing = listening(server, name)
+    turn, seen = b.claim(400), []
+    assert (turn.asked, len(turn.claims)) == (True, 200)
+    while turn.claims:
+        seen += [claim.job.args[0] for claim in turn.claims]
+        losing.lose = len(seen) == 400
+        try:
+            turn = b.claim(400, ends=[(claim, Done()) for claim in turn.claims])
+        except ServerUnreachable:
+            turn = b.claim(400)
+    assert sorted(seen) == list(range(1000))
+    assert not turn.asked
+    b.claim(0)
+    b.leave()
+    assert standing(server, name) == set()
+
+
+def test_what_is_on_its_way_is_heard_before_anything_else_is_asked(server: Server, name: str) -> None:
+    s = schedule.create(name, redis=server.url)
+    schedule.add_many(s, [{"fn": "app:note", "at": "now", "args": [n]} for n in range(1000)])
+    b, _ = listening(server, name)
+    first = b.claim(400)
+    b.heartbeat()
+    then = b.claim(0, ends=[(claim, Done()) for claim in first.claims])
+    assert (len(first.claims), len(then.claims), first.asked) == (200, 200, True)
+    while b.claim(0, ends=[(claim, Done()) for claim in then.claims]).asked:
+        then = Turn()
+    b.leave()
+    assert schedule.counts(s).running == 0
+    assert schedule.counts(s).due == 600
+
+
+def test_a_listener_taken_for_dead_has_nothing_on_its_way(server: Server, name: str) -> None:
+    s = schedule.create(name, redis=server.url)
+    schedule.add_many(s, [{"fn": "app:note", "at": "now", "args": [n]} for n in range(1000)])
+    b, _ = listening(server, name)
+    first = b.claim(400)
+    server.client().hdel(f"{name}:running:{b.listener}", "@")
+    turn = b.claim(400, ends=[(claim, Done()) for claim in first.claims])
+    while not turn.fenced:
+        turn = b.claim(400)
+    assert {claim.id for claim in first.claims} <= {claim.id for claim in turn.fenced}
+    assert not turn.asked
+    assert len(b.claim(400).claims) == 200
+
+
 def test_a_settle_whose_reply_was_lost_has_one_effect(server: Server, name: str) -> None:
     add(server, name, 2)
     b, losing = listening(server, name)
@@ -100,8 +148,8 @@ def test_a_settle_whose_reply_was_lost_has_one_effect(server: Server, name: str)
     losing.lose = 1
     with pytest.raises(ServerUnreachable):
         b.claim(1, ends=[(claim, Again(delay_ms=0, attempt=1, failure=FAILURE))])
-    turn = b.claim(2)
-    assert sorted((c.job.args[0], c.job.attempt) for c in turn.claims) == sorted(
+    claims = [*b.claim(2).claims, *b.claim(1).claims]
+    assert sorted((c.job.args[0], c.job.attempt) for c in claims) == sorted(
         [(claim.job.args[0], 1), (1 - claim.job.args[0], 0)]
     )
     assert server.client().zcard(f"{name}:again") == 0

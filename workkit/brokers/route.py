@@ -6,7 +6,7 @@ A connection pool treats them like any other; who is asked for the address is a 
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
 import redis
@@ -50,6 +50,9 @@ class Route(Protocol):
 
     def admit(self, connection: Any) -> None:
         """Look at a new connection; raises a ConnectionError where its server is not the one that is looked for."""
+
+    def follow(self, pool: redis.ConnectionPool, ask_once: Callable[[], list[Any]]) -> list[Any]:
+        """The replies of the server that is the one, where others answer who it is."""
 
 
 class RoutedConnection(redis.Connection):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -39,6 +39,10 @@ class _Primary(ABC):
             self.address = next(self.candidates(), self.address)
         except (redis.exceptions.RedisError, OSError):
             self._look_at = now + DEAF_SECONDS
+
+    def follow(self, pool: redis.ConnectionPool, ask_once: Callable[[], list[Any]]) -> list[Any]:
+        """Whoever answers is the one."""
+        return ask_once()
 
     def admit(self, connection: Any) -> None:
         """Take it only as primary: sentinels may be late, and a demoted one still answers."""

@@ -5,9 +5,9 @@ The edge at which client-library exceptions become ours; what raised them stays 
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import redis
@@ -20,6 +20,7 @@ from workkit.brokers.refusals import Place, refusal
 from workkit.brokers.route import ANSWER_SECONDS, CONNECT_SECONDS, Route, once, routed_pool
 from workkit.brokers.scripts import Script
 from workkit.brokers.sentinel import GivenSentinels, Sentinels
+from workkit.brokers.wires import Sent, Wires
 from workkit.errors import InvalidSchedule, ServerError
 
 
@@ -28,6 +29,17 @@ class Closeable(Protocol):
 
     def close(self) -> None:
         """Leave it."""
+
+
+Call = tuple[Script, Sequence[str], Sequence[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Scripts that are on their way."""
+
+    calls: Sequence[Call]
+    sent: Sent
 
 
 class Server:
@@ -53,35 +65,64 @@ class Server:
         self._route = route
         self._address: Node | None = None  # where the last call was answered
         self._twins: list[Server] = []
+        self._wires = Wires(client.connection_pool)
         self._answered = False  # whether it ever did: a connection that is closed later is cut, not refused
 
     def call(self, script: Script, keys: Sequence[str], args: Sequence[Any]) -> Any:
         """Run one script, loading it where the server has forgotten it."""
         return self.exchange([(script, keys, args)])[0]
 
-    def exchange(self, calls: Sequence[tuple[Script, Sequence[str], Sequence[Any]]]) -> list[Any]:
-        """Run scripts in one write and one read. Where the server has forgotten one, all are loaded and all asked
-        again: the scripts know a repeated request by its number.
+    def exchange(self, calls: Sequence[Call]) -> list[Any]:
+        """Run scripts in one write and one read."""
+        return self.answers(self.ask(calls))
+
+    def ask(self, calls: Sequence[Call]) -> Asked:
+        """Send scripts in one write, and do not wait; `answers` must follow."""
+        try:
+            if self._route is not None:
+                self._leave_if_moved(self._route)
+            return Asked(calls, self._send(calls))
+        except (redis.exceptions.RedisError, OSError) as error:
+            raise self._ours(error) from error
+
+    def answers(self, asked: Asked) -> list[Any]:
+        """What scripts answer that were sent. Where the server has forgotten one, all are loaded and all asked again:
+        the scripts know a repeated request by its number.
         """
-        with self.translated():
-            for _ in range(2):
-                replies = self._send(calls)
-                # fault: {"+".join(script.name for script, _, _ in calls)} answered
-                if not any(isinstance(reply, redis.exceptions.NoScriptError) for reply in replies):
-                    break
-                for script, _, _ in calls:
+        try:
+            replies = self._replies(asked)
+            # fault: {"+".join(script.name for script, _, _ in asked.calls)} answered
+            if any(isinstance(reply, redis.exceptions.NoScriptError) for reply in replies):
+                for script, _, _ in asked.calls:
                     self.client.script_load(script.text)
+                replies = self._replies(Asked(asked.calls, self._send(asked.calls)))
+                # fault: {"+".join(script.name for script, _, _ in asked.calls)} answered
             for reply in replies:
                 if isinstance(reply, Exception):
                     raise reply
+            self._answered = True
+            if self._route is not None:
+                self._arrived(self._route)
             return replies
+        except (redis.exceptions.RedisError, OSError) as error:
+            raise self._ours(error) from error
 
-    def _send(self, calls: Sequence[tuple[Script, Sequence[str], Sequence[Any]]]) -> list[Any]:
-        pipe = self.client.pipeline(transaction=False)
-        for script, keys, args in calls:
-            pipe.evalsha(script.digest, len(keys), *keys, *args)
+    def _replies(self, asked: Asked) -> list[Any]:
+        if self._route is None:
+            return asked.sent.replies()
+        sent = [asked.sent]
+
+        def once() -> list[Any]:
+            if not sent:  # another is to be asked
+                self._start_anew()
+                sent.append(self._send(asked.calls))
+            return sent.pop().replies()
+
+        return self._route.follow(self.client.connection_pool, once)
+
+    def _send(self, calls: Sequence[Call]) -> Sent:
         # fault: {"+".join(script.name for script, _, _ in calls)} sent
-        return list(pipe.execute(raise_on_error=False))
+        return self._wires.send([("EVALSHA", script.digest, len(keys), *keys, *args) for script, keys, args in calls])
 
     @contextmanager
     def translated(self) -> Iterator[Any]:
@@ -93,10 +134,8 @@ class Server:
             self._answered = True
             if self._route is not None:
                 self._arrived(self._route)
-        except redis.exceptions.RedisError as error:
+        except (redis.exceptions.RedisError, OSError) as error:
             raise self._ours(error) from error
-        except (OSError, ssl.SSLError) as error:
-            raise self._ours(redis.exceptions.ConnectionError(str(error))) from error
 
     def twin(self, *, answer_seconds: float) -> Server:
         """The same server on connections of its own, with more patience: for waiting."""
@@ -121,7 +160,12 @@ class Server:
     def _leave_if_moved(self, route: Route) -> None:
         route.refresh()
         if self._address not in (None, route.address):
-            self.client.connection_pool.disconnect(inuse_connections=False)
+            self._start_anew()
+
+    def _start_anew(self) -> None:
+        """Close every connection that is not in use: where the server may be another by now, the next looks for it."""
+        self._wires.give_back()
+        self.client.connection_pool.disconnect(inuse_connections=False)
 
     def _arrived(self, route: Route) -> None:
         """Cut twins that still wait on a server which is not the one any more: it may be frozen, and never say so."""
@@ -131,10 +175,12 @@ class Server:
         for twin in self._twins if before else ():
             twin.drop()
 
-    def _ours(self, error: redis.exceptions.RedisError) -> ServerError:
+    def _ours(self, error: redis.exceptions.RedisError | OSError) -> ServerError:
+        if isinstance(error, OSError):
+            error = redis.exceptions.ConnectionError(str(error))
         moves = self._route is not None
         if moves:  # whoever refuses may not be the server any more: the next call looks for it
-            self.client.connection_pool.disconnect(inuse_connections=False)
+            self._start_anew()
         place = Place(url=self.url, schedule=self._schedule, moves=moves, answered=self._answered)
         return refusal(error, place)
 

@@ -33,10 +33,18 @@ class Window:
     failed: int = 0
     latest_ms: int = 0
 
-    @property
-    def has_room_for_warnings(self) -> bool:
-        """Whether a success is held back, which has to give way to a warning."""
-        return _success(self.held) is not None
+    successes: int = 0  # of those held back: they give way to warnings
+
+    def hold(self, event: Event) -> None:
+        """Hold an event back, to be printed at the end of the window."""
+        self.held.append(event)
+        self.successes += event.level < events.WARNING
+
+    def give_way(self) -> None:
+        """Let the latest success make room."""
+        place = max(n for n, event in enumerate(self.held) if event.level < events.WARNING)
+        self.count(self.held.pop(place))
+        self.successes -= 1
 
     def count(self, event: Event) -> None:
         """Count an event that gets no line."""
@@ -91,15 +99,15 @@ class Log:
             return True
         if time.time() >= window.started + WINDOW_SECONDS:
             return True
-        return level >= events.WARNING and window.has_room_for_warnings
+        return level >= events.WARNING and window.successes > 0
 
-    def count(self, name: str, late_ms: int) -> None:
-        """Count an event that becomes no line."""
+    def count(self, name: str, number: int, late_ms: int) -> None:
+        """Count events that become no lines."""
         if events.LEVELS.get(name, events.INFO) < self.least:
             return
         with self._lock:
             if (window := self._window) is not None:
-                window.ran += name in ENDS
+                window.ran += number * (name in ENDS)
                 window.latest_ms = max(window.latest_ms, late_ms)
 
     def close(self) -> None:
@@ -122,10 +130,10 @@ class Log:
             timer.start()
         room = A_SECOND - AT_ONCE
         if len(window.held) < room:
-            window.held.append(event)
-        elif event.level >= events.WARNING and (place := _success(window.held)) is not None:
-            window.count(window.held.pop(place))
-            window.held.append(event)
+            window.hold(event)
+        elif event.level >= events.WARNING and window.successes:
+            window.give_way()
+            window.hold(event)
         else:
             window.count(event)
 
@@ -156,7 +164,3 @@ class Log:
         if self.json:
             return lines.json_line(event, listener=self.listener, arguments=self.style.arguments)
         return lines.console_line(event, self.style)
-
-
-def _success(held: list[Event]) -> int | None:
-    return next((n for n in range(len(held) - 1, -1, -1) if held[n].level < events.WARNING), None)

@@ -6,12 +6,12 @@ here imports or evaluates what a name points to.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
@@ -102,7 +102,8 @@ def main_module() -> str | None:
     if spec is not None:
         return str(spec.name)
     file = getattr(main, "__file__", None)
-    return Path(file).stem if file and Path(file).suffix == ".py" else None
+    name, suffix = os.path.splitext(os.path.basename(file or ""))
+    return name if suffix == ".py" else None
 
 
 @lru_cache(maxsize=1024)
@@ -133,7 +134,7 @@ def _locate(fn: Any) -> tuple[str, str]:
         kind = "a builtin" if isinstance(fn, BuiltinFunctionType) else f"a {type(fn).__name__}"
         raise InvalidFunction(f"fn={_called(fn)} is {kind}, not a function. {_MODULE_LEVEL}", given=fn)
     code = fn.__code__
-    where = f"({Path(code.co_filename).name}:{code.co_firstlineno})"
+    where = f"({os.path.basename(code.co_filename)}:{code.co_firstlineno})"
     if fn.__name__ == "<lambda>":
         raise InvalidFunction(
             f"fn=<lambda> {where} has no name that a listener could import. "

@@ -6,9 +6,10 @@ the present is passed in.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Final, Literal
 from zoneinfo import ZoneInfo
 
@@ -83,10 +84,9 @@ def _present(now: object) -> datetime:
 def _parsed(here: Here, *, lead: str | None = None) -> Trigger:
     if looks_like_cron(here.text):
         return seven_fields(here)
-    reader = Reader(here.text, lead=lead)
     if not here.text.strip():
         raise here.refusal("says nothing", f"Say for example {EXAMPLES}")
-    groups = _groups(reader)
+    groups = _said(here.text, lead)
     last = groups[-1]
     if last.zone is not None:
         here = replace(here, zone=zone_of(last.zone))
@@ -163,6 +163,12 @@ CLAUSES: Final[tuple[Clause, ...]] = (
     *(vague, every, adverb, times_a, _once, window, spans, bounds.start, bounds.end, exception, part, times, numeric),
     *(relative, place_of_month, dated, weekdays, _on, month_of, bounds.zone, _amount, _now, _either),
 )
+
+
+@lru_cache(maxsize=512)
+def _said(text: str, lead: str | None) -> Sequence[Said]:
+    """What the words say, whatever the present is. Remembered: producers say the same again and again."""
+    return _groups(Reader(text, lead=lead))
 
 
 def _groups(reader: Reader) -> list[Said]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -16,7 +17,7 @@ from workkit.triggers.said import Said
 from workkit.triggers.trigger import Trigger
 
 
-def recurring(here: Here, groups: list[Said]) -> Trigger:
+def recurring(here: Here, groups: Sequence[Said]) -> Trigger:
     """Make the Trigger of recurring words. Each group gives its own rules; bounds come last and hold for all."""
     last = groups[-1]
     if any(said.start or said.end for said in groups[:-1]):

@@ -163,9 +163,10 @@ def from_fields(fields: Mapping[str, Any], *, dialect: str = "published") -> Tri
     return _stored(cron, dialect, start, end)
 
 
+@lru_cache(maxsize=256)
 def is_one_second(text: str) -> bool:
-    """Whether a published cron string plainly names one second, by its look. Most payloads hold one, and each another:
-    they are not worth being parsed, nor remembered. False says nothing.
+    """Whether a published cron string plainly names one second, by its look. Most payloads hold one: it is not worth
+    being parsed, nor remembered for longer than a queue of the same second passes by. False says nothing.
     """
     return _ONE_SECOND(text) is not None
 

@@ -10,7 +10,7 @@ from typing import Any
 from workkit import events
 from workkit.broker import Claim, Tally
 from workkit.errors import CannotRun
-from workkit.jobs.outcome import Dead, Done, Failure, Released
+from workkit.jobs.outcome import DONE, Dead, Done, Failure, Released
 from workkit.jobs.registry import MOST_NAMES
 from workkit.worker import report
 from workkit.worker.executor import Attempt
@@ -59,7 +59,9 @@ class Dispatch:
             lane.unarmed.append(claim)
 
     def _hand_out(self, lane: Lane, claim: Claim) -> None:
-        if claim.crashes >= CRASHES:
+        if not claim.crashes:
+            self.hands.execute(lane, claim)
+        elif claim.crashes >= CRASHES:
             failure = Failure(type="Crashed", message=f"crashed its listener {claim.crashes} times")
             report.dead(claim, failure)
             lane.ends.append((claim, Dead(failure=failure, reason="crashed")))
@@ -83,9 +85,27 @@ class Dispatch:
             self._last_chance = None
             self.hands.execute(lane, claim)
 
-    def ended(self, attempt: Attempt) -> None:
-        """A run has ended: decide what becomes of it."""
-        self.hands.ended(attempt)
+    def ended(self, attempts: Sequence[Attempt]) -> None:
+        """Runs have ended: decide what becomes of them. Those that returned, the usual case, are short work."""
+        self.hands.ended(attempts)
+        unsaid, latest_ms, wanted = 0, 0, events.wanted("done")
+        for attempt in attempts:
+            run = attempt.run
+            if wanted or attempt.error is not None or self._fenced_at:
+                self._ended(attempt)
+                wanted = events.wanted("done")
+                continue
+            outcome = DONE
+            # fault: decided {type(outcome).__name__}
+            run.lane.ends.append((run.claim, outcome))
+            unsaid += 1
+            if run.late_ms > latest_ms:
+                latest_ms = run.late_ms
+        if unsaid:
+            self._ran += unsaid
+            events.count("done", unsaid, latest_ms)
+
+    def _ended(self, attempt: Attempt) -> None:
         lane, claim = attempt.run.lane, attempt.run.claim
         if isinstance(attempt.error, CannotRun):
             self._cannot_run(lane, claim, attempt.error)

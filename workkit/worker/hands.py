@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from workkit.broker import Claim
@@ -14,11 +14,10 @@ from workkit.errors import CannotRun
 from workkit.worker import report
 from workkit.worker.executor import Attempt, Executor
 from workkit.worker.lane import Lane
+from workkit.worker.pace import Pace
 from workkit.worker.pool import Pool
 from workkit.worker.running import Run
 
-AHEAD = 0.025  # seconds of work that may wait here for a thread, by the time that runs take of late
-MOST_AHEAD = 1000  # claims beyond one for each thread
 PATIENCE = 0.05  # seconds without an ending after which work that waits here goes back to others
 WAKE = 0.001  # seconds of work that are worth a thread of their own
 
@@ -45,8 +44,8 @@ class Hands:
         self._post = post
         self._pool: Pool[Task] = Pool(threads, self._do)
         self._pending: list[Task] = []
-        self._mean = 0.0  # seconds a run takes of late; quick to grow, slow to shrink
-        self._moved_at = 0.0  # when something was begun or ended
+        self._pace = Pace(threads)
+        self._mean = 0.0  # seconds that a short run takes of late
 
     def _do(self, task: Task) -> None:
         """Do it, in a pool thread; never raises."""
@@ -76,12 +75,17 @@ class Hands:
         """How many threads have nothing to do."""
         return self.threads - self.busy
 
+    @property
+    def unbegun(self) -> int:
+        """How many claims no thread has begun."""
+        return self._pool.unbegun + len(self._pending)
+
     def room(self) -> int:
         """How many more claims are useful: one for each idle thread, and while runs are short as many as will be begun
-        within `AHEAD`. None as long as half of those are still here.
+        within `pace.AHEAD`. None as long as half of those are still here.
         """
-        most = self.threads + (min(MOST_AHEAD, int(self.threads * AHEAD / self._mean)) if self._mean else 0)
         busy = self.busy
+        most = self.threads + self._pace.ahead(idle=not busy)
         return most - busy if busy < self.threads or busy <= most // 2 else 0
 
     def knows(self, claim: Claim) -> bool:
@@ -106,23 +110,20 @@ class Hands:
     def flush(self) -> None:
         """Let threads have what was handed over since the last time; as many as it is worth."""
         if self._pending:
-            if not self._pool.unbegun:
-                self._moved_at = time.monotonic()
+            if len(self._pending) == self.busy:
+                self._pace.begin()
             self._pool.submit(self._pending)
             self._pending = []
         if unbegun := self._pool.unbegun:
             worth = self.threads if not self._mean else math.ceil(unbegun * self._mean / WAKE)
             self._pool.wake(max(1, worth))
 
-    def ended(self, attempt: Attempt) -> None:
-        """Take note of an end."""
-        took = attempt.took_ms / 1000
-        self._mean += (took - self._mean) / (4 if took > self._mean else 64) if self._mean else took
-        self.runs.discard(attempt.run)
-
-    def moved(self) -> None:
-        """Something has ended."""
-        self._moved_at = time.monotonic()
+    def ended(self, attempts: Sequence[Attempt]) -> None:
+        """Take note of these ends."""
+        self.runs.difference_update([attempt.run for attempt in attempts])
+        took = min(attempt.took_ms for attempt in attempts) / 1000
+        self._mean += (took - self._mean) / (8 if took > self._mean else 2) if self._mean else took
+        self._pace.note(len(attempts))
 
     @property
     def looks_at(self) -> float:
@@ -134,7 +135,7 @@ class Hands:
         if not self._pool.unbegun:
             return ()
         self._pool.wake(self.threads)
-        if time.monotonic() - self._moved_at < PATIENCE:
+        if time.monotonic() - self._pace.moved_at < PATIENCE:
             return ()
         return self.taken_back(lambda _: True)
 

@@ -24,6 +24,7 @@ class Lane:
     broker: Broker
     weight: int = 1
     look: bool = True  # whether due work may stand there
+    asked: bool = False  # whether claims are on their way
     wake_at: float = float("inf")
     seen_at: float = 0.0  # the last claim or beat
     beat_at: float = 0.0

@@ -139,18 +139,19 @@ class Loop:
     def _next_at(self) -> float:
         at = [lane.next_at() for lane in self._lanes]
         for lane in self._lanes:
-            if lane.lost_at is None and (lane.ends or lane.unarmed or (lane.look and self._room())):
+            if lane.lost_at is None and (self._settles(lane) or lane.unarmed or (lane.look and self._room())):
                 return 0.0
         at.append(self._hands.looks_at)
         return min(at) if self._stop_at is None else min(*at, self._stop_at)
 
     def _hear(self, messages: Sequence[Message]) -> None:
-        ended = self._dispatch.ended
-        for message in messages:
-            if type(message) is Attempt:
-                ended(message)
-                continue
+        attempts = [message for message in messages if type(message) is Attempt]
+        if attempts:
+            self._dispatch.ended(attempts)
+        for message in messages if len(attempts) < len(messages) else ():
             match message:
+                case Attempt():
+                    pass
                 case LookUp():
                     self._hands.looking_up -= 1
                     self._dispatch.route(message.lane, message.claim)
@@ -160,7 +161,6 @@ class Loop:
                         self._pass_on(message)
                 case _ if callable(message):
                     message()
-        self._hands.moved()
 
     def _turn(self, lane: Lane) -> None:
         """Whatever this lane needs now: arm, settle and claim, beat."""
@@ -171,8 +171,8 @@ class Loop:
         lane.look = lane.look or now >= lane.wake_at
         try:
             self._arm(lane)
-            limit = self._room() if lane.look else 0
-            if lane.ends or limit > 0:
+            limit = self._room() if lane.look or lane.asked else 0
+            if limit > 0 or self._settles(lane):
                 self._exchange(lane, limit)
             if lane.lost_at is not None or now - lane.beat_at >= BEAT or now - lane.seen_at >= TICK:
                 self._beat(lane)
@@ -184,10 +184,17 @@ class Loop:
         else:
             lane.room.clear()
 
+    def _settles(self, lane: Lane) -> bool:
+        """Whether its endings go now, and what is on its way is fetched. As long as more waits to be begun here they
+        go with what is claimed next.
+        """
+        return (bool(lane.ends) or lane.asked) and not self._hands.unbegun
+
     def _exchange(self, lane: Lane, limit: int) -> None:
         ends, lane.ends = lane.ends, []
         turn = lane.broker.claim(limit, ends=ends)  # it keeps the endings, whatever happens
         now = lane.seen_at = time.monotonic()
+        lane.asked = turn.asked
         if limit > 0:
             wake = turn.wake_in_ms
             lane.look = wake == 0
@@ -248,7 +255,9 @@ class Loop:
         busy = self._hands.busy > 0
         if self._stop_at is not None:
             return not busy or time.monotonic() >= self._stop_at
-        waiting = any(lane.ends or lane.unarmed or lane.look or lane.lost_at is not None for lane in self._lanes)
+        waiting = any(
+            lane.ends or lane.unarmed or lane.look or lane.asked or lane.lost_at is not None for lane in self._lanes
+        )
         return self._how.burst and not busy and not waiting
 
     def _give_back(self) -> None:
@@ -260,9 +269,13 @@ class Loop:
                 self.pulse += 1
                 try:
                     ends, lane.ends = lane.ends, []
-                    self._dispatch.refuse(lane.broker.claim(0, ends=ends).refused)
-                    lane.broker.leave()
-                    break
+                    turn = lane.broker.claim(0, ends=ends)
+                    self._dispatch.refuse(turn.refused)
+                    for claim in turn.claims:
+                        self._dispatch.release(lane, claim)
+                    if not lane.ends:
+                        lane.broker.leave()
+                        break
                 except ServerError as error:
                     lane.lost(error, running=len(self._hands.runs))
                     if time.monotonic() > until:

@@ -8,7 +8,7 @@ from pathlib import Path
 from workkit import events
 from workkit.broker import Claim
 from workkit.errors import CannotRun
-from workkit.jobs.outcome import DONE, Again, Dead, Done, Failure, Outcome, Released
+from workkit.jobs.outcome import Again, Dead, Done, Failure, Outcome, Released
 from workkit.worker.executor import Attempt
 from workkit.worker.running import Run
 
@@ -28,18 +28,16 @@ def may_run(imports: Sequence[str], folder: Path | None) -> str:
 def started(run: Run) -> None:
     """A run begins; a late one is a line of its own. A further attempt is meant to be late."""
     late_ms, claim = run.late_ms, run.claim
-    if events.wanted("started", late_ms):
+    if events.wanted("started"):
         job = claim.job
         events.emit("started", job.schedule, job=job, late_ms=late_ms)
-    if late_ms >= LATE_MS and not claim.attempt and events.wanted("late", late_ms):
+    if late_ms >= LATE_MS and not claim.attempt and events.wanted("late"):
         job = claim.job
         events.emit("late", job.schedule, job=job, late_ms=late_ms)
 
 
 def ended(attempt: Attempt, outcome: Outcome) -> None:
     """A run ended, and this becomes of it."""
-    if outcome is DONE and not events.wanted("done", attempt.run.late_ms):
-        return
     job, took = attempt.run.claim.job, round(attempt.took_ms)
     tries = {"attempt": job.attempt + 1, "attempts": (attempt.options.retries or job.attempt) + 1}
     match outcome:

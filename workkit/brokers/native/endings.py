@@ -14,7 +14,7 @@ from workkit.brokers.native.entry import Entry, read_entry
 from workkit.jobs.outcome import DONE, Again, Dead, Done, Failure, Outcome, Released
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Receipt:
     """What a claim of the native layout is settled by: the record's field in the hash of `listener`, and its bytes.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,6 +26,7 @@ from workkit.jobs.job import Job, JobState
 from workkit.jobs.names import shown
 
 PAGE = 500
+GLOB, _ESCAPED = re.compile(r"([*?\[\]\\^-])"), r"\\\1"
 SHORTEST = 6  # digits of an id that stand for the whole
 
 
@@ -87,10 +89,7 @@ class NativeInspector:
                 f'"{which}" is the beginning of {len(ids)} jobs; give at least {SHORTEST} characters.', given=which
             )
         for id in ids:
-            found = next((job for job in self.jobs() if job.id == id), None)
-            if found is None:  # an orphan: its payload stands, and nothing points to it
-                found = self._read(id, self._payloads([id])[0])
-            if found is not None:
+            if (found := self._found(id)) is not None:
                 return found
         raise NotFound(
             f'no job "{which}" in {self.codec.schedule}.{self._nearest(which)} '
@@ -165,6 +164,23 @@ class NativeInspector:
             job = Job(id=id, schedule=self.codec.schedule, fn="?", error=str(error))
         due_ms = known.pop("due_ms", None)
         return replace(job, **known) if due_ms is None else at(job, due_ms, **known)
+
+    def _found(self, id: str) -> Job | None:
+        """One job wherever it stands, without reading those that wait; last an orphan, to which nothing points."""
+        places = (self._running, lambda: self._waiting(id), self._graves.jobs)
+        found = next((job for read in places for job in read() if job.id == id), None)
+        return found or self._read(id, self._payloads([id])[0])
+
+    def _waiting(self, id: str) -> Iterator[Job]:
+        """What stands of a job in `S:next`, under whatever text, and in `S:again`."""
+        items, now = self._items(id) or [_plain_item(id)], self._now_ms()
+        with self.server.translated() as client:
+            scores = client.zmscore(self.keys.next, items)
+        standing = [(item, score) for item, score in zip(items, scores, strict=True) if score is not None]
+        batch = [(Entry(due=_text(score), item=item), score) for item, score in standing]
+        again = ((read_entry(text), score) for text, score in self._pages(self.keys.again))
+        batch += [(entry, score) for entry, score in again if entry is not None and _id(entry.item) == id]
+        yield from self._states(batch, now)
 
     def _running(self) -> Iterator[Job]:
         with self.server.translated() as client:
@@ -247,13 +263,19 @@ class NativeInspector:
     def _items(self, id: str) -> list[bytes]:
         """Other texts under which an item of this job may stand, after a foreign peer has put it back."""
         with self.server.translated() as client:
-            if client.zscore(self.keys.next, wire.item(id)) is not None:
+            if client.zscore(self.keys.next, _plain_item(id)) is not None:
                 return []
-            return [text for text, _ in client.zscan_iter(self.keys.next, match=f"*{id}*", count=PAGE)]
+            like = f"*{GLOB.sub(_ESCAPED, id)}*"
+            return [text for text, _ in client.zscan_iter(self.keys.next, match=like, count=PAGE)]
 
     def _nearest(self, which: str) -> str:
         near = next((job for job in self.jobs() if which and (job.id.startswith(which) or which in job.fn)), None)
         return f" Nearest: {near.id[:8]} {shown(near.fn)} ({near.state})." if near else ""
+
+
+def _plain_item(id: str) -> bytes:
+    """The usual text of an item, whatever a foreign peer takes for an id."""
+    return f'{{"id":"{id}"}}'.encode("utf-8", "surrogateescape")
 
 
 def _id(item: bytes) -> str:

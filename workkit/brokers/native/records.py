@@ -15,7 +15,6 @@ from workkit.brokers.native.endings import Receipt
 from workkit.errors import CorruptRecord
 from workkit.jobs.job import Job
 from workkit.triggers.trigger import is_one_second
-from workkit.wire import payload_fields
 
 PADDED = 65  # bytes; a shorter field would leave the record hash in its packed form, slower per job
 
@@ -25,23 +24,15 @@ def read_claim(record: Sequence[Any], *, field: bytes, listener: str, codec: Cod
     what cannot be read becomes its trouble, never an exception.
     """
     member, due, id, payload = record
-    receipt = Receipt(listener=listener, field=field, member=member, due=due, id=id, payload=payload)
-    try:
-        if not due or cancelled or not id or payload is None:
-            raise CorruptRecord("not a plain one")  # anything else is read with care
-        fields = payload_fields(payload)
-        if len(fields) != 3 or not is_one_second(fields["cron"]) or codec.dialect != "published":
-            raise CorruptRecord("not a plain one")
-        return Claim(
-            receipt=receipt,
-            describe=codec.describe,
-            id=id.decode(),
-            fn=fields["job"],
-            args=fields["args"] or (),
-            due_ms=int(due),
-        )
-    except (CorruptRecord, ValueError, KeyError):
-        return _read_with_care(receipt, codec=codec, cancelled=cancelled)
+    receipt = Receipt(listener, field, member, due, id, payload)
+    if due and id and payload is not None and not cancelled and codec.dialect == "published":
+        plain = wire.read_plain_payload(payload)
+        if plain is not None and is_one_second(plain[0]):
+            try:
+                return Claim(receipt, codec.describe, id.decode(), plain[1], plain[2], int(due))
+            except ValueError:  # an id that is no text, a score that is no whole number
+                pass
+    return _read_with_care(receipt, codec=codec, cancelled=cancelled)
 
 
 def _read_with_care(receipt: Receipt, *, codec: Codec, cancelled: bool) -> Claim:

@@ -1,8 +1,10 @@
 """A listener's side of the native protocol: one name, one outstanding request, every request numbered.
 
-A request whose reply was lost is asked again under its number before anything else, so it has one effect. A
-registration that is gone fences everything held under its name; this session then goes on under a new one. A server
-that has forgotten some of our steps is told what we hold; what it lacks is lost to us, and the rest goes on.
+Under load the next request goes out before the last answer is read, so that the server looks for more jobs while these
+are taken up; it is outstanding until the next call. A request whose reply was lost is asked again under its number
+before anything else, so it has one effect. A registration that is gone fences everything held under its name; this
+session then goes on under a new one. A server that has forgotten some of our steps is told what we hold; what it lacks
+is lost to us, and the rest goes on.
 """
 
 from __future__ import annotations
@@ -22,9 +24,10 @@ from workkit.brokers.native.endings import Receipt, ending, is_plain
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.records import next_due, read_claim, write_info
 from workkit.brokers.scripts import load
-from workkit.brokers.server import Server
+from workkit.brokers.server import Asked, Server
 
 MOST = 1000  # jobs in one call
+MANY = 200  # from so many on, jobs are asked for in two portions, the second while the first is read
 DEAD_KEPT, DEAD_KEPT_MS = 10_000, 90 * 86_400_000
 
 
@@ -35,6 +38,9 @@ class _Request:
     args: Sequence[Any]
     done: Callable[[list[Any]], None]
     ends: Sequence[Ending] = ()
+
+
+Answer = tuple[_Request, list[Any]]
 
 
 class _Gone(Exception):
@@ -55,6 +61,8 @@ class Session:
         self._scripts = load("native")
         self._info: ListenerInfo | None = None
         self._outstanding: Sequence[_Request] = ()
+        self._asked: Asked | None = None  # what is outstanding and on its way; None: it must be asked again
+        self._heard: list[Answer] = []  # answered, not yet taken up
         self._held: dict[bytes, Claim] = {}
         self._ready: list[Claim] = []
         self._armed: list[Claim] = []
@@ -84,25 +92,34 @@ class Session:
         self._ends += ends
 
         def turn() -> None:
-            requests = []
-            if fresh := self._current():
-                requests.append(self._settle(fresh, now_ms))
-            wanted = min(limit - len(self._ready), MOST)
-            if wanted > 0:
-                requests.append(self._claim(wanted, now_ms))
-            self._ask(requests)
+            if not _more_is_due(self._heard):
+                self._take_up()
+                portion = limit if limit < MANY else limit // 2
+                self._send([*self._settles(now_ms), *self._claims(portion - len(self._ready), now_ms)])
+                self._hear()
+            if _more_is_due(self._heard):
+                wanted = limit - len(self._ready) - sum(map(_jobs_in, self._heard))
+                self._send([*self._settles(now_ms), *self._claims(wanted, now_ms)])
+            self._take_up()
 
         try:
             self._step(turn)
         except _Gone:
             return Turn(fenced=self._forget(), refused=self._take_refused())
         claims, self._ready = self._ready, []
-        return Turn(claims=claims, wake_in_ms=self._wake_in_ms, refused=self._take_refused(), fenced=self._take_lost())
+        return Turn(
+            claims=claims,
+            wake_in_ms=self._wake_in_ms,
+            refused=self._take_refused(),
+            fenced=self._take_lost(),
+            asked=self._asked is not None,
+        )
 
     def admit(self, claims: Sequence[Claim], *, now_ms: int | None = None) -> Turn:
         """Re-arm recurring jobs: the claims come back armed, or in trouble where their payload is gone meanwhile."""
 
         def arm() -> None:
+            self._take_up()
             current = [c for c in claims if self._holds(c) and not self._held[c.receipt.field].armed]
             if current:
                 self._ask([self._admit(current, now_ms or self._now_ms)])
@@ -117,7 +134,7 @@ class Session:
     def beat(self) -> tuple[Orders, list[tuple[str, float]]]:
         """Show presence; what others want of this listener, and who looks dead (name, beat)."""
         try:
-            self._step(lambda: None)
+            self._step(self._take_up)
         except _Gone:
             return Orders(fenced=self._forget()), []
         k = self._keys
@@ -153,13 +170,15 @@ class Session:
         return int(self._server.call(self._scripts["leave"], keys, [self._name]))
 
     def _step(self, act: Callable[[], None]) -> None:
-        """Whatever is outstanding first, under its old numbers; then a name, if there is none; then `act`. All anew
-        where the server turns out to have forgotten steps.
+        """Whatever is outstanding first, under its old numbers; then a name, if there is none; then `act`, which takes
+        up what was heard. All anew where the server turns out to have forgotten steps.
         """
         while True:
             try:
-                if self._outstanding:
-                    self._ask(self._outstanding)
+                self._take_up()
+                if self._outstanding and self._asked is None:
+                    self._send(self._outstanding)
+                self._hear()
                 if not self._name:
                     assert self._info is not None, "register first"
                     self.register(self._info)
@@ -169,10 +188,22 @@ class Session:
                 self._ask([self._resync()])
 
     def _ask(self, requests: Sequence[_Request]) -> None:
+        self._send(requests)
+        self._hear()
+        self._take_up()
+
+    def _send(self, requests: Sequence[_Request]) -> None:
         if not requests:
             return
         self._outstanding = requests
-        replies = self._server.exchange([(self._scripts[r.verb], r.keys, r.args) for r in requests])
+        self._asked = self._server.ask([(self._scripts[r.verb], r.keys, r.args) for r in requests])
+
+    def _hear(self) -> None:
+        """Wait for what is on its way. Raises _Gone, _Forgotten."""
+        if self._asked is None:
+            return
+        asked, self._asked = self._asked, None
+        requests, replies = self._outstanding, self._server.answers(asked)
         self._outstanding = ()
         for request, reply in zip(requests, replies, strict=True):
             if reply[0] == b"old" and request is not requests[-1] and replies[-1][0] == b"ok":
@@ -182,6 +213,12 @@ class Session:
                 raise _Forgotten
             if reply[0] != b"ok":
                 raise _Gone
+            self._heard.append((request, reply))
+
+    def _take_up(self) -> None:
+        """Let what was heard have its effect here."""
+        heard, self._heard = self._heard, []
+        for request, reply in heard:
             request.done(reply)
 
     def _forget(self) -> list[Claim]:
@@ -190,6 +227,7 @@ class Session:
         self._held.clear()
         lost += self._take_lost()
         self._ready, self._armed, self._ends, self._outstanding, self._name = [], [], [], (), ""
+        self._asked, self._heard = None, []
         return lost
 
     def _holds(self, claim: Claim) -> bool:
@@ -199,9 +237,16 @@ class Session:
     def _current(self) -> list[Ending]:
         """The next endings to send; what belongs to an earlier registration is refused here already."""
         ends, self._ends = self._ends[:MOST], self._ends[MOST:]
-        self._refused += [claim for claim, _ in ends if not self._holds(claim)]
-        # as held by now: an admission asked again meanwhile may have armed a claim that was given back unarmed
-        return [(self._held[claim.receipt.field], outcome) for claim, outcome in ends if self._holds(claim)]
+        current: list[Ending] = []
+        for claim, outcome in ends:
+            receipt: Receipt = claim.receipt
+            # as held by now: an admission asked again meanwhile may have armed a claim that was given back unarmed
+            held = self._held.get(receipt.field) if receipt.listener == self._name else None
+            if held is None:
+                self._refused.append(claim)
+            else:
+                current.append((held, outcome))
+        return current
 
     def _take_refused(self) -> list[Claim]:
         refused, self._refused = self._refused, []
@@ -215,6 +260,16 @@ class Session:
         self._seq += 1
         return self._seq
 
+    def _settles(self, now_ms: int | None) -> list[_Request]:
+        requests = []
+        while self._ends:
+            if fresh := self._current():
+                requests.append(self._settle(fresh, now_ms))
+        return requests
+
+    def _claims(self, limit: int, now_ms: int | None) -> list[_Request]:
+        return [self._claim(min(limit, MOST), now_ms)] if limit > 0 else []
+
     def _claim(self, limit: int, now_ms: int | None) -> _Request:
         seq, k = self._next_seq(), self._keys
         keys = [k.next, k.jobs, k.running(self._name), k.listeners, k.again]
@@ -225,8 +280,8 @@ class Session:
             self._now_ms = int(now)
             self._wake_in_ms = int(wake_in) if int(wake_in) >= 0 else None
             prefix = b"%d." % seq
-            for i in range(4, len(reply), 4):
-                record = reply[i : i + 4]
+            parts = iter(reply[4:])
+            for record in zip(parts, parts, parts, parts, strict=True):
                 field = prefix + record[0]
                 cancelled = bool(marks) and record[2] in marks
                 claim = read_claim(record, field=field, listener=self._name, codec=self._codec, cancelled=cancelled)
@@ -306,3 +361,14 @@ class Session:
         k, me = self._keys, self._name
         keys = [k.jobs, k.running(me), k.next, k.again, k.slots, k.ended, k.errors, k.dead, k.graves]
         return _Request("settle", [*keys, k.skip(me), k.cancelled, k.stats, k.wake], args, done, ends)
+
+
+def _jobs_in(answer: Answer) -> int:
+    """How many jobs an answer brings."""
+    request, reply = answer
+    return (len(reply) - 4) // 4 if request.verb == "claim" else 0
+
+
+def _more_is_due(heard: Sequence[Answer]) -> bool:
+    """Whether a claim was answered in full, and more is due."""
+    return any(request.verb == "claim" and int(reply[2]) == 0 for request, reply in heard)
