@@ -45,6 +45,7 @@ class Hands:
         self._pool: Pool[Task] = Pool(threads, self._do)
         self._pending: list[Task] = []
         self._pace = Pace(threads)
+        self._moved_at = 0.0  # when work came to an empty queue, or something ended
         self._mean = 0.0  # seconds that a short run takes of late
 
     def _do(self, task: Task) -> None:
@@ -85,7 +86,7 @@ class Hands:
         within `pace.AHEAD`. None as long as half of those are still here.
         """
         busy = self.busy
-        most = self.threads + self._pace.ahead(idle=not busy)
+        most = self.threads + self._pace.ahead(time.monotonic(), idle=not busy)
         return most - busy if busy < self.threads or busy <= most // 2 else 0
 
     def knows(self, claim: Claim) -> bool:
@@ -110,8 +111,11 @@ class Hands:
     def flush(self) -> None:
         """Let threads have what was handed over since the last time; as many as it is worth."""
         if self._pending:
+            now = time.monotonic()
             if len(self._pending) == self.busy:
-                self._pace.begin()
+                self._pace.begin(now)
+            if not self._pool.unbegun:
+                self._moved_at = now
             self._pool.submit(self._pending)
             self._pending = []
         if unbegun := self._pool.unbegun:
@@ -123,7 +127,8 @@ class Hands:
         self.runs.difference_update([attempt.run for attempt in attempts])
         took = min(attempt.took_ms for attempt in attempts) / 1000
         self._mean += (took - self._mean) / (8 if took > self._mean else 2) if self._mean else took
-        self._pace.note(len(attempts))
+        self._moved_at = time.monotonic()
+        self._pace.note(len(attempts), self._moved_at)
 
     @property
     def looks_at(self) -> float:
@@ -135,7 +140,7 @@ class Hands:
         if not self._pool.unbegun:
             return ()
         self._pool.wake(self.threads)
-        if time.monotonic() - self._pace.moved_at < PATIENCE:
+        if time.monotonic() - self._moved_at < PATIENCE:
             return ()
         return self.taken_back(lambda _: True)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 AHEAD = 0.025  # seconds of work that may wait here for a thread
 MOST_AHEAD = 4000  # claims beyond one for each thread: what a server rereads in one step if a reply is lost
 SAMPLE = 0.001  # seconds of work that tell a speed, at the least
@@ -12,7 +10,7 @@ SAMPLE = 0.001  # seconds of work that tell a speed, at the least
 class Pace:
     """Counts endings against the time in which there was work, so that neither a slow network nor an idle hour looks
     like slow jobs; and not by how long each run took, as threads that take turns make every run look long. One sample
-    holds two endings for each thread, as those that began together end together.
+    holds two endings for each thread, as those that began together end together. `now` is `time.monotonic()`.
     """
 
     def __init__(self, threads: int) -> None:
@@ -20,27 +18,26 @@ class Pace:
         self._rate = 0.0  # endings in a second
         self._ended = 0
         self._busy = 0.0  # seconds of work in which these ended
-        self.moved_at = 0.0  # when work came to idle hands, or something ended
+        self._since = 0.0  # when work came to idle hands, or the last note
 
-    def begin(self) -> None:
+    def begin(self, now: float) -> None:
         """Work has come to idle hands."""
-        self.moved_at = time.monotonic()
+        self._since = now
 
-    def note(self, ended: int) -> None:
+    def note(self, ended: int, now: float) -> None:
         """So many runs have ended since the last note."""
-        now = time.monotonic()
-        self._busy += now - self.moved_at
+        self._busy += now - self._since
         self._ended += ended
-        self.moved_at = now
+        self._since = now
         if self._ended >= self._enough and self._busy >= SAMPLE:
             rate = self._ended / self._busy
             self._rate = (self._rate + rate) / 2 if self._rate else rate
             self._ended, self._busy = 0, 0.0
 
-    def ahead(self, *, idle: bool) -> int:
+    def ahead(self, now: float, *, idle: bool) -> int:
         """How many claims beyond one for each thread will be begun within `AHEAD`. Runs that take longer than those
         before count at once, not only when they end.
         """
-        busy = self._busy + (0.0 if idle else time.monotonic() - self.moved_at)
+        busy = self._busy + (0.0 if idle else now - self._since)
         rate = self._rate if busy <= AHEAD else min(self._rate, self._ended / busy)
         return min(MOST_AHEAD, int(rate * AHEAD))

@@ -1,0 +1,108 @@
+"""How far ahead a listener takes work, and when what waits for a thread is taken back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests import handlers
+from tests.processes import until
+from tests.servers import Server
+from workkit import schedule
+from workkit.broker import Claim, ListenerInfo
+from workkit.brokers.connect import open_broker
+from workkit.jobs.registry import Registry
+from workkit.worker import hands as hands_of
+from workkit.worker.executor import Executor
+from workkit.worker.hands import Hands
+from workkit.worker.lane import Lane
+from workkit.worker.pace import AHEAD, MOST_AHEAD, Pace
+
+PATIENCE = 0.02
+
+
+@pytest.fixture
+def posted() -> list[Any]:
+    return []
+
+
+@pytest.fixture
+def hands(posted: list[Any], monkeypatch: pytest.MonkeyPatch) -> Iterator[Hands]:
+    monkeypatch.setattr(hands_of, "PATIENCE", PATIENCE)
+    made = Hands(2, executor=Executor(Registry(imports=("tests.handlers",))), post=posted.append)
+    made.executor.registry.load()
+    made.start()
+    yield made
+    handlers.gate.set()
+    made.close()
+
+
+def test_what_comes_beside_a_long_run_is_not_taken_for_overdue(
+    server: Server, name: str, hands: Hands, posted: list[Any]
+) -> None:
+    handlers.calls.clear()
+    handlers.gate.clear()
+    s = schedule.create(name, redis=server.url)
+    for fn in (handlers.wait_for_gate, handlers.note) * 2:
+        schedule.add_now(s, fn)
+    broker = open_broker(name, redis=server.url)
+    broker.register(ListenerInfo(listener="", host="here", pid=1, version="0", schedules={}, threads=2))
+    lane, claims = Lane(broker), broker.claim(4).claims
+    long = [claim for claim in claims if claim.fn.endswith("gate")]
+    short = [claim for claim in claims if claim not in long]
+
+    def execute(*claims: Claim) -> None:
+        for claim in claims:
+            hands.execute(lane, claim)
+        hands.flush()
+
+    execute(long[0])
+    until(lambda: handlers.calls == ["begun"])
+    time.sleep(2 * PATIENCE)
+    execute(short[0])
+    assert not list(hands.overdue())
+    until(lambda: posted)
+    hands.ended(posted)
+
+    execute(long[1], short[1])
+    until(lambda: handlers.calls.count("begun") == 2)
+    taken = until(lambda: list(hands.overdue()))
+    assert [task.claim for task in taken] == [short[1]]
+    assert hands.busy == 2
+    broker.close()
+
+
+def test_nobody_is_far_ahead_of_long_runs() -> None:
+    pace = Pace(4)
+    pace.begin(10.0)
+    for turn in range(1, 6):
+        for n in range(4):  # four runs of 0.3 s, which end at nearly the same moment
+            pace.note(1, 10.0 + 0.3 * turn + 0.0001 * n)
+        assert pace.ahead(10.0 + 0.3 * turn + 0.001, idle=False) == 0
+
+
+def test_short_runs_are_taken_many_at_a_time_until_they_get_long() -> None:
+    pace = Pace(4)
+    pace.begin(10.0)
+    pace.note(256, 10.0 + 2**-9)
+    assert pace.ahead(10.0 + 2**-9, idle=True) == 3276
+    assert pace.ahead(10.01 + AHEAD, idle=False) == 0
+    assert pace.ahead(3600.0, idle=True) == 3276
+
+
+def test_the_time_without_work_makes_nothing_slow() -> None:
+    pace = Pace(4)
+    for minute in range(100):
+        pace.begin(60.0 * minute)
+        pace.note(4, 60.0 * minute + 0.0004)
+    assert 240 <= pace.ahead(1e6, idle=True) <= 260
+
+
+def test_there_is_an_end_to_it() -> None:
+    pace = Pace(1)
+    pace.begin(1.0)
+    pace.note(1_000_000, 1.01)
+    assert pace.ahead(1.01, idle=True) == MOST_AHEAD
