@@ -87,7 +87,7 @@ class Turn:
     """
 
     claims: Sequence[Claim] = ()
-    wake_in_ms: int | None = None
+    wake_in_ms: float | None = None
     refused: Sequence[Claim] = ()
     fenced: Sequence[Claim] = ()
     asked: bool = False

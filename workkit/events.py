@@ -17,7 +17,8 @@ JSON logs print them, metrics count them.
     health       url             (where its pages are)        stuck                 reason   (its own loop stands still)
     restarted    pid, status, after_ms, reason   (a process of several; after_ms: the pause until another begins)
     orphaned     pid             (of its supervisor, which is gone)
-    stopping     running, deadline_ms                         stopped               ran, failed, given_back, up_ms
+    stopping     running, deadline_ms
+    stopped      ran, failed, given_back, up_ms, uncounted (processes of several that died with their counts)
 """
 
 from __future__ import annotations

@@ -38,9 +38,13 @@ def test_the_nearest_file_counts_even_without_a_table(folder: Path) -> None:
     ("line", "trouble"),
     [
         ('schedule = ["a"]', "schedule in [tool.workkit] of {file} is not a setting. Did you mean schedules?"),
-        ("zzz = 1", "Accepted: schedules, import, threads, deadline, health-port, log and tz."),
+        ("zzz = 1", "Accepted: schedules, import, threads, processes, deadline, health-port, log and tz."),
         ("threads = 0", "threads = 0 in [tool.workkit] of {file} cannot be used. Write threads = 10."),
         ("threads = true", "threads = True in [tool.workkit]"),
+        (
+            "processes = 65",
+            "processes = 65 in [tool.workkit] of {file} cannot be used. Write processes = 2, from 1 to 64.",
+        ),
         ('schedules = "a"', 'Write schedules = ["app-tasks"].'),
         ("deadline = 30", 'deadline = 30 in [tool.workkit] of {file} cannot be used. Write deadline = "25s".'),
         ('log = "xml"', 'Write log = "console" or log = "json".'),

@@ -13,7 +13,7 @@ from workkit.cli.command import Command, with_folder
 from workkit.cli.tree import ENTRIES, draw, tree
 from workkit.errors import NotFound, PhraseError, ServerUnreachable
 
-LATER = ("sync", "pause", "resume", "skip", "wire", "--processes")
+LATER = ("sync", "pause", "resume", "skip", "wire")
 
 
 def command(name: str) -> Command:
@@ -84,6 +84,8 @@ def test_help_names_server_and_environment(run: Run, name: str) -> None:
         (("--foo",), "--foo needs a command before it"),
         (("listen", "t", "--threads", "x"), '--threads: "x" is not a whole number from 1.'),
         (("listen", "t", "--threads", "0"), '--threads: "0" is not a whole number from 1.'),
+        (("listen", "t", "--processes", "65"), '--processes: "65" is not a whole number from 1 to 64.'),
+        (("listen", "t", "--processes", "two"), '--processes: "two" is not a whole number from 1 to 64.'),
         (("listen", "t", "--embedded", "/tmp/x"), "Write --embedded=/tmp/x"),
         (("listen", "t", "--embedded", "--redis", "redis://h"), "--redis and --embedded were both given"),
         (("listen",), "workkit listen needs a SCHEDULE."),

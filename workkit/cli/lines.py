@@ -20,6 +20,7 @@ WORD_WIDTH = 10
 LONGEST_CALL = 200
 CALM = {"done": "green", "back": "green", "listening": "green", "resumed": "green"}
 UNEASY = {"late", "lost", "missing", "crashed", "retrying", "cannot_run", "quiet", "stopping", "given_back", "failed"}
+UNEASY |= {"restarted", "orphaned"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +100,8 @@ def _listening(event: Event) -> list[str]:
     schedules = ", ".join(name if weight == 1 else f"{name}:{weight}" for name, weight in weighted)
     where = "embedded server" if str(given.get("url")).startswith("embedded:") else given.get("url")
     threads = wording.plural(int(given.get("threads") or 0), "thread")
+    if (processes := int(given.get("processes") or 1)) > 1:
+        threads = f"{processes} processes of {threads}"
     return [f"{schedules} on {where}, {threads}, pid {given.get('pid')}, workkit {given.get('version')}"]
 
 
@@ -162,7 +165,9 @@ def _stopping(event: Event) -> list[str]:
 def _stopped(event: Event) -> list[str]:
     given = event.fields
     ran, failed, back = (int(given.get(key) or 0) for key in ("ran", "failed", "given_back"))
-    return [f"ran {ran:,}, failed {failed:,}, given back {back:,}, up {wording.duration(given.get('up_ms') or 0)}"]
+    line = f"ran {ran:,}, failed {failed:,}, given back {back:,}, up {wording.duration(given.get('up_ms') or 0)}"
+    died = int(given.get("uncounted") or 0)
+    return [f"{line}; without what {'a process' if died == 1 else f'{died} processes'} ran that died" if died else line]
 
 
 def _summary(event: Event) -> list[str]:
@@ -184,6 +189,13 @@ def _crashed(event: Event) -> list[str]:
         f"{wording.plural(count, 'job')} of it go{'es' if count == 1 else ''} to others" if count else "it held nothing"
     )
     return [str(event.fields.get("listener")), f"is not heard of any more; {held}."]
+
+
+def _restarted(event: Event) -> list[str]:
+    given = event.fields
+    after = int(given.get("after_ms") or 0)
+    when = f"in {wording.duration(after)}" if after else "at once"
+    return [f"process {given.get('pid')} {str(given.get('reason')).rstrip('.')}. Another starts {when}."]
 
 
 def _quiet(event: Event) -> list[str]:
@@ -226,6 +238,8 @@ TEXTS: Mapping[str, Callable[[Event], list[str]]] = {
     "given_back": lambda event: ["given back; another listener runs it."],
     "fenced": _fenced,
     "crashed": _crashed,
+    "restarted": _restarted,
+    "orphaned": lambda event: [f"process {event.fields.get('pid')}, which started this one, is gone; it stops too."],
     "stopping": _stopping,
     "stopped": _stopped,
     "summary": _summary,
@@ -240,6 +254,8 @@ OF_JOBS = frozenset(TEXTS) - {
     "lost",
     "back",
     "crashed",
+    "restarted",
+    "orphaned",
     "stopping",
     "stopped",
     "summary",

@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from workkit.cli.command import Command, Option
+from workkit.cli.command import Option
 from workkit.cli.live import ScheduleName
 from workkit.cli.options import OPTIONAL, Commas, Count, chosen_schedules, server_options, weighted
+from workkit.cli.processes import SUPERVISED, ListenCommand, ProcessCount
 from workkit.cli.settings import read as read_settings
 
 if TYPE_CHECKING:
+    from workkit.cli.log import Log
+    from workkit.events import Event
     from workkit.schedule import Schedule
+
+    Targets = list[Schedule] | dict[Schedule, int]
 
 
 @click.command(
     "listen",
-    cls=Command,
+    cls=ListenCommand,
     takes="[SCHEDULE[:WEIGHT]]... [OPTIONS]",
     about=(
         "Run the due jobs of these schedules until stopped. May run functions of modules under this folder, and of "
@@ -52,7 +59,15 @@ if TYPE_CHECKING:
     type=Count(),
     metavar="N",
     envvar="WORKKIT_THREADS",
-    help="jobs at once; default 10",
+    help="jobs at once in each process; default 10",
+)
+@click.option(
+    "--processes",
+    cls=Option,
+    type=ProcessCount(),
+    metavar="N",
+    envvar="WORKKIT_PROCESSES",
+    help="listener processes; default 1",
 )
 @click.option("--strict", cls=Option, is_flag=True, help="schedules strictly in order")
 @click.option("--burst", cls=Option, is_flag=True, help="run what is due now, then exit")
@@ -81,12 +96,14 @@ if TYPE_CHECKING:
 )
 @click.option("-v", "--verbose", cls=Option, is_flag=True, help="every job, with arguments and tracebacks")
 @click.option("-q", "--quiet", cls=Option, is_flag=True, help="only warnings and errors")
+@click.option(SUPERVISED, cls=Option, hidden=True)
 @server_options
 def listen_command(
     schedules: tuple[str, ...],
     imports: tuple[str, ...],
     only_imports: bool,
     threads: int | None,
+    processes: int | None,
     strict: bool,
     burst: bool,
     deadline: str | None,
@@ -94,8 +111,9 @@ def listen_command(
     log_format: str | None,
     verbose: bool,
     quiet: bool,
+    supervised: str | None,
     server: str | None,
-) -> None:
+) -> int:
     """Run due jobs until stopped."""
     if verbose and quiet:
         raise click.UsageError("-v and -q were both given. Keep one of them.")
@@ -110,10 +128,13 @@ def listen_command(
     if burst:
         how["burst"] = True
     targets = _targets(chosen_schedules(schedules, settings, command="listen"), server=server)
-    _listen(targets, how, format=log_format or settings.log or "console", verbose=verbose, quiet=quiet)
+    log = {"json": (log_format or settings.log) == "json", "verbose": verbose, "quiet": quiet}
+    if supervised:
+        return _listen_supervised(targets, how, ends=supervised, **log)
+    return _listen(targets, how, processes=processes or settings.processes or 1, **log)
 
 
-def _targets(named: Sequence[str], *, server: str | None) -> list[Schedule] | dict[Schedule, int]:
+def _targets(named: Sequence[str], *, server: str | None) -> Targets:
     from workkit import schedule as verbs
 
     pairs = [weighted(text) for text in named]
@@ -126,20 +147,47 @@ def _targets(named: Sequence[str], *, server: str | None) -> list[Schedule] | di
     return {s: weight or 1 for s, weight in made}
 
 
-def _listen(
-    targets: list[Schedule] | Mapping[Schedule, int], how: Mapping[str, Any], *, format: str, **loudness: bool
-) -> None:
-    from workkit import events
+def _listen(targets: Targets, how: Mapping[str, Any], *, processes: int, **style: bool) -> int:
     from workkit import schedule as verbs
     from workkit.cli.log import Log
+    from workkit.cli.processes import supervise
+    from workkit.listening import read_how
+
+    log = Log(**style)
+    with _subscribed(log, log):
+        if processes > 1:
+            read, _ = read_how(how)
+            return supervise(read, processes=processes)
+        verbs.listen(targets, **how)
+    return 0
+
+
+def _listen_supervised(targets: Targets, how: Mapping[str, Any], *, ends: str, **style: bool) -> int:
+    from workkit import schedule as verbs
+    from workkit.cli.log import Log
+    from workkit.cli.processes import Relay, listen_supervised
+    from workkit.listening import read_how
+    from workkit.worker.supervised import Supervised
+
+    if how["health_port"] is not None:  # asked by the supervisor, whose port it is
+        how = {**how, "health_port": 0}
+    log, supervised = Log(**style), Supervised(ends)
+    with _subscribed(Relay(log, supervised), log):
+        read, _ = read_how(how)
+        make = partial(verbs.listener, targets, **how)
+        return listen_supervised(make, read, supervised=supervised, verbose=style["verbose"])
+
+
+@contextmanager
+def _subscribed(subscriber: Callable[[Event], None], log: Log) -> Iterator[None]:
+    from workkit import events
 
     here = os.getcwd()
     if here not in sys.path:  # a console script has its own folder there instead
         sys.path.insert(0, here)
-    log = Log(json=format == "json", **loudness)
-    unsubscribe = events.subscribe(log)
+    unsubscribe = events.subscribe(subscriber)
     try:
-        verbs.listen(targets, **how)
+        yield
     finally:
         unsubscribe()
         log.close()

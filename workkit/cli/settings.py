@@ -12,6 +12,7 @@ from workkit.errors import InvalidOptions
 from workkit.nearest import nearest
 
 FILE = "pyproject.toml"
+MOST_PROCESSES = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +22,7 @@ class Settings:
     schedules: tuple[str, ...] = ()
     imports: tuple[str, ...] = ()
     threads: int | None = None
+    processes: int | None = None
     deadline: str | None = None
     health_port: int | str | None = None
     log: str | None = None
@@ -76,10 +78,15 @@ def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
+def _is_number_of_processes(value: object) -> bool:
+    return isinstance(value, int) and _is_count(value) and value <= MOST_PROCESSES
+
+
 READERS: dict[str, tuple[str, Callable[[object], bool], str]] = {
     "schedules": ("schedules", _is_texts, 'schedules = ["app-tasks"]'),
     "import": ("imports", _is_texts, 'import = ["app.jobs"]'),
     "threads": ("threads", _is_count, "threads = 10"),
+    "processes": ("processes", _is_number_of_processes, f"processes = 2, from 1 to {MOST_PROCESSES}"),
     "deadline": ("deadline", _is_text, 'deadline = "25s"'),
     "health-port": ("health_port", lambda value: _is_count(value) or _is_text(value), "health-port = 8080"),
     "log": ("log", lambda value: value in ("console", "json"), 'log = "console" or log = "json"'),

@@ -12,6 +12,7 @@ import msgpack
 from workkit.broker import Claim
 from workkit.brokers.native.entry import Entry, read_entry
 from workkit.jobs.outcome import DONE, Again, Dead, Done, Failure, Outcome, Released
+from workkit.triggers import Trigger
 
 
 @dataclass(slots=True, eq=False)
@@ -28,6 +29,7 @@ class Receipt:
     id: bytes
     payload: bytes | None
     recurs: bool = False
+    trigger: Trigger | None = None  # of a recurring one
     admitted: bool = False
 
     @property

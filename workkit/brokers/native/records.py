@@ -14,6 +14,7 @@ from workkit.brokers.native.codec import Codec, is_once
 from workkit.brokers.native.endings import Receipt
 from workkit.errors import CorruptRecord
 from workkit.jobs.job import Job
+from workkit.triggers import Trigger
 from workkit.triggers.trigger import is_one_second
 
 PADDED = 65  # bytes; a shorter field would leave the record hash in its packed form, slower per job
@@ -42,6 +43,7 @@ def _read_with_care(receipt: Receipt, *, codec: Codec, cancelled: bool) -> Claim
         trouble, reason = "cancelled", "cancelled before it started"
     recurs = trouble is None and not is_once(job) and (entry.kind == "o" or job.trigger is not None)
     receipt.recurs = recurs or entry.kind == "o"
+    receipt.trigger = job.trigger if recurs else None
     return Claim(
         receipt=receipt,
         describe=codec.describe,
@@ -75,7 +77,7 @@ def _read(receipt: Receipt, codec: Codec) -> tuple[Job, Trouble | None, str | No
 
 def next_due(claim: Claim, *, now_ms: int) -> int | None:
     """When a recurring job is due next: strictly after its due time and now, so that missed ticks make one late run."""
-    trigger = claim.job.trigger
+    trigger: Trigger | None = claim.receipt.trigger
     return None if trigger is None else trigger.next_after_ms(max(claim.due_ms, now_ms))
 
 

@@ -69,7 +69,7 @@ class Session:
         self._refused: list[Claim] = []
         self._lost: list[Claim] = []
         self._ends: list[Ending] = []
-        self._wake_in_ms: int | None = None
+        self._wake_in_ms: float | None = None
         self._cancelled_upto = 0
         self._now_ms = 0
         self._name, self._seq = "", 0
@@ -278,7 +278,7 @@ class Session:
         def done(reply: list[Any]) -> None:
             _, now, wake_in, marks = reply[:4]
             self._now_ms = int(now)
-            self._wake_in_ms = int(wake_in) if int(wake_in) >= 0 else None
+            self._wake_in_ms = max(0.0, float(wake_in)) if wake_in != -1 else None
             prefix = b"%d." % seq
             parts = iter(reply[4:])
             for record in zip(parts, parts, parts, parts, strict=True):
@@ -371,4 +371,4 @@ def _jobs_in(answer: Answer) -> int:
 
 def _more_is_due(heard: Sequence[Answer]) -> bool:
     """Whether a claim was answered in full, and more is due."""
-    return any(request.verb == "claim" and int(reply[2]) == 0 for request, reply in heard)
+    return any(request.verb == "claim" and reply[2] == 0 for request, reply in heard)

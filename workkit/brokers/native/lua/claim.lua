@@ -2,7 +2,8 @@
 -- KEYS  1 S:next  2 S:jobs  3 S:running:<L>  4 S:listeners  5 S:again  6 S:cancelled  7 S:skip:<L>  8 S:watch  9 S:wake
 -- ARGV  1 L  2 seq  3 limit (1 to 1000)  4 now ms, or '' for this server's clock
 -- ->    'gone' | 'old' | 'step' (see spec/layouts/native.md, requests), or
---       'ok', now, ms until it should ask again (-1: another listener watches, or nothing waits; 0: more is due),
+--       'ok', now, ms until it should ask again, a text with fractions (-1: another listener watches, or nothing waits;
+--       0: more is due),
 --       ids marked as cancelled, then four for each job: member or entry, due text (member) or '' (entry), id, payload or nil
 local next_, jobs, running, listeners, again = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local cancelled, skip, watch, wake = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
@@ -13,9 +14,11 @@ if not stored then return { 'gone' } end
 if tonumber(seq) < tonumber(stored) then return { 'old' } end
 if tonumber(seq) > tonumber(stored) + 1 then return { 'step' } end
 redis.call('HDEL', running, '') -- a write that a full server allows; after it the rest may grow
+local past = 0 -- ms since the one called now
 if now == '' then
   local t = redis.call('TIME')
   now = t[1] .. string.format('%03d', math.floor(t[2] / 1000))
+  past = t[2] % 1000 / 1000
 end
 
 local function id_of(member)
@@ -132,7 +135,7 @@ if head and head < 9e15 then
   local wait = math.min(head - tonumber(now), 3600000)
   if not (due and owner ~= me and tonumber(due) <= head and tonumber(due) >= tonumber(now)) then
     redis.call('SET', watch, string.format('%.0f', head) .. ' ' .. me, 'PX', wait + 100)
-    reply[3] = wait
+    reply[3] = string.format('%.3f', wait - past)
   end
 end
 return reply

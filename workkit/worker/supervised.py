@@ -1,0 +1,81 @@
+"""A listener's end of the two pipes to its supervisor: orders come in, reports go out.
+
+Orders come by pipe and not by signal, so that one order is one order: a signal that the terminal, or systemd, sends to
+every process is none, and one that comes before the listener is there is not lost. The supervisor alone holds the other
+end: when it is gone, however it ended, the listener stops too. Knows nothing of log lines.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import os
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any
+
+from workkit import events
+from workkit.worker.listener import Listener
+
+GRACE = 10.0  # seconds that a process may take to end after the deadline of its stop
+
+
+class Supervised:
+    """This process under a supervisor; `ends` is what its command line says of the pipes: `orders,reports`."""
+
+    def __init__(self, ends: str) -> None:
+        orders, _, reports = ends.partition(",")
+        self._orders, self._reports = int(orders), int(reports)
+        self._supervisor = os.getppid()
+        for end in (self._orders, self._reports):
+            os.set_inheritable(end, False)  # not for programs that handlers start
+
+    def report(self, name: str, /, **fields: Any) -> bool:
+        """Tell the supervisor; False if it is gone."""
+        line = json.dumps({"name": name, "fields": fields}, default=str).encode() + b"\n"
+        with suppress(OSError):
+            return os.write(self._reports, line) == len(line)
+        return False
+
+    def obey(self, listener: Listener, *, deadline: timedelta) -> None:
+        """Carry the supervisor's orders out from now on, those that came before included."""
+        threading.Thread(target=self._obey, args=(listener, deadline), name="workkit-orders", daemon=True).start()
+
+    def _obey(self, listener: Listener, deadline: timedelta) -> None:
+        for order in self._given():
+            match order:
+                case "stop":
+                    listener.ask_to_stop()
+                case "quiet":
+                    listener.quiet()
+                case "resume":
+                    listener.resume()
+                case "dump":
+                    _dump()
+        events.emit("orphaned", pid=self._supervisor)
+        listener.ask_to_stop()
+        time.sleep(deadline.total_seconds() + GRACE)
+        os._exit(1)  # nobody else is left who could end it: it hangs in an import, say
+
+    def _given(self) -> Iterator[str]:
+        """Read orders until the supervisor is gone."""
+        rest = b""
+        while part := os.read(self._orders, 4096):
+            *lines, rest = (rest + part).split(b"\n")
+            yield from (line.decode() for line in lines)
+
+
+def _dump() -> None:
+    """Write all stacks to stderr in one piece: the others do so at the same time."""
+    with tempfile.TemporaryFile() as file:
+        file.write(f"stacks of process {os.getpid()}:\n".encode())
+        file.flush()
+        faulthandler.dump_traceback(file, all_threads=True)
+        file.seek(0)
+        with suppress(OSError, ValueError, AttributeError):  # stderr may be closed
+            os.write(sys.stderr.fileno(), file.read())
