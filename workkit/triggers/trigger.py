@@ -57,6 +57,8 @@ class Trigger:
         return None if found is None or (self.end is not None and found >= _seconds(self.end)) else found
 
     def _next(self, after: int) -> int | None:
+        if not self.recurs and self.cron is not None and (only := _only_second(self.cron)) is not None:
+            return only if only > after else None
         if self.cron is not None:
             return parse_cron(self.cron, stored=True).next(after)
         crons = self._crons()
@@ -161,6 +163,18 @@ def from_fields(fields: Mapping[str, Any], *, dialect: str = "published") -> Tri
     if dialect == "published" and start is None and end is None and is_one_second(cron):
         return Trigger(cron=cron, recurs=False, rules=(cron,))
     return _stored(cron, dialect, start, end)
+
+
+def _only_second(cron: str) -> int | None:
+    """The second that a cron names which plainly names one, without parsing it as a cron; None for another."""
+    if not is_one_second(cron):
+        return None
+    year, month, day, _, hour, minute, second = cron.split(" ")
+    try:
+        found = datetime(int(year), int(month), int(day), int(hour), int(minute), int(second), tzinfo=UTC) - _EPOCH
+    except ValueError:  # a day that its month has not
+        return None
+    return found.days * DAY_SECONDS + found.seconds
 
 
 @lru_cache(maxsize=256)
