@@ -83,7 +83,7 @@ class NativeInspector:
 
     def job(self, which: str) -> Job:
         """One job by id, or by the beginning of one. Raises NotFound."""
-        ids = [which] if len(which) == 40 else self.ids(which)
+        ids = [which] if len(which) == 40 or self._is_id(which) else self.ids(which)
         if len(ids) > 1:
             raise NotFound(
                 f'"{which}" is the beginning of {len(ids)} jobs; give at least {SHORTEST} characters.', given=which
@@ -115,7 +115,7 @@ class NativeInspector:
         k = self.keys
         script = load("native")["cancel"]
         recurs = 0 if is_once(job) or job.trigger is None else 1
-        texts = {wire.item(job.id), *self._items(job.id)}
+        texts = {_plain_item(job.id), *self._items(job.id)}
         reply = self.server.call(script, [k.jobs, k.next, k.cancelled, k.ended], [job.id, recurs, *texts])
         if reply == b"unknown":
             raise NotFound(f'no job "{job.id}" in {self.codec.schedule}: it ended meanwhile.', given=job.id)
@@ -164,6 +164,11 @@ class NativeInspector:
             job = Job(id=id, schedule=self.codec.schedule, fn="?", error=str(error))
         due_ms = known.pop("due_ms", None)
         return replace(job, **known) if due_ms is None else at(job, due_ms, **known)
+
+    def _is_id(self, text: str) -> bool:
+        """Whether it is one in full; a foreign peer may take any text for one."""
+        with self.server.translated() as client:
+            return bool(client.hexists(self.keys.jobs, text))
 
     def _found(self, id: str) -> Job | None:
         """One job wherever it stands, without reading those that wait; last an orphan, to which nothing points."""
