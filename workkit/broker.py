@@ -204,7 +204,9 @@ class Broker(Producer, Protocol):
         """
 
     def admit(self, claims: Sequence[Claim], *, now_ms: int | None = None) -> Turn:
-        """Put the next occurrence of recurring jobs back, before these start; they come back armed."""
+        """Put the next occurrence of recurring jobs back, before these start; they come back armed. `wake_in_ms` of the
+        answer is when the first of the next ones is due.
+        """
 
     def heartbeat(self) -> Orders:
         """Show presence, and hear what others want of this listener."""

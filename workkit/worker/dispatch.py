@@ -10,7 +10,7 @@ from typing import Any
 from workkit import events
 from workkit.broker import Claim, Tally
 from workkit.errors import CannotRun
-from workkit.jobs.outcome import DONE, Dead, Done, Failure, Released
+from workkit.jobs.outcome import DONE, Again, Dead, Done, Failure, Released
 from workkit.jobs.registry import MOST_NAMES
 from workkit.worker import report
 from workkit.worker.executor import Attempt
@@ -113,6 +113,8 @@ class Dispatch:
         outcome = attempt.decide()
         # fault: decided {type(outcome).__name__}
         lane.ends.append((claim, outcome))
+        if isinstance(outcome, Again):
+            lane.wake_in(outcome.delay_ms)
         if self._fenced_at and claim.receipt in self._fenced_at:
             return
         if isinstance(outcome, Done):

@@ -42,6 +42,10 @@ class Lane:
             return self.retry_at
         return min(self.wake_at, self.seen_at + TICK, self.beat_at + BEAT)
 
+    def wake_in(self, ms: float) -> None:
+        """Something that this listener has put back is due so soon, and nobody else may know."""
+        self.wake_at = min(self.wake_at, time.monotonic() + ms / 1000)
+
     def lost(self, error: ServerError, *, running: int) -> None:
         """The server did not answer: say so once, and try again after a jittered, growing pause."""
         if isinstance(error, ServerRefused) and error.lasting:
@@ -76,6 +80,9 @@ class Lane:
                     post(self)
             except WorkkitError:
                 over.wait(random.uniform(0.2, 0.6))
+            except Exception:  # the connection was closed under it, and its client stumbled over that
+                if not over.is_set():
+                    raise
 
     def close(self) -> None:
         """Close the broker, and end the thread that waits on it; it may have been about to connect, so ask again."""

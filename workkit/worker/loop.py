@@ -211,6 +211,8 @@ class Loop:
         if not lane.unarmed:
             return
         turn = lane.broker.admit(lane.unarmed)
+        if turn.wake_in_ms is not None:
+            lane.wake_in(turn.wake_in_ms)
         # fault: admitted
         lane.unarmed = []
         self._dispatch.lose(lane, turn.fenced)

@@ -70,6 +70,7 @@ class Session:
         self._lost: list[Claim] = []
         self._ends: list[Ending] = []
         self._wake_in_ms: float | None = None
+        self._armed_until_ms = float("inf")  # until the first of what was put back is due
         self._cancelled_upto = 0
         self._now_ms = 0
         self._name, self._seq = "", 0
@@ -129,7 +130,8 @@ class Session:
         except _Gone:
             return Turn(fenced=self._forget())
         armed, self._armed = self._armed, []
-        return Turn(claims=armed, fenced=self._take_lost())
+        wake, self._armed_until_ms = self._armed_until_ms, float("inf")
+        return Turn(claims=armed, wake_in_ms=max(0.0, wake), fenced=self._take_lost())
 
     def beat(self) -> tuple[Orders, list[tuple[str, float]]]:
         """Show presence; what others want of this listener, and who looks dead (name, beat)."""
@@ -292,10 +294,11 @@ class Session:
 
     def _admit(self, claims: Sequence[Claim], now_ms: int) -> _Request:
         args: list[Any] = [self._next_seq()]
-        armed = []
+        armed, dues = [], []
         for claim in claims:
             receipt: Receipt = claim.receipt
             due = next_due(claim, now_ms=max(now_ms, self._now_ms))
+            dues.append(float("inf") if due is None else due)
             after = replace(receipt, admitted=True)
             entry = after.entry
             args += [
@@ -309,7 +312,8 @@ class Session:
             armed.append(replace(claim, armed=True, receipt=after))
 
         def done(reply: list[Any]) -> None:
-            for before, after, letter in zip(claims, armed, reply[1:], strict=True):
+            self._armed_until_ms = min(dues) - float(reply[1])
+            for before, after, letter in zip(claims, armed, reply[2:], strict=True):
                 if letter == b"g":
                     self._held[after.receipt.field] = after
                     self._armed.append(after)

@@ -1,0 +1,62 @@
+"""A listener wakes for what it has put back itself: the next run of a recurring job, a further attempt."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from tests import handlers
+from tests.brokers.test_native_session import listening
+from tests.processes import until
+from tests.servers import Server
+from tests.worker.test_listener import HOW, named
+from workkit import events, schedule
+from workkit.events import Event
+
+SOON = 100  # ms; without a wake-up of its own it would be the next look, up to a second later
+
+
+@pytest.fixture
+def seen() -> Iterator[list[Event]]:
+    handlers.calls.clear()
+    found: list[Event] = []
+    end = events.subscribe(found.append)
+    yield found
+    end()
+
+
+def test_a_recurring_job_starts_in_time_every_time(server: Server, name: str, seen: list[Event]) -> None:
+    s = schedule.create(name, redis=server.url)
+    with schedule.listener(s, **HOW):
+        schedule.add(s, handlers.note, every="second", args=[1])
+        until(lambda: len(named(seen, "done")) == 5, timeout=15)
+    late = [event.fields["late_ms"] for event in named(seen, "done")]
+    assert statistics.median(late) < SOON, late
+
+
+def test_a_further_attempt_starts_after_its_pause_and_not_long_after(
+    server: Server, name: str, seen: list[Event]
+) -> None:
+    s = schedule.create(name, redis=server.url)
+    with schedule.listener(s, **HOW):
+        how: dict[str, Any] = {"retries": 9, "backoff": "constant", "base": "0.15s", "jitter": False}
+        schedule.add_now(s, handlers.fail, **how)
+        until(lambda: named(seen, "dead"), timeout=15)
+    times = [event.time for event in named(seen, "failed")]
+    pauses = [(after - before) * 1000 for before, after in pairwise(times)]
+    assert min(pauses) >= 149
+    assert statistics.median(pauses) < 150 + SOON, pauses
+
+
+def test_the_answer_to_an_admission_says_when_the_next_is_due(server: Server, name: str) -> None:
+    s = schedule.create(name, redis=server.url)
+    schedule.add(s, "app:note", every="second")
+    b, _ = listening(server, name)
+    turn = b.admit(until(lambda: b.claim(1).claims))
+    assert turn.wake_in_ms is not None
+    assert 0 < turn.wake_in_ms < 1000
+    b.leave()
