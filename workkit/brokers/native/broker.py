@@ -5,16 +5,18 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workkit.broker import Added, Claim, Ending, ListenerInfo, NewJob, Orders, Turn
 from workkit.brokers.native.codec import Codec, Stored
-from workkit.brokers.native.inspector import NativeInspector
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.session import MOST, Session
 from workkit.brokers.scripts import load
 from workkit.brokers.server import Server
 from workkit.errors import ServerUnreachable
+
+if TYPE_CHECKING:
+    from workkit.brokers.native.inspector import NativeInspector
 
 LOOKS_APART_MS = 1900  # one look is not enough: after a failover every listener may look stale at once
 
@@ -60,6 +62,8 @@ class NativeBroker:
     @property
     def inspector(self) -> NativeInspector:
         """The looking and administering side."""
+        from workkit.brokers.native.inspector import NativeInspector  # a listener starts without all that can be wrong
+
         return NativeInspector(server=self._server, keys=self._keys, codec=self._codec)
 
     def now_ms(self) -> int:
