@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workkit.broker import Added, NewJob, Tally
-from workkit.errors import InvalidArguments, InvalidOptions
+from workkit.errors import InvalidArguments, InvalidOptions, WorkkitError
 from workkit.jobs.arguments import check_call
 from workkit.jobs.names import Clojure, Fn, read_name, stored_name
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.options import ARGUMENTS, read_options
 from workkit.triggers import Trigger
 from workkit.triggers.when import When, read_when
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
 
 CHUNK = 500  # jobs of a bulk in one round trip
 AT_ONCE = 2  # batches on their way
@@ -104,13 +102,10 @@ class Bulk:
     waits for all; after an error nothing more is sent.
     """
 
-    def __init__(self, add: Callable[[Sequence[NewJob]], list[Added]]) -> None:
-        from concurrent.futures import ThreadPoolExecutor  # takes a while to import, and few add in bulk
-
+    def __init__(self, add: Callable[[Sequence[NewJob]], Callable[[], list[Added]]]) -> None:
         self._add = add
         self._batch: list[NewJob] = []
-        self._on_their_way: deque[Future[list[Added]]] = deque()
-        self._senders = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="workkit-add")
+        self._on_their_way: deque[Callable[[], list[Added]]] = deque()
         self._new = self._known = 0
 
     @property
@@ -127,16 +122,17 @@ class Bulk:
     def settled(self) -> int:
         """Wait for what is on its way; how many have arrived, without those of the batch in the making."""
         while self._on_their_way:
-            self._arrived(self._on_their_way.popleft().result())
+            self._arrive()
         return self._new + self._known
 
     def _send(self) -> None:
         while len(self._on_their_way) >= AT_ONCE:
-            self._arrived(self._on_their_way.popleft().result())
-        self._on_their_way.append(self._senders.submit(self._add, self._batch))
-        self._batch = []
+            self._arrive()
+        batch, self._batch = self._batch, []
+        self._on_their_way.append(self._add(batch))
 
-    def _arrived(self, added: list[Added]) -> None:
+    def _arrive(self) -> None:
+        added = self._on_their_way.popleft()()
         new = sum(1 for one in added if one.new)
         self._new, self._known = self._new + new, self._known + len(added) - new
 
@@ -149,5 +145,7 @@ class Bulk:
                 if self._batch:
                     self._send()
                 self.settled()
-        finally:
-            self._senders.shutdown(cancel_futures=True)
+        finally:  # after an error: what is on its way arrives all the same
+            for arrived in self._on_their_way:
+                with suppress(WorkkitError):
+                    arrived()

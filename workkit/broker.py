@@ -183,6 +183,9 @@ class Producer(Protocol):
     def add(self, jobs: Sequence[NewJob]) -> list[Added]:
         """Put jobs where they wait; all of one call that go to the same shard go in whole, or none does."""
 
+    def adding(self, jobs: Sequence[NewJob]) -> Callable[[], list[Added]]:
+        """The same in two halves: jobs are sent, and what is returned waits for the answer. It must be called."""
+
     def close(self) -> None:
         """Close connections."""
 

@@ -141,7 +141,7 @@ def add_many(s: Schedule, rows: Iterable[Mapping[str, Any]]) -> Tally:
     """
     broker = _broker(s)
     now_ms = 0
-    with Bulk(broker.add) as bulk:
+    with Bulk(broker.adding) as bulk:
         for number, row in enumerate(rows, 1):
             if number % CHUNK == 1:
                 now_ms = broker.now_ms()

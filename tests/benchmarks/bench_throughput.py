@@ -72,7 +72,7 @@ def _once(server: Server, processes: Processes, folder: Path, jobs: int) -> dict
     until(lambda: client.zcard("bench:next") < jobs, timeout=30)
     began, left = time.perf_counter(), client.hlen("bench:jobs")
     while client.exists("bench:jobs"):
-        time.sleep(0.002)
+        time.sleep(0.01)
     ran = left / (time.perf_counter() - began)
     scripts = client.info("commandstats")["cmdstat_evalsha"]["calls"]
     told = folder / "told"

@@ -68,18 +68,29 @@ class ShardedBroker:
     def add(self, jobs: Sequence[NewJob]) -> list[Added]:
         """Put jobs where they wait, each into the shard of its id.
 
-        The jobs of one shard go in whole, or none of them does; shards are added to one after another. Where one of
-        them raises, those before it have theirs, and adding all again doubles nothing but what is `queued`.
+        The jobs of one shard go in whole, or none of them does. Where one shard raises, others may have theirs, and
+        adding all again doubles nothing but what is `queued`.
         """
+        return self.adding(jobs)()
+
+    def adding(self, jobs: Sequence[NewJob]) -> Callable[[], list[Added]]:
+        """The same in two halves: jobs are sent to all shards, and what is returned waits for the answers."""
         stored = self._brokers[0].encode(jobs)
         places: dict[int, list[int]] = {}
         for place, what in enumerate(stored):
             places.setdefault(shard_of(what.id, len(self._brokers)), []).append(place)
-        added: dict[int, Added] = {}
-        for shard, here in places.items():
-            done = self._brokers[shard].put([jobs[i] for i in here], stored=[stored[i] for i in here])
-            added.update(zip(here, done, strict=True))
-        return [added[place] for place in range(len(jobs))]
+        answers = [
+            (here, self._brokers[shard].putting([jobs[i] for i in here], stored=[stored[i] for i in here]))
+            for shard, here in places.items()
+        ]
+
+        def answer() -> list[Added]:
+            added: dict[int, Added] = {}
+            for here, done in answers:
+                added.update(zip(here, done(), strict=True))
+            return [added[place] for place in range(len(jobs))]
+
+        return answer
 
     def close(self) -> None:
         """Close connections."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from workkit.broker import Added, Claim, Ending, ListenerInfo, NewJob, Orders, Turn
@@ -18,6 +18,7 @@ from workkit.errors import ServerUnreachable
 if TYPE_CHECKING:
     from workkit.brokers.native.inspector import NativeInspector
 
+PROMPT = 0.02  # seconds within which an answer tells the time
 LOOKS_APART_MS = 1900  # one look is not enough: after a failover every listener may look stale at once
 
 
@@ -83,7 +84,11 @@ class NativeBroker:
 
         A reply that is lost is asked for again under its number, once, on a new connection; so nothing doubles.
         """
-        return self.put(jobs, stored=self.encode(jobs))
+        return self.adding(jobs)()
+
+    def adding(self, jobs: Sequence[NewJob]) -> Callable[[], list[Added]]:
+        """The same in two halves: jobs are sent, and what is returned waits for the answer."""
+        return self.putting(jobs, stored=self.encode(jobs))
 
     def encode(self, jobs: Sequence[NewJob]) -> list[Stored]:
         """The first half of `add`: the bytes and ids to be stored, the same for every schedule of this dialect."""
@@ -94,35 +99,45 @@ class NativeBroker:
         nonce = secrets.token_hex(8)
         return [self._codec.encode(job, now_ms=now_ms, nonce=f"{nonce}{n:x}") for n, job in enumerate(jobs)]
 
-    def put(self, jobs: Sequence[NewJob], *, stored: Sequence[Stored]) -> list[Added]:
-        """The second half of `add`: jobs that are encoded already."""
-        reply = self._send(jobs, stored)
-        now = int(reply[0])
-        added = []
-        for job, what, state in zip(jobs, stored, reply[1:], strict=True):
-            due = now if job.due_ms is None else job.due_ms
-            added.append(Added(id=what.second_id if state == 2 else what.id, due_ms=due, new=state > 0))
-        return added
-
-    def _send(self, jobs: Sequence[NewJob], stored: Sequence[Stored]) -> list[Any]:
+    def putting(self, jobs: Sequence[NewJob], *, stored: Sequence[Stored]) -> Callable[[], list[Added]]:
+        """The second half of `encode`: jobs that are encoded already are sent."""
         producer = self._producers.pop() if self._producers else _Producer()
         producer.seq += 1
         args: list[Any] = [producer.seq, ""]
         for job, what in zip(jobs, stored, strict=True):
-            due = "" if job.due_ms is None else job.due_ms
-            args += [what.id, what.payload, due, what.second_id, what.second]
+            args += (what.id, what.payload, "" if job.due_ms is None else job.due_ms, what.second_id, what.second)
         k = self._keys
-        keys = [k.jobs, k.next, k.producer(producer.token), k.wake, k.cancelled]
-        asked = time.time()
+        call = self._scripts["add"], (k.jobs, k.next, k.producer(producer.token), k.wake, k.cancelled), args
+        asked_at, asked, lost = time.time(), None, None
         try:
-            reply = self._server.call(self._scripts["add"], keys, args)
-        except ServerUnreachable:
-            if time.time() - asked > 1:  # it is not a connection that had gone stale: let the caller decide
-                raise
-            reply = self._server.call(self._scripts["add"], keys, args)
-        self._producers.append(producer)
-        answer: list[Any] = [int(value) for value in reply]
-        self._heard(answer[0], asked)
+            asked = self._server.ask([call])
+        except ServerUnreachable as error:
+            lost = error
+        took = time.time() - asked_at
+
+        def answer() -> list[Added]:
+            began = time.time()
+            try:
+                if asked is None:
+                    raise lost or AssertionError
+                (reply,) = self._server.answers(asked)
+            except ServerUnreachable:
+                if took + time.time() - began > 1:  # not a connection that had gone stale: let the caller decide
+                    raise
+                (reply,) = self._server.exchange([call])
+            self._producers.append(producer)
+            now, *states = map(int, reply)
+            if time.time() - asked_at < PROMPT:
+                self._heard(now, asked_at)
+            return [
+                Added(
+                    id=what.second_id if state == 2 else what.id,
+                    due_ms=now if job.due_ms is None else job.due_ms,
+                    new=state > 0,
+                )
+                for job, what, state in zip(jobs, stored, states, strict=True)
+            ]
+
         return answer
 
     def register(self, info: ListenerInfo) -> None:
