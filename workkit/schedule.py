@@ -24,6 +24,7 @@ from workkit.deadset import retry as retry_dead
 from workkit.errors import InvalidOptions, InvalidSchedule, ListenerStopped, NotFound, WorkkitWarning
 from workkit.jobs.job import STATES, Job, JobState, matches
 from workkit.jobs.names import Fn
+from workkit.jobs.run_options import UNSAID
 from workkit.options import read_options
 from workkit.triggers.when import When
 from workkit.triggers.zones import zone
@@ -113,7 +114,7 @@ def add(
     Returns the job; `new` is False where it was there already. Warns (WorkkitWarning) where the time is likely not
     what was meant. Raises an `Invalid` for what cannot be meant, ServerUnreachable or ServerRefused for the server.
     """
-    run = read_options("add", options)
+    run = read_options("add", options) if options else UNSAID
     when = When(at=at, in_=in_, every=every, cron=cron, tz=options.pop("tz", None), default_tz=s.tz, dialect=s.dialect)
     if when.is_now:
         return add_now(s, fn, args=args, kwargs=kwargs, **options)
@@ -129,7 +130,8 @@ def add_now(
     s: Schedule, fn: Fn, *, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None, **options: Any
 ) -> Job:
     """Add a job to run at once. A queue: every call is a run of its own, equal or not."""
-    new = queued(call(fn, args=args, kwargs=kwargs, options=read_options("add_now", options)))
+    run = read_options("add_now", options) if options else UNSAID
+    new = queued(call(fn, args=args, kwargs=kwargs, options=run))
     return _added(s, new, _broker(s).add([new])[0])
 
 

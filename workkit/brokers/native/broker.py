@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import secrets
 import time
 from collections.abc import Callable, Sequence
@@ -18,8 +20,12 @@ from workkit.errors import ServerUnreachable
 if TYPE_CHECKING:
     from workkit.brokers.native.inspector import NativeInspector
 
+STALE = 1.0  # seconds within which a connection fails that had been closed before; later it is for the caller to decide
 PROMPT = 0.02  # seconds within which an answer tells the time
 LOOKS_APART_MS = 1900  # one look is not enough: after a failover every listener may look stale at once
+
+
+_OURS, _count = secrets.token_hex(8), itertools.count()
 
 
 class _Producer:
@@ -96,8 +102,8 @@ class NativeBroker:
             raise ValueError(f"{len(jobs)} jobs in one call; at most {MOST}")
         now_ms = self.now_ms()
         # fault: add begun
-        nonce = secrets.token_hex(8)
-        return [self._codec.encode(job, now_ms=now_ms, nonce=f"{nonce}{n:x}") for n, job in enumerate(jobs)]
+        nonce = f"{_OURS}{os.getpid():x}."  # a process that was forked has the same random part
+        return [self._codec.encode(job, now_ms=now_ms, nonce=f"{nonce}{next(_count):x}") for job in jobs]
 
     def putting(self, jobs: Sequence[NewJob], *, stored: Sequence[Stored]) -> Callable[[], list[Added]]:
         """The second half of `encode`: jobs that are encoded already are sent."""
@@ -108,21 +114,20 @@ class NativeBroker:
             args += (what.id, what.payload, "" if job.due_ms is None else job.due_ms, what.second_id, what.second)
         k = self._keys
         call = self._scripts["add"], (k.jobs, k.next, k.producer(producer.token), k.wake, k.cancelled), args
-        asked_at, asked, lost = time.time(), None, None
+        asked_at = time.time()
         try:
             asked = self._server.ask([call])
-        except ServerUnreachable as error:
-            lost = error
-        took = time.time() - asked_at
+        except ServerUnreachable:
+            if time.time() - asked_at > STALE:
+                raise
+            asked = None
 
         def answer() -> list[Added]:
             began = time.time()
             try:
-                if asked is None:
-                    raise lost or AssertionError
-                (reply,) = self._server.answers(asked)
+                (reply,) = self._server.answers(asked) if asked else self._server.exchange([call])
             except ServerUnreachable:
-                if took + time.time() - began > 1:  # not a connection that had gone stale: let the caller decide
+                if asked is None or time.time() - began > STALE:
                     raise
                 (reply,) = self._server.exchange([call])
             self._producers.append(producer)

@@ -7,8 +7,8 @@ local jobs, next_, producer, wake, cancelled = KEYS[1], KEYS[2], KEYS[3], KEYS[4
 local seq = ARGV[1]
 local stored = redis.call('GET', producer)
 if stored then
-  local last, answer = string.match(stored, '^(%d+) (.*)$')
-  if tonumber(last) >= tonumber(seq) then return cjson.decode(answer) end
+  local blank = string.find(stored, ' ', 1, true)
+  if tonumber(string.sub(stored, 1, blank - 1)) >= tonumber(seq) then return cjson.decode(string.sub(stored, blank + 1)) end
 end
 local now = ARGV[2]
 if now == '' then
@@ -57,5 +57,5 @@ end
 if earliest and (not head or earliest < tonumber(head)) and redis.call('LLEN', wake) == 0 then
   redis.call('LPUSH', wake, 1)
 end
-redis.call('SET', producer, seq .. ' ' .. cjson.encode(answer), 'PX', 600000)
+redis.call('SET', producer, seq .. ' ["' .. table.concat(answer, '","') .. '"]', 'EX', 600)
 return answer
