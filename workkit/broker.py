@@ -16,7 +16,7 @@ from workkit.jobs.outcome import Outcome
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.triggers import Trigger
 
-Trouble = Literal["corrupt", "missing", "cancelled"]
+Trouble = Literal["corrupt", "missing", "cancelled", "foreign"]
 Revival = Literal["revived", "gone", "waits", "unreadable"]
 
 
@@ -49,9 +49,10 @@ class Added:
 class Claim:
     """Work this listener holds: what a run needs of the job, and the broker's opaque receipt for it.
 
-    `trouble` says why it must not be run: its record cannot be read, its payload is gone, or it was cancelled;
-    `reason` says it in a sentence. Such a claim is settled like any other. `armed` False: its next occurrence must be
-    put back by `admit` before it may start. Never changed, though not frozen: many thousands are made in a second.
+    `trouble` says why it must not be run: its record cannot be read, its payload is gone, it was cancelled, or it
+    is written for listeners of another dialect; `reason` says it in a sentence. Such a claim is settled like any
+    other. `armed` False: its next occurrence must be put back by `admit` before it may start. Never changed, though
+    not frozen: many thousands are made in a second.
     """
 
     receipt: Any

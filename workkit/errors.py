@@ -120,6 +120,10 @@ class CorruptRecord(WorkkitError):
     """A record on the server that cannot be read."""
 
 
+class OtherDialect(CorruptRecord):
+    """A record whose cron fields stand in the order of the other dialect: whole, and not for this program."""
+
+
 class StaleReceipt(WorkkitError):
     """An ending for work that was handed to another listener meanwhile."""
 

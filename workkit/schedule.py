@@ -62,14 +62,15 @@ def create(
     *,
     redis: str | redis_client.Redis | redis_client.RedisCluster | None = None,
     tz: str | ZoneInfo | None = None,
-    dialect: str = "published",
+    dialect: str | None = None,
     shards: int = 1,
 ) -> Schedule:
     """Name a schedule. No I/O.
 
     `redis` is a URL or a client whose connection settings are used; else WORKKIT_REDIS_URL, REDIS_URL, then
     redis://127.0.0.1:6379/. `tz` is the zone in which words are read (else WORKKIT_TZ, then UTC). `dialect` "cuckoo"
-    shares a schedule with the Clojure code that stores crons second first. `shards` (1 to 64) spreads it over so many
+    shares a schedule with the Clojure code that stores crons second first (else WORKKIT_DIALECT, then "published").
+    `shards` (1 to 64) spreads it over so many
     slots of a cluster, each an ordinary schedule; every program must give the same number. Raises InvalidSchedule,
     TriggerError.
     """
@@ -85,6 +86,7 @@ def create(
             position=found.start(),
             suggestion=better,
         )
+    dialect = dialect or os.environ.get("WORKKIT_DIALECT") or "published"
     if dialect not in DIALECTS:
         raise InvalidSchedule(f"dialect={dialect!r} is not known. Accepted: {', '.join(DIALECTS)}.", given=dialect)
     if redis is None:

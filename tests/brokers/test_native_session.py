@@ -394,3 +394,37 @@ def test_what_somebody_else_wrote_into_our_own_keys_ends_nobody(server: Server, 
     b.claim(0, ends=[(claim, Done())])
     assert len(b.inspector.listeners()) == 2
     assert [job.state for job in b.inspector.jobs()] == ["dead"]
+
+
+def test_past_a_crowd_that_it_cannot_run_it_finds_its_own(server: Server, name: str) -> None:
+    s = schedule.create(name, redis=server.url)
+    schedule.add_many(s, [{"fn": "app:elsewhere", "at": "now", "args": [n]} for n in range(2500)])
+    b, _ = listening(server, name)
+    while claims := b.claim(100).claims:
+        b.claim(0, ends=[(claim, Released(unknown=True)) for claim in claims])
+    add(server, name)
+    (mine,) = b.claim(1).claims
+    assert mine.fn == "#'app/note"
+    other, _ = listening(server, name)
+    assert len(other.claim(100).claims) == 100
+
+
+def test_one_in_the_order_of_the_other_dialect_is_left_alone(server: Server, name: str) -> None:
+    s = schedule.create(name, redis=server.url, dialect="cuckoo")
+    schedule.add(s, "app:note", at="2100-01-02 03:04:05")
+    server.client().zadd(f"{name}:next", {wire.item(next(schedule.jobs(s)).id): 1})
+    b, _ = listening(server, name)
+    claim = claim_one(b)
+    assert claim.trouble == "foreign"
+    assert "in the order of the dialect cuckoo" in (claim.reason or "")
+    b.claim(0, ends=[(claim, Released(unknown=True))])
+    assert b.claim(1).claims == []
+    assert standing(server, name) == {"jobs", "next", "skip"}
+
+
+def test_a_sleeping_listener_is_woken_for_a_job_behind_others_that_wait(server: Server, name: str) -> None:
+    add(server, name, 2)
+    b, _ = listening(server, name)
+    assert b.wait(1)
+    add(server, name)
+    assert b.wait(1)

@@ -38,7 +38,7 @@ def test_the_nearest_file_counts_even_without_a_table(folder: Path) -> None:
     ("line", "trouble"),
     [
         ('schedule = ["a"]', "schedule in [tool.workkit] of {file} is not a setting. Did you mean schedules?"),
-        ("zzz = 1", "Accepted: schedules, import, threads, processes, deadline, health-port, log and tz."),
+        ("zzz = 1", "Accepted: schedules, import, threads, processes, deadline, health-port, log, tz and dialect."),
         ("threads = 0", "threads = 0 in [tool.workkit] of {file} cannot be used. Write threads = 10."),
         ("threads = true", "threads = True in [tool.workkit]"),
         (

@@ -30,7 +30,7 @@ def again(seconds: float, attempt: int, failure: Failure | None = FAILURE) -> Ag
         (Retry(after="30s"), 1, TWICE, again(30, 2, None)),
         (Retry(after="30s"), 2, TWICE, DEAD),
         (Retry(), 0, RunOptions(retries=0), DEAD),
-        (FunctionNotFound("no such function"), 2, TWICE, Released(delay_ms=2000, unknown=True)),
+        (FunctionNotFound("no such function"), 2, TWICE, Released(unknown=True)),
         (JobCancelled("job was cancelled"), 0, TWICE, Done(discarded="cancelled")),
         (OSError("disk full"), 0, UNSAID, DEAD),
         (OSError("disk full"), 0, RunOptions(retries=0), DEAD),

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 FINDINGS = 1
 SHOWN = 10  # of one kind; the rest is counted
 PATIENCE = "1 day"
-DEFAULTS = {"threads": "10", "processes": "1", "deadline": "25s", "log": "console", "tz": "UTC"}
+DEFAULTS = {"threads": "10", "processes": "1", "deadline": "25s", "log": "console", "tz": "UTC", "dialect": "published"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +150,7 @@ def _settings(
         stored = getattr(settings, attribute)
         if key == "schedules" and named:
             rows.append((key, ",".join(names), "command line"))
-        elif os.environ.get(env):
+        elif os.environ.get(env) and (key != "dialect" or stored is None):  # a setting is handed on by the environment
             rows.append((key, os.environ[env], env))
         elif stored not in (None, ()):
             value = ",".join(stored) if isinstance(stored, tuple) else str(stored)

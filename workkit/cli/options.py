@@ -136,8 +136,19 @@ def server_options(function: Callable[..., R]) -> Callable[..., R]:
         metavar="[=FOLDER]",
         help="a private server of this folder, started if need be; default .workkit",
     )
+    @click.option(
+        "--dialect",
+        cls=Option,
+        section=SERVER,
+        type=click.Choice(("published", "cuckoo")),
+        metavar="published|cuckoo",
+        envvar="WORKKIT_DIALECT",
+        help="order of the cron fields in it; default published",
+    )
     @functools.wraps(function)
-    def with_server(*args: Any, redis: str | None, embedded: str | None, **kwargs: Any) -> R:
+    def with_server(*args: Any, redis: str | None, embedded: str | None, dialect: str | None, **kwargs: Any) -> R:
+        if dialect := dialect or read_settings().dialect:
+            os.environ["WORKKIT_DIALECT"] = dialect  # where `create` looks, here and in processes started from here
         return function(*args, server=server_url(redis, embedded), **kwargs)
 
     return with_server

@@ -27,6 +27,7 @@ class Settings:
     health_port: int | str | None = None
     log: str | None = None
     tz: str | None = None
+    dialect: str | None = None
     file: Path | None = None
 
 
@@ -91,4 +92,9 @@ READERS: dict[str, tuple[str, Callable[[object], bool], str]] = {
     "health-port": ("health_port", lambda value: _is_count(value) or _is_text(value), "health-port = 8080"),
     "log": ("log", lambda value: value in ("console", "json"), 'log = "console" or log = "json"'),
     "tz": ("tz", _is_text, 'tz = "Europe/Paris"'),
+    "dialect": (
+        "dialect",
+        lambda value: value in ("published", "cuckoo"),
+        'dialect = "published" or dialect = "cuckoo"',
+    ),
 }

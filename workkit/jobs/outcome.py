@@ -89,7 +89,7 @@ def decide(
         case JobCancelled():
             return Done(discarded="cancelled")
         case CannotRun():
-            return Released(delay_ms=2000, unknown=True)
+            return Released(unknown=True)
         case Retry(after=after) if tries_left:
             try:
                 return Again(delay_ms=after_ms(after), attempt=attempt + 1)

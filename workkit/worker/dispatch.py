@@ -18,7 +18,6 @@ from workkit.worker.hands import Hands
 from workkit.worker.lane import Lane
 
 CRASHES = 3  # after so many listeners died with it, a job is taken for what killed them
-UNKNOWN_MS = 2000  # how late another listener gets what this one cannot run
 ALONE_MS = 1000  # how late a job on its last chance comes again, where another one has it here
 
 
@@ -44,7 +43,9 @@ class Dispatch:
 
     def route(self, lane: Lane, claim: Claim) -> None:
         """The next step of a claim: to its end if it must not run, to be armed if it recurs, to a thread otherwise."""
-        if claim.trouble:
+        if claim.trouble == "foreign":
+            self._cannot_run(lane, claim, CannotRun(claim.reason or ""))
+        elif claim.trouble:
             report.trouble(claim)
             lane.ends.append((claim, Done()))
         elif self.stopping:
@@ -129,7 +130,7 @@ class Dispatch:
                 self._reported.clear()
             self._reported.add(claim.fn)
             report.cannot_run(claim, error)
-        lane.ends.append((claim, Released(delay_ms=UNKNOWN_MS, unknown=True)))
+        lane.ends.append((claim, Released(unknown=True)))
 
     def release(self, lane: Lane, claim: Claim) -> None:
         """Give it back, with no attempt spent."""

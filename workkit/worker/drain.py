@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from workkit._version import __version__
 from workkit.broker import Broker, Claim, Ending, ListenerInfo, Tally
 from workkit.errors import CannotRun
-from workkit.jobs.outcome import Dead, Done
+from workkit.jobs.outcome import Dead, Done, Released
 from workkit.jobs.registry import Registry
 from workkit.worker import report
 from workkit.worker.executor import Executor
@@ -69,6 +69,10 @@ class _Drain:
             broker.close()
 
     def _one(self, broker: Broker, claim: Claim, ends: list[Ending]) -> None:
+        if claim.trouble == "foreign":
+            report.cannot_run(claim, CannotRun(claim.reason or ""))
+            ends.append((claim, Released(unknown=True)))
+            return
         if claim.trouble:
             report.trouble(claim)
             ends.append((claim, Done()))

@@ -13,11 +13,13 @@ from typing import Any
 
 from workkit import wire
 from workkit.broker import Claim, NewJob
-from workkit.errors import CorruptRecord, TriggerError
+from workkit.errors import CorruptRecord, OtherDialect, TriggerError
 from workkit.jobs.job import Job
 from workkit.jobs.run_options import UNSAID, stored_run_options
 from workkit.triggers import Trigger
-from workkit.triggers.trigger import from_fields, once
+from workkit.triggers.trigger import Dialect, from_fields, once
+
+FIELDS = 7  # of a cron string in either dialect
 
 
 @dataclass(slots=True, eq=False)
@@ -93,7 +95,20 @@ class Codec:
         try:
             return from_fields(fields, dialect=self.dialect)
         except TriggerError as error:
+            other: Dialect = "cuckoo" if self.dialect == "published" else "published"
+            if len(read.cron.split()) == FIELDS and _is_readable(fields, other):
+                raise OtherDialect(
+                    f'its cron "{read.cron}" has its fields in the order of the dialect {other}.', given=read.cron
+                ) from error
             raise CorruptRecord(f"payload: {error}", given=read.cron) from error
+
+
+def _is_readable(fields: Mapping[str, Any], dialect: Dialect) -> bool:
+    try:
+        from_fields(fields, dialect=dialect)
+    except TriggerError:
+        return False
+    return True
 
 
 @lru_cache(maxsize=8)

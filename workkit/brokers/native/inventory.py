@@ -16,7 +16,7 @@ from workkit import wire
 from workkit.broker import Finding
 from workkit.brokers.native.places import Places, is_ours, item_id
 from workkit.brokers.native.repairs import Loose, Misplaced, Unreadable, queue_text
-from workkit.errors import CorruptRecord
+from workkit.errors import CorruptRecord, OtherDialect
 from workkit.jobs.names import shown
 
 LATE_MS = 60_000  # due for longer than this is worth a finding
@@ -36,6 +36,8 @@ class Inventory:
     late: int = 0
     oldest_ms: int = 0
     wide: bool = False  # whether S:next holds items under other texts than ours
+    _foreign: int = 0  # jobs whose cron stands in the other order, the last of them with this reason
+    _reason: str = ""
     _unread: dict[bytes, str] = field(default_factory=dict)  # why a job cannot be read
     _loose: dict[bytes, int | None] = field(default_factory=dict)  # when a job without an item of ours is due next
 
@@ -52,6 +54,7 @@ class Inventory:
             if len(self._unread) + len(self._loose) >= SUSPECTS:
                 yield from self._judged()
         yield from self._judged()
+        yield from self._in_the_other_order()
         yield from self._overdue()
 
     # Items: what they point to, and when.
@@ -136,6 +139,18 @@ class Inventory:
                 remedy=f"workkit listen {k.schedule}, on more machines or with more --threads",
             )
 
+    def _in_the_other_order(self) -> Iterator[Finding]:
+        if not self._foreign:
+            return
+        other = "cuckoo" if self.places.codec.dialect == "published" else "published"
+        jobs = "1 job is" if self._foreign == 1 else f"{self._foreign:,} jobs are"
+        yield Finding(
+            kind="other-dialect",
+            what=f"{jobs} written for listeners of another dialect: {self._reason}",
+            why=f"Listeners with the dialect {self.places.codec.dialect} leave them alone.",
+            remedy=f"workkit doctor {self.places.keys.schedule} --dialect {other}, and the same for listeners",
+        )
+
     # Jobs: whether they can be read, and whether anything refers to them.
 
     def _jobs(self, page: dict[bytes, bytes]) -> None:
@@ -145,6 +160,9 @@ class Inventory:
         for id, score in zip(ids, scores, strict=True):
             try:
                 times = self._times(id, page[id])
+            except OtherDialect as error:
+                self._foreign, self._reason = self._foreign + 1, str(error)
+                continue
             except CorruptRecord as error:
                 self._unread[id] = str(error)
                 continue

@@ -12,7 +12,7 @@ from workkit import wire
 from workkit.broker import Claim, ListenerInfo, Trouble
 from workkit.brokers.native.codec import Codec, is_once
 from workkit.brokers.native.endings import Receipt
-from workkit.errors import CorruptRecord
+from workkit.errors import CorruptRecord, OtherDialect
 from workkit.jobs.job import Job
 from workkit.triggers import Trigger
 from workkit.triggers.trigger import is_one_second
@@ -71,6 +71,8 @@ def _read(receipt: Receipt, codec: Codec) -> tuple[Job, Trouble | None, str | No
         if receipt.payload is None:
             return unread, "missing", f"S:jobs has no {id}"
         return codec.decode(id, receipt.payload), None, None
+    except OtherDialect as error:
+        return unread, "foreign", f"cannot run {id[:8]}: {error}"
     except CorruptRecord as error:
         return unread, "corrupt", str(error)
 

@@ -54,7 +54,7 @@ if w > 0 then
   redis.call('ZADD', next_, unpack(items))
   if redis.call('EXISTS', cancelled) == 1 then redis.call('ZREM', cancelled, unpack(added)) end
 end
-if earliest and (not head or earliest < tonumber(head)) and redis.call('LLEN', wake) == 0 then
+if earliest and (not head or earliest < tonumber(head) or earliest <= tonumber(now)) and redis.call('LLEN', wake) == 0 then
   redis.call('LPUSH', wake, 1)
 end
 redis.call('SET', producer, seq .. ' ["' .. table.concat(answer, '","') .. '"]', 'EX', 600)

@@ -37,21 +37,31 @@ local taken = {} -- member, due text, id
 local seen_again = redis.call('EXISTS', again) == 1
 local seen_skip = redis.call('EXISTS', skip) == 1
 
-local function read(key, depth, is_entry)
-  local got = redis.call('ZRANGEBYSCORE', key, '-inf', now, 'WITHSCORES', 'LIMIT', 0, depth)
+local size = seen_skip and 1000 or limit -- as many may be skipped as there are marks
+
+local function page(key, start, is_entry)
+  local got = redis.call('ZRANGEBYSCORE', key, '-inf', now, 'WITHSCORES', 'LIMIT', start, size)
   local found, ids = {}, {}
   for i = 1, #got, 2 do
     local id = id_of(is_entry and item_of(got[i]) or got[i])
     found[#found + 1] = { got[i], is_entry and '' or got[i + 1], id, tonumber(got[i + 1]), key }
     ids[#ids + 1] = id
   end
-  if not seen_skip or #ids == 0 then return found end
-  local mine = {}
-  for i = 1, #ids, 1000 do
-    local flags = redis.call('SMISMEMBER', skip, unpack(ids, i, math.min(i + 999, #ids)))
+  return found, ids
+end
+
+local function read(key, is_entry) -- the first that are due and not skipped, at most limit
+  local found, ids = page(key, 0, is_entry)
+  if not seen_skip then return found end
+  local mine, start = {}, 0
+  while #ids > 0 do
+    local flags = redis.call('SMISMEMBER', skip, unpack(ids))
     for k = 1, #flags do
-      if flags[k] == 0 then mine[#mine + 1] = found[i + k - 1] end
+      if flags[k] == 0 and #mine < limit then mine[#mine + 1] = found[k] end
     end
+    if #ids < size or #mine == limit then break end
+    start = start + size
+    found, ids = page(key, start, is_entry)
   end
   return mine
 end
@@ -67,13 +77,12 @@ if seq == stored then -- asked again: the reply was lost
     end
   end
 else
-  local depth = seen_skip and limit + 2000 or limit
-  local queue = read(next_, depth, false)
+  local queue = read(next_, false)
   if not seen_again and not seen_skip then
     taken = queue
     if #taken > 0 then redis.call('ZREMRANGEBYRANK', next_, 0, #taken - 1) end -- exactly those read
   else
-    local others = seen_again and read(again, depth, true) or {}
+    local others = seen_again and read(again, true) or {}
     local i, k = 1, 1
     while #taken < limit and (queue[i] or others[k]) do
       if queue[i] and (not others[k] or queue[i][4] <= others[k][4]) then

@@ -45,14 +45,20 @@ for _, e in ipairs(cmsgpack.unpack(ARGV[3])) do
   if redis.call('HDEL', running, e.receipt) == 0 then
     refused[#refused + 1] = e.receipt
   else
+    local pause = 0 -- for one that may be offered to this listener again, as its mark gave way to others
+    if e.skip and redis.call('SADD', skip, e.skip) == 1 and redis.call('SCARD', skip) > 10000 then
+      redis.call('SPOP', skip)
+      pause = 2000
+    end
     if e.next then
-      local due = e.next[2]
-      if e.next[3] > 0 then due = string.format('%.0f', tonumber(now) + e.next[3]) else due_now = true end
+      local due, delay = e.next[2], math.max(pause, e.next[3])
+      if delay > 0 then due = string.format('%.0f', tonumber(now) + delay) else due_now = true end
       redis.call('ZADD', next_, 'NX', due, e.next[1])
     end
     if e.again then
-      redis.call('ZADD', again, string.format('%.0f', tonumber(now) + e.again[2]), e.again[1])
-      if e.again[2] == 0 then due_now = true end
+      local delay = math.max(pause, e.again[2])
+      redis.call('ZADD', again, string.format('%.0f', tonumber(now) + delay), e.again[1])
+      if delay == 0 then due_now = true end
     end
     if e.dead then
       redis.call('ZADD', dead, now, e.dead[1])
@@ -74,9 +80,6 @@ for _, e in ipairs(cmsgpack.unpack(ARGV[3])) do
         redis.call('HDEL', jobs, id)
         redis.call('SREM', ended, id)
       end
-    end
-    if e.skip and redis.call('SADD', skip, e.skip) == 1 and redis.call('SCARD', skip) > 10000 then
-      redis.call('SPOP', skip)
     end
     if e.count then count(e.count, 1) end
   end

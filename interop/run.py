@@ -1,0 +1,153 @@
+"""Play the scenarios with every pair of peers and print a matrix: who adds, who runs, and what each side saw.
+
+    python interop/run.py [--peers python,published,later,node] [--scenarios add-now,...] [--runs N] [--fleet 10000]
+
+Exit status 0: all that was played is green. A peer whose language is not installed is named, and left out; with
+CI set that is a failure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from itertools import product
+
+from fleet import play_fleet
+from play import SCENARIOS, Failed, Play, Scenario, read
+from processes import LANGUAGES, Peer, PeerError, Server, absence, shared_order
+
+AT_ONCE = 16  # scenarios; most of the time they wait
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What became of one scenario with one pair: `error` None is green."""
+
+    producer: str
+    consumer: str
+    scenario: str
+    runs: int
+    seconds: float
+    error: str | None = None
+
+
+def main() -> int:
+    """Read the command line and play."""
+    options = _options()
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # whoever pipes it sees how far it is
+    wanted = options.peers.split(",")
+    absent = {peer: why for peer in wanted if (why := absence(peer))}
+    for peer, why in absent.items():
+        print(f"absent: {peer}: {why}")
+    at_hand = [peer for peer in wanted if peer not in absent]
+    scenarios = [read(path) for path in sorted(SCENARIOS.glob("*.json"))]
+    if options.scenarios:
+        scenarios = [s for s in scenarios if s.name in options.scenarios.split(",")]
+    is_green = not (absent and os.environ.get("CI"))
+    for number in range(1, options.runs + 1):
+        begun = time.monotonic()
+        with started(at_hand) as (server, peers):
+            results = play_all(scenarios, server, peers)
+            took = time.monotonic() - begun
+            print(f"\nrun {number} of {options.runs}, {len(results)} plays in {took:.0f} s")
+            is_green &= show(results, peers, verbose=options.verbose)
+    if options.fleet:
+        is_green &= play_fleet(at_hand, jobs=options.fleet)
+    print("\nall green" if is_green else "\nNOT green")
+    return 0 if is_green else 1
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--peers", default=",".join(LANGUAGES), help="default: all of %(default)s")
+    parser.add_argument("--scenarios", help="names of files in scenarios/, without .json; default: all")
+    parser.add_argument("--runs", type=int, default=1, help="play all so many times; default 1")
+    parser.add_argument("--fleet", type=int, default=0, metavar="JOBS", help="then so many jobs over mixed fleets")
+    parser.add_argument("-v", "--verbose", action="store_true", help="a line for each play")
+    options = parser.parse_args()
+    known = {path.stem for path in SCENARIOS.glob("*.json")}
+    for given, accepted in ((options.peers, set(LANGUAGES)), (options.scenarios or "", known)):
+        if unknown := set(filter(None, given.split(","))) - accepted:
+            parser.error(f"{', '.join(sorted(unknown))}: not known. Accepted: {', '.join(sorted(accepted))}")
+    return options
+
+
+@contextmanager
+def started(names: Sequence[str]) -> Iterator[tuple[Server, list[Peer]]]:
+    """A server and one process of each peer, started side by side; ended with the block."""
+    with ExitStack() as ends:
+        server = ends.enter_context(closing(Server()))
+        with ThreadPoolExecutor() as starters:
+            peers = list(starters.map(lambda name: Peer(name, server.port), names))
+        for peer in peers:
+            ends.callback(peer.close)
+        yield server, peers
+
+
+def play_all(scenarios: Sequence[Scenario], server: Server, peers: Sequence[Peer]) -> list[Result]:
+    """Play each scenario with each pair that has a schedule in common, several at a time; heavy ones last, alone."""
+    plays = [
+        (scenario, producer, consumer)
+        for scenario in sorted(scenarios, key=lambda s: not s.crashes)  # those that start peers take longest
+        for producer, consumer in product(peers, peers)
+        if shared_order(producer, consumer) and not scenario.leaves_out(producer, consumer)
+    ]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        results = list(pool.map(lambda play: _played(*play, server=server), [p for p in plays if not p[0].heavy]))
+    return results + [_played(*play, server=server) for play in plays if play[0].heavy]
+
+
+def _played(scenario: Scenario, producer: Peer, consumer: Peer, *, server: Server) -> Result:
+    play, error, begun = None, None, time.monotonic()
+    try:
+        play = Play(scenario, server, producer=producer, consumer=consumer)
+        play.run()
+    except (Failed, PeerError) as failure:
+        error = f"{failure}\n{play.transcript() if play else ''}"
+    ran = len(play.all_runs()) if play else 0
+    return Result(
+        producer=producer.name,
+        consumer=consumer.name,
+        scenario=scenario.name,
+        runs=ran,
+        seconds=time.monotonic() - begun,
+        error=error,
+    )
+
+
+def show(results: Sequence[Result], peers: Sequence[Peer], *, verbose: bool) -> bool:
+    """Print the matrix and the failures; whether all was green."""
+    names = [peer.name for peer in peers]
+    print("  producer \\ consumer  " + "".join(f"{name:>22}" for name in names))
+    for producer in peers:
+        cells = [_cell(results, producer, consumer) for consumer in peers]
+        print(f"  {producer.name:<20} " + "".join(f"{cell:>22}" for cell in cells))
+    if verbose:
+        for r in results:
+            print(
+                f"  {r.producer} -> {r.consumer}: {r.scenario}: {'failed' if r.error else 'green'}, {r.runs} runs seen"
+            )
+    failures = [r for r in results if r.error]
+    for r in failures:
+        print(f"\nFAILED {r.scenario}: {r.producer} -> {r.consumer}: {r.error}")
+    return bool(results) and not failures
+
+
+def _cell(results: Sequence[Result], producer: Peer, consumer: Peer) -> str:
+    if shared_order(producer, consumer) is None:
+        return "no order in common"
+    found = [r for r in results if (r.producer, r.consumer) == (producer.name, consumer.name)]
+    if not found:
+        return "-"
+    good = sum(r.error is None for r in found)
+    return f"{good}/{len(found)} ok, {sum(r.runs for r in found)} ran"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
