@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -10,8 +11,8 @@ from functools import lru_cache
 from typing import Any
 
 from workkit.broker import Added, NewJob, Tally
-from workkit.errors import InvalidArguments, InvalidOptions, WorkkitError
-from workkit.jobs.arguments import check_call
+from workkit.errors import InvalidArguments, InvalidOptions, WorkkitError, WorkkitWarning
+from workkit.jobs.arguments import check_call, foreign_remarks
 from workkit.jobs.names import Clojure, Fn, read_name, stored_name
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.options import ARGUMENTS, read_options
@@ -20,11 +21,12 @@ from workkit.triggers.when import When, read_when
 
 CHUNK = 500  # jobs of a bulk in one round trip
 AT_ONCE = 2  # batches on their way
+_CLOJURE_STARTS = ("#", "'", "(")  # how a name begins that is said as Clojure says it
 
 
 def call(fn: Fn, *, args: Any, kwargs: Mapping[str, Any] | None, options: RunOptions = UNSAID) -> NewJob:
-    """The function and its arguments, checked as far as they are at hand; no time yet. Raises InvalidFunction,
-    InvalidArguments.
+    """The function and its arguments, checked as far as they are at hand; no time yet. Warns (WorkkitWarning) of
+    arguments for Clojure that not every language reads as they stand. Raises InvalidFunction, InvalidArguments.
     """
     name = stored_name(fn)
     if type(args) not in (list, tuple) and (isinstance(args, (str, bytes, Mapping)) or not isinstance(args, Sequence)):
@@ -40,6 +42,9 @@ def call(fn: Fn, *, args: Any, kwargs: Mapping[str, Any] | None, options: RunOpt
             )
     if callable(fn):
         check_call(fn, args=args, kwargs=kwargs or {})
+    elif isinstance(fn, Clojure) or fn[:1] in _CLOJURE_STARTS:
+        for remark in foreign_remarks(args):
+            warnings.warn(remark, WorkkitWarning, stacklevel=3)  # for whoever called `add`
     return NewJob(
         fn=name,
         args=tuple(args),

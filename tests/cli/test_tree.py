@@ -13,7 +13,7 @@ from workkit.cli.command import Command, with_folder
 from workkit.cli.tree import ENTRIES, draw, tree
 from workkit.errors import NotFound, PhraseError, ServerUnreachable
 
-LATER = ("sync", "pause", "resume", "skip", "wire")
+LATER = ("sync", "pause", "resume", "skip")
 
 
 def command(name: str) -> Command:

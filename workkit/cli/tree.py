@@ -49,6 +49,7 @@ GROUPS: dict[str, dict[str, Entry]] = {
     },
     "Care": {
         "doctor": Entry("doctor", "find what is wrong with server, schedule and listeners"),
+        "wire": Entry("wire", "dump or verify the published layout"),
         "completion": Entry("completion", "script for bash, zsh or fish"),
     },
 }

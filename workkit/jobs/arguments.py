@@ -1,15 +1,18 @@
-"""Whether a call fits a function, told before it is made: number of arguments, and plain annotated types. Pure."""
+"""Whether a call fits, told before it is made: number of arguments, plain annotated types, and what a listener in
+another language would read otherwise. Pure.
+"""
 
 from __future__ import annotations
 
 import inspect
 import types
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from workkit.errors import InvalidArguments
 
+EXACT = 2**53  # the greatest integer, in magnitude, up to which every language reads each one as it stands
 _PLAIN = (str, int, float, bool, list, dict, type(None))
 
 
@@ -38,6 +41,31 @@ def check_call(fn: Callable[..., Any], *, args: Sequence[Any], kwargs: Mapping[s
                     f"{called}: {name}={value!r} is {_a(type(value).__name__)}, and {name} is annotated {wanted}.",
                     given=value,
                 )
+
+
+def inexact(value: Any, place: str) -> Iterator[str]:
+    """Name the integers beyond 2^53 in what JSON carries, by their place as Python would index it."""
+    if type(value) is int:
+        if not -EXACT <= value <= EXACT:
+            yield place
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from inexact(inner, f'{place}["{key}"]')
+    elif isinstance(value, (list, tuple)):
+        for number, inner in enumerate(value):
+            yield from inexact(inner, f"{place}[{number}]")
+
+
+def foreign_remarks(args: Sequence[Any]) -> Iterator[str]:
+    """What to tell who adds a job with these arguments for a listener in another language.
+
+    The value is left out, so that a bulk of such jobs is warned of once.
+    """
+    for place in inexact(args, "args"):
+        yield (
+            f"{place} is an integer beyond 2^53, which not every language reads as it stands: JavaScript rounds it, "
+            f"and beyond 64 bits Clojure makes a BigInt of it. Pass it as text."
+        )
 
 
 def _counted(signature: inspect.Signature, args: Sequence[Any], kwargs: Mapping[str, Any], error: TypeError) -> str:
