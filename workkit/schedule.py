@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
-from workkit.adding import Bulk, call, queued, read_row, timed
+from workkit.adding import CHUNK, Bulk, call, queued, read_row, timed
 from workkit.broker import Added, Counts, ListenerInfo, NewJob, Producer, Tally
 from workkit.deadset import chosen, read_rate
 from workkit.deadset import discard as discard_dead
@@ -41,7 +41,6 @@ __all__ = [
 
 DEFAULT_URL = "redis://127.0.0.1:6379/"
 DIALECTS = ("published", "cuckoo")
-CHUNK = 500  # rows of add_many in one round trip
 
 Which = str | Job
 
