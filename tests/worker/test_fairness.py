@@ -11,6 +11,7 @@ from tests import handlers
 from tests.processes import until
 from tests.servers import Server
 from workkit import schedule
+from workkit.worker import pace
 
 HOW: dict[str, Any] = {"imports": ["tests.handlers"], "folder": None}
 
@@ -31,6 +32,21 @@ def test_of_long_jobs_nobody_holds_more_than_it_has_threads(s: schedule.Schedule
     most = 0
     with schedule.listener(s, threads=4, **HOW), schedule.listener(s, threads=4, **HOW):
         until(lambda: sum(held(s)) == 8)
+        while schedule.counts(s).due or schedule.counts(s).running:
+            most = max(most, *held(s))
+    assert most == 4
+
+
+def test_nor_of_long_jobs_that_come_some_time_after_short_ones(
+    s: schedule.Schedule, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pace, "FORGET", 0.1)
+    with schedule.listener(s, threads=4, **HOW), schedule.listener(s, threads=4, **HOW):
+        schedule.add_many(s, [{"fn": handlers.note, "at": "now", "args": [n]} for n in range(500)])
+        until(lambda: len(handlers.calls) == 500 and not schedule.counts(s).running)
+        time.sleep(2 * pace.FORGET)
+        schedule.add_many(s, [{"fn": handlers.slow, "at": "now", "args": [0.3]}] * 24)
+        most = 0
         while schedule.counts(s).due or schedule.counts(s).running:
             most = max(most, *held(s))
     assert most == 4

@@ -90,15 +90,24 @@ def test_short_runs_are_taken_many_at_a_time_until_they_get_long() -> None:
     pace.note(256, 10.0 + 2**-9)
     assert pace.ahead(10.0 + 2**-9, idle=True) == 3276
     assert pace.ahead(10.01 + AHEAD, idle=False) == 0
-    assert pace.ahead(3600.0, idle=True) == 3276
+    assert pace.ahead(10.5, idle=True) == 3276
 
 
-def test_the_time_without_work_makes_nothing_slow() -> None:
+def test_what_was_short_long_ago_says_nothing() -> None:
     pace = Pace(4)
-    for minute in range(100):
-        pace.begin(60.0 * minute)
-        pace.note(4, 60.0 * minute + 0.0004)
-    assert 240 <= pace.ahead(1e6, idle=True) <= 260
+    pace.begin(10.0)
+    pace.note(256, 10.0 + 2**-9)
+    assert pace.ahead(12.0, idle=True) == 0
+    pace.begin(12.0)
+    assert pace.ahead(12.001, idle=False) == 0
+
+
+def test_the_time_that_work_takes_to_come_makes_nothing_slow() -> None:
+    pace = Pace(4)
+    for turn in range(1, 101):
+        pace.begin(0.5 * turn)
+        pace.note(4, 0.5 * turn + 0.0004)
+    assert 240 <= pace.ahead(50.1, idle=True) <= 260
 
 
 def test_there_is_an_end_to_it() -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 AHEAD = 0.025  # seconds of work that may wait here for a thread
 MOST_AHEAD = 4000  # claims beyond one for each thread: what a server rereads in one step if a reply is lost
+FORGET = 1.0  # seconds without work after which the next may be of another kind
 SAMPLE = 0.001  # seconds of work that tell a speed, at the least
 
 
 class Pace:
-    """Counts endings against the time in which there was work, so that neither a slow network nor an idle hour looks
+    """Counts endings against the time in which there was work, so that a slow network does not look
     like slow jobs; and not by how long each run took, as threads that take turns make every run look long. One sample
     holds two endings for each thread, as those that began together end together. `now` is `time.monotonic()`.
     """
@@ -22,6 +23,8 @@ class Pace:
 
     def begin(self, now: float) -> None:
         """Work has come to idle hands."""
+        if now - self._since > FORGET:
+            self._rate, self._ended, self._busy = 0.0, 0, 0.0
         self._since = now
 
     def note(self, ended: int, now: float) -> None:
@@ -38,6 +41,8 @@ class Pace:
         """How many claims beyond one for each thread will be begun within `AHEAD`. Runs that take longer than those
         before count at once, not only when they end.
         """
+        if idle and now - self._since > FORGET:
+            return 0
         busy = self._busy + (0.0 if idle else now - self._since)
         rate = self._rate if busy <= AHEAD else min(self._rate, self._ended / busy)
         return min(MOST_AHEAD, int(rate * AHEAD))
