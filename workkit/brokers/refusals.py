@@ -111,6 +111,13 @@ def _is_cluster(place: Place, _: str) -> str:
     return f": {what} on a cluster: its keys would fall into different slots. {better}, and {use}."
 
 
+def _is_no_schedule(place: Place, _: str) -> str:
+    if not place.schedule:
+        return ": a key of it holds another kind of value than the layout says."
+    name = place.schedule
+    return f": a key of {name} holds another kind of value than the layout says. workkit doctor {name} names it."
+
+
 Refusal = tuple[Callable[[Exception, str], bool], Callable[[Place, str], str], bool]
 
 # redis-py files AuthenticationError under ConnectionError, so refusals are looked for first.
@@ -139,5 +146,6 @@ _REFUSALS: tuple[Refusal, ...] = (
         False,
     ),
     (lambda e, t: code_of(e) in ("CROSSSLOT", "MOVED", "ASK"), _is_cluster, True),
+    (lambda e, t: code_of(e) == "WRONGTYPE", _is_no_schedule, False),
     (lambda e, t: "DB index is out of range" in t, lambda place, t: ": there is no such database.", True),
 )
