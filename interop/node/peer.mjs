@@ -28,7 +28,8 @@ async function listen(place, state) {
   const own = new Redis(port)
   while (!state.end) {
     if (await step(own, place)) continue
-    const pause = PAUSE_MS + left.get(place.schedule).size / 10 // looking past 5,000 items takes a while
+    // By chance, lest another that looks as often is always the first; and looking past 5,000 items takes a while.
+    const pause = PAUSE_MS * (0.5 + Math.random()) + left.get(place.schedule).size / 10
     await new Promise((resolve) => setTimeout(resolve, pause))
   }
   own.close()
