@@ -62,9 +62,15 @@ def queued(new: NewJob) -> NewJob:
 
 
 def timed(new: NewJob, when: When, *, now_ms: int) -> NewJob:
-    """The job at its time. Raises TriggerError."""
+    """The job at its time. Warns (WorkkitWarning) where that is likely not what was meant. Raises TriggerError."""
     new.trigger, new.due_ms = _moment(when, now_ms)
+    _remark(new.trigger)
     return new
+
+
+def _remark(trigger: Trigger) -> None:
+    for warning in trigger.warnings:
+        warnings.warn(warning, WorkkitWarning, stacklevel=4)  # for whoever called the verb that called our caller
 
 
 def _moment(when: When, now_ms: int) -> tuple[Trigger, int | None]:
@@ -96,6 +102,7 @@ def read_row(row: Mapping[str, Any], *, default_tz: str, dialect: str, now_ms: i
         new.trigger, new.due_ms = _remembered(when, now_ms)
     except TypeError:  # what cannot be looked up is refused, with the reason
         return timed(new, when, now_ms=now_ms)
+    _remark(new.trigger)
     return new
 
 

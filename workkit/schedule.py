@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -21,7 +20,7 @@ from workkit.broker import Added, Counts, ListenerInfo, NewJob, Producer, Tally
 from workkit.deadset import chosen, read_rate
 from workkit.deadset import discard as discard_dead
 from workkit.deadset import retry as retry_dead
-from workkit.errors import InvalidOptions, InvalidSchedule, ListenerStopped, NotFound, WorkkitWarning
+from workkit.errors import InvalidOptions, InvalidSchedule, ListenerStopped, NotFound
 from workkit.jobs.job import STATES, Job, JobState, matches
 from workkit.jobs.names import Fn
 from workkit.jobs.run_options import UNSAID
@@ -121,10 +120,7 @@ def add(
         return add_now(s, fn, args=args, kwargs=kwargs, **options)
     new = call(fn, args=args, kwargs=kwargs, options=run)
     broker = _broker(s)
-    new = timed(new, when, now_ms=broker.now_ms())
-    for warning in new.trigger.warnings if new.trigger else ():
-        warnings.warn(warning, WorkkitWarning, stacklevel=2)
-    return _added(s, new, broker.add([new])[0])
+    return _added(s, new, broker.add([timed(new, when, now_ms=broker.now_ms())])[0])
 
 
 def add_now(

@@ -265,6 +265,20 @@ def test_add_many_refuses_what_is_not_a_row(
     assert trouble in ran.err
 
 
+def test_every_way_to_add_tells_its_warnings_in_our_words(run: Run, on: Server, name: str, app: Path) -> None:
+    large = str(2**53 + 1)
+    warned = "warning: args[0] is an integer beyond 2^53, "
+    assert run("now", name, "#'your-app.user/activate", large).err.startswith(warned)
+    assert run("add", name, "2050-01-01", "#'your-app.user/activate", large).err.startswith(warned)
+    row = {"fn": "#'your-app.user/activate", "at": "now", "args": [2**53 + 1]}
+    both = {"fn": "app:hi", "cron": "* * 13 5 9 0 0"}
+    (app / "jobs.jsonl").write_text("\n".join(map(json.dumps, [row, row, both])) + "\n")
+    first, second = run("add-many", name, "jobs.jsonl").err.splitlines()
+    assert first.startswith(warned)
+    assert first.endswith(" (2 times)")
+    assert second.startswith('warning: cron="* * 13 5 9 0 0" sets both day fields')
+
+
 def test_no_server_is_one_line_with_three_ways_out(run: Run, name: str) -> None:
     url = "redis://127.0.0.1:1/0"
     ran = run("list", name, "--redis", url)

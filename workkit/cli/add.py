@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import warnings
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,7 @@ from workkit.cli.options import json_option, run_options, server_options, verbos
 from workkit.cli.settings import read as read_settings
 from workkit.cli.time import is_cron
 from workkit.cli.time import read as read_time
-from workkit.errors import WorkkitWarning
+from workkit.cli.warned import warnings_kept
 from workkit.options import read_options
 
 if TYPE_CHECKING:
@@ -80,11 +79,9 @@ def add_command(
         read_options("add", run)
         _print(_imagined(schedule, fn, values, When(**at, default_tz=wording.zone_name(zone))), "would add", as_json)
     else:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", WorkkitWarning)
-            s = verbs.create(schedule, redis=server, tz=wording.zone_name(zone))
+        s = verbs.create(schedule, redis=server, tz=wording.zone_name(zone))
+        with warnings_kept():
             job = verbs.add(s, fn, args=values, **at, **run)
-        _warn(caught)
         _print(job, "added" if job.new else "already there", as_json)
     _note(note, added=not dry_run)
 
@@ -111,7 +108,8 @@ def now_command(
 
     fn, note = folder.checked(function, Path.cwd())
     s = verbs.create(schedule, redis=server)
-    job = verbs.add_now(s, fn, args=[argument(text) for text in args], **run)
+    with warnings_kept():
+        job = verbs.add_now(s, fn, args=[argument(text) for text in args], **run)
     _print(job, "added", as_json)
     _note(note, added=True)
 
@@ -172,10 +170,3 @@ def _note(note: str | None, *, added: bool) -> None:
     if note:
         then = "Added for listeners that have it." if added else "Listeners elsewhere may have it."
         terminal.talk(f"{terminal.paint('note:', 'yellow', sys.stderr)} {wording.printable(note)}. {then}")
-
-
-def _warn(caught: list[warnings.WarningMessage]) -> None:
-    for warning in caught:
-        if issubclass(warning.category, WorkkitWarning):
-            text = wording.printable(str(warning.message))
-            terminal.talk(f"{terminal.paint('warning:', 'yellow', sys.stderr)} {text}")

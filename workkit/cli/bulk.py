@@ -18,6 +18,7 @@ from workkit.cli import terminal, wording
 from workkit.cli.command import Command
 from workkit.cli.live import ScheduleName
 from workkit.cli.options import server_options, verbose_option
+from workkit.cli.warned import warnings_kept
 from workkit.errors import Invalid, InvalidArguments, NotFound
 
 AGAIN = "ix it and run again, nothing doubles."
@@ -48,7 +49,7 @@ def add_many_command(schedule: str, file: str, server: str | None) -> None:
 
     s = verbs.create(schedule, redis=server)
     name = "stdin" if file == "-" else file
-    with _opened(file) as source, _progress(source, name) as report:
+    with _opened(file) as source, warnings_kept(), _progress(source, name) as report:
         rows = Rows(source, name, report)
         try:
             tally = verbs.add_many(s, rows)

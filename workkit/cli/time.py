@@ -13,6 +13,7 @@ from workkit.cli import records, terminal, wording
 from workkit.cli.command import Command, Option
 from workkit.cli.options import Count, json_option, verbose_option, zone_of, zone_option
 from workkit.cli.settings import read as read_settings
+from workkit.cli.warned import warn
 from workkit.errors import TriggerError
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def next_command(when: str, count: int, tz: str | None, start: str | None, diale
         terminal.data(line)
     if trigger.recurs and len(instants) < count:
         terminal.data("  then never again")
-    _warn(trigger)
+    warn(trigger.warnings)
 
 
 def _record(trigger: Trigger) -> dict[str, Any]:
@@ -145,11 +146,6 @@ def _row(at: datetime, *, zone: tzinfo, seconds: bool, now: datetime) -> tuple[s
     return shown, f"{utc.strftime(clock)} UTC{other}", away
 
 
-def _warn(trigger: Trigger) -> None:
-    for warning in trigger.warnings:
-        terminal.talk(f"{terminal.paint('warning:', 'yellow', sys.stderr)} {wording.printable(warning)}")
-
-
 def _instant(text: str, *, now: datetime, zone: tzinfo) -> datetime:
     """Read ``--from``: ISO, in `zone` where it has none, or words for one instant."""
     try:
@@ -195,7 +191,7 @@ def explain_command(when: str, tz: str | None, dialect: Dialect, as_json: bool) 
     from workkit.triggers import explain
 
     terminal.data(explain(trigger))
-    _warn(trigger)
+    warn(trigger.warnings)
 
 
 def _cron_fields(trigger: Trigger) -> dict[str, str]:
