@@ -26,7 +26,7 @@ async def main() -> None:
     """Sign up one user, and wait until the mail has gone."""
     async with aio.listener(s, folder=Path(__file__).parent):
         print(await signup("tracy@domain.com"))
-        while (await aio.counts(s)).totals.get("done", 0) < 1:
+        while [job async for job in aio.jobs(s)]:
             await asyncio.sleep(0.05)
 
 

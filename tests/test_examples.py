@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import signal
 import sys
@@ -15,6 +16,30 @@ from tests.servers import Server, program
 from workkit import schedule
 
 ROOT = Path(__file__).parent.parent
+SAID = {  # what each prints, wherever in its lines
+    "cancel.py": ("later is gone", "a thread has tidied up", "a coroutine has tidied up", "all three are over"),
+    "cpu.py": ("in a thread of the listener: True", "on its event loop: True", "in a process of its own: True"),
+    "limits.py": ("at most alice: 2 all: 3 bob: 2", "six calls took half a second, or more"),
+    "middleware.py": ("tracy greets ada", "a run took a moment", "tracy greets nobody", "ran 2, failed 0"),
+    "named.py": (
+        "first: 2 added",
+        "digest replaced the one of the plan",
+        "again: 1 changed, 1 unchanged",
+        "/tmp swept",
+    ),
+    "order.py": ("priority 3, priority 2, priority 1, priority 0", r"most were \w+; then the rest: 200"),
+    "pausing.py": ("cleaned", r"paused until .* UTC: the mail server moves", "mail to tracy@domain.com"),
+    "progress.py": (r"it is at \d+ 1000000", "cancelled, and tidied up"),
+    "recurring.py": ("every second: .*every second: ", "once, late: ", "polled.*polled", "missed: poll, overlap, 1"),
+    "request_id.py": ("request-7: charged order 42", "request-7: thanked for order 42", "-: no request here"),
+    "unique.py": (
+        "kept rebuilt from 1",
+        "replaced rebuilt from 2",
+        "throttled rebuilt from 1",
+        "debounced rebuilt from 3",
+    ),
+    "web.py": ("welcome, tracy@domain.com",),
+}
 
 
 @pytest.fixture
@@ -39,11 +64,27 @@ def test_one_file_adds_and_listens_and_another_listener_runs_the_same(processes:
     assert beside.wait() == 0
 
 
-def test_an_asyncio_program_adds_and_listens(processes: Processes, examples: Path) -> None:
+def test_all_others_run_side_by_side_on_the_server_of_their_folder(processes: Processes, examples: Path) -> None:
     program("valkey")
-    web = processes.run(sys.executable, "web.py", cwd=examples)
-    web.wait_for("welcome, tracy@domain.com")
-    assert web.wait() == 0
+    assert sorted([*SAID, "app.py"]) == sorted(path.name for path in examples.glob("*.py"))
+    running = {name: processes.run(sys.executable, name, cwd=examples) for name in SAID}
+    for name, process in running.items():
+        assert process.wait(timeout=40) == 0, process.transcript()
+        for said in SAID[name]:
+            assert re.search(said, "\n".join(process.lines), re.DOTALL), f"no {said!r}\n{process.transcript()}"
+
+
+def test_the_plan_of_the_examples_is_shown_and_carried_out_by_a_command(processes: Processes, examples: Path) -> None:
+    program("valkey")
+    words = ("sync", "named", "plan.toml", f"--embedded={examples / '.workkit'}")
+    shown = processes.workkit(*words, "--dry-run", cwd=examples)
+    assert shown.wait() == 0, shown.transcript()
+    shown.wait_for(r"^\+ digest +named\.digest\(\) +every weekday at 9:00 Europe/Paris")
+    shown.wait_for(r"2 added \(nothing was done: --dry-run\)")
+    done = processes.workkit(*words, cwd=examples)
+    assert done.wait() == 0, done.transcript()
+    s = schedule.create("named", redis=f"embedded://{examples.resolve()}/.workkit")
+    assert sorted(job.name or "?" for job in schedule.jobs(s)) == ["digest", "sweep"]
 
 
 def test_a_job_added_from_the_shell_runs(server: Server, name: str, processes: Processes, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from tests import handlers
 from tests.servers import Server
-from workkit import errors, schedule
+from workkit import errors, place, schedule
 from workkit.broker import Tally
 
 
@@ -285,5 +285,5 @@ def test_drain_leaves_what_it_may_not_run(s: schedule.Schedule) -> None:
 
 
 def test_the_broker_is_not_shared_with_a_fork(s: schedule.Schedule) -> None:
-    assert schedule._broker(s) is schedule._broker(s)
-    assert schedule._opened(s, os.getpid()) is not schedule._opened(s, -1)
+    assert place.producer_of(s) is place.producer_of(s)
+    assert place._opened(s, os.getpid()) is not place._opened(s, -1)

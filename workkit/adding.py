@@ -6,17 +6,22 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
+from hashlib import sha1
 from typing import Any
 
+from workkit import wire
 from workkit.broker import Added, NewJob, Tally
 from workkit.errors import InvalidArguments, InvalidOptions, WorkkitError, WorkkitWarning
 from workkit.jobs.arguments import check_call, foreign_remarks
 from workkit.jobs.names import Clojure, Fn, read_name, stored_name
-from workkit.jobs.run_options import UNSAID, RunOptions
-from workkit.options import ARGUMENTS, read_options
+from workkit.jobs.recurrence import first_run, spread_offset_ms
+from workkit.options import ARGUMENTS, NOTHING, Asked, read_options
 from workkit.triggers import Trigger
+from workkit.triggers.between import between
+from workkit.triggers.trigger import once
 from workkit.triggers.when import When, read_when
 
 CHUNK = 500  # jobs of a bulk in one round trip
@@ -24,7 +29,7 @@ AT_ONCE = 2  # batches on their way
 _CLOJURE_STARTS = ("#", "'", "(")  # how a name begins that is said as Clojure says it
 
 
-def call(fn: Fn, *, args: Any, kwargs: Mapping[str, Any] | None, options: RunOptions = UNSAID) -> NewJob:
+def call(fn: Fn, *, args: Any, kwargs: Mapping[str, Any] | None, asked: Asked = NOTHING) -> NewJob:
     """The function and its arguments, checked as far as they are at hand; no time yet. Warns (WorkkitWarning) of
     arguments for Clojure that not every language reads as they stand. Raises InvalidFunction, InvalidArguments.
     """
@@ -45,27 +50,70 @@ def call(fn: Fn, *, args: Any, kwargs: Mapping[str, Any] | None, options: RunOpt
     elif isinstance(fn, Clojure) or fn[:1] in _CLOJURE_STARTS:
         for remark in foreign_remarks(args):
             warnings.warn(remark, WorkkitWarning, stacklevel=3)  # for whoever called `add`
-    return NewJob(
-        fn=name,
-        args=tuple(args),
-        kwargs=dict(kwargs) if kwargs else None,
-        trigger=None,
-        due_ms=None,
-        options=options,
-    )
-
-
-def queued(new: NewJob) -> NewJob:
-    """The job to run at once, as a run of its own."""
-    new.queued = True
+    new = NewJob(fn=name, args=tuple(args), kwargs=dict(kwargs) if kwargs else None, trigger=None, due_ms=None)
+    if asked is not NOTHING:
+        new.options, new.terms, new.entrance = asked.run, asked.terms, asked.entrance
+        if asked.entrance.throttle_ms is not None or asked.entrance.debounce_ms is not None:
+            new.entrance = replace(asked.entrance, window_key=asked.terms.unique_key or _window_key(new))
     return new
 
 
-def timed(new: NewJob, when: When, *, now_ms: int) -> NewJob:
-    """The job at its time. Warns (WorkkitWarning) where that is likely not what was meant. Raises TriggerError."""
+def _window_key(new: NewJob) -> str:
+    """By what equal calls are known: function and arguments. Raises InvalidArguments."""
+    said = wire.payload(cron="", job="", args=new.args, extra={"kwargs": new.kwargs or {}})
+    return f"{new.fn} {sha1(said, usedforsecurity=False).hexdigest()}"
+
+
+def queued(new: NewJob, *, asked: Asked = NOTHING) -> NewJob:
+    """The job to run at once, as a run of its own. Raises InvalidOptions for what only a time that recurs can have."""
+    new.queued = True
+    if asked is not NOTHING:
+        _refuse_recurring(asked, "now")
+    return new
+
+
+def put_off(new: NewJob, *, now_ms: int) -> NewJob:
+    """A job to run at once that was added with debounce: due when the window from now is over."""
+    if (window := new.entrance.debounce_ms) is not None:
+        new.queued, new.due_ms = False, now_ms + window
+        new.trigger = once(datetime.fromtimestamp(-(-new.due_ms // 1000), UTC))
+    return new
+
+
+def timed(new: NewJob, when: When, *, now_ms: int, asked: Asked = NOTHING) -> NewJob:
+    """The job at its time. Warns (WorkkitWarning) where that is likely not what was meant. Raises TriggerError;
+    InvalidOptions for options that this time cannot have.
+    """
     new.trigger, new.due_ms = _moment(when, now_ms)
+    if asked is not NOTHING:
+        _fit(new, when, asked, now_ms)
     _remark(new.trigger)
     return new
+
+
+def _fit(new: NewJob, when: When, asked: Asked, now_ms: int) -> None:
+    """Give the job the bounds and the spread that were asked for, or refuse what does not go with its time."""
+    trigger = new.trigger
+    assert trigger is not None, "it has been read"
+    if asked.entrance.debounce_ms is not None:
+        raise InvalidOptions(
+            'debounce= with a time: the window says when it runs. Write at="now", or use schedule.add_now.'
+        )
+    if not trigger.recurs:
+        return _refuse_recurring(asked, "once")
+    if asked.start is not None or asked.end is not None:
+        now = datetime.fromtimestamp(now_ms / 1000, UTC)
+        trigger = between(trigger, start=asked.start, end=asked.end, now=now, tz=when.zone)
+    offset = spread_offset_ms(new.terms, new.fn, new.args)
+    new.trigger, new.due_ms = trigger, first_run(trigger, now_ms=now_ms, offset_ms=offset)
+    return None
+
+
+def _refuse_recurring(asked: Asked, runs: str) -> None:
+    if asked.recurring:
+        said = " and ".join(f"{name}=" for name in asked.recurring)
+        only = "it" if len(asked.recurring) == 1 else "them"
+        raise InvalidOptions(f"{said} with a job that runs {runs}: only one that recurs can have {only}. Give every=.")
 
 
 def _remark(trigger: Trigger) -> None:
@@ -75,8 +123,7 @@ def _remark(trigger: Trigger) -> None:
 
 def _moment(when: When, now_ms: int) -> tuple[Trigger, int | None]:
     trigger = read_when(when, now=datetime.fromtimestamp(now_ms / 1000, UTC))
-    whole = -(-now_ms // 1000) * 1000  # the first run is the first whole second at or after now
-    return trigger, trigger.next_after_ms(whole - 1000)
+    return trigger, first_run(trigger, now_ms=now_ms, offset_ms=0)
 
 
 _remembered = lru_cache(maxsize=1024)(_moment)  # rows of one batch share the present, and often their words
@@ -90,18 +137,23 @@ def read_row(row: Mapping[str, Any], *, default_tz: str, dialect: str, now_ms: i
     if "fn" not in row:
         raise InvalidOptions("fn is missing. A row holds add's keywords and fn.", given=dict(row))
     options = {key: value for key, value in row.items() if key not in _NOT_OPTIONS}
-    run = read_options("add", options) if options else UNSAID
+    asked = read_options("add", options) if options else NOTHING
     at, in_, every, cron = map(row.get, ("at", "in_", "every", "cron"))
-    new = call(row["fn"], args=row.get("args", ()), kwargs=row.get("kwargs"), options=run)
+    new = call(row["fn"], args=row.get("args", ()), kwargs=row.get("kwargs"), asked=asked)
     if at == "now" and in_ is None and every is None and cron is None:  # the usual row of a bulk
-        return queued(new)
+        if asked is not NOTHING:
+            return put_off(queued(new, asked=asked), now_ms=now_ms)
+        new.queued = True
+        return new
     when = When(at=at, in_=in_, every=every, cron=cron, tz=options.get("tz"), default_tz=default_tz, dialect=dialect)
     if when.is_now:
-        return queued(new)
+        return put_off(queued(new, asked=asked), now_ms=now_ms)
     try:
         new.trigger, new.due_ms = _remembered(when, now_ms)
     except TypeError:  # what cannot be looked up is refused, with the reason
-        return timed(new, when, now_ms=now_ms)
+        return timed(new, when, now_ms=now_ms, asked=asked)
+    if asked is not NOTHING:
+        _fit(new, when, asked, now_ms)
     _remark(new.trigger)
     return new
 

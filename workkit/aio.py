@@ -12,14 +12,14 @@ from contextlib import asynccontextmanager
 from typing import Any, ParamSpec, TypeVar
 
 from workkit import schedule
-from workkit.broker import Tally
+from workkit.broker import Missed, Tally
 from workkit.jobs.job import Job, JobState
 from workkit.schedule import Schedule, create
 from workkit.worker.listener import Listener
 
 __all__ = [
     "add", "add_many", "add_now", "cancel", "counts", "create", "dead", "discard", "drain", "job", "jobs", "listener",
-    "listeners", "retry",
+    "listeners", "missed", "pause", "resume", "retry", "run", "skip", "sync",
 ]  # fmt: skip
 
 P = ParamSpec("P")
@@ -43,7 +43,12 @@ discard = _coroutine(schedule.discard)
 drain = _coroutine(schedule.drain)
 job = _coroutine(schedule.job)
 listeners = _coroutine(schedule.listeners)
+pause = _coroutine(schedule.pause)
+resume = _coroutine(schedule.resume)
 retry = _coroutine(schedule.retry)
+run = _coroutine(schedule.run)
+skip = _coroutine(schedule.skip)
+sync = _coroutine(schedule.sync)
 
 
 async def add_many(s: Schedule, rows: Iterable[Mapping[str, Any]]) -> Tally:
@@ -54,6 +59,13 @@ async def add_many(s: Schedule, rows: Iterable[Mapping[str, Any]]) -> Tally:
 async def jobs(s: Schedule, *, state: JobState | None = None, where: str | None = None) -> AsyncIterator[Job]:
     """As `schedule.jobs`, an asynchronous iterator."""
     found: Iterator[Job] = await asyncio.to_thread(schedule.jobs, s, state=state, where=where)
+    while (one := await asyncio.to_thread(next, found, None)) is not None:
+        yield one
+
+
+async def missed(s: Schedule) -> AsyncIterator[Missed]:
+    """As `schedule.missed`, an asynchronous iterator."""
+    found: Iterator[Missed] = await asyncio.to_thread(schedule.missed, s)
     while (one := await asyncio.to_thread(next, found, None)) is not None:
         yield one
 

@@ -7,13 +7,16 @@ milliseconds by the server's clock.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Literal, Protocol
 
+from workkit.jobs.admission import Admission, Control, Pause
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.outcome import Outcome
 from workkit.jobs.run_options import UNSAID, RunOptions
+from workkit.jobs.terms import PLAIN, USUAL, Entrance, Terms
 from workkit.triggers import Trigger
 
 Trouble = Literal["corrupt", "missing", "cancelled", "foreign"]
@@ -34,15 +37,20 @@ class NewJob:
     due_ms: int | None
     queued: bool = False
     options: RunOptions = UNSAID
+    terms: Terms = PLAIN
+    entrance: Entrance = USUAL
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Added:
-    """What became of one `NewJob`: its id, when it is due, and whether it was new."""
+    """What became of one `NewJob`: its id, when it is due, whether it was new, and the id of the job that it replaced.
+    Where it was not new, `id` is that of the job in its place, and `due_ms` None where that is not waiting.
+    """
 
     id: str
     due_ms: int | None
     new: bool
+    replaced: str | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -51,8 +59,9 @@ class Claim:
 
     `trouble` says why it must not be run: its record cannot be read, its payload is gone, it was cancelled, or it
     is written for listeners of another dialect; `reason` says it in a sentence. Such a claim is settled like any
-    other. `armed` False: its next occurrence must be put back by `admit` before it may start. Never changed, though
-    not frozen: many thousands are made in a second.
+    other. `armed` False: its next occurrence must be put back by `admit` before it may start. `slots`: the limit keys
+    under which it has one; `paid`: it has taken its turns. Never changed, though not frozen: many thousands are made in
+    a second.
     """
 
     receipt: Any
@@ -63,6 +72,9 @@ class Claim:
     due_ms: int
     kwargs: dict[str, Any] | None = None
     options: RunOptions = UNSAID
+    terms: Terms = PLAIN
+    slots: tuple[str, ...] = ()
+    paid: bool = False
     attempt: int = 0
     crashes: int = 0
     trouble: Trouble | None = None
@@ -74,6 +86,11 @@ class Claim:
         """The whole job; made anew each time, for those who ask."""
         return self.describe(self)
 
+    @property
+    def occurrence(self) -> str:
+        """The run that is owed, as cancellations name it: see `Orders`."""
+        return str(self.receipt.occurrence)
+
 
 Ending = tuple[Claim, Outcome]
 
@@ -84,7 +101,8 @@ class Turn:
 
     `wake_in_ms` is counted from now: 0 = more is due, None = nobody needs to ask before the next heartbeat.
     `fenced` holds what this listener believed to hold when it was taken for dead: not its work any more. `asked`: an
-    answer with further jobs is on its way already, and the next call brings them.
+    answer with further jobs is on its way already, and the next call brings them. `missed`: occurrences that are not to
+    run, each with the reason; they are over. `control`: what holds for the schedule from now on, where it has changed.
     """
 
     claims: Sequence[Claim] = ()
@@ -92,15 +110,32 @@ class Turn:
     refused: Sequence[Claim] = ()
     fenced: Sequence[Claim] = ()
     asked: bool = False
+    missed: Sequence[tuple[Claim, str]] = ()
+    control: Control | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missed:
+    """An occurrence that did not run: `late` or `overlap`. `times`: so many in a row, from `due` on."""
+
+    id: str
+    name: str | None
+    fn: str
+    due: datetime
+    reason: str
+    times: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Orders:
-    """What a heartbeat brings back: whether to look for work now, and ids whose runs were cancelled."""
+    """What a heartbeat brings back: whether to look for work now, and ids or occurrences whose runs were
+    cancelled, and what holds for the schedule, where that has changed.
+    """
 
     look: bool = False
     cancelled: frozenset[str] = frozenset()
     fenced: Sequence[Claim] = ()
+    control: Control | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,15 +156,27 @@ class ListenerInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """How many jobs stand where in one schedule."""
+    """How many jobs stand where in one schedule. `paused` are those parked by a pause; what stays in the queue of a
+    paused schedule or function counts as waiting or due.
+    """
 
     waiting: int = 0
     due: int = 0
     running: int = 0
     retrying: int = 0
+    held: int = 0
+    paused: int = 0
     dead: int = 0
     listeners: int = 0
     totals: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """A job that stands under a name, and its content as `Producer.contents` tells it."""
+
+    job: Job
+    content: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,6 +234,9 @@ class Producer(Protocol):
     def adding(self, jobs: Sequence[NewJob]) -> Callable[[], list[Added]]:
         """The same in two halves: jobs are sent, and what is returned waits for the answer. It must be called."""
 
+    def contents(self, jobs: Sequence[NewJob]) -> list[str]:
+        """What tells these jobs from others: their ids, but for what only keeps one addition from another."""
+
     def close(self) -> None:
         """Close connections."""
 
@@ -207,16 +257,23 @@ class Broker(Producer, Protocol):
         Raises ServerUnreachable or ServerRefused; then the next call asks the same again first.
         """
 
-    def admit(self, claims: Sequence[Claim], *, now_ms: int | None = None) -> Turn:
-        """Put the next occurrence of recurring jobs back, before these start; they come back armed. `wake_in_ms` of the
-        answer is when the first of the next ones is due.
+    def admit(self, asked: Sequence[tuple[Claim, Admission | None]], *, now_ms: int | None = None) -> Turn:
+        """Put the next occurrence of recurring jobs back, and take slots and turns, before these start. Those that may
+        come back armed; those that must wait are not this listener's any more. `wake_in_ms` of the answer is when the
+        first of the next ones is due.
         """
 
     def heartbeat(self) -> Orders:
         """Show presence, and hear what others want of this listener."""
 
+    def beating(self) -> Callable[[], Orders]:
+        """The same in two halves: presence is shown, and what is returned waits for the answer. It must be called."""
+
+    def tell(self, said: Mapping[Any, str | None]) -> None:
+        """Show how far runs are: receipt -> what was said, as JSON; None where the run is over."""
+
     def maintain(self) -> list[tuple[str, int]]:
-        """Take back what dead listeners held; (listener, jobs) for each."""
+        """Take back what dead listeners held, (listener, jobs) for each; end pauses whose time has passed."""
 
     def wait(self, seconds: float) -> bool:
         """Sleep until woken (True) or the time is over, on a connection of its own."""
@@ -238,13 +295,37 @@ class Inspector(Protocol):
         """Page through the jobs, soonest first; running ones before them, dead ones last."""
 
     def job(self, which: str) -> Job:
-        """One job by id or by the beginning of one (6+ digits). Raises NotFound."""
+        """One job by name, by id, or by the beginning of an id (6+ digits). Raises NotFound."""
+
+    def named(self) -> dict[str, Named]:
+        """The jobs that stand under a name, by name."""
 
     def listeners(self) -> list[ListenerInfo]:
         """Who is listening."""
 
     def cancel(self, job: Job) -> Job:
         """Take a waiting job out, or flag a running one."""
+
+    def pause(self, target: str, pause: Pause) -> None:
+        """Pause a target (see `Control`). A job's item is parked at once."""
+
+    def resume(self, target: str) -> bool:
+        """The inverse: what was parked comes back, a recurring job at its next regular time. False: was not paused."""
+
+    def control(self) -> Control:
+        """What is paused, and the schedule's own limits."""
+
+    def declare(self, *, limit: int | None, turn_ms: float | None) -> None:
+        """Set the schedule's own limits, where they are not these."""
+
+    def skip(self, job: Job) -> Job:
+        """Leave out the next run of a recurring job. Raises NotFound where it waits no more."""
+
+    def run(self, job: Job) -> Job:
+        """Run a job once now; a recurring one keeps its times. Raises NotFound."""
+
+    def missed(self) -> Iterator[Missed]:
+        """Occurrences that did not run, the last one first."""
 
     def retry(
         self, dead: Sequence[Job], *, args: Sequence[Any] | None = None, delays_ms: Sequence[int] = ()

@@ -19,6 +19,7 @@ from workkit.errors import CorruptRecord, InvalidArguments, TriggerError
 from workkit.jobs.arguments import inexact
 from workkit.jobs.names import read_name
 from workkit.jobs.run_options import stored_run_options
+from workkit.jobs.terms import stored_terms
 from workkit.triggers import explain
 from workkit.triggers.cron import parse_cron
 from workkit.triggers.remark import both_days
@@ -184,6 +185,7 @@ def _broken_fields(read: wire.Payload) -> str | None:
             return f"payload: kwargs is {_shown(json.dumps(kwargs).encode())}, not an object"
         if "opts" in read.extra:
             stored_run_options(read.extra["opts"])
+            stored_terms(read.extra["opts"])
     except (CorruptRecord, TriggerError) as error:
         return str(error)
     return None

@@ -18,7 +18,7 @@ Knows nothing of times, wires or threads, so that every floor may use it.
     ├─ CannotRun                     on the listener; given back, never raised into the loop
     │  ├─ NotAllowed
     │  └─ FunctionNotFound
-    ├─ CorruptRecord · StaleReceipt · JobTimeout · JobCancelled
+    ├─ CorruptRecord · StaleReceipt · JobTimeout · JobCancelled · WorkerLost
     └─ Unsupported · EmbeddedError · ListenerStopped
     WorkkitWarning (UserWarning)
     Retry, Discard (Exception)       answers, not errors
@@ -136,7 +136,14 @@ class JobTimeout(WorkkitError):
 
 
 class JobCancelled(WorkkitError):
-    """The run was cancelled from outside."""
+    """The run was cancelled from outside. Raised inside the handler, which may clean up."""
+
+    def __init__(self, message: str = "this run was cancelled", *, given: object = None) -> None:
+        super().__init__(message, given=given)
+
+
+class WorkerLost(WorkkitError):
+    """The worker process of a handler with `cpu=True` ended in the middle of its run."""
 
 
 class Unsupported(WorkkitError):

@@ -13,6 +13,7 @@ JSON logs print them, metrics count them.
     retrying     job, again_ms   (the handler asked for it)   discarded             job, reason
     cannot_run   job, reason     (once per name)              cancelled             job
     corrupt      job_id, reason                               missing               job_id
+    missed       job, reason     (late or overlap: an occurrence that does not run)
     given_back   job                                          crashed               listener, jobs
     health       url             (where its pages are)        stuck                 reason   (its own loop stands still)
     restarted    pid, status, after_ms, reason   (a process of several; after_ms: the pause until another begins)
@@ -39,6 +40,7 @@ LEVELS: Mapping[str, int] = {
     "cannot_run": WARNING,
     "lost": WARNING,
     "missing": WARNING,
+    "missed": WARNING,
     "crashed": WARNING,
     "restarted": WARNING,
     "orphaned": WARNING,

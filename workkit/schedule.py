@@ -6,27 +6,25 @@ server connects.
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from functools import lru_cache
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
-from workkit.adding import CHUNK, Bulk, call, queued, read_row, timed
-from workkit.broker import Added, Counts, ListenerInfo, NewJob, Producer, Tally
+from workkit.adding import CHUNK, Bulk, call, put_off, queued, read_row, timed
+from workkit.broker import Added, Counts, ListenerInfo, Missed, Tally
 from workkit.deadset import chosen, read_rate
 from workkit.deadset import discard as discard_dead
 from workkit.deadset import retry as retry_dead
-from workkit.errors import InvalidOptions, InvalidSchedule, ListenerStopped, NotFound
+from workkit.entering import entered
+from workkit.errors import InvalidOptions, ListenerStopped, NotFound
 from workkit.jobs.job import STATES, Job, JobState, matches
 from workkit.jobs.names import Fn
-from workkit.jobs.run_options import UNSAID
-from workkit.options import read_options
+from workkit.options import NOTHING, read_options
+from workkit.place import Schedule, described, job_of, listening_brokers, producer_of
+from workkit.steering import check_dead, check_one, check_run, check_skip, paused_target, read_pause, target
+from workkit.syncing import Plan, carry_out, compare, read_plan
 from workkit.triggers.when import When
-from workkit.triggers.zones import zone
 
 if TYPE_CHECKING:
     import redis as redis_client
@@ -35,24 +33,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Schedule", "add", "add_many", "add_now", "cancel", "counts", "create", "dead", "discard", "drain", "job", "jobs",
-    "listen", "listener", "listeners", "retry",
+    "listen", "listener", "listeners", "missed", "pause", "resume", "retry", "run", "skip", "sync",
 ]  # fmt: skip
 
-DEFAULT_URL = "redis://127.0.0.1:6379/"
-DIALECTS = ("published", "cuckoo")
-
 Which = str | Job
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Schedule:
-    """A named set of jobs on one server. A value: it holds no connection. Made by `create`."""
-
-    name: str
-    redis: str | redis_client.Redis | redis_client.RedisCluster
-    tz: str = "UTC"
-    dialect: str = "published"
-    shards: int = 1
 
 
 def create(
@@ -62,39 +46,20 @@ def create(
     tz: str | ZoneInfo | None = None,
     dialect: str | None = None,
     shards: int = 1,
+    limit: int | None = None,
+    rate: str | None = None,
 ) -> Schedule:
     """Name a schedule. No I/O.
 
     `redis` is a URL or a client whose connection settings are used; else WORKKIT_REDIS_URL, REDIS_URL, then
     redis://127.0.0.1:6379/. `tz` is the zone in which words are read (else WORKKIT_TZ, then UTC). `dialect` "cuckoo"
     shares a schedule with the Clojure code that stores crons second first (else WORKKIT_DIALECT, then "published").
-    `shards` (1 to 64) spreads it over so many
-    slots of a cluster, each an ordinary schedule; every program must give the same number. Raises InvalidSchedule,
-    TriggerError.
+    `shards` (1 to 64) spreads it over so many slots of a cluster, each an ordinary schedule; every program must give
+    the same number. `limit` (how many jobs may run at once, over all listeners) and `rate` ("100/minute") are kept on
+    the server from the first verb on, for every listener; the last program to say them wins. Raises InvalidSchedule,
+    InvalidOptions, TriggerError.
     """
-    if not isinstance(name, str) or not name:  # type: ignore[redundant-expr]
-        raise InvalidSchedule(f'schedule {name!r} is not a name. Write a text such as "app-tasks".', given=name)
-    if found := re.search(r"[\s\x00-\x1f\x7f]", name):
-        better = re.sub(r"[\s\x00-\x1f\x7f]+", "-", name).strip("-")
-        what = "a blank" if found[0].isspace() else "a control character"
-        raise InvalidSchedule(
-            f'schedule "{name}" has {what} at column {found.start() + 1}. '
-            f'Names have no blanks or control characters: "{better}" would do.',
-            given=name,
-            position=found.start(),
-            suggestion=better,
-        )
-    dialect = dialect or os.environ.get("WORKKIT_DIALECT") or "published"
-    if dialect not in DIALECTS:
-        raise InvalidSchedule(f"dialect={dialect!r} is not known. Accepted: {', '.join(DIALECTS)}.", given=dialect)
-    if redis is None:
-        redis = os.environ.get("WORKKIT_REDIS_URL") or os.environ.get("REDIS_URL") or DEFAULT_URL
-    from workkit.brokers.connect import check
-
-    check(redis, schedule=name, shards=shards)
-    chosen = str(tz or os.environ.get("WORKKIT_TZ") or "UTC")
-    zone(chosen)
-    return Schedule(name=name, redis=redis, tz=chosen, dialect=dialect, shards=shards)
+    return described(name, redis=redis, tz=tz, dialect=dialect, shards=shards, limit=limit, rate=rate)
 
 
 def add(
@@ -111,25 +76,38 @@ def add(
 ) -> Job:
     """Add a job: `fn` with `args`, at exactly one of `at`, `in_`, `every`, `cron`. The same again changes nothing.
 
+    `options`, each with its default: tz=None (a zone), start=None, end=None (bounds of a recurrence); name=None (what
+    stands under it is replaced); unique=True, unique_key=None, unique_until="done" ("started"), on_conflict="keep"
+    ("replace"), throttle=None, debounce=None (durations; of additions within one the first runs, or the last);
+    overlap="allow" ("skip", "queue", "cancel"), catch_up="once" ("all", "skip"), catch_up_within=None, count=None,
+    spread=None; priority=0 (to 3); and of its runs retries=0, backoff="exponential", base="5s", cap="1h", jitter=True,
+    timeout=None. The rules: spec/features.md.
+
     Returns the job; `new` is False where it was there already. Warns (WorkkitWarning) where the time is likely not
     what was meant. Raises an `Invalid` for what cannot be meant, ServerUnreachable or ServerRefused for the server.
     """
-    run = read_options("add", options) if options else UNSAID
+    asked = read_options("add", options) if options else NOTHING
     when = When(at=at, in_=in_, every=every, cron=cron, tz=options.pop("tz", None), default_tz=s.tz, dialect=s.dialect)
     if when.is_now:
         return add_now(s, fn, args=args, kwargs=kwargs, **options)
-    new = call(fn, args=args, kwargs=kwargs, options=run)
-    broker = _broker(s)
-    return _added(s, new, broker.add([timed(new, when, now_ms=broker.now_ms())])[0])
+    new = call(fn, args=args, kwargs=kwargs, asked=asked)
+    broker = producer_of(s)
+    new = entered(timed(new, when, now_ms=broker.now_ms(), asked=asked), schedule=s.name, fn=fn)
+    return job_of(s, new, broker.add([new])[0])
 
 
 def add_now(
     s: Schedule, fn: Fn, *, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None, **options: Any
 ) -> Job:
-    """Add a job to run at once. A queue: every call is a run of its own, equal or not."""
-    run = read_options("add_now", options) if options else UNSAID
-    new = queued(call(fn, args=args, kwargs=kwargs, options=run))
-    return _added(s, new, _broker(s).add([new])[0])
+    """Add a job to run at once. A queue: every call is a run of its own, equal or not, unless `options`, those of `add`
+    but for what only a recurrence can have, say otherwise. With debounce it runs when that time is over.
+    """
+    asked = read_options("add_now", options) if options else NOTHING
+    new = queued(call(fn, args=args, kwargs=kwargs, asked=asked), asked=asked)
+    broker = producer_of(s)
+    if asked.entrance.debounce_ms is not None:
+        new = put_off(new, now_ms=broker.now_ms())
+    return job_of(s, new, broker.add([entered(new, schedule=s.name, fn=fn)])[0])
 
 
 def add_many(s: Schedule, rows: Iterable[Mapping[str, Any]]) -> Tally:
@@ -138,7 +116,7 @@ def add_many(s: Schedule, rows: Iterable[Mapping[str, Any]]) -> Tally:
     A bad row raises with its number; the rows before its batch are added, and adding all again doubles nothing but
     `at="now"`.
     """
-    broker = _broker(s)
+    broker = producer_of(s)
     now_ms = 0
     with Bulk(broker.adding) as bulk:
         for number, row in enumerate(rows, 1):
@@ -146,6 +124,7 @@ def add_many(s: Schedule, rows: Iterable[Mapping[str, Any]]) -> Tally:
                 now_ms = broker.now_ms()
             try:
                 new = read_row(row, default_tz=s.tz, dialect=s.dialect, now_ms=now_ms)
+                new = entered(new, schedule=s.name, fn=row["fn"])
             except ValueError as error:
                 done = bulk.settled()
                 there = f" Rows 1 to {done:,} are added." if done else " Nothing is added."
@@ -156,9 +135,30 @@ def add_many(s: Schedule, rows: Iterable[Mapping[str, Any]]) -> Tally:
     return bulk.tally
 
 
+def sync(s: Schedule, plan: Mapping[str, Mapping[str, Any]], *, prune: bool = False, dry_run: bool = False) -> Plan:
+    """Make named jobs equal to a plan: name -> `add`'s keywords, `fn` among them. Says what was added, changed, left.
+
+    `prune`: named recurring jobs that are not in the plan are cancelled. `dry_run`: nothing is written. Every entry is
+    read first; the first bad one raises with the job's name, and nothing is written.
+    """
+    broker = producer_of(s)
+    wanted = read_plan(plan, default_tz=s.tz, dialect=s.dialect, now_ms=broker.now_ms())
+    wanted = {name: entered(new, schedule=s.name, fn=plan[name]["fn"]) for name, new in wanted.items()}
+    contents = dict(zip(wanted, broker.contents(list(wanted.values())), strict=True))
+    after = {
+        name: job_of(s, new, Added(id=contents[name], due_ms=new.due_ms, new=True)) for name, new in wanted.items()
+    }
+    found = compare(after, contents=contents, standing=broker.inspector.named(), prune=prune)
+    if not dry_run:
+        carry_out(found, wanted, broker=broker)
+    return found
+
+
 def job(s: Schedule, which: Which) -> Job:
-    """One job, by id, the beginning of an id (6 or more digits), or a Job. Raises NotFound."""
-    return _broker(s).inspector.job(which.id if isinstance(which, Job) else which)
+    """One job, by name, id, the beginning of an id (6 or more digits), or a Job. Raises NotFound."""
+    if not isinstance(which, str | Job):
+        raise InvalidOptions(f"{which!r} is neither a name, an id nor a Job. Write an id as text.", given=which)
+    return producer_of(s).inspector.job(which.id if isinstance(which, Job) else which)
 
 
 def jobs(s: Schedule, *, state: JobState | None = None, where: str | None = None) -> Iterator[Job]:
@@ -168,19 +168,19 @@ def jobs(s: Schedule, *, state: JobState | None = None, where: str | None = None
     """
     if state is not None and state not in STATES:
         raise InvalidOptions(f"state={state!r} is not a state. Accepted: {', '.join(STATES)}.", given=state)
-    for found in _broker(s).inspector.jobs(state=state):
+    for found in producer_of(s).inspector.jobs(state=state):
         if where is None or matches(found, where):
             yield found
 
 
 def counts(s: Schedule) -> Counts:
     """How many jobs stand where."""
-    return _broker(s).inspector.counts()
+    return producer_of(s).inspector.counts()
 
 
 def listeners(s: Schedule) -> list[ListenerInfo]:
     """Who is listening, and what each runs."""
-    return _broker(s).inspector.listeners()
+    return producer_of(s).inspector.listeners()
 
 
 def cancel(s: Schedule, which: Which, *, missing_ok: bool = False) -> Job:
@@ -190,7 +190,7 @@ def cancel(s: Schedule, which: Which, *, missing_ok: bool = False) -> Job:
     Raises NotFound, unless `missing_ok`.
     """
     try:
-        return _broker(s).inspector.cancel(job(s, which))
+        return producer_of(s).inspector.cancel(job(s, which))
     except NotFound:
         if not missing_ok:
             raise
@@ -199,9 +199,52 @@ def cancel(s: Schedule, which: Which, *, missing_ok: bool = False) -> Job:
         return Job(id=which, schedule=s.name, fn="?")
 
 
+def pause(
+    s: Schedule,
+    which: Which | None = None,
+    *,
+    fn: Fn | None = None,
+    reason: str | None = None,
+    until: str | datetime | None = None,
+) -> None:
+    """Start nothing more of one job, of a function, or of the whole schedule; what runs goes on.
+
+    It lasts until `resume`, or `until` an instant (words, or an aware datetime). Raises NotFound, an `Invalid`.
+    """
+    check_one(which, fn)
+    broker = producer_of(s)
+    said = read_pause(reason, until, tz=s.tz, now_ms=broker.now_ms())
+    broker.inspector.pause(target(None if which is None else check_dead(job(s, which)), fn), said)
+
+
+def resume(s: Schedule, which: Which | None = None, *, fn: Fn | None = None) -> None:
+    """The inverse of `pause`; harmless where nothing is paused. A recurring job comes back at its next time, what else
+    was due meanwhile runs late. Raises NotFound.
+    """
+    check_one(which, fn)
+    inspector = producer_of(s).inspector
+    inspector.resume(paused_target(inspector, which, fn))
+
+
+def skip(s: Schedule, which: Which) -> Job:
+    """Leave out the next run of a recurring job; it is returned as it waits then. Raises NotFound, InvalidOptions."""
+    return producer_of(s).inspector.skip(check_skip(job(s, which)))
+
+
+def run(s: Schedule, which: Which) -> Job:
+    """Run a job once now; a recurring one keeps its times beside that. Raises NotFound, InvalidOptions."""
+    inspector = producer_of(s).inspector
+    return inspector.run(check_run(job(s, which), inspector.control()))
+
+
+def missed(s: Schedule) -> Iterator[Missed]:
+    """Runs that did not take place, the last one first; about 10,000 are kept."""
+    return producer_of(s).inspector.missed()
+
+
 def dead(s: Schedule, which: Which | None = None, *, where: str | None = None) -> list[Job]:
     """The dead jobs that are meant: see `retry`. Latest first. Raises NotFound."""
-    return chosen(_broker(s).inspector, schedule=s.name, which=which, where=where)
+    return chosen(producer_of(s).inspector, schedule=s.name, which=which, where=where)
 
 
 def retry(
@@ -220,12 +263,12 @@ def retry(
     """
     read_rate(rate)
     found = dead(s, which, where=where)
-    return retry_dead(_broker(s).inspector, found, args=args, rate=rate, one=which is not None)
+    return retry_dead(producer_of(s).inspector, found, args=args, rate=rate, one=which is not None)
 
 
 def discard(s: Schedule, which: Which | None = None, *, where: str | None = None) -> int:
     """Forget dead jobs, chosen as in `retry`; says how many there were. Raises NotFound."""
-    return discard_dead(_broker(s).inspector, dead(s, which, where=where))
+    return discard_dead(producer_of(s).inspector, dead(s, which, where=where))
 
 
 def listen(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: Any) -> Tally:
@@ -251,20 +294,20 @@ def listen(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: Any
 
 def listener(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: Any) -> Listener:
     """The same, not yet started: ``.start() .stop(deadline) .quiet() .resume() .wait()``; ``with`` starts and stops."""
-    from workkit.brokers.connect import open_brokers
     from workkit.listening import read_how
     from workkit.worker.listener import Listener
 
     chosen = {s: 1} if isinstance(s, Schedule) else dict(s) if isinstance(s, Mapping) else dict.fromkeys(s, 1)
     if not chosen:
         raise InvalidOptions("no schedule was given to listen to.")
+    for one, weight in chosen.items():
+        if type(weight) not in (int, float) or not 0 < weight < float("inf"):
+            raise InvalidOptions(
+                f"{one.name}: {weight!r} is not a weight. Accepted: numbers above 0, such as 10 or 0.5.", given=weight
+            )
     read, timeout_ms = read_how(how)
     brokers = [
-        (broker, weight)
-        for one, weight in chosen.items()
-        for broker in open_brokers(
-            one.name, redis=one.redis, dialect=one.dialect, shards=one.shards, timeout_ms=timeout_ms
-        )
+        (broker, weight) for one, weight in chosen.items() for broker in listening_brokers(one, timeout_ms=timeout_ms)
     ]
     return Listener(brokers, how=read)
 
@@ -282,7 +325,6 @@ def drain(
     `now` pretends a time; `limit` ends after so many runs. A handler's error is recorded, then raised, unless
     `raise_errors` is False.
     """
-    from workkit.brokers.connect import open_brokers
     from workkit.listening import read_how
     from workkit.worker.drain import drain_brokers
 
@@ -290,30 +332,5 @@ def drain(
         raise InvalidOptions(f"now={now!r} has no zone. Use datetime.now(UTC).", given=now)
     read, timeout_ms = read_how(how)
     now_ms = None if now is None else round(now.timestamp() * 1000)
-    brokers = open_brokers(s.name, redis=s.redis, dialect=s.dialect, shards=s.shards, timeout_ms=timeout_ms)
+    brokers = listening_brokers(s, timeout_ms=timeout_ms)
     return drain_brokers(brokers, how=read, now_ms=now_ms, limit=limit, raise_errors=raise_errors)
-
-
-def _broker(s: Schedule) -> Producer:
-    return _opened(s, os.getpid())
-
-
-@lru_cache(maxsize=64)
-def _opened(s: Schedule, pid: int) -> Producer:
-    from workkit.brokers.connect import open_broker
-
-    return open_broker(s.name, redis=s.redis, dialect=s.dialect, shards=s.shards)
-
-
-def _added(s: Schedule, new: NewJob, added: Added) -> Job:
-    return Job(
-        id=added.id,
-        schedule=s.name,
-        fn=new.fn,
-        args=new.args,
-        kwargs=new.kwargs,
-        trigger=new.trigger,
-        due=None if added.due_ms is None else datetime.fromtimestamp(added.due_ms / 1000, UTC),
-        new=added.new,
-        options=new.options,
-    )

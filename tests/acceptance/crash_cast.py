@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from tests.acceptance.history import Promise, write
@@ -20,6 +21,7 @@ from workkit.worker import pace
 
 HERE = "tests.acceptance.crash_cast"
 MANY = 4  # rows of add_many
+ONES = 3  # runs of which one at a time may go on
 TICKS = 4  # occurrences of the recurring job that ends
 ADDED = "everything"  # the label under which the producer says that it has added all
 EVENTS = ("listening", "fenced", "crashed", "given_back", "lost", "back", "stuck", "stopped")
@@ -33,6 +35,9 @@ def promises(base: int) -> dict[str, Promise]:
         "now-1": Promise(),
         "slow": Promise(),
         "once": Promise(),
+        "named": Promise(),
+        "keyed": Promise(),
+        **{f"one-{n}": Promise() for n in range(ONES)},
         **many,
         "tick": Promise(dues=tuple((base + n) * 1000 for n in range(TICKS))),
         "fails": Promise(attempts=3),
@@ -80,7 +85,14 @@ def note(label: str) -> None:
 
 def slow(label: str, seconds: float) -> None:
     with _noted(label):
+        current_job().checkin("sleeping")
         time.sleep(seconds)
+
+
+@job(limit=1)
+def one(label: str) -> None:
+    with _noted(label):
+        time.sleep(0.05)
 
 
 @job(base="0.1s", backoff="constant")
@@ -108,10 +120,13 @@ def produce(*, url: str, name: str, lead: int = 2) -> None:
     ticks += f"{second.second}-{second.second + TICKS - 1}"
     fn = f"{HERE}:note".format
     rows = [{"fn": fn(), "at": second, "args": [f"many-{n}"]} for n in range(MANY)]
-    add = {  # first what has a time, lest this passes before it is added
+    add: dict[str, Callable[[], Any]] = {  # first what has a time, lest this passes before it is added
         "once": lambda: schedule.add(s, fn(), at=second, args=["once"]),
+        "named": lambda: schedule.add(s, fn(), at=second, args=["named"], name="named"),
+        "keyed": lambda: schedule.add(s, fn(), at=second, args=["keyed"], unique_key="key", priority=1),
         "tick": lambda: schedule.add(s, fn(), cron=ticks, args=["tick"]),
         "many": lambda: schedule.add_many(s, rows),
+        **{f"one-{n}": partial(schedule.add_now, s, f"{HERE}:one", args=[f"one-{n}"]) for n in range(ONES)},
         "slow": lambda: schedule.add_now(s, f"{HERE}:slow", args=["slow", 1.5]),
         "now-0": lambda: schedule.add_now(s, fn(), args=["now-0"]),
         "now-1": lambda: schedule.add_now(s, fn(), args=["now-1"]),

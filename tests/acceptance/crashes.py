@@ -25,8 +25,8 @@ from tests.acceptance.stage import Stage
 from tests.servers import PRODUCTS, program
 
 AT_ONCE = 20  # scenes; they mostly wait
-ONCE = frozenset({"register", "leave", "reap", "resync", "given back", "lost", "decided Dead", "admitted"})
-SELDOM = frozenset({"cancel", "admit", "decided Again", "settle+claim"})
+ONCE = frozenset({"register", "leave", "reap", "resync", "given back", "lost", "decided Dead", "admitted", "tell"})
+SELDOM = frozenset({"cancel", "put", "admit", "decided Again", "settle+claim"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ from tests.servers import Server
 from workkit import schedule
 
 NAME = "scene"
-OF_PRODUCER = ("add", "cancel")
+OF_PRODUCER = ("add", "put", "cancel")
 STOPPED = ("leave", "given back")  # points that only a listener comes to that is told to stop
 PATIENCE = 30.0  # seconds within which a scene must be over, on a busy machine
 # A write is in the kernel before its reply leaves, so that a killed server has lost nothing; with `everysec` Redis

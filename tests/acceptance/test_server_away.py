@@ -63,7 +63,7 @@ def test_an_occurrence_given_back_while_it_is_being_armed_stays_owed(
     away, back = _ways(own_server, is_killed=is_before_the_server)
     away()
     with pytest.raises(ServerUnreachable):
-        broker.admit([claim])
+        broker.admit([(claim, None)])
     back()
     broker.claim(0, ends=[(claim, Released())])
     owed = broker.claim(10).claims

@@ -12,7 +12,7 @@ from tests import handlers
 from tests.brokers.test_native_session import add, claim_one, listening, standing
 from tests.processes import until
 from tests.servers import Server
-from workkit import errors, schedule
+from workkit import errors, place, schedule
 from workkit.jobs.job import Job
 from workkit.jobs.outcome import Dead, Done, Failure
 
@@ -55,7 +55,7 @@ def test_a_one_shot_goes_back_where_every_peer_sees_it(server: Server, name: str
 
 def test_it_is_put_back_once(server: Server, name: str, s: schedule.Schedule) -> None:
     (dead,) = die(server, name)
-    inspector = schedule._broker(s).inspector
+    inspector = place.producer_of(s).inspector
     assert inspector.retry([dead]) == ["revived"]
     assert inspector.retry([dead]) == ["gone"]
     assert server.client().zcard(f"{name}:next") == 1
@@ -70,7 +70,7 @@ def test_an_occurrence_of_a_recurring_job_is_run_beside_its_schedule(
     job = schedule.add(s, every="second", fn=handlers.note, args=["again"])
     b, _ = listening(server, name)
     now = b.now_ms() + 5_000
-    (armed,) = b.admit(b.claim(1, now_ms=now).claims, now_ms=now).claims
+    (armed,) = b.admit([(c, None) for c in b.claim(1, now_ms=now).claims], now_ms=now).claims
     b.claim(0, ends=[(armed, Dead(failure=FAILURE))])
     b.leave()
     if over:
@@ -91,7 +91,7 @@ def test_one_death_of_several_is_put_back_and_no_other(server: Server, name: str
     b, _ = listening(server, name)
     for n in range(2):
         now = b.now_ms() + 5_000 * (n + 1)
-        (armed,) = b.admit(b.claim(1, now_ms=now).claims, now_ms=now).claims
+        (armed,) = b.admit([(c, None) for c in b.claim(1, now_ms=now).claims], now_ms=now).claims
         b.claim(0, ends=[(armed, Dead(failure=FAILURE))])
     b.leave()
     latest, first = schedule.jobs(s, state="dead")

@@ -72,7 +72,7 @@ def test_a_run_whose_admission_was_forgotten_is_given_up(server: Server, name: s
     now = b.now_ms() + 5_000
     (claim,) = b.claim(1, now_ms=now).claims
     go_back = remembered(server, name)
-    (armed,) = b.admit([claim], now_ms=now).claims
+    (armed,) = b.admit([(claim, None)], now_ms=now).claims
     b.claim(0, ends=[])
     b.claim(1, now_ms=0)
     go_back()
@@ -95,7 +95,7 @@ def test_an_admission_is_asked_anew_for_what_is_left(server: Server, name: str) 
     b.claim(1, now_ms=0)
     go_back()
 
-    turn = b.admit([one, two], now_ms=now)
+    turn = b.admit([(one, None), (two, None)], now_ms=now)
     assert {c.job.id for c in turn.claims} == {one.job.id, two.job.id}
     assert server.client().zcard(f"{name}:next") == 2
 

@@ -267,7 +267,7 @@ def test_a_recurring_job_is_armed_before_it_is_handed_out(server: Server, name: 
     assert not claim.armed
     client = server.client()
     assert client.zcard(f"{name}:next") == 0
-    (armed,) = b.admit([claim], now_ms=due).claims
+    (armed,) = b.admit([(claim, None)], now_ms=due).claims
     assert armed.armed
     assert client.zrange(f"{name}:next", 0, -1, withscores=True) == [(wire.item(job.id), due + 60_000)]
     assert client.zrange(f"{name}:slots", 0, -1) == [f"run:{job.id}\0{job.id}@{due}".encode()]
@@ -296,8 +296,8 @@ def test_an_admission_whose_reply_was_lost_has_one_effect(server: Server, name: 
     claims = b.claim(1, now_ms=due).claims
     losing.lose = 1
     with pytest.raises(ServerUnreachable):
-        b.admit(claims, now_ms=due)
-    (armed,) = b.admit(claims, now_ms=due).claims
+        b.admit([(c, None) for c in claims], now_ms=due)
+    (armed,) = b.admit([(c, None) for c in claims], now_ms=due).claims
     assert armed.armed
     assert server.client().zcard(f"{name}:next") == 1
     assert b.claim(0, ends=[(armed, Done())]).refused == []
@@ -309,7 +309,7 @@ def test_missed_ticks_make_one_run(server: Server, name: str) -> None:
     assert job.due is not None
     now = round(job.due.timestamp() * 1000) + 10 * 60_000 + 1
     b, _ = listening(server, name)
-    b.admit(b.claim(1, now_ms=now).claims, now_ms=now)
+    b.admit([(c, None) for c in b.claim(1, now_ms=now).claims], now_ms=now)
     ((_, score),) = server.client().zrange(f"{name}:next", 0, -1, withscores=True)
     assert score == now - 1 + 60_000
 

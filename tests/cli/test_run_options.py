@@ -43,13 +43,70 @@ def test_they_travel_with_the_job(run: Run, on: Server, name: str, app: Path, co
     }
 
 
+def test_those_of_a_job_travel_with_it(run: Run, on: Server, name: str, app: Path) -> None:
+    among = ["--name", "nightly", "--unique-key", "k", "--unique-until", "started", "--priority", "2"]
+    recurring = ["--overlap", "skip", "--catch-up", "all", "--catch-up-within", "1h", "--count", "3", "--spread", "1m"]
+    bounds = ["--start", "2050-01-01", "--end", "2051-01-01"]
+    ran = run("add", name, "every day at 9am", "app:hi", *among, *recurring, *bounds, "--retries", "1", "--json")
+    assert ran.status == 0, ran.err
+    said = {
+        "catch_up": "all",
+        "catch_up_within_ms": 3_600_000,
+        "count": 3,
+        "overlap": "skip",
+        "priority": 2,
+        "spread_ms": 60_000,
+        "unique_key": "k",
+        "unique_until": "started",
+    }
+    (record,) = json.loads(run("list", name, "--json").out)
+    assert (record["name"], record["terms"]) == ("nightly", said)
+    assert json.loads(ran.out)["terms"] == said
+    assert record["due"].startswith("2050-01-01T09:0")
+    ((_, payload),) = on.client().hgetall(f"{name}:jobs").items()
+    stored = json.loads(payload)
+    assert stored["opts"] == said | {"name": "nightly", "retries": 1}
+    assert (stored["from"], stored["until"]) == (2_524_608_000_000, 2_556_144_000_000)
+
+
+def test_no_unique_makes_every_addition_a_job(run: Run, on: Server, name: str, app: Path) -> None:
+    for _ in range(2):
+        assert run("add", name, "2050-01-01", "app:hi", "--no-unique").status == 0
+    assert len(list(schedule.jobs(schedule.create(name, redis=on.url)))) == 2
+
+
+def test_a_debounced_job_waits(run: Run, on: Server, name: str, app: Path) -> None:
+    ran = run("now", name, "app:hi", "--debounce", "1h", "--on-conflict", "replace", "--unique-key", "k")
+    assert ran.status == 0, ran.err
+    assert "in 59 min" in ran.out or "in 1 h" in ran.out
+    (job,) = schedule.jobs(schedule.create(name, redis=on.url))
+    assert job.state == "waiting"
+
+
+@pytest.mark.parametrize("command", ["add", "now"])
+def test_help_names_them_all(run: Run, command: str) -> None:
+    out = run(command, "--help").out
+    flags = {word for word in out.split() if word.startswith("--")}
+    assert flags >= {
+        "--name", "--unique-key", "--unique-until", "--on-conflict", "--no-unique", "--throttle", "--debounce",
+        "--priority", "--overlap", "--catch-up", "--catch-up-within", "--count", "--spread", "--start", "--end",
+        "--retries", "--backoff", "--base", "--cap", "--no-jitter", "--timeout",
+    }  # fmt: skip
+    assert "A job that recurs:" in out
+
+
 @pytest.mark.parametrize(
     ("words", "trouble"),
     [
         (["--retries", "-1"], "retries=-1 is not a number of attempts after the first. Accepted: 0 to 10,000."),
-        (["--retries", "two"], "'two' is not a valid integer"),
+        (["--retries", "two"], '"two" is not a whole number.'),
         (["--timeout", "90"], '"90" has no unit. Write "90s" or "90 minutes"'),
         (["--backoff", "fast"], "backoff='fast' is not known. Accepted: exponential, linear, constant."),
+        (["--name", "a*"], "name='a*' has a * (column 2). Write it without."),
+        (["--no-unique", "--name", "n"], "unique=False with name=: every addition would be a job of its own"),
+        (["--count", "3"], "count= with a job that runs once: only one that recurs can have it. Give every=."),
+        (["--end", "tomorrow"], "end= with a job that runs once: only one that recurs can have it. Give every=."),
+        (["--debounce", "1m"], "debounce= with a time: the window says when it runs."),
     ],
     ids=str,
 )

@@ -106,7 +106,7 @@ def test_a_handler_says_which_errors_are_worth_it(
         ({"base": 5}, 'base=5 has no unit. Write "5s" or timedelta(seconds=5).'),
         ({"timeout": "0s"}, "timeout='0s' is out of range. Accepted: more than nothing, at most 400 days."),
         ({"jitter": 1}, "jitter=1 is neither True nor False."),
-        ({"retry_on": OSError}, "retry_on=<class 'OSError'> is not an option of add_now."),
+        ({"retry_on": OSError}, "retry_on= belongs to @job. Give retry_on=<class 'OSError'> there."),
     ],
     ids=str,
 )

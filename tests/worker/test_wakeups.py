@@ -56,7 +56,7 @@ def test_the_answer_to_an_admission_says_when_the_next_is_due(server: Server, na
     s = schedule.create(name, redis=server.url)
     schedule.add(s, "app:note", every="second")
     b, _ = listening(server, name)
-    turn = b.admit(until(lambda: b.claim(1).claims))
+    turn = b.admit([(c, None) for c in until(lambda: b.claim(1).claims)])
     assert turn.wake_in_ms is not None
     assert 0 < turn.wake_in_ms < 1000
     b.leave()

@@ -1,11 +1,16 @@
-"""The .lua files of a layout as scripts with their digests. One file per transition; no script text anywhere else."""
+"""The .lua files of a layout as scripts with their digests. One file per transition; no script text anywhere else.
+
+A line ``-- part: NAME`` stands for what several of them do: the file NAME in the folder `parts`.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha1
 from importlib import resources
+from importlib.resources.abc import Traversable
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +22,13 @@ class Script:
     digest: str
 
 
+_PART = re.compile(r"^-- part: (\w+)$", re.MULTILINE)
+
+
+def _text(file: Traversable) -> str:
+    return file.read_text(encoding="utf-8")
+
+
 @cache
 def load(layout: str) -> dict[str, Script]:
     """The scripts of a layout by verb."""
@@ -24,7 +36,7 @@ def load(layout: str) -> dict[str, Script]:
     scripts = {}
     for file in folder.iterdir():
         if file.name.endswith(".lua"):
-            text = file.read_text(encoding="utf-8")
+            text = _PART.sub(lambda found: _text(folder / "parts" / f"{found[1]}.lua"), _text(file))
             verb = file.name.removesuffix(".lua")
             scripts[verb] = Script(verb, text, sha1(text.encode(), usedforsecurity=False).hexdigest())
     return scripts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,13 +76,14 @@ def add_command(
     if source is ParameterSource.COMMANDLINE:
         at["tz"] = wording.zone_name(zone)
     if dry_run:
-        read_options("add", run)
-        _print(_imagined(schedule, fn, values, When(**at, default_tz=wording.zone_name(zone))), "would add", as_json)
+        with warnings_kept():
+            job = _imagined(schedule, fn, values, When(**at, default_tz=wording.zone_name(zone)), run)
+        _print(job, "would add", as_json)
     else:
         s = verbs.create(schedule, redis=server, tz=wording.zone_name(zone))
         with warnings_kept():
             job = verbs.add(s, fn, args=values, **at, **run)
-        _print(job, "added" if job.new else "already there", as_json)
+        _print(job, _became(job), as_json)
     _note(note, added=not dry_run)
 
 
@@ -110,7 +111,7 @@ def now_command(
     s = verbs.create(schedule, redis=server)
     with warnings_kept():
         job = verbs.add_now(s, fn, args=[argument(text) for text in args], **run)
-    _print(job, "added", as_json)
+    _print(job, _became(job), as_json)
     _note(note, added=True)
 
 
@@ -133,20 +134,40 @@ def _timing(when: str, zone: tzinfo) -> dict[str, Any]:
     return {"every" if read_time(when, now=datetime.now(UTC), zone=zone).recurs else "at": when}
 
 
-def _imagined(schedule: str, fn: str, args: list[Any], when: When) -> Job:
+def _imagined(schedule: str, fn: str, args: list[Any], when: When, run: dict[str, Any]) -> Job:
+    from workkit.adding import call, put_off, queued, timed
     from workkit.jobs.job import Job
-    from workkit.jobs.names import stored_name
-    from workkit.triggers.when import read_when
 
-    now = datetime.now(UTC)
-    trigger = read_when(when, now=now)
-    due = trigger.next_after(now - timedelta(seconds=1))
-    return Job(id="", schedule=schedule, fn=stored_name(fn), args=tuple(args), trigger=trigger, due=due, new=True)
+    asked, now = read_options("add", run), datetime.now(UTC)
+    new, now_ms = call(fn, args=args, kwargs=None, asked=asked), round(now.timestamp() * 1000)
+    if when.is_now:
+        new = put_off(queued(new, asked=asked), now_ms=now_ms)
+    else:
+        new = timed(new, when, now_ms=now_ms, asked=asked)
+    return Job(
+        id="",
+        schedule=schedule,
+        fn=new.fn,
+        args=new.args,
+        trigger=new.trigger,
+        due=None if new.due_ms is None else datetime.fromtimestamp(new.due_ms / 1000, UTC),
+        name=new.terms.name,
+        terms=new.terms,
+        new=True,
+    )
+
+
+def _became(job: Job) -> str:
+    if not job.new:
+        return "already there"
+    return f"replaced {job.replaced[:8]} with" if job.replaced else "added"
 
 
 def _print(job: Job, word: str, as_json: bool) -> None:
     if as_json:
-        terminal.data(records.compact({**records.job_record(job), "id": job.id or None, "new": job.new}))
+        terminal.data(
+            records.compact({**records.job_record(job), "id": job.id or None, "new": job.new, "replaced": job.replaced})
+        )
         return
     parts = [f"{word} {job.id[:8]}".rstrip(), wording.call(job), when_line(job)]
     terminal.data("  ".join(parts))

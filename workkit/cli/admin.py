@@ -19,9 +19,9 @@ PART_FAILED = 1
     takes="SCHEDULE WHICH... [OPTIONS]",
     about=(
         "Cancel jobs: a waiting one is gone, a running one is told so, a recurring one never comes again.",
-        "WHICH is an id, or the beginning of one (6 or more characters), as printed by add and list.",
+        "WHICH is a name, an id, or the beginning of one (6 or more characters), as printed by add and list.",
     ),
-    examples=("workkit cancel app-tasks 8cd9280b", "workkit cancel app-tasks 8cd9280b 09b802b1"),
+    examples=("workkit cancel app-tasks 8cd9280b", "workkit cancel app-tasks nightly 09b802b1"),
 )
 @click.argument("schedule", type=ScheduleName())
 @click.argument("which", type=Which(), nargs=-1, required=True)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from workkit.broker import ListenerInfo
     from workkit.jobs.job import Job
 
-STATES = ("waiting", "due", "running", "retrying", "dead", "listeners")
+STATES = ("waiting", "due", "running", "retrying", "held", "paused", "dead", "listeners")
 LISTENERS = tuple(
     Column(title=title, shrinks=title == "NOW")
     for title in ("LISTENER", "SCHEDULES", "BUSY", "STATE", "BEAT", "UP", "VERSION", "NOW")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from workkit.cli import records, tables, terminal, wording
+from workkit.cli import records, steer, tables, terminal, wording
 from workkit.cli.command import Command, Option
 from workkit.cli.live import ScheduleName, Which
 from workkit.cli.options import (
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 DEFAULT_LIMIT = 50
 DAY_WIDTH = 8
-STATES = ("waiting", "due", "running", "cancelling", "retrying", "dead")
+STATES = ("waiting", "due", "running", "cancelling", "retrying", "held", "paused", "dead")
 JOBS = (
     Column(title="NEXT", least=20),
     Column(title="ID"),
@@ -108,9 +108,16 @@ def _table(s: Schedule, jobs: list[Job], most: int | None, zone: tzinfo) -> None
 
     now = datetime.now(UTC).astimezone(zone)
     _folded(f"{s.name}: {summary(verbs.counts(s))} Times in {wording.zone_name(zone)}.")
+    for pause in steer.pauses(s, zone):
+        _folded(pause)
     shown = jobs[:most]
     times = _times(shown, now=now, least=DAY_WIDTH)
-    tables.show(JOBS, (_row(job, at, zone) for job, at in zip(shown, times, strict=True)))
+    rows = [_row(job, at, zone) for job, at in zip(shown, times, strict=True)]
+    if any(job.progress is not None for job in shown):
+        said = ["-" if job.progress is None else wording.progress(job.progress) for job in shown]
+        tables.show((*JOBS, Column(title="PROGRESS")), ([*row, words] for row, words in zip(rows, said, strict=True)))
+    else:
+        tables.show(JOBS, rows)
     _more(len(jobs), most, f"workkit list {s.name}")
 
 
@@ -122,7 +129,7 @@ def _more(count: int, most: int | None, command: str) -> None:
 def summary(counts: Counts) -> str:
     """Say how many jobs stand where: ``3 waiting, 1 dead. Listeners: 2.``"""
     said = [f"{counts.waiting:,} waiting"]
-    for state in ("due", "running", "retrying", "dead"):
+    for state in ("due", "running", "retrying", "held", "paused", "dead"):
         count = getattr(counts, state)
         said += [f"{count:,} {state}"] if count else []
     return f"{', '.join(said)}. Listeners: {counts.listeners:,}."
@@ -170,8 +177,8 @@ def _folded(text: str) -> None:
     "show",
     cls=Command,
     takes="[SCHEDULE] WHICH [OPTIONS]",
-    about=("Show one job in full. WHICH is its id, or the beginning of it (6 or more characters).",),
-    examples=("workkit show app-tasks 8cd9280b", "workkit show app-tasks 8cd9280b --json"),
+    about=(f"Show one job in full. {steer.WHICH}",),
+    examples=("workkit show app-tasks digest", "workkit show app-tasks 8cd9280b --json"),
     after=OPTIONAL,
 )
 @click.argument("words", type=Which(), nargs=-1, required=True, metavar="[SCHEDULE] WHICH")
@@ -218,6 +225,8 @@ def _details(job: Job, zone: tzinfo) -> Iterator[tuple[str, str]]:
     if job.due is not None:
         yield "due", f"{wording.instant(job.due, zone)}, {wording.distance(job.due, datetime.now(UTC), 3)}"
     yield "state", job.state
+    if job.why is not None:
+        yield "why", job.why
     yield "attempt", str(job.attempt)
     if job.progress is not None:
         yield "progress", wording.progress(job.progress)

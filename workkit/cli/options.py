@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, unquote
 
 import click
-from click.types import StringParamType
+from click.types import IntParamType, StringParamType
 
 from workkit.cli.command import EMBEDDED_FOLDER, Option
 from workkit.cli.settings import Settings
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 Decorator = Callable[[Callable[..., R]], Callable[..., R]]
+JOB = "The job among others"
+RECURRENCE = "A job that recurs"
 RUN = "Runs (where not given, what @job says of the function)"
 SERVER = "Server (every command that needs one)"
 SCHEDULES_ENV = "WORKKIT_SCHEDULES"
@@ -58,6 +60,17 @@ class Count(click.IntRange):
         if not (text.isascii() and text.isdigit() and 1 <= int(text[:10]) < 10**9):
             raise click.BadParameter(f'"{text}" is not a whole number from 1.', ctx, param)
         return int(text)
+
+
+class Whole(IntParamType):
+    """A whole number; what it may be is said where it is used, since the message is the same as in Python."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Read it; refuse what is none."""
+        try:
+            return int(value)
+        except ValueError:
+            raise click.BadParameter(f'"{value}" is not a whole number.', ctx, param) from None
 
 
 class Zone(StringParamType):
@@ -97,25 +110,49 @@ def verbose_option(function: Callable[..., R]) -> Callable[..., R]:
 
 
 def run_options(function: Callable[..., R]) -> Callable[..., R]:
-    """Add the options of a run, as in Python; the command gets `run`: those that were given, as keywords."""
+    """Add the options of a job and of its runs, as in Python; the command gets `run`: those that were given, as
+    keywords.
+    """
 
-    @click.option(
-        "--retries", cls=Option, section=RUN, type=int, metavar="N", help="attempts after the first; default 0"
-    )
-    @click.option("--backoff", cls=Option, section=RUN, metavar="CURVE", help="exponential (default), linear, constant")
-    @click.option("--base", cls=Option, section=RUN, metavar="DURATION", help="the first pause; default 5s")
-    @click.option("--cap", cls=Option, section=RUN, metavar="DURATION", help="the longest pause; default 1h")
-    @click.option(
-        "--no-jitter", cls=Option, section=RUN, is_flag=True, help="pauses exactly so, not up to half shorter"
-    )
-    @click.option("--timeout", cls=Option, section=RUN, metavar="DURATION", help="end a run that takes longer")
     @functools.wraps(function)
-    def with_run(*args: Any, no_jitter: bool, **kwargs: Any) -> R:
-        given = {name: kwargs.pop(name) for name in ("retries", "backoff", "base", "cap", "timeout")}
+    def with_run(*args: Any, no_unique: bool, no_jitter: bool, **kwargs: Any) -> R:
+        given = {name: kwargs.pop(name) for name, *_ in _RUN_OPTIONS if name in kwargs}
         run = {name: value for name, value in given.items() if value is not None}
-        return function(*args, run=run | ({"jitter": False} if no_jitter else {}), **kwargs)
+        run |= {name: False for name, is_off in (("unique", no_unique), ("jitter", no_jitter)) if is_off}
+        return function(*args, run=run, **kwargs)
 
+    for name, section, kind, help in reversed(_RUN_OPTIONS):
+        how: dict[str, Any] = {"metavar": kind} if kind else {"is_flag": True}
+        if kind == "N":
+            how["type"] = Whole()
+        flag = "--" + name.replace("_", "-")
+        with_run = click.option(flag, name, cls=Option, section=section, help=help, **how)(with_run)
     return with_run
+
+
+_RUN_OPTIONS = (
+    ("name", JOB, "NAME", "call it so; another job added under the name takes its place"),
+    ("unique_key", JOB, "KEY", "one job at a time under this key"),
+    ("unique_until", JOB, "STATE", "the key is free again when the job is done (default), or started"),
+    ("on_conflict", JOB, "POLICY", "the job that holds the key: keep (default), or replace"),
+    ("no_unique", JOB, "", "a job of its own, though the same stands already"),
+    ("throttle", JOB, "DURATION", "of additions within this time the first one runs"),
+    ("debounce", JOB, "DURATION", "of additions within this time the last one runs, when it is over"),
+    ("priority", JOB, "N", "0 (default) to 3; of what is due, higher first"),
+    ("overlap", RECURRENCE, "POLICY", "its last run still goes on: allow (default), skip, queue, cancel"),
+    ("catch_up", RECURRENCE, "POLICY", "after downtime run: once (default), all, skip"),
+    ("catch_up_within", RECURRENCE, "DURATION", "runs that are later than this are missed"),
+    ("count", RECURRENCE, "N", "so many runs in all"),
+    ("spread", RECURRENCE, "DURATION", "put its runs off, always by the same part of this time"),
+    ("start", RECURRENCE, "TIME", "no run before this instant, in words"),
+    ("end", RECURRENCE, "TIME", "no run at or after this instant, in words"),
+    ("retries", RUN, "N", "attempts after the first; default 0"),
+    ("backoff", RUN, "CURVE", "exponential (default), linear, constant"),
+    ("base", RUN, "DURATION", "the first pause; default 5s"),
+    ("cap", RUN, "DURATION", "the longest pause; default 1h"),
+    ("no_jitter", RUN, "", "pauses exactly so, not up to half shorter"),
+    ("timeout", RUN, "DURATION", "end a run that takes longer"),
+)
 
 
 def server_options(function: Callable[..., R]) -> Callable[..., R]:

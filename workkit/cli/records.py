@@ -16,7 +16,7 @@ Record = Mapping[str, Any]
 
 
 def job_record(job: Job) -> dict[str, Any]:
-    """Write a job as `list --json` does."""
+    """Write a job as `list --json` does. `terms` holds what it asked for, by the names of `opts` (spec/features.md)."""
     trigger = job.trigger
     return {
         "id": job.id,
@@ -31,6 +31,8 @@ def job_record(job: Job) -> dict[str, Any]:
         "words": words_of(job),
         "attempt": job.attempt,
         "error": job.error,
+        "progress": job.progress,
+        "terms": {name: value for name, value in job.terms.fields().items() if name != "name"},
     }
 
 
@@ -87,6 +89,8 @@ def counts_record(schedule: str, counts: Counts) -> dict[str, Any]:
         "due": counts.due,
         "running": counts.running,
         "retrying": counts.retrying,
+        "held": counts.held,
+        "paused": counts.paused,
         "dead": counts.dead,
         "listeners": counts.listeners,
         "totals": dict(counts.totals),

@@ -30,6 +30,7 @@ GROUPS: dict[str, dict[str, Entry]] = {
         "add": Entry("add", 'add a job at a time in words ("7pm tomorrow", "every weekday at 9am")'),
         "now": Entry("add", "add a job to run at once"),
         "add-many": Entry("bulk", "add jobs from a JSON Lines file, with a progress bar"),
+        "sync": Entry("sync", "make named jobs equal to a plan; shows the changes first"),
     },
     "Look": {
         "list": Entry("look", "jobs of a schedule, soonest first"),
@@ -39,7 +40,11 @@ GROUPS: dict[str, dict[str, Entry]] = {
         "dead": Entry("look", "jobs that failed for good, with errors"),
     },
     "Change": {
-        "cancel": Entry("admin", "by id, or beginning of an id (6+ characters)"),
+        "cancel": Entry("admin", "by id, beginning of an id (6+ characters) or name"),
+        "pause": Entry("steer", "start nothing more of a schedule, a job or a function"),
+        "resume": Entry("steer", "go on with what was paused"),
+        "skip": Entry("steer", "leave out the next run of a recurring job"),
+        "run": Entry("steer", "run a job once now"),
         "retry": Entry("deadset", "run again what stands in the dead set"),
         "discard": Entry("deadset", "forget what stands in the dead set"),
     },

@@ -162,7 +162,7 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
-def progress(value: tuple[int, int] | str) -> str:
+def progress(value: tuple[float, float] | str) -> str:
     """Say how far a run is: ``340 of 1,000``, or its own words."""
     return value if isinstance(value, str) else f"{value[0]:,} of {value[1]:,}"
 

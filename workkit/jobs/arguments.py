@@ -1,5 +1,5 @@
-"""Whether a call fits, told before it is made: number of arguments, plain annotated types, and what a listener in
-another language would read otherwise. Pure.
+"""Whether a call fits, told before it is made: number of arguments, annotated types as far as JSON carries them, and
+what a listener in another language would read otherwise. Pure.
 """
 
 from __future__ import annotations
@@ -7,19 +7,24 @@ from __future__ import annotations
 import inspect
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from workkit.errors import InvalidArguments
 
 EXACT = 2**53  # the greatest integer, in magnitude, up to which every language reads each one as it stands
 _PLAIN = (str, int, float, bool, list, dict, type(None))
+_BESIDES = {int: (bool,), float: (int, bool), list: (tuple,)}  # what passes for a type, as it does for a type checker
+Check = Callable[[Sequence[Any], Mapping[str, Any] | None], None]
 
 
 def check_call(fn: Callable[..., Any], *, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """Refuse arguments that `fn` does not take, or whose plain type (text, number, list, ...) is not the annotated one.
+    """Refuse arguments that `fn` does not take, or that surely do not fit their annotations: plain types, unions and
+    `Literal`, lists and dicts one level deep. Raises InvalidArguments.
 
-    Raises InvalidArguments. Annotations beyond what JSON carries are not looked at.
+    What JSON cannot carry is not looked at: an enum, a class of one's own.
     """
     try:
         signature = inspect.signature(fn)
@@ -30,17 +35,44 @@ def check_call(fn: Callable[..., Any], *, args: Sequence[Any], kwargs: Mapping[s
         bound = signature.bind(*args, **kwargs)
     except TypeError as error:
         raise InvalidArguments(f"{called} {_counted(signature, args, kwargs, error)}", given=list(args)) from None
-    hints = _hints(fn)
+    kinds = _kinds(fn, signature)
     for name, value in bound.arguments.items():
-        kind = signature.parameters[name].kind
-        if name in hints and kind not in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
-            accepted = _accepted(hints[name])
-            if accepted and not _fits(value, accepted):
-                wanted = " or ".join(t.__name__ for t in accepted)
-                raise InvalidArguments(
-                    f"{called}: {name}={value!r} is {_a(type(value).__name__)}, and {name} is annotated {wanted}.",
-                    given=value,
-                )
+        if name in kinds and (found := kinds[name].misfit(value, name)):
+            place, wrong = found
+            said = "" if kinds[name].literals else f" is {_a(type(wrong).__name__)}"
+            raise InvalidArguments(
+                f"{called}: {place}={wrong!r}{said}, and {name} is annotated {kinds[name]}.",
+                given=wrong,
+            )
+
+
+@lru_cache(maxsize=10_000)
+def compiled_check(fn: Callable[..., Any]) -> Check | None:
+    """The same for many calls of one function, of the types alone: Python itself counts the arguments. None where there
+    is nothing to check.
+    """
+    try:
+        signature = inspect.signature(fn)
+    except (ValueError, TypeError):
+        return None
+    kinds = _kinds(fn, signature)
+    if not kinds:
+        return None
+    positional = [p.name for p in signature.parameters.values() if p.kind in _POSITIONAL]
+    looked_at = [(n, kinds[name].types, kinds[name]) for n, name in enumerate(positional) if name in kinds]
+
+    def check(args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> None:
+        for n, allowed, kind in looked_at:
+            if n >= len(args):
+                break
+            if type(args[n]) not in allowed and kind.misfit(args[n], ""):
+                check_call(fn, args=args, kwargs=kwargs or {})
+        if kwargs:
+            for name, value in kwargs.items():
+                if name in kinds and kinds[name].misfit(value, ""):
+                    check_call(fn, args=args, kwargs=kwargs)
+
+    return check
 
 
 def inexact(value: Any, place: str) -> Iterator[str]:
@@ -83,28 +115,89 @@ def _parameters(signature: inspect.Signature) -> str:
     )
 
 
-def _hints(fn: Callable[..., Any]) -> dict[str, Any]:
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """What an annotation allows: values of `types`, one of `literals`, lists and dicts whose values are of a kind."""
+
+    text: str
+    types: frozenset[type] = frozenset()
+    literals: tuple[Any, ...] = ()
+    holding: tuple[tuple[type, _Kind], ...] = ()
+
+    def __str__(self) -> str:
+        return self.text
+
+    def misfit(self, value: Any, place: str) -> tuple[str, Any] | None:
+        """The innermost value that surely does not fit, with its place; None where all does."""
+        if self.types and isinstance(value, tuple(self.types)):
+            return None
+        if self.literals and any(value == one and type(value) is type(one) for one in self.literals):
+            return None
+        found = place, value
+        for holder, inner in self.holding:
+            if not isinstance(value, (holder, *_BESIDES.get(holder, ()))):
+                continue
+            within = inner.first_misfit(value, place)
+            if within is None:
+                return None
+            found = within
+        return found
+
+    def first_misfit(self, values: Any, place: str) -> tuple[str, Any] | None:
+        """The first of the values in a list or dict that does not fit."""
+        is_dict = isinstance(values, dict)
+        if {*map(type, values.values() if is_dict else values)} <= self.types:
+            return None
+        pairs: Iterable[tuple[Any, Any]] = values.items() if is_dict else enumerate(values)
+        for key, value in pairs:
+            if found := self.misfit(value, f'{place}["{key}"]' if is_dict else f"{place}[{key}]"):
+                return found
+        return None
+
+
+def _kinds(fn: Callable[..., Any], signature: inspect.Signature) -> dict[str, _Kind]:
+    """What the parameters of `fn` allow, without those that allow more than can be told."""
     try:
-        return typing.get_type_hints(fn)
+        hints = typing.get_type_hints(fn)
     except Exception:  # annotations may name what exists only for a type checker
         return {}
+    kinds = {}
+    for name, parameter in signature.parameters.items():
+        if name in hints and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            hint = typing.Optional[hints[name]] if parameter.default is None else hints[name]  # noqa: UP045
+            if kind := _kind(hint):
+                kinds[name] = kind
+    return kinds
 
 
-def _accepted(hint: Any) -> tuple[type, ...]:
-    """The plain types a hint allows, or none where it says more than JSON can tell."""
-    if typing.get_origin(hint) in (typing.Union, types.UnionType):
-        parts = [_accepted(part) for part in typing.get_args(hint)]
-        return tuple(t for part in parts for t in part) if all(parts) else ()
-    plain = typing.get_origin(hint) or hint
-    return (plain,) if plain in _PLAIN else ()
+def _kind(hint: Any, *, deep: bool = True) -> _Kind | None:
+    """What a hint allows, or None where it says more than JSON can tell."""
+    origin, parameters = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        parts = [_kind(part, deep=deep) for part in parameters]
+        return _either([part for part in parts if part]) if all(parts) else None
+    if origin is typing.Literal:
+        known = all(type(value) in (str, int, bool, type(None)) for value in parameters)
+        return _Kind(f"Literal{list(parameters)}", literals=parameters) if known else None
+    plain = origin or hint
+    if plain not in _PLAIN:
+        return None
+    inner = _kind(parameters[-1], deep=False) if parameters and deep else None
+    if inner is None:
+        return _Kind(plain.__name__, types=frozenset((plain, *_BESIDES.get(plain, ()))))
+    return _Kind(str(hint), holding=((plain, inner),))
 
 
-def _fits(value: Any, accepted: tuple[type, ...]) -> bool:
-    if isinstance(value, bool):
-        return bool in accepted or int in accepted
-    if isinstance(value, tuple):
-        return list in accepted
-    return isinstance(value, accepted) or (float in accepted and isinstance(value, int))
+def _either(kinds: Sequence[_Kind]) -> _Kind:
+    return _Kind(
+        " or ".join(map(str, kinds)),
+        types=frozenset().union(*(kind.types for kind in kinds)),
+        literals=tuple(value for kind in kinds for value in kind.literals),
+        holding=tuple(pair for kind in kinds for pair in kind.holding),
+    )
 
 
 def _a(word: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from workkit.jobs.names import shown
 from workkit.jobs.outcome import Failure
 from workkit.jobs.run_options import UNSAID, RunOptions
+from workkit.jobs.terms import PLAIN, Terms
 from workkit.triggers import Trigger
 
 JobState = Literal["waiting", "due", "running", "cancelling", "retrying", "held", "paused", "dead"]
@@ -22,7 +23,8 @@ class Job:
     `id` is the SHA-1 of the stored payload (40 hex digits); `fn` the name as stored (``#'pkg.mod/func``); `due` the
     next run or, while running, this one (aware UTC); `attempt` counts from 0; `new` is False where `add` found the
     same job already there. `error` is the last one, as one line; `failure` all that is kept of it. `options` are those
-    said for this job; `dead_id` names its record in the dead set, where it stands there.
+    said for this job; `terms` what else it asked for; `replaced` is the id of the job whose place `add` gave it; `why`
+    says what a held or paused one waits for; `dead_id` names its record in the dead set, where it stands there.
     """
 
     id: str
@@ -39,8 +41,11 @@ class Job:
     failure: Failure | None = None
     new: bool = False
     options: RunOptions = UNSAID
+    terms: Terms = PLAIN
+    replaced: str | None = None
     dead_id: str | None = None
-    progress: tuple[int, int] | str | None = None
+    progress: tuple[float, float] | str | None = None
+    why: str | None = None
 
 
 def matches(job: Job, text: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
-from workkit.errors import CannotRun, Discard, JobCancelled, Retry, TriggerError
+from workkit.errors import CannotRun, Discard, InvalidArguments, JobCancelled, Retry, TriggerError
 from workkit.jobs.run_options import UNSAID, RunOptions
 
 
@@ -69,15 +69,17 @@ def decide(
     *,
     attempt: int,
     options: RunOptions = UNSAID,
+    cancelled: bool = False,
     chance: float = 0.0,
 ) -> Outcome:
     """What becomes of a run that ended with `error` (None: it returned), as attempt number `attempt` (from 0).
 
     `Retry` and `Discard` are answers of the handler; a Retry is honoured until `retries` is used up, always if none
     was said. Other errors are tried again while attempts are left, if they are among `retry_on` (any, where none was
-    said); those among `discard_on` end the run without a trace. A cancelled run that stopped is over. A function that
-    this listener cannot run is given back for others (spec/layouts/native.md). Whatever is left ends the occurrence,
-    and a record of it is kept. `chance` (0 to 1) is the jitter of the back-off.
+    said); those among `discard_on` end the run without a trace. A function that this listener cannot run is given back
+    for others (spec/layouts/native.md). A run that was `cancelled` is over, whatever it raised instead of stopping.
+    Arguments that do not fit are not tried again. Whatever is left ends the occurrence, and a record of it is kept.
+    `chance` (0 to 1) is the jitter of the back-off.
     """
     if error is None:
         return DONE
@@ -90,6 +92,8 @@ def decide(
             return Done(discarded="cancelled")
         case CannotRun():
             return Released(unknown=True)
+        case _ if cancelled:
+            return Done(discarded="cancelled" if isinstance(error, Retry) else f"cancelled, {kept.line}")
         case Retry(after=after) if tries_left:
             try:
                 return Again(delay_ms=after_ms(after), attempt=attempt + 1)
@@ -97,6 +101,8 @@ def decide(
                 return Dead(failure=Failure(type="Retry", message=str(wrong), where=kept.where))
         case _ if options.discard_on and isinstance(error, options.discard_on):
             return Done(discarded=kept.line)
+        case InvalidArguments():
+            pass  # a call that does not fit never will
         case _ if options.retries and tries_left and not isinstance(error, Retry):
             if options.retry_on is None or isinstance(error, options.retry_on):
                 delay = options.delay_ms(attempt, chance=chance)

@@ -17,7 +17,8 @@ from typing import Any, TypeVar, overload
 
 from workkit.errors import CannotRun, FunctionNotFound, InvalidFunction, NotAllowed
 from workkit.jobs.names import Name, hidden_part, main_module, read_name, shown
-from workkit.jobs.run_options import RUN_OPTIONS, UNSAID, RunOptions, check_names, read_run_options
+from workkit.jobs.run_options import HANDLER_OPTIONS, RUN_OPTIONS, UNSAID, RunOptions, check_names, read_run_options
+from workkit.jobs.terms import TERMS
 from workkit.nearest import nearest
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -38,10 +39,12 @@ def job(name: Any = None, /, **run_options: Any) -> Any:
 
     ``@job`` or ``@job("your-app.cache/clear")``: the name by which a Clojure producer calls it.
     ``@job(retries=5, backoff="exponential", base="5s", cap="1h", jitter=True, retry_on=(OSError,), discard_on=(),
-    timeout="2m")``: how its runs are to go, where a job says nothing else. Raises InvalidFunction where the name is
-    taken by another function, InvalidOptions, TriggerError for a duration.
+    timeout="2m")``: how its runs are to go, where a job says nothing else. ``@job(limit=2, limit_key="customer",
+    rate="100/minute", cpu=True)``: how many run at once, and how often, over all listeners, for each value of the
+    parameter (or of a function of the same arguments); and in a process of its own. Raises InvalidFunction where the
+    name is taken by another function, InvalidOptions, TriggerError for a duration.
     """
-    check_names(run_options, accepted=(*RUN_OPTIONS, "retry_on", "discard_on"), verb="@job")
+    check_names(run_options, accepted=(*RUN_OPTIONS, *HANDLER_OPTIONS), verb="@job", elsewhere=(TERMS, "schedule.add"))
     options = read_run_options(run_options)
     if callable(name):
         return _mark(name, None, options)
@@ -49,6 +52,7 @@ def job(name: Any = None, /, **run_options: Any) -> Any:
 
 
 def _mark(fn: Any, name: str | None, options: RunOptions) -> Any:
+    options = options.bound_to(fn)
     keys = [f"{fn.__module__}:{fn.__qualname__}"]
     if name is not None:
         said = read_name(name if name.startswith(("#", "(", "'")) else f"#'{name}") or read_name(name)

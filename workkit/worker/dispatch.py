@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from workkit import events
-from workkit.broker import Claim, Tally
+from workkit.broker import Claim, Tally, Turn
 from workkit.errors import CannotRun
+from workkit.jobs.admission import FREE
 from workkit.jobs.outcome import DONE, Again, Dead, Done, Failure, Released
 from workkit.jobs.registry import MOST_NAMES
+from workkit.jobs.terms import PLAIN
 from workkit.worker import report
 from workkit.worker.executor import Attempt
 from workkit.worker.hands import Hands
@@ -42,7 +44,9 @@ class Dispatch:
         return Tally(ran=self._ran, failed=self._failed, given_back=self._given_back)
 
     def route(self, lane: Lane, claim: Claim) -> None:
-        """The next step of a claim: to its end if it must not run, to be armed if it recurs, to a thread otherwise."""
+        """The next step of a claim: to its end if it must not run, to be admitted if it recurs or asks for more than a
+        run, to a thread otherwise.
+        """
         if claim.trouble == "foreign":
             self._cannot_run(lane, claim, CannotRun(claim.reason or ""))
         elif claim.trouble:
@@ -50,14 +54,28 @@ class Dispatch:
             lane.ends.append((claim, Done()))
         elif self.stopping:
             self.release(lane, claim)
-        elif claim.armed:
+        elif claim.armed and claim.terms is PLAIN and lane.control is FREE and self.hands.is_free(claim):
             self._hand_out(lane, claim)
         elif not self.hands.knows(claim):
             self.hands.look_up(lane, claim)
         elif error := self.hands.refusal(claim):
             self._cannot_run(lane, claim, error)
         else:
-            lane.unarmed.append(claim)
+            wanted = self.hands.admission(claim, lane.control)
+            if claim.armed and (wanted is None or wanted.is_met(slots=claim.slots, paid=claim.paid)):
+                self._hand_out(lane, claim)
+            else:
+                lane.unarmed.append((claim, wanted))
+
+    def admitted(self, lane: Lane, turn: Turn) -> None:
+        """Claims may go that were admitted; others are over without a run."""
+        for claim in turn.claims:
+            if claim.trouble or self.stopping:
+                self.route(lane, claim)
+            else:
+                self._hand_out(lane, claim)
+        for claim, reason in turn.missed:
+            report.missed(claim, reason)
 
     def _hand_out(self, lane: Lane, claim: Claim) -> None:
         if not claim.crashes:
@@ -92,7 +110,7 @@ class Dispatch:
         unsaid, latest_ms, wanted = 0, 0, events.wanted("done")
         for attempt in attempts:
             run = attempt.run
-            if wanted or attempt.error is not None or self._fenced_at:
+            if wanted or attempt.error is not None or self._fenced_at or run.claim.slots:
                 self._ended(attempt)
                 wanted = events.wanted("done")
                 continue
@@ -116,6 +134,8 @@ class Dispatch:
         lane.ends.append((claim, outcome))
         if isinstance(outcome, Again):
             lane.wake_in(outcome.delay_ms)
+        if claim.slots:
+            lane.look = True  # one that waits for its slot is due with the ending
         if self._fenced_at and claim.receipt in self._fenced_at:
             return
         if isinstance(outcome, Done):
@@ -145,7 +165,7 @@ class Dispatch:
         for task in self.hands.taken_back(lambda _: True):
             self.release(task.lane, task.claim)
         for lane in lanes:
-            for claim in lane.unarmed:
+            for claim, _ in lane.unarmed:
                 self.release(lane, claim)
             lane.unarmed = []
         if self._last_chance is not None:
@@ -162,9 +182,15 @@ class Dispatch:
     def release_running(self) -> None:
         """Give back what still runs; others run it anew."""
         for run in self.hands.runs:
-            run.cancel()
+            run.ask_to_stop()
             if run.claim.receipt not in self._fenced_at:
                 self.release(run.lane, run.claim)
+
+    def cancel(self, lane: Lane, names: Collection[str]) -> None:
+        """Interrupt the runs of these jobs or occurrences."""
+        for run in self.hands.runs:
+            if run.lane is lane and (run.claim.id in names or run.claim.occurrence in names):
+                run.cancel()
 
     def lose(self, lane: Lane, fenced: Sequence[Claim]) -> None:
         """This listener was taken for dead, or the server has forgotten that it holds these: others have the work.
@@ -175,7 +201,7 @@ class Dispatch:
         # fault: lost
         lost = {claim.receipt: claim for claim in fenced}
         lane.ends = [end for end in lane.ends if end[0].receipt not in lost]
-        lane.unarmed = [claim for claim in lane.unarmed if claim.receipt not in lost]
+        lane.unarmed = [pair for pair in lane.unarmed if pair[0].receipt not in lost]
         lane.look = True
         if self._last_chance is not None and self._last_chance[1].receipt in lost:
             self._last_chance = None
@@ -183,7 +209,7 @@ class Dispatch:
         for run in self.hands.runs:
             if run.lane is lane and lost.pop(run.claim.receipt, None) is not None:
                 self._fenced_at[run.claim.receipt] = time.monotonic()
-                run.cancel()
+                run.ask_to_stop()
         self.refuse(list(lost.values()))
 
     def refuse(self, refused: Sequence[Claim]) -> None:

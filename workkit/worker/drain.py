@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from workkit._version import __version__
 from workkit.broker import Broker, Claim, Ending, ListenerInfo, Tally
 from workkit.errors import CannotRun
+from workkit.jobs.admission import FREE, Control
 from workkit.jobs.outcome import Dead, Done, Released
 from workkit.jobs.registry import Registry
 from workkit.worker import report
@@ -56,13 +57,15 @@ class _Drain:
         )
         broker.register(info)
         ends: list[Ending] = []
+        control = FREE
         try:
             while self.limit is None or self.ran + self.failed < self.limit:
-                claims = broker.claim(1, ends=ends, now_ms=self.now_ms).claims
-                ends = []
-                if not claims:
+                turn = broker.claim(1, ends=ends, now_ms=self.now_ms)
+                control, ends = turn.control or control, []
+                if not turn.claims:
                     break
-                self._one(broker, self._armed(broker, claims[0]), ends)
+                if claim := self._admitted(broker, turn.claims[0], control):
+                    self._one(broker, claim, ends)
         finally:
             broker.claim(0, ends=ends, now_ms=self.now_ms)
             broker.leave()
@@ -88,9 +91,16 @@ class _Drain:
         if isinstance(outcome, Dead) and self.raise_errors and attempt.error is not None:
             raise attempt.error
 
-    def _armed(self, broker: Broker, claim: Claim) -> Claim:
-        """The claim with its next occurrence put back, if it recurs and can be run here at all."""
-        if claim.trouble or claim.armed or self.executor.registry.refusal(claim.fn):
+    def _admitted(self, broker: Broker, claim: Claim, control: Control) -> Claim | None:
+        """The claim with its next occurrence put back, its slots and turns taken, if it can be run here at all; None
+        where it must wait, or is over without a run.
+        """
+        if claim.trouble or self.executor.registry.refusal(claim.fn):
             return claim
-        armed = broker.admit([claim], now_ms=self.now_ms).claims
-        return armed[0] if armed else claim
+        wanted = self.executor.admission(claim, control)
+        if claim.armed and (wanted is None or wanted.is_met(slots=claim.slots, paid=claim.paid)):
+            return claim
+        turn = broker.admit([(claim, wanted)], now_ms=self.now_ms)
+        for missed, reason in turn.missed:
+            report.missed(missed, reason)
+        return turn.claims[0] if turn.claims else None

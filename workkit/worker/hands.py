@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 from workkit.broker import Claim
 from workkit.errors import CannotRun
+from workkit.jobs.admission import Admission, Control
+from workkit.jobs.registry import MOST_NAMES
 from workkit.worker import report
 from workkit.worker.executor import Attempt, Executor
 from workkit.worker.lane import Lane
@@ -47,6 +49,7 @@ class Hands:
         self._pace = Pace(threads)
         self._moved_at = 0.0  # when work came to an empty queue, or something ended
         self._mean = 0.0  # seconds that a short run takes of late
+        self._free: set[str] = set()  # names of functions known to ask for nothing
 
     def _do(self, task: Task) -> None:
         """Do it, in a pool thread; never raises."""
@@ -96,6 +99,19 @@ class Hands:
     def refusal(self, claim: Claim) -> CannotRun | None:
         """Why the function of a claim cannot be run here, or None."""
         return self.executor.registry.refusal(claim.fn)
+
+    def is_free(self, claim: Claim) -> bool:
+        """Whether its function is known, and known to have neither limit nor rate."""
+        return claim.fn in self._free
+
+    def admission(self, claim: Claim, control: Control) -> Admission | None:
+        """What a claim needs before its start, whose function is known and can be run."""
+        wanted = self.executor.admission(claim, control)
+        if wanted is None:
+            if len(self._free) >= MOST_NAMES:
+                self._free.clear()
+            self._free.add(claim.fn)
+        return wanted
 
     def execute(self, lane: Lane, claim: Claim) -> None:
         """Have a thread run it, after the next `flush`; its Attempt is posted."""

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from workkit import events
 from workkit.broker import Broker, Claim, Ending
 from workkit.errors import ServerError, ServerRefused, WorkkitError
+from workkit.jobs.admission import FREE, Admission, Control
+from workkit.worker.telling import Telling
 
 TICK = 1.0  # seconds between looks when idle: also how late a foreign producer's addition may be seen
 BEAT = 2.0  # seconds between heartbeats when busy
@@ -23,28 +25,41 @@ class Lane:
 
     broker: Broker
     weight: int = 1
+    at: float = 0.0  # when it needs something even if nothing comes in
     look: bool = True  # whether due work may stand there
     asked: bool = False  # whether claims are on their way
     wake_at: float = float("inf")
     seen_at: float = 0.0  # the last claim or beat
     beat_at: float = 0.0
     ends: list[Ending] = field(default_factory=list)
-    unarmed: list[Claim] = field(default_factory=list)
+    unarmed: list[tuple[Claim, Admission | None]] = field(default_factory=list)  # to be admitted
+    control: Control = FREE
     lost_at: float | None = None
     retry_at: float = 0.0
     pause: float = BACKOFF[0]
     room: threading.Event = field(default_factory=threading.Event)  # set while this listener can use a wake-up
     waiter: threading.Thread | None = None
+    telling: Telling | None = None  # where nobody looks, nothing is told
 
     def next_at(self) -> float:
-        """When the loop must look after this lane even if nothing comes in."""
+        """When it needs something even if nothing comes in, found anew."""
         if self.lost_at is not None:
             return self.retry_at
-        return min(self.wake_at, self.seen_at + TICK, self.beat_at + BEAT)
+        return min(self.wake_at, self.seen_at + TICK, self.beat_at + BEAT, self.tell_at())
+
+    def tell_at(self) -> float:
+        """When there is something to tell of runs."""
+        return float("inf") if self.telling is None else self.telling.at
+
+    def hear_of(self, control: Control | None) -> None:
+        """What holds for the schedule, where that has changed."""
+        if control is not None:
+            self.control = FREE if control == FREE else control
 
     def wake_in(self, ms: float) -> None:
         """Something that this listener has put back is due so soon, and nobody else may know."""
         self.wake_at = min(self.wake_at, time.monotonic() + ms / 1000)
+        self.at = min(self.at, self.wake_at)
 
     def lost(self, error: ServerError, *, running: int) -> None:
         """The server did not answer: say so once, and try again after a jittered, growing pause."""

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from workkit import events
 from workkit._version import __version__
-from workkit.broker import Broker, ListenerInfo, Tally
+from workkit.broker import Broker, ListenerInfo, Orders, Tally
 from workkit.errors import ServerError
 from workkit.jobs.registry import Registry
 from workkit.worker import report
@@ -27,7 +27,9 @@ from workkit.worker.executor import Attempt, Executor
 from workkit.worker.hands import Hands, LookUp
 from workkit.worker.inbox import Inbox
 from workkit.worker.lane import BEAT, TICK, Lane
+from workkit.worker.telling import Telling
 
+TOGETHER = 0.05  # seconds by which a beat may be early, so as to go with others
 FAREWELL = 3.0  # seconds for the last settle, after the deadline of a stop
 
 
@@ -58,8 +60,11 @@ class Loop:
         executor = Executor(Registry(imports=how.imports, folder=how.folder))
         self._hands = Hands(how.threads, executor=executor, post=self._inbox.put)
         self._dispatch = Dispatch(self._hands)
+        for lane in self._lanes:
+            lane.telling = Telling(lane.broker, post=self.post)
         self._quiet = False
         self._stop_at: float | None = None
+        self._is_open = False  # whether wake-ups are waited for
         self._over = threading.Event()
         self._began = time.monotonic()
         self.pulse = 0  # changes as long as the loop moves; read by the watchdog
@@ -97,8 +102,11 @@ class Loop:
                 if messages := self._inbox.take(self._next_at() - time.monotonic()):
                     self._hear(messages)
                 self._dispatch.release_overdue()
-                for lane in self._order():
+                if len(self._lanes) > 1:
+                    self._beat_together(time.monotonic())
+                for lane in self._order(self._awake(time.monotonic())):
                     self._turn(lane)
+                self._open_for_tokens(self._idle() > 0)
                 self._dispatch.give_last_chance()
                 self._hands.flush()
             self._give_back()
@@ -136,13 +144,17 @@ class Loop:
 
     # What comes in, and what each schedule needs.
 
+    def _awake(self, now: float) -> list[Lane]:
+        """The lanes that need something; there may be many, most of them idle."""
+        return [lane for lane in self._lanes if lane.look or lane.ends or lane.unarmed or lane.asked or lane.at <= now]
+
     def _next_at(self) -> float:
-        at = [lane.next_at() for lane in self._lanes]
-        for lane in self._lanes:
+        at = min([lane.at for lane in self._lanes])
+        for lane in self._awake(at):
             if lane.lost_at is None and (self._settles(lane) or lane.unarmed or (lane.look and self._room())):
                 return 0.0
-        at.append(self._hands.looks_at)
-        return min(at) if self._stop_at is None else min(*at, self._stop_at)
+        at = min(at, self._hands.looks_at)
+        return at if self._stop_at is None else min(at, self._stop_at)
 
     def _hear(self, messages: Sequence[Message]) -> None:
         attempts = [message for message in messages if type(message) is Attempt]
@@ -161,6 +173,8 @@ class Loop:
                         self._pass_on(message)
                 case _ if callable(message):
                     message()
+                    for lane in self._lanes:  # whatever it has changed
+                        lane.at = 0.0
 
     def _turn(self, lane: Lane) -> None:
         """Whatever this lane needs now: arm, settle and claim, beat."""
@@ -175,14 +189,13 @@ class Loop:
             if limit > 0 or self._settles(lane):
                 self._exchange(lane, limit)
             if lane.lost_at is not None or now - lane.beat_at >= BEAT or now - lane.seen_at >= TICK:
-                self._beat(lane)
+                self._beat(lane, lane.broker.heartbeat())
+            if lane.telling is not None and now >= lane.telling.at:
+                lane.telling.tell(self._hands.runs)
             lane.back()
         except ServerError as error:
             lane.lost(error, running=len(self._hands.runs))
-        if self._idle() > 0:
-            lane.room.set()
-        else:
-            lane.room.clear()
+        lane.at = lane.next_at()
 
     def _settles(self, lane: Lane) -> bool:
         """Whether its endings go now, and what is on its way is fetched. As long as more waits to be begun here they
@@ -201,13 +214,14 @@ class Loop:
             lane.wake_at = now + wake / 1000 if wake else float("inf")
         self._dispatch.lose(lane, turn.fenced)
         self._dispatch.refuse(turn.refused)
+        lane.hear_of(turn.control)
         # fault: claimed
         for claim in turn.claims:
             self._dispatch.route(lane, claim)
         self._arm(lane)
 
     def _arm(self, lane: Lane) -> None:
-        """Put next occurrences back; only then may these start."""
+        """Put next occurrences back, take slots and turns; only then may these start."""
         if not lane.unarmed:
             return
         turn = lane.broker.admit(lane.unarmed)
@@ -217,17 +231,35 @@ class Loop:
         lane.unarmed = []
         self._dispatch.lose(lane, turn.fenced)
         self._dispatch.refuse(turn.refused)
-        for claim in turn.claims:
-            self._dispatch.route(lane, claim)
+        self._dispatch.admitted(lane, turn)
 
-    def _beat(self, lane: Lane) -> None:
-        orders = lane.broker.heartbeat()
+    def _beat_together(self, now: float) -> None:
+        """The beats of lanes that need nothing else go out at once, so that many of them cost one wait."""
+        idle = [lane for lane in self._lanes if lane.lost_at is None and not (lane.look or lane.asked or lane.ends)]
+        if not any(lane.at <= now for lane in idle):
+            return
+        asked: list[tuple[Lane, Callable[[], Orders]]] = []
+        for lane in idle:
+            if lane.at <= now + TOGETHER and not lane.unarmed and min(lane.wake_at, lane.tell_at()) > now:
+                self._guarded(lane, lambda lane: asked.append((lane, lane.broker.beating())))
+        for lane, orders in asked:
+            self._guarded(lane, lambda lane, orders=orders: self._beat(lane, orders()))  # type: ignore[misc]
+
+    def _guarded(self, lane: Lane, act: Callable[[Lane], None]) -> None:
+        self.pulse += 1
+        try:
+            act(lane)
+        except ServerError as error:
+            lane.lost(error, running=len(self._hands.runs))
+        lane.at = lane.next_at()
+
+    def _beat(self, lane: Lane, orders: Orders) -> None:
         lane.seen_at = lane.beat_at = time.monotonic()
         lane.look = lane.look or orders.look
         self._dispatch.lose(lane, orders.fenced)
-        for run in self._hands.runs if orders.cancelled else ():
-            if run.lane is lane and run.claim.id in orders.cancelled:
-                run.cancel()
+        lane.hear_of(orders.control)
+        if orders.cancelled:
+            self._dispatch.cancel(lane, orders.cancelled)
         for name, jobs in lane.broker.maintain():
             lane.look = True
             events.emit("crashed", lane.broker.schedule, listener=name, jobs=jobs)
@@ -240,14 +272,19 @@ class Loop:
     def _idle(self) -> int:
         return 0 if self._quiet or self._stop_at is not None else self._hands.idle
 
-    def _order(self) -> list[Lane]:
+    def _open_for_tokens(self, is_open: bool) -> None:
+        if is_open != self._is_open:
+            self._is_open = is_open
+            for lane in self._lanes:
+                lane.room.set() if is_open else lane.room.clear()
+
+    def _order(self, lanes: list[Lane]) -> list[Lane]:
         """Which schedule is asked first: as given, or by chance in proportion to the weights."""
-        if self._how.strict or len(self._lanes) == 1:
-            return self._lanes
-        return sorted(self._lanes, key=lambda lane: random.random() ** (1 / lane.weight), reverse=True)
+        if self._how.strict or len(lanes) < 2:
+            return lanes
+        return sorted(lanes, key=lambda lane: random.random() ** (1 / lane.weight), reverse=True)
 
     def _pass_on(self, lane: Lane) -> None:
-        lane.room.clear()
         try:
             lane.broker.pass_on()
         except ServerError as error:

@@ -74,6 +74,11 @@ def trouble(claim: Claim) -> None:
         events.emit("corrupt", job.schedule, job_id=job.id, reason=claim.reason)
 
 
+def missed(claim: Claim, reason: str) -> None:
+    """An occurrence is over without a run: too late, or another of its job goes on."""
+    events.emit("missed", claim.job.schedule, job=claim.job, reason=reason)
+
+
 def cannot_run(claim: Claim, error: CannotRun) -> None:
     """This listener cannot run a function; it is left for others."""
     events.emit("cannot_run", claim.job.schedule, job=claim.job, reason=f"{error} Left for other listeners.")

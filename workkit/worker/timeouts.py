@@ -1,5 +1,5 @@
-"""Runs with a timeout: one thread that ends those that take too long. A plain function has JobTimeout raised in its
-thread, a coroutine is cancelled.
+"""Ending a run from another thread: a plain function has an error raised in its thread, a coroutine is cancelled. And
+runs with a timeout: one thread that ends those that take too long.
 """
 
 from __future__ import annotations
@@ -9,51 +9,71 @@ import threading
 import time
 from collections.abc import Callable
 
-from workkit.errors import JobTimeout
+from workkit.errors import JobCancelled, JobTimeout
 
 
-class Clock:
+class Interruption:
+    """The way in which one run is interrupted, at most once for each reason. It is never hit once it has ended."""
+
+    __slots__ = ("_cancelled", "_interrupt", "_lock", "_over", "_struck", "_thread")
+
+    def __init__(self, thread: int) -> None:
+        self._thread = thread
+        self._over = self._struck = self._cancelled = False
+        self._lock = threading.Lock()
+        self._interrupt: Callable[[], object] | None = None
+
+    def interrupt_by(self, interrupt: Callable[[], object]) -> None:
+        """End the run this way instead, and at once if it was interrupted before."""
+        with self._lock:
+            self._interrupt = interrupt
+            if self._struck:
+                interrupt()
+
+    def cancel(self) -> None:
+        """It was cancelled: interrupt the run, unless it has ended."""
+        with self._lock:
+            if not (self._over or self._cancelled):
+                self._cancelled = True
+                self._strike(JobCancelled)
+
+    def stop(self) -> None:
+        """The run has ended: nothing interrupts its thread from now on. Must be called again where an interruption came
+        on the way in here; of those there are two at most.
+        """
+        with self._lock:
+            self._over = True
+        if self._struck:
+            _raise_in(self._thread, None)  # one that is on its way has come too late
+
+    def _strike(self, error: type[BaseException]) -> None:
+        self._struck = True
+        if self._interrupt is not None:
+            self._interrupt()
+        else:
+            _raise_in(self._thread, error)
+
+
+class Clock(Interruption):
     """The time that one run has. Made in the thread of the run."""
 
-    __slots__ = ("_interrupt", "_lock", "_over", "_thread", "ends_at", "expired")
+    __slots__ = ("ends_at", "expired")
 
     def __init__(self, timeout_ms: int) -> None:
+        super().__init__(threading.get_ident())
         self.ends_at = time.monotonic() + timeout_ms / 1000
         self.expired = False
-        self._over = False
-        self._lock = threading.Lock()
-        self._thread = threading.get_ident()
-        self._interrupt: Callable[[], object] = self._raise_there
 
     def extend(self, seconds: float) -> None:
         """Give it so long from now, if that is later than it has anyway."""
         self.ends_at = max(self.ends_at, time.monotonic() + seconds)
-
-    def interrupt_by(self, interrupt: Callable[[], object]) -> None:
-        """End the run this way instead, and at once if its time is over."""
-        with self._lock:
-            self._interrupt = interrupt
-            if self.expired:
-                interrupt()
 
     def expire(self) -> None:
         """Its time is over: interrupt the run, unless it has ended or was given more."""
         with self._lock:
             if not (self._over or self.expired) and time.monotonic() >= self.ends_at:
                 self.expired = True
-                self._interrupt()
-
-    def stop(self) -> None:
-        """The run has ended: nothing interrupts its thread from now on. May be called twice, which is needed where
-        the interruption came on the way in here.
-        """
-        with self._lock:
-            self._over = True
-        if self.expired:
-            _raise_in(self._thread, None)  # one that is on its way has come too late
-
-    def _raise_there(self) -> None:
-        _raise_in(self._thread, JobTimeout)
+                self._strike(JobTimeout)
 
 
 class Timeouts:

@@ -6,16 +6,20 @@ import itertools
 import os
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from workkit.broker import Added, Claim, Ending, ListenerInfo, NewJob, Orders, Turn
 from workkit.brokers.native.codec import Codec, Stored
 from workkit.brokers.native.keys import Keys
+from workkit.brokers.native.putting import is_special, put_args, put_keys, read_answer
 from workkit.brokers.native.session import MOST, Session
 from workkit.brokers.scripts import load
-from workkit.brokers.server import Server
+from workkit.brokers.server import Call, Server
 from workkit.errors import ServerUnreachable
+from workkit.jobs.admission import Admission
+from workkit.jobs.terms import PLAIN, USUAL
 
 if TYPE_CHECKING:
     from workkit.brokers.native.inspector import NativeInspector
@@ -35,6 +39,16 @@ class _Producer:
 
     def __init__(self) -> None:
         self.token, self.seq = secrets.token_hex(8), 0
+
+
+@dataclass(slots=True, eq=False)
+class _Request:
+    """Additions by one script: what to send, as whose request, how to read its answer, which jobs they are."""
+
+    call: Call
+    producer: _Producer
+    read: Callable[[Sequence[Any]], list[Added]]
+    places: Sequence[int]
 
 
 class NativeBroker:
@@ -105,18 +119,21 @@ class NativeBroker:
         nonce = f"{_OURS}{os.getpid():x}."  # a process that was forked has the same random part
         return [self._codec.encode(job, now_ms=now_ms, nonce=f"{nonce}{next(_count):x}") for job in jobs]
 
+    def contents(self, jobs: Sequence[NewJob]) -> list[str]:
+        """The ids of jobs without a nonce."""
+        now_ms = self.now_ms()
+        return [self._codec.encode(job, now_ms=now_ms, nonce="").id for job in jobs]
+
     def putting(self, jobs: Sequence[NewJob], *, stored: Sequence[Stored]) -> Callable[[], list[Added]]:
         """The second half of `encode`: jobs that are encoded already are sent."""
-        producer = self._producers.pop() if self._producers else _Producer()
-        producer.seq += 1
-        args: list[Any] = [producer.seq, ""]
-        for job, what in zip(jobs, stored, strict=True):
-            args += (what.id, what.payload, "" if job.due_ms is None else job.due_ms, what.second_id, what.second)
-        k = self._keys
-        call = self._scripts["add"], (k.jobs, k.next, k.producer(producer.token), k.wake, k.cancelled), args
+        if any(job.terms is not PLAIN or job.entrance is not USUAL for job in jobs):
+            requests = self._sorted(jobs, stored)
+        else:
+            requests = [self._add(jobs, stored)]
+        calls = [request.call for request in requests]
         asked_at = time.time()
         try:
-            asked = self._server.ask([call])
+            asked = self._server.ask(calls)
         except ServerUnreachable:
             if time.time() - asked_at > STALE:
                 raise
@@ -125,15 +142,41 @@ class NativeBroker:
         def answer() -> list[Added]:
             began = time.time()
             try:
-                (reply,) = self._server.answers(asked) if asked else self._server.exchange([call])
+                replies = self._server.answers(asked) if asked else self._server.exchange(calls)
             except ServerUnreachable:
                 if asked is None or time.time() - began > STALE:
                     raise
-                (reply,) = self._server.exchange([call])
-            self._producers.append(producer)
-            now, *states = map(int, reply)
+                replies = self._server.exchange(calls)
+            self._producers += [request.producer for request in requests]
             if time.time() - asked_at < PROMPT:
-                self._heard(now, asked_at)
+                self._heard(int(replies[0][0]), asked_at)
+            if len(requests) == 1:
+                return requests[0].read(replies[0])
+            added: dict[int, Added] = {}
+            for request, reply in zip(requests, replies, strict=True):
+                added.update(zip(request.places, request.read(reply), strict=True))
+            return [added[place] for place in range(len(jobs))]
+
+        return answer
+
+    def _sorted(self, jobs: Sequence[NewJob], stored: Sequence[Stored]) -> list[_Request]:
+        """One request for the plain ones, one for those that ask for more."""
+        places: dict[bool, list[int]] = {}
+        for place, job in enumerate(jobs):
+            places.setdefault(is_special(job), []).append(place)
+        return [
+            (self._put if special else self._add)([jobs[n] for n in here], [stored[n] for n in here], here)
+            for special, here in places.items()
+        ]
+
+    def _add(self, jobs: Sequence[NewJob], stored: Sequence[Stored], places: Sequence[int] = ()) -> _Request:
+        producer = self._producer()
+        args: list[Any] = [producer.seq, ""]
+        for job, what in zip(jobs, stored, strict=True):
+            args += (what.id, what.payload, "" if job.due_ms is None else job.due_ms, what.second_id, what.second)
+
+        def read(reply: Sequence[Any]) -> list[Added]:
+            now, *states = map(int, reply)
             return [
                 Added(
                     id=what.second_id if state == 2 else what.id,
@@ -143,7 +186,19 @@ class NativeBroker:
                 for job, what, state in zip(jobs, stored, states, strict=True)
             ]
 
-        return answer
+        k = self._keys
+        keys = [k.jobs, k.next, k.producer(producer.token), k.wake, k.cancelled]
+        return _Request((self._scripts["add"], keys, args), producer, read, places)
+
+    def _put(self, jobs: Sequence[NewJob], stored: Sequence[Stored], places: Sequence[int]) -> _Request:
+        producer = self._producer()
+        keys, args = put_keys(self._keys, token=producer.token), put_args(producer.seq, jobs, stored=stored)
+        return _Request((self._scripts["put"], keys, args), producer, read_answer, places)
+
+    def _producer(self) -> _Producer:
+        producer = self._producers.pop() if self._producers else _Producer()
+        producer.seq += 1
+        return producer
 
     def register(self, info: ListenerInfo) -> None:
         """Become a listener."""
@@ -154,20 +209,35 @@ class NativeBroker:
         """Apply endings and take due work."""
         return self._session.claim(limit, ends=ends, now_ms=now_ms)
 
-    def admit(self, claims: Sequence[Claim], *, now_ms: int | None = None) -> Turn:
-        """Re-arm recurring jobs before they start."""
-        return self._session.admit(claims, now_ms=now_ms)
+    def admit(self, asked: Sequence[tuple[Claim, Admission | None]], *, now_ms: int | None = None) -> Turn:
+        """Re-arm recurring jobs, take slots and turns, before they start."""
+        return self._session.admit(asked, now_ms=now_ms)
 
     def heartbeat(self) -> Orders:
         """Show presence; remembers who looks dead, for `maintain`."""
-        orders, self._stale = self._session.beat()
+        return self.beating()()
+
+    def beating(self) -> Callable[[], Orders]:
+        """The same in two halves: presence is shown, and what is returned waits for the answer."""
+        heard = self._session.beating()
+
+        def orders() -> Orders:
+            found, self._stale = heard()
+            return found
+
         return orders
 
+    def tell(self, said: Mapping[Any, str | None]) -> None:
+        """Show how far runs are."""
+        self._session.tell(said)
+
     def maintain(self) -> list[tuple[str, int]]:
-        """Take back what dead listeners held: (listener, jobs) for each.
+        """Take back what dead listeners held: (listener, jobs) for each. End pauses whose time has passed.
 
         Dead is who looked stale twice, two looks apart by our own clock, with the same beat.
         """
+        for target in self._session.control.lapsed(self.now_ms()):
+            self.inspector.resume(target, lapsed=True)
         now, taken = time.monotonic() * 1000, []
         seen = {name: self._seen[name] for name, beat in self._stale if self._seen.get(name, (None, 0))[0] == beat}
         for name, beat in self._stale:

@@ -105,9 +105,12 @@ class Checkup:
             names = list(self._places().listed()) if client.type(k.listeners) == b"zset" else []
             expected = {
                 **dict.fromkeys((k.jobs, k.errors, k.graves, k.stats, *map(k.running, names)), "hash"),
+                **dict.fromkeys((k.control, k.unique, k.names, k.held, k.counts), "hash"),
                 **dict.fromkeys((k.next, k.again, k.listeners, k.slots, k.dead, k.cancelled), "zset"),
+                **dict.fromkeys((k.waiting, k.windows, k.rates, k.first(1), k.first(2), k.first(3)), "zset"),
                 **dict.fromkeys((k.ended, *map(k.skip, names)), "set"),
                 k.wake: "list",
+                k.missed: "stream",
                 k.watch: "string",
             }
             pipe = client.pipeline(transaction=False)

@@ -16,6 +16,7 @@ from workkit.broker import Claim, NewJob
 from workkit.errors import CorruptRecord, OtherDialect, TriggerError
 from workkit.jobs.job import Job
 from workkit.jobs.run_options import UNSAID, stored_run_options
+from workkit.jobs.terms import PLAIN, USUAL, stored_terms
 from workkit.triggers import Trigger
 from workkit.triggers.trigger import Dialect, from_fields, once
 
@@ -24,7 +25,10 @@ FIELDS = 7  # of a cron string in either dialect
 
 @dataclass(slots=True, eq=False)
 class Stored:
-    """One new job as `add` sends it: its bytes, their id, and, where equal ones may stand, a second variant."""
+    """One new job as `add` sends it: its bytes, their id, and, where equal ones may stand, a second variant.
+
+    With a unique key or debounce it is the variant that is stored; the first tells what it says.
+    """
 
     id: str
     payload: bytes
@@ -47,10 +51,11 @@ class Codec:
         cron = fields.pop("cron")
         if job.kwargs:
             fields["kwargs"] = job.kwargs
-        if job.options is not UNSAID:
-            fields["opts"] = job.options.fields()
+        if job.options is not UNSAID or job.terms is not PLAIN:
+            opts = job.options.fields() | job.terms.fields()
+            fields["opts"] = {name: opts[name] for name in sorted(opts)}
         data = wire.payload(cron=cron, job=job.fn, args=job.args, extra=fields)
-        if not job.queued:
+        if not (job.queued or ((job.terms is not PLAIN or job.entrance is not USUAL) and _is_fresh(job))):
             return Stored(wire.job_id(data), data)
         if fields:
             second = wire.payload(cron=cron, job=job.fn, args=job.args, extra={**fields, "nonce": nonce})
@@ -72,15 +77,13 @@ class Codec:
         kwargs = read.extra.get("kwargs")
         if kwargs is not None and not isinstance(kwargs, dict):
             raise CorruptRecord(f"payload: kwargs is {kwargs!r}, not an object", given=payload)
-        return Job(
-            id=id,
-            schedule=self.schedule,
-            fn=read.job,
-            args=read.args,
-            kwargs=kwargs,
-            trigger=self._trigger(read),
-            options=stored_run_options(read.extra["opts"]) if "opts" in read.extra else UNSAID,
+        job = Job(
+            id=id, schedule=self.schedule, fn=read.job, args=read.args, kwargs=kwargs, trigger=self._trigger(read)
         )
+        if "opts" not in read.extra:
+            return job
+        options, terms = stored_run_options(read.extra["opts"]), stored_terms(read.extra["opts"])
+        return replace(job, options=options, terms=terms, name=terms.name)
 
     def describe(self, claim: Claim) -> Job:
         """The job of a claim, in full."""
@@ -101,6 +104,11 @@ class Codec:
                     f'its cron "{read.cron}" has its fields in the order of the dialect {other}.', given=read.cron
                 ) from error
             raise CorruptRecord(f"payload: {error}", given=read.cron) from error
+
+
+def _is_fresh(job: NewJob) -> bool:
+    """Whether it may have an equal beside it, or a predecessor, and so needs bytes that nothing else has."""
+    return job.entrance.many or job.terms.unique_key is not None or job.entrance.debounce_ms is not None
 
 
 def _is_readable(fields: Mapping[str, Any], dialect: Dialect) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from hashlib import sha1
 from typing import Any
@@ -13,6 +14,8 @@ from workkit.broker import Claim
 from workkit.brokers.native.entry import Entry, read_entry
 from workkit.jobs.outcome import DONE, Again, Dead, Done, Failure, Outcome, Released
 from workkit.triggers import Trigger
+
+TO_THE_END = ("over:", "unique:")
 
 
 @dataclass(slots=True, eq=False)
@@ -29,15 +32,17 @@ class Receipt:
     id: bytes
     payload: bytes | None
     recurs: bool = False
+    is_bound: bool = False  # its end concerns more than its own payload
     trigger: Trigger | None = None  # of a recurring one
-    admitted: bool = False
+    admitted: Entry | None = None  # what the record has become
 
     @property
     def entry(self) -> Entry:
         """The record as an entry, whatever it was before."""
+        if self.admitted is not None:
+            return self.admitted
         found = read_entry(self.member) if not self.due else None
-        found = found or Entry(due=self.due.decode("ascii") or "0", item=self.member)
-        return replace(found, kind="o") if self.admitted else found
+        return found or Entry(due=self.due.decode("ascii") or "0", item=self.member)
 
     @property
     def occurrence(self) -> str:
@@ -47,8 +52,7 @@ class Receipt:
 
 def occurrence(id: str, entry: Entry) -> str:
     """The name of a run that is owed."""
-    nonce = entry.flags.partition("#")[2]
-    return f"{id}@{entry.due_ms}" + (f"#{nonce}" if nonce else "")
+    return f"{id}@{entry.due_ms}{entry.nonce}"
 
 
 def read_failure(kept: list[Any] | None) -> Failure:
@@ -59,7 +63,7 @@ def read_failure(kept: list[Any] | None) -> Failure:
 
 def is_plain(claim: Claim, outcome: Outcome) -> bool:
     """The usual ending, which needs no map: a one-shot at its first attempt, done."""
-    return outcome is DONE and not (claim.attempt or claim.trouble or claim.receipt.recurs)
+    return outcome is DONE and not (claim.attempt or claim.trouble or claim.receipt.is_bound)
 
 
 def ending(claim: Claim, outcome: Outcome) -> dict[str, Any]:
@@ -68,38 +72,62 @@ def ending(claim: Claim, outcome: Outcome) -> dict[str, Any]:
     out: dict[str, Any] = {"receipt": receipt.field}
     match claim.trouble:
         case "missing" | "cancelled":
-            return out | _over(receipt) | {"count": claim.trouble}
+            over = _over(claim)
+            if claim.trouble == "missing":
+                over.pop("drop", None)  # what stands under its id by now was added anew
+            return out | over | {"count": claim.trouble}
         case "corrupt":
             failure = Failure(type="CorruptRecord", message=claim.reason or "")
-            return out | _over(receipt) | _buried(claim, failure, "corrupt") | {"count": "corrupt"}
+            return out | _over(claim) | _buried(claim, failure, "corrupt") | {"count": "corrupt"}
     match outcome:
         case Done(discarded=reason):
-            return out | _over(receipt) | {"count": "done" if reason is None else "discarded"}
+            return out | _over(claim) | {"count": "done" if reason is None else "discarded"}
         case Dead(failure=failure, reason=reason):
-            return out | _over(receipt) | _buried(claim, failure, reason) | {"count": "dead"}
+            return out | _over(claim) | _buried(claim, failure, reason) | {"count": "dead"}
         case Again(delay_ms=delay, attempt=attempt, failure=failed):
-            entry = replace(receipt.entry, attempt=attempt)
-            out |= {"again": [entry.encode(), delay], "count": "retried"}
+            entry, kept = receipt.entry, _kept(receipt)
+            out |= {"count": "retried"} | _freed(receipt, set(entry.slots).difference(kept))
+            entry = replace(entry, attempt=attempt, flags=entry.with_flags(slots=kept))
+            out |= {"again": [entry.encode(), delay]}
             return out | ({"error": [receipt.occurrence, _packed(failed)]} if failed else {})
         case Released(delay_ms=delay, unknown=unknown):
-            return out | _back(receipt, delay) | ({"skip": receipt.id} if unknown else {})
+            out |= _back(claim, delay) | _freed(receipt, set(receipt.entry.slots).difference(_kept(receipt)))
+            return out | ({"skip": receipt.id} if unknown else {})
 
 
-def _over(receipt: Receipt) -> dict[str, Any]:
-    """The occurrence is over: a recurring one is closed, the payload of a one-shot goes."""
-    over: dict[str, Any] = {"error": [receipt.occurrence, ""]} if receipt.entry.attempt else {}
-    if receipt.entry.kind == "o":
+def _kept(receipt: Receipt) -> list[tuple[str, int]]:
+    """The slots that an occurrence keeps until it is over, so that no other of its job or key comes between."""
+    return [slot for slot in receipt.entry.slots if slot[0].startswith(TO_THE_END)]
+
+
+def _over(claim: Claim) -> dict[str, Any]:
+    """The occurrence is over: a recurring one is closed, the payload of a one-shot goes, and what it held is free."""
+    receipt: Receipt = claim.receipt
+    entry, terms = receipt.entry, claim.terms
+    over: dict[str, Any] = {"error": [receipt.occurrence, ""]} if entry.attempt else {}
+    over |= _freed(receipt, entry.slots)
+    for field, value in (("unique", terms.unique_key), ("name", terms.name)):
+        if value is not None:
+            over[field] = value
+    if entry.kind == "o":
         return over | {"close": [receipt.id, receipt.occurrence]}
     return over | ({"drop": receipt.id} if receipt.id else {})
 
 
-def _back(receipt: Receipt, delay_ms: int) -> dict[str, Any]:
+def _freed(receipt: Receipt, slots: Iterable[tuple[str, int]]) -> dict[str, Any]:
+    free = [key for key, _ in slots]
+    return {"free": [receipt.occurrence, *free]} if free else {}
+
+
+def _back(claim: Claim, delay_ms: int) -> dict[str, Any]:
     """Given back: a regular item that nothing is known of returns to the published queue, so that foreign peers see
-    it; what carries counts, or is one occurrence of a chain that goes on, waits among our own.
+    it; what carries counts or a turn that is paid, or is one occurrence of a chain that goes on, waits among our own.
     """
-    entry = receipt.entry
-    if entry.kind == "r" and not entry.attempt and not entry.crashes:
-        return {"next": [entry.item, entry.due, delay_ms]}
+    entry = claim.receipt.entry
+    entry = replace(entry, flags=entry.with_flags(slots=_kept(claim.receipt), is_paid=entry.is_paid))
+    if entry.kind == "r" and entry.flags == "-" and not entry.attempt and not entry.crashes:
+        first = {"first": claim.terms.priority} if claim.terms.priority else {}
+        return {"next": [entry.item, entry.due, delay_ms]} | first
     return {"again": [entry.encode(), delay_ms]}
 
 

@@ -1,15 +1,20 @@
 """An entry: our text for owed work that is not a regular item of `S:next`, and what a listener's record says.
 
 ``<kind> <due> <attempt> <crashes> <flags> <item>``, with kind ``r`` (it carries the chain of a recurring job, or may:
-nothing was decided yet) or ``o`` (one occurrence). Legible in redis-cli, built in Lua by one concatenation.
+nothing was decided yet) or ``o`` (one occurrence). Flags are ``-``, or parts joined by ``;`` (``p``: its turns are
+paid, ``g<limit>*<key>``: a slot that it has), then ``#<nonce>``. Legible in redis-cli, built in Lua by concatenation.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from urllib.parse import quote, unquote
 
+PAID = "p"
+_SLOT = re.compile(r"g(\d{1,9})\*(\S+)")
 _ENTRY = re.compile(rb"([ro]) (\S+) (\d+) (\d+) (\S+) (.*)", re.DOTALL)
 
 
@@ -35,8 +40,41 @@ class Entry:
 
     def encode(self) -> bytes:
         """The text as it stands on the server."""
-        head = f"{self.kind} {self.due} {self.attempt} {self.crashes} {self.flags} "
-        return head.encode("ascii") + self.item
+        return f"{self.head}{self.flags} ".encode("ascii") + self.item
+
+    @property
+    def head(self) -> str:
+        """What stands before the flags."""
+        return f"{self.kind} {self.due} {self.attempt} {self.crashes} "
+
+    @property
+    def nonce(self) -> str:
+        """What tells this occurrence from another of the same time: ``#...``, or nothing."""
+        return "".join(self.flags.partition("#")[1:])
+
+    @property
+    def is_paid(self) -> bool:
+        """Whether its turns are paid."""
+        return PAID in self._parts()
+
+    @property
+    def slots(self) -> tuple[tuple[str, int], ...]:
+        """The limit keys under which it has a slot, each with its limit."""
+        found = (_SLOT.fullmatch(part) for part in self._parts()) if self.flags != "-" else ()
+        return tuple((unquote(slot[2]), int(slot[1])) for slot in found if slot)
+
+    def _parts(self) -> list[str]:
+        return self.flags.partition("#")[0].split(";")
+
+    def with_flags(self, *, slots: Iterable[tuple[str, int]] = (), is_paid: bool = False) -> str:
+        """Its flags, if it had these."""
+        parts = [PAID] * is_paid + [slot_flag(key, limit) for key, limit in slots]
+        return (";".join(parts) or "-") + self.nonce
+
+
+def slot_flag(key: str, limit: int) -> str:
+    """The flag of a slot."""
+    return f"g{limit}*{quote(key, safe='/:=')}"
 
 
 def read_entry(data: bytes) -> Entry | None:

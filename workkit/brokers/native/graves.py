@@ -87,8 +87,9 @@ class Graves:
             return None
         if args is not None:
             return self._anew(id, payload, args)
-        due, flags = str(grave.get("due", 0)), grave.get("flags", "-")
-        entry = Entry(kind=grave.get("kind", "r"), due=due, flags=flags, item=grave.get("member") or wire.item(id))
+        due, item = str(grave.get("due", 0)), grave.get("member") or wire.item(id)
+        entry = Entry(kind=grave.get("kind", "r"), due=due, flags=grave.get("flags", "-"), item=item)
+        entry = replace(entry, flags=entry.with_flags())  # whatever slots it had are others' by now
         if entry.kind == "r":
             return {"id": id, "payload": payload, "item": entry.item}
         return {"id": id, "payload": payload, "entry": entry.encode(), "occurrence": occurrence(id, entry)}

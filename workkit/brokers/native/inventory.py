@@ -5,6 +5,7 @@ a usable due time, and work that is late. Nothing is called wrong that was only 
 from __future__ import annotations
 
 import re
+import shlex
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -14,9 +15,12 @@ from hashlib import sha1
 
 from workkit import wire
 from workkit.broker import Finding
+from workkit.brokers.native.parked import PAUSED, under
 from workkit.brokers.native.places import Places, is_ours, item_id
 from workkit.brokers.native.repairs import Loose, Misplaced, Unreadable, queue_text
+from workkit.brokers.native.steering import Steering, said_of
 from workkit.errors import CorruptRecord, OtherDialect
+from workkit.jobs.admission import Control
 from workkit.jobs.names import shown
 
 LATE_MS = 60_000  # due for longer than this is worth a finding
@@ -129,7 +133,9 @@ class Inventory:
         if again:
             self.late += again
             self.oldest_ms = min(self.oldest_ms or LAST_MS, max(0, int(first[0][1])))
-        if self.late:
+        control = Steering(server=self.places.server, keys=k, codec=self.places.codec).control()
+        yield from self._paused(control, before)
+        if self.late and "schedule" not in control.paused:
             late = "1 job is" if self.late == 1 else f"{self.late:,} jobs are"
             oldest = age(self.places.now_ms - self.oldest_ms)
             yield Finding(
@@ -138,6 +144,26 @@ class Inventory:
                 why="Either no listener is there, or those that are cannot keep up.",
                 remedy=f"workkit listen {k.schedule}, on more machines or with more --threads",
             )
+
+    def _paused(self, control: Control, before: int) -> Iterator[Finding]:
+        """Pauses under which something has been due for long."""
+        k = self.places.keys
+        for target, pause in sorted(control.paused.items()):
+            with self.places.server.translated() as client:
+                bounds = under(f"{PAUSED}{target}".encode("utf-8", "surrogateescape"), before_ms=before)
+                late = client.zlexcount(k.waiting, *bounds) + (self.late if target == "schedule" else 0)
+            if late:
+                kind, _, of = target.partition(":")
+                what = {"schedule": k.schedule, "fn": shown(of)}.get(kind, f"job {brief(of.encode())}")
+                which = {"schedule": "", "fn": f" --fn {shlex.quote(of)}"}.get(kind, f" {shlex.quote(of)}")
+                jobs = "1 job has" if late == 1 else f"{late:,} jobs have"
+                yield Finding(
+                    kind="paused",
+                    what=f"{what} is {said_of(pause)}; {jobs} been due for more than a minute",
+                    why="Nothing of it starts before it is resumed.",
+                    remedy=f"workkit resume {k.schedule}{which}",
+                    about=(target,),
+                )
 
     def _in_the_other_order(self) -> Iterator[Finding]:
         if not self._foreign:

@@ -44,6 +44,10 @@ class Keys:
         """Sorted set: entry -> when. Retries, and what was handed back."""
         return self._key("again")
 
+    def progress(self, listener: str) -> str:
+        """Hash: record of one listener -> what its run said last."""
+        return self._key(f"progress:{listener}")
+
     @property
     def ended(self) -> str:
         """Set of recurring jobs whose last occurrence was admitted."""
@@ -88,6 +92,55 @@ class Keys:
     def stats(self) -> str:
         """Hash: what:hour -> count."""
         return self._key("stats")
+
+    @property
+    def control(self) -> str:
+        """Hash of what is paused, and of the schedule's own limits."""
+        return self._key("control")
+
+    @property
+    def waiting(self) -> str:
+        """Sorted set of parked entries, by what they wait for."""
+        return self._key("waiting")
+
+    @property
+    def unique(self) -> str:
+        """Hash: unique key -> id."""
+        return self._key("unique")
+
+    @property
+    def names(self) -> str:
+        """Hash: name -> id."""
+        return self._key("names")
+
+    @property
+    def windows(self) -> str:
+        """Sorted set: throttle key -> end of its window."""
+        return self._key("windows")
+
+    @property
+    def held(self) -> str:
+        """Hash: throttle key -> the id that the window's first addition got."""
+        return self._key("held")
+
+    @property
+    def rates(self) -> str:
+        """Sorted set: rate key -> its next free turn."""
+        return self._key("rates")
+
+    @property
+    def counts(self) -> str:
+        """Hash: id -> occurrences admitted."""
+        return self._key("counts")
+
+    def first(self, level: int) -> str:
+        """Sorted set: items of `next` of one priority, 1 to 3 -> due ms."""
+        return self._key(f"first:{level}")
+
+    @property
+    def missed(self) -> str:
+        """Stream of occurrences that did not run."""
+        return self._key("missed")
 
     def producer(self, token: str) -> str:
         """The last answer to one producer connection."""

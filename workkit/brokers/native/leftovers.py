@@ -1,27 +1,30 @@
-"""Looking over the keys beside the published ones for what nothing refers to any more: run-slots, marks, kept errors,
-and the records of listeners that are not listed.
+"""Looking over the keys beside the published ones for what nothing refers to any more: slots, marks, kept errors, the
+records of listeners that are not listed; and for what is parked though nothing holds it up.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 from workkit.broker import Finding
+from workkit.brokers.native import inventory
 from workkit.brokers.native.inventory import SUSPECTS, brief, text
-from workkit.brokers.native.places import MOST_PAGES, Places
-from workkit.brokers.native.repairs import Loose, Unlisted
+from workkit.brokers.native.parked import PAUSED, read_parked, under
+from workkit.brokers.native.places import MOST_PAGES, PAGE, Places
+from workkit.brokers.native.repairs import Loose, Parted, Unlisted
 
-SLOT = b"run:"
+RUN = b"run:"
 Stray = Mapping[str, Any]
 Tell = Callable[[Stray], Finding]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leftovers:
-    """One look over `S:slots`, `S:ended`, `S:errors` and the records of listeners."""
+    """One look over `S:slots`, `S:ended`, `S:errors`, `S:waiting` and the records of listeners."""
 
     places: Places
     unlisted: tuple[str, ...] | None = ()  # None: there were too many keys to look for them
@@ -33,9 +36,10 @@ class Leftovers:
     def findings(self) -> Iterator[Finding]:
         """Listeners first: their records come back into view."""
         yield from self._listeners()
-        yield from self._swept(self._slots(), mark="slot", finding=self._slot)
-        yield from self._swept(self._errors(), mark="error", finding=self._error)
+        yield from self._swept(self._slots(), finding=self._slot)
+        yield from self._swept(self._errors(), finding=self._error)
         yield from self._ended()
+        yield from self._held_up()
 
     def _listeners(self) -> Iterator[Finding]:
         k = self.places.keys
@@ -79,33 +83,40 @@ class Leftovers:
 
     # Occurrences: what `S:slots` and `S:errors` say of runs that stand nowhere.
 
-    def _slots(self) -> Iterator[tuple[bytes, bytes]]:
+    def _slots(self) -> Iterator[Stray]:
         for page in self.places.scored_pages(self.places.keys.slots):
             for member, _ in page:
-                id, end, run = member.removeprefix(SLOT).partition(b"\0")
-                if member.startswith(SLOT) and end:
-                    yield run, id
+                key, end, run = member.rpartition(b"\0")
+                if end:
+                    id = key.removeprefix(RUN) if key.startswith(RUN) else run.rpartition(b"@")[0]
+                    yield {"id": id, "occurrence": run, "mark": "slot", "key": key}
 
-    def _errors(self) -> Iterator[tuple[bytes, bytes]]:
+    def _errors(self) -> Iterator[Stray]:
         for page in self.places.hash_pages(self.places.keys.errors):
             for run in page:
-                yield run, run.rpartition(b"@")[0]
+                yield {"id": run.rpartition(b"@")[0], "occurrence": run, "mark": "error"}
 
-    def _swept(self, runs: Iterator[tuple[bytes, bytes]], *, mark: str, finding: Tell) -> Iterator[Finding]:
-        while batch := dict(islice(runs, SUSPECTS)):
-            left = set(batch)
-            self.places.referred(ids=set(), runs=left)
-            strays: list[Stray] = [{"id": batch[run], "occurrence": run, "mark": mark} for run in sorted(left)]
-            for stray, is_loose in zip(strays, self.places.mend(strays, wide=False), strict=True):
+    def _swept(self, strays: Iterator[Stray], *, finding: Tell) -> Iterator[Finding]:
+        while batch := list(islice(strays, SUSPECTS)):
+            runs = {stray["occurrence"] for stray in batch}
+            self.places.referred(ids=set(), runs=runs)
+            left = sorted((stray for stray in batch if stray["occurrence"] in runs), key=lambda s: s["occurrence"])
+            for stray, is_loose in zip(left, self.places.mend(left, wide=False), strict=True):
                 if is_loose:
                     yield finding(stray)
 
     def _slot(self, stray: Stray) -> Finding:
-        id, run = stray["id"], stray["occurrence"]
+        id, run, key = stray["id"], stray["occurrence"], stray["key"]
+        if key.startswith(RUN):
+            what = f"job {brief(id)} has a run marked as going on ({brief(run)}) that no listener has"
+            why = "Its job would be kept for ever after its last run."
+        else:
+            what = f"a slot of {brief(key)} is taken by a run ({brief(run)}) that no listener has"
+            why = "It would never be free again, so that fewer may run at once than the limit says, or none."
         return Finding(
             kind="slot",
-            what=f"job {brief(id)} has a run marked as going on ({brief(run)}) that no listener has",
-            why="Its job would be kept for ever after its last run.",
+            what=what,
+            why=why,
             remedy=self._fix,
             repairs=True,
             subject=self._sweep(stray),
@@ -143,6 +154,58 @@ class Leftovers:
             repairs=True,
             subject=self._sweep(stray),
             about=(text(id),),
+        )
+
+    # What is parked, under a limit that has room, or a pause that is over.
+
+    def _held_up(self) -> Iterator[Finding]:
+        keys = self._keys()
+        while batch := list(islice(keys, PAGE)):
+            limits: list[Stray] = [{"mark": "free", "key": key} for key in batch if not key.startswith(PAUSED.encode())]
+            for stray, is_free in zip(limits, self.places.mend(limits, wide=False), strict=True):
+                if is_free:
+                    yield self._parked(stray["key"], "and there is room under its limit", self._sweep(stray))
+            over = {key: count for key in batch if key.startswith(PAUSED.encode()) and (count := self._parted(key))}
+            if over:
+                time.sleep(inventory.MOMENT)  # they may be on their way back
+            for key, count in over.items():
+                if self._parted(key) == count:
+                    target = key.decode("utf-8", "surrogateescape").removeprefix(PAUSED)
+                    yield self._parked(key, "and it is not paused any more", Parted(target=target))
+
+    def _keys(self) -> Iterator[bytes]:
+        """Every key that something is parked under."""
+        start = b"-"
+        while True:
+            with self.places.server.translated() as client:
+                texts = client.zrangebylex(self.places.keys.waiting, start, b"+", start=0, num=1)
+            if not texts:
+                return
+            parked = read_parked(texts[0])
+            start = b"(" + texts[0] if parked is None else b"[" + parked.key + b"\1"
+            if parked is not None:
+                yield parked.key
+
+    def _parted(self, key: bytes) -> int:
+        """How many are parked under a pause that does not stand."""
+        k = self.places.keys
+        stands, count = self.places.piped(
+            lambda p: (p.hexists(k.control, key), p.zlexcount(k.waiting, *under(key))), whole=True
+        )
+        return 0 if stands else int(count)
+
+    def _parked(self, key: bytes, but: str, subject: Loose | Parted) -> Finding:
+        with self.places.server.translated() as client:
+            count = client.zlexcount(self.places.keys.waiting, *under(key))
+        jobs = "1 job waits" if count == 1 else f"{count:,} jobs wait"
+        return Finding(
+            kind="parked",
+            what=f"{jobs} under {brief(key)}, {but}",
+            why="Nothing would ever start them. Whoever should have was cut off, or the keys were changed by hand.",
+            remedy=self._fix,
+            repairs=True,
+            subject=subject,
+            about=(text(key),),
         )
 
     def _sweep(self, stray: Stray) -> Loose:

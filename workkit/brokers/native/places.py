@@ -16,6 +16,7 @@ from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.endings import occurrence
 from workkit.brokers.native.entry import Entry, read_entry
 from workkit.brokers.native.keys import Keys
+from workkit.brokers.native.parked import read_parked
 from workkit.brokers.scripts import load
 from workkit.brokers.server import Server
 from workkit.errors import CorruptRecord, ServerRefused
@@ -111,7 +112,7 @@ class Places:
         return sorted({name for name in names if LISTENER.fullmatch(name) and name not in listed})
 
     def entries(self) -> Iterator[tuple[bytes, Entry]]:
-        """What waits in `S:again` and what listeners hold: the job's id (empty: unreadable) and the entry."""
+        """What is parked, waits in `S:again` or is held: the job's id (empty: unreadable) and the entry."""
         for name in (*self.listed(), *self.lost):
             for page in self.hash_pages(self.keys.running(name)):
                 for field, value in page.items():
@@ -120,6 +121,10 @@ class Places:
         for scored in self.scored_pages(self.keys.again):
             for member, score in scored:
                 yield _known(_entry(member) or _regular(member, due=b"%.0f" % score))
+        for scored in self.scored_pages(self.keys.waiting):
+            for member, _ in scored:
+                if (parked := read_parked(member)) is not None:
+                    yield _known(parked.entry)
 
     def referred(self, *, ids: set[bytes], runs: set[bytes]) -> None:
         """Take out of `ids` and `runs` what an item under another text than ours, an entry or a record refers to.
@@ -137,8 +142,8 @@ class Places:
     def mend(self, strays: Sequence[Mapping[str, Any]], *, wide: bool) -> list[bool]:
         """Apply what each says where nothing refers to it, each in one step; without effects, only say where so.
 
-        `wide`: `S:next` holds items under other texts than ours. Costs the server a look at all of `S:again`, and
-        with `wide` at all of `S:next`, for every 500.
+        `wide`: `S:next` holds items under other texts than ours. Costs the server a look at all of `S:again` and
+        `S:waiting`, and with `wide` at all of `S:next`, for every 500.
         """
         answers: list[bool] = []
         for start in range(0, len(strays), PAGE):
@@ -147,7 +152,7 @@ class Places:
 
     def _mend(self, strays: Sequence[Mapping[str, Any]], *, wide: bool) -> list[bool]:
         k = self.keys
-        keys = [k.jobs, k.next, k.again, k.listeners, k.slots, k.ended, k.errors, k.wake]
+        keys = [k.jobs, k.next, k.again, k.listeners, k.slots, k.ended, k.errors, k.wake, k.waiting]
         packed = msgpack.packb(list(strays), use_bin_type=False)
         for _ in range(20):
             listed = [name for name, _ in self._beats()]

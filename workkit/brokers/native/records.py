@@ -1,7 +1,8 @@
-"""What a listener holds, read: a claimed record to a claim, and when a recurring job runs next. Pure."""
+"""What a listener holds, read: a claimed record to a claim. Pure."""
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -14,9 +15,10 @@ from workkit.brokers.native.codec import Codec, is_once
 from workkit.brokers.native.endings import Receipt
 from workkit.errors import CorruptRecord, OtherDialect
 from workkit.jobs.job import Job
-from workkit.triggers import Trigger
+from workkit.jobs.terms import PLAIN
 from workkit.triggers.trigger import is_one_second
 
+MARKS, MARKED_MS = 100, 60_000  # cancellations in one beat; how long they are told again
 PADDED = 65  # bytes; a shorter field would leave the record hash in its packed form, slower per job
 
 
@@ -39,10 +41,12 @@ def read_claim(record: Sequence[Any], *, field: bytes, listener: str, codec: Cod
 def _read_with_care(receipt: Receipt, *, codec: Codec, cancelled: bool) -> Claim:
     entry = receipt.entry
     job, trouble, reason = _read(receipt, codec)
-    if cancelled and trouble is None:
-        trouble, reason = "cancelled", "cancelled before it started"
     recurs = trouble is None and not is_once(job) and (entry.kind == "o" or job.trigger is not None)
+    renewed = recurs and entry.kind == "r"  # a cancelled job that recurs has no payload: somebody has added it anew
+    if cancelled and trouble is None and not renewed:
+        trouble, reason, recurs = "cancelled", "cancelled before it started", False
     receipt.recurs = recurs or entry.kind == "o"
+    receipt.is_bound = receipt.recurs or entry.flags != "-" or job.terms is not PLAIN
     receipt.trigger = job.trigger if recurs else None
     return Claim(
         receipt=receipt,
@@ -52,6 +56,9 @@ def _read_with_care(receipt: Receipt, *, codec: Codec, cancelled: bool) -> Claim
         args=job.args,
         kwargs=job.kwargs,
         options=job.options,
+        terms=job.terms,
+        slots=tuple(key for key, _ in entry.slots),
+        paid=entry.is_paid,
         due_ms=entry.due_ms,
         attempt=entry.attempt,
         crashes=entry.crashes,
@@ -77,10 +84,25 @@ def _read(receipt: Receipt, codec: Codec) -> tuple[Job, Trouble | None, str | No
         return unread, "corrupt", str(error)
 
 
-def next_due(claim: Claim, *, now_ms: int) -> int | None:
-    """When a recurring job is due next: strictly after its due time and now, so that missed ticks make one late run."""
-    trigger: Trigger | None = claim.receipt.trigger
-    return None if trigger is None else trigger.next_after_ms(max(claim.due_ms, now_ms))
+def heard_upto(marks: Sequence[Any], now_ms: int, *, before: int) -> int:
+    """After which time the next beat tells what was cancelled: of many marks (each with its time) those left over, else
+    those of late again, since a claim may have been on its way here.
+    """
+    if len(marks) < 2 * MARKS:
+        return max(before, now_ms - MARKED_MS)
+    newest = int(float(marks[-1]))
+    return newest - 1 if newest - 1 > before else newest  # others may bear the same millisecond
+
+
+def read_said(kept: bytes | None) -> tuple[int, int] | str | None:
+    """What a run said last, as `tell` keeps it; what is no such thing says nothing."""
+    try:
+        said = json.loads(kept or b"null")
+    except ValueError:
+        return None
+    if isinstance(said, list) and len(said) == 2 and all(type(n) in (int, float) for n in said):
+        return said[0], said[1]
+    return said if isinstance(said, str) else None
 
 
 def write_info(info: ListenerInfo) -> bytes:

@@ -15,6 +15,7 @@ from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.endings import occurrence, write_grave
 from workkit.brokers.native.entry import Entry
 from workkit.brokers.native.places import Places, item_id
+from workkit.brokers.native.steering import Steering
 from workkit.brokers.scripts import load
 from workkit.errors import CorruptRecord
 from workkit.jobs.outcome import Failure
@@ -61,7 +62,14 @@ class Unlisted:
     beat: float | None = None
 
 
-Subject = Loose | Unreadable | Misplaced | Unlisted
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parted:
+    """A target that is not paused any more, while jobs are parked under its pause."""
+
+    target: str
+
+
+Subject = Loose | Unreadable | Misplaced | Unlisted | Parted
 
 
 def repair(places: Places, subject: Subject) -> bool:
@@ -75,6 +83,8 @@ def repair(places: Places, subject: Subject) -> bool:
             return _replace(places, subject)
         case Unlisted(listener=listener, beat=beat):
             return _take_back(places, listener, beat)
+        case Parted(target=target):
+            return Steering(server=places.server, keys=places.keys, codec=places.codec).put_back(target)
     assert_never(subject)
 
 
@@ -130,7 +140,8 @@ def _replace(places: Places, found: Misplaced) -> bool:
 def _reschedule(places: Places, found: Misplaced, id: bytes, due: int | str) -> bool:
     k = places.keys
     args = [found.item, repr(found.score), id, due]
-    return bool(places.server.call(load("native")["reschedule"], [k.jobs, k.next, k.wake], args))
+    keys = [k.jobs, k.next, k.wake, k.first(1), k.first(2), k.first(3)]
+    return bool(places.server.call(load("native")["reschedule"], keys, args))
 
 
 def _buried(places: Places, args: list[Any]) -> bool:
@@ -148,7 +159,7 @@ def _take_back(places: Places, listener: str, beat: float | None) -> bool:
             if not client.exists(k.running(listener)):
                 return False
             client.zadd(k.listeners, {raw: beat}, nx=True)
-    keys = [k.listeners, k.running(listener), k.again, k.skip(listener), k.wake]
+    keys = [k.listeners, k.running(listener), k.again, k.skip(listener), k.wake, k.progress(listener)]
     while True:
         reply = places.server.call(load("native")["reap"], keys, [raw, repr(beat), 0, MOST_MOVED])
         if reply[0] == b"alive":

@@ -12,43 +12,28 @@ from __future__ import annotations
 import os
 import secrets
 import socket
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgpack
 
 from workkit.broker import Claim, Ending, ListenerInfo, Orders, Turn
+from workkit.brokers.native.admitting import ask
 from workkit.brokers.native.codec import Codec
+from workkit.brokers.native.control import read_control
 from workkit.brokers.native.endings import Receipt, ending, is_plain
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.native.records import next_due, read_claim, write_info
+from workkit.brokers.native.records import heard_upto, read_claim, write_info
+from workkit.brokers.native.requests import Answer, Forgotten, Gone, Request, jobs_in, more_is_due
 from workkit.brokers.scripts import load
 from workkit.brokers.server import Asked, Server
+from workkit.jobs.admission import FREE, Admission, Control
 
 MOST = 1000  # jobs in one call
 MANY = 200  # from so many on, jobs are asked for in two portions, the second while the first is read
+_MISSED = {b"m": "late", b"o": "overlap", b"r": "replaced"}
 DEAD_KEPT, DEAD_KEPT_MS = 10_000, 90 * 86_400_000
-
-
-@dataclass(frozen=True, slots=True)
-class _Request:
-    verb: str
-    keys: Sequence[str]
-    args: Sequence[Any]
-    done: Callable[[list[Any]], None]
-    ends: Sequence[Ending] = ()
-
-
-Answer = tuple[_Request, list[Any]]
-
-
-class _Gone(Exception):
-    """This session's registration is not there any more, or not as this session knows it."""
-
-
-class _Forgotten(Exception):
-    """The server has forgotten steps of this session: a replica took over that had not seen them."""
 
 
 class Session:
@@ -60,7 +45,7 @@ class Session:
         self._server, self._keys, self._codec, self._lease_ms = server, keys, codec, lease_ms
         self._scripts = load("native")
         self._info: ListenerInfo | None = None
-        self._outstanding: Sequence[_Request] = ()
+        self._outstanding: Sequence[Request] = ()
         self._asked: Asked | None = None  # what is outstanding and on its way; None: it must be asked again
         self._heard: list[Answer] = []  # answered, not yet taken up
         self._held: dict[bytes, Claim] = {}
@@ -68,6 +53,9 @@ class Session:
         self._armed: list[Claim] = []
         self._refused: list[Claim] = []
         self._lost: list[Claim] = []
+        self._missed: list[tuple[Claim, str]] = []
+        self.control, self._version = FREE, b""  # as last heard
+        self._is_news = False
         self._ends: list[Ending] = []
         self._wake_in_ms: float | None = None
         self._armed_until_ms = float("inf")  # until the first of what was put back is due
@@ -93,73 +81,94 @@ class Session:
         self._ends += ends
 
         def turn() -> None:
-            if not _more_is_due(self._heard):
+            if not more_is_due(self._heard):
                 self._take_up()
                 portion = limit if limit < MANY else limit // 2
                 self._send([*self._settles(now_ms), *self._claims(portion - len(self._ready), now_ms)])
                 self._hear()
-            if _more_is_due(self._heard):
-                wanted = limit - len(self._ready) - sum(map(_jobs_in, self._heard))
+            if more_is_due(self._heard):
+                wanted = limit - len(self._ready) - sum(map(jobs_in, self._heard))
                 self._send([*self._settles(now_ms), *self._claims(wanted, now_ms)])
             self._take_up()
 
         try:
             self._step(turn)
-        except _Gone:
+        except Gone:
             return Turn(fenced=self._forget(), refused=self._take_refused())
         claims, self._ready = self._ready, []
         return Turn(
             claims=claims,
+            control=self._take_news(),
             wake_in_ms=self._wake_in_ms,
             refused=self._take_refused(),
             fenced=self._take_lost(),
             asked=self._asked is not None,
         )
 
-    def admit(self, claims: Sequence[Claim], *, now_ms: int | None = None) -> Turn:
-        """Re-arm recurring jobs: the claims come back armed, or in trouble where their payload is gone meanwhile."""
+    def admit(self, asked: Sequence[tuple[Claim, Admission | None]], *, now_ms: int | None = None) -> Turn:
+        """Re-arm recurring jobs, take slots and turns: claims that may go come back armed, those whose payload is gone
+        meanwhile in trouble; what is parked is not held any more.
+        """
 
         def arm() -> None:
             self._take_up()
-            current = [c for c in claims if self._holds(c) and not self._held[c.receipt.field].armed]
-            if current:
-                self._ask([self._admit(current, now_ms or self._now_ms)])
+            # what was asked before, and answered only now, is not held any more, or as another claim
+            while current := [p for p in asked if self._holds(p[0]) and self._held[p[0].receipt.field] is p[0]]:
+                self._ask([self._admit(current, now_ms)])
 
         try:
             self._step(arm)
-        except _Gone:
+        except Gone:
             return Turn(fenced=self._forget())
         armed, self._armed = self._armed, []
+        missed, self._missed = self._missed, []
         wake, self._armed_until_ms = self._armed_until_ms, float("inf")
-        return Turn(claims=armed, wake_in_ms=max(0.0, wake), fenced=self._take_lost())
+        return Turn(claims=armed, wake_in_ms=max(0.0, wake), fenced=self._take_lost(), missed=missed)
 
-    def beat(self) -> tuple[Orders, list[tuple[str, float]]]:
-        """Show presence; what others want of this listener, and who looks dead (name, beat)."""
+    def beating(self) -> Callable[[], tuple[Orders, list[tuple[str, float]]]]:
+        """Show presence. What is returned waits for the answer: what others want of this listener, and who looks dead
+        (name, beat).
+        """
         try:
             self._step(self._take_up)
-        except _Gone:
-            return Orders(fenced=self._forget()), []
+        except Gone:
+            gone = Orders(fenced=self._forget())
+            return lambda: (gone, [])
         k = self._keys
         keys = [k.listeners, k.running(self._name), k.next, k.again, k.watch, k.cancelled, k.dead, k.graves, k.stats]
-        args = [self._name, self._lease_ms, self._cancelled_upto, DEAD_KEPT, DEAD_KEPT_MS]
-        reply = self._server.call(self._scripts["beat"], keys, args)
+        keys += [k.rates, k.windows, k.held, k.control]
+        args = [self._name, self._lease_ms, self._cancelled_upto, DEAD_KEPT, DEAD_KEPT_MS, self._version]
+        asked = self._server.ask([(self._scripts["beat"], keys, args)])
+        return lambda: self._heard_beat(self._server.answers(asked)[0])
+
+    def _heard_beat(self, reply: list[Any]) -> tuple[Orders, list[tuple[str, float]]]:
         if reply[0] != b"ok":
             return Orders(fenced=self._forget()), []
-        _, now, look, stale, marks = reply
+        _, now, look, stale, marks, control = reply
         self._now_ms = int(now)
-        if marks:
-            self._cancelled_upto = int(float(marks[-1]))
+        self._hear_of(control)
+        self._cancelled_upto = heard_upto(marks, int(now), before=self._cancelled_upto)
         cancelled = frozenset(mark.decode("utf-8", "replace") for mark in marks[::2])
         pairs = [
             (name.decode("utf-8", "replace"), float(beat)) for name, beat in zip(stale[::2], stale[1::2], strict=True)
         ]
-        orders = Orders(look=bool(look), cancelled=cancelled, fenced=self._take_lost())
+        orders = Orders(look=bool(look), cancelled=cancelled, fenced=self._take_lost(), control=self._take_news())
         return orders, [p for p in pairs if p[0] != self._name]
+
+    def tell(self, said: Mapping[Any, str | None]) -> None:
+        """Show how far runs are: see `Broker.tell`. What is not held any more under this name is left out."""
+        args: list[Any] = []
+        for receipt, words in said.items():
+            if receipt.listener == self._name and (words is None or receipt.field in self._held):
+                args += [receipt.field, words or ""]
+        if args:
+            keys = [self._keys.running(self._name), self._keys.progress(self._name)]
+            self._server.call(self._scripts["tell"], keys, args)
 
     def reap(self, listener: str, beat: float) -> tuple[int, int] | None:
         """Fence a listener last seen at `beat` and hand its work back: (moved, left), or None if it lives."""
         k = self._keys
-        keys = [k.listeners, k.running(listener), k.again, k.skip(listener), k.wake]
+        keys = [k.listeners, k.running(listener), k.again, k.skip(listener), k.wake, k.progress(listener)]
         reply = self._server.call(self._scripts["reap"], keys, [listener, f"{beat:.0f}", self._lease_ms, 500])
         return None if reply[0] == b"alive" else (int(reply[0]), int(reply[1]))
 
@@ -168,7 +177,7 @@ class Session:
         if not self._name:
             return 0
         k = self._keys
-        keys = [k.listeners, k.running(self._name), k.skip(self._name), k.watch, k.wake]
+        keys = [k.listeners, k.running(self._name), k.skip(self._name), k.watch, k.wake, k.progress(self._name)]
         return int(self._server.call(self._scripts["leave"], keys, [self._name]))
 
     def _step(self, act: Callable[[], None]) -> None:
@@ -185,23 +194,23 @@ class Session:
                     assert self._info is not None, "register first"
                     self.register(self._info)
                 return act()
-            except _Forgotten:
+            except Forgotten:
                 self._ends = [end for request in self._outstanding for end in request.ends] + self._ends
                 self._ask([self._resync()])
 
-    def _ask(self, requests: Sequence[_Request]) -> None:
+    def _ask(self, requests: Sequence[Request]) -> None:
         self._send(requests)
         self._hear()
         self._take_up()
 
-    def _send(self, requests: Sequence[_Request]) -> None:
+    def _send(self, requests: Sequence[Request]) -> None:
         if not requests:
             return
         self._outstanding = requests
         self._asked = self._server.ask([(self._scripts[r.verb], r.keys, r.args) for r in requests])
 
     def _hear(self) -> None:
-        """Wait for what is on its way. Raises _Gone, _Forgotten."""
+        """Wait for what is on its way. Raises Gone, Forgotten."""
         if self._asked is None:
             return
         asked, self._asked = self._asked, None
@@ -212,9 +221,9 @@ class Session:
                 reply = [b"ok", b"", []]  # a settle asked again, whose claim had followed it: both had their effect
             if reply[0] == b"step":
                 self._outstanding = requests
-                raise _Forgotten
+                raise Forgotten
             if reply[0] != b"ok":
-                raise _Gone
+                raise Gone
             self._heard.append((request, reply))
 
     def _take_up(self) -> None:
@@ -229,6 +238,7 @@ class Session:
         self._held.clear()
         lost += self._take_lost()
         self._ready, self._armed, self._ends, self._outstanding, self._name = [], [], [], (), ""
+        self._missed = []
         self._asked, self._heard = None, []
         return lost
 
@@ -258,80 +268,85 @@ class Session:
         lost, self._lost = self._lost, []
         return lost
 
+    def _hear_of(self, control: Sequence[bytes]) -> None:
+        if control:
+            (self._version, self.control), self._is_news = read_control(control), True
+
+    def _take_news(self) -> Control | None:
+        is_news, self._is_news = self._is_news, False
+        return self.control if is_news else None
+
     def _next_seq(self) -> int:
         self._seq += 1
         return self._seq
 
-    def _settles(self, now_ms: int | None) -> list[_Request]:
+    def _settles(self, now_ms: int | None) -> list[Request]:
         requests = []
         while self._ends:
             if fresh := self._current():
                 requests.append(self._settle(fresh, now_ms))
         return requests
 
-    def _claims(self, limit: int, now_ms: int | None) -> list[_Request]:
+    def _claims(self, limit: int, now_ms: int | None) -> list[Request]:
         return [self._claim(min(limit, MOST), now_ms)] if limit > 0 else []
 
-    def _claim(self, limit: int, now_ms: int | None) -> _Request:
+    def _claim(self, limit: int, now_ms: int | None) -> Request:
         seq, k = self._next_seq(), self._keys
-        keys = [k.next, k.jobs, k.running(self._name), k.listeners, k.again]
-        keys += [k.cancelled, k.skip(self._name), k.watch, k.wake]
+        keys = [k.next, k.jobs, k.running(self._name), k.listeners, k.watch, k.wake, k.again, k.skip(self._name)]
+        keys += [k.cancelled, k.control, k.first(3), k.first(2), k.first(1)]
 
         def done(reply: list[Any]) -> None:
-            _, now, wake_in, marks = reply[:4]
+            _, now, wake_in, marks, control = reply[:5]
             self._now_ms = int(now)
             self._wake_in_ms = max(0.0, float(wake_in)) if wake_in != -1 else None
+            self._hear_of(control)
             prefix = b"%d." % seq
-            parts = iter(reply[4:])
-            for record in zip(parts, parts, parts, parts, strict=True):
+            parts = iter(reply[5:])
+            for number, record in enumerate(zip(parts, parts, parts, parts, strict=True), 1):
                 field = prefix + record[0]
-                cancelled = bool(marks) and record[2] in marks
+                cancelled = bool(marks) and number in marks
                 claim = read_claim(record, field=field, listener=self._name, codec=self._codec, cancelled=cancelled)
                 self._held[field] = claim
                 self._ready.append(claim)
 
-        return _Request("claim", keys, [self._name, seq, limit, "" if now_ms is None else now_ms], done)
+        args = [self._name, seq, limit, "" if now_ms is None else now_ms, self._version]
+        return Request("claim", keys, args, done)
 
-    def _admit(self, claims: Sequence[Claim], now_ms: int) -> _Request:
-        args: list[Any] = [self._next_seq()]
-        armed, dues = [], []
-        for claim in claims:
-            receipt: Receipt = claim.receipt
-            due = next_due(claim, now_ms=max(now_ms, self._now_ms))
-            dues.append(float("inf") if due is None else due)
-            after = replace(receipt, admitted=True)
-            entry = after.entry
-            args += [
-                receipt.field,
-                claim.id,
-                receipt.occurrence,
-                "" if due is None else due,
-                entry.item,
-                entry.encode(),
-            ]
-            armed.append(replace(claim, armed=True, receipt=after))
+    def _admit(self, pairs: Sequence[tuple[Claim, Admission | None]], now_ms: int | None) -> Request:
+        now, is_now = max(now_ms or 0, self._now_ms), now_ms is None
+        asked = [ask(claim, wanted, now_ms=now, is_now=is_now) for claim, wanted in pairs]
 
         def done(reply: list[Any]) -> None:
-            self._armed_until_ms = min(dues) - float(reply[1])
-            for before, after, letter in zip(claims, armed, reply[2:], strict=True):
+            first = min((a.next_due_ms for a in asked if a.next_due_ms is not None), default=float("inf"))
+            turn = float("inf") if reply[2] == -1 else float(reply[2])
+            self._now_ms = max(self._now_ms, int(float(reply[1])))
+            self._armed_until_ms = min(first - float(reply[1]), turn)
+            for a, letter in zip(asked, reply[3:], strict=True):
+                field = a.before.receipt.field
                 if letter == b"g":
-                    self._held[after.receipt.field] = after
-                    self._armed.append(after)
+                    self._held[field] = a.after
+                    self._armed.append(a.after)
                 elif letter == b"x":
-                    gone = replace(before, trouble="missing", reason="its payload was removed meanwhile", armed=True)
-                    self._held[gone.receipt.field] = gone
+                    gone = replace(a.before, trouble="missing", reason="its payload was removed meanwhile", armed=True)
+                    self._held[field] = gone
                     self._armed.append(gone)
-                else:
-                    self._held.pop(before.receipt.field, None)
-                    self._refused.append(before)
+                elif letter != b"e":
+                    self._held.pop(field, None)
+                    if letter == b"l":
+                        self._refused.append(a.before)
+                    elif letter in _MISSED:
+                        self._missed.append((a.before, _MISSED[letter]))
 
         k = self._keys
-        return _Request("admit", [k.jobs, k.running(self._name), k.next, k.slots, k.ended], args, done)
+        keys = [k.jobs, k.running(self._name), k.next, k.slots, k.ended, k.waiting, k.again, k.control, k.rates]
+        keys += [k.unique, k.counts, k.missed, k.cancelled, k.wake, k.first(1), k.first(2), k.first(3)]
+        return Request("admit", keys, [self._next_seq(), *(a.packed for a in asked)], done)
 
-    def _resync(self) -> _Request:
+    def _resync(self) -> Request:
         args: list[Any] = [self._next_seq()]
         for field, claim in self._held.items():
-            args += [field, claim.receipt.entry.kind]
+            entry = claim.receipt.entry
+            args += [field, entry.kind + entry.flags]
 
         def done(reply: list[Any]) -> None:
             lost = {field: self._held.pop(field) for field in reply[1:]}
@@ -341,9 +356,9 @@ class Session:
             self._ends = [end for end in self._ends if end[0].receipt.field not in lost]
 
         k = self._keys
-        return _Request("resync", [k.running(self._name), k.again, k.wake], args, done)
+        return Request("resync", [k.running(self._name), k.again, k.wake], args, done)
 
-    def _settle(self, ends: Sequence[Ending], now_ms: int | None) -> _Request:
+    def _settle(self, ends: Sequence[Ending], now_ms: int | None) -> Request:
         plain, others = [], []
         for claim, outcome in ends:
             if is_plain(claim, outcome):
@@ -364,15 +379,5 @@ class Session:
 
         k, me = self._keys, self._name
         keys = [k.jobs, k.running(me), k.next, k.again, k.slots, k.ended, k.errors, k.dead, k.graves]
-        return _Request("settle", [*keys, k.skip(me), k.cancelled, k.stats, k.wake], args, done, ends)
-
-
-def _jobs_in(answer: Answer) -> int:
-    """How many jobs an answer brings."""
-    request, reply = answer
-    return (len(reply) - 4) // 4 if request.verb == "claim" else 0
-
-
-def _more_is_due(heard: Sequence[Answer]) -> bool:
-    """Whether a claim was answered in full, and more is due."""
-    return any(request.verb == "claim" and reply[2] == 0 for request, reply in heard)
+        keys += [k.skip(me), k.cancelled, k.stats, k.wake, k.waiting, k.unique, k.names, k.counts]
+        return Request("settle", [*keys, k.first(1), k.first(2), k.first(3)], args, done, ends)

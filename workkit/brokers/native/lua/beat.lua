@@ -1,8 +1,11 @@
 -- beat: show presence; hear who looks dead, what was cancelled, and whether to look for work. Trims a bounded amount.
 -- KEYS  1 S:listeners  2 S:running:<L>  3 S:next  4 S:again  5 S:watch  6 S:cancelled  7 S:dead  8 S:graves  9 S:stats
+--       10 S:rates  11 S:windows  12 S:held  13 S:control
 -- ARGV  1 L  2 lease ms  3 cancellations seen up to (ms)  4 most dead kept  5 longest dead kept (ms)
+--       6 version of S:control that L knows
 -- ->    'gone', or 'ok', now, look (1: something waits and nobody watches it, or it is due),
---       {stale listener, its beat, ...} (10 at most), {cancelled id, when, ...} (100 at most)
+--       {stale listener, its beat, ...} (10 at most), {cancelled id, when, ...} (100 at most),
+--       S:control (fields and values) where it is not as L knows it
 local listeners, running, next_, again, watch = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local cancelled, dead, graves, stats = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local me = ARGV[1]
@@ -41,6 +44,14 @@ if #old > 0 then
   redis.call('ZREM', dead, unpack(old))
   redis.call('HDEL', graves, unpack(old))
 end
+if redis.call('EXISTS', KEYS[10], KEYS[11]) > 0 then
+  redis.call('ZREMRANGEBYSCORE', KEYS[10], '-inf', now)
+  local over = redis.call('ZRANGEBYSCORE', KEYS[11], '-inf', now, 'LIMIT', 0, 100)
+  if #over > 0 then
+    redis.call('ZREM', KEYS[11], unpack(over))
+    redis.call('HDEL', KEYS[12], unpack(over))
+  end
+end
 if redis.call('HLEN', stats) > 500 then
   local oldest = math.floor(tonumber(now) / 3600000) - 48
   for _, field in ipairs(redis.call('HKEYS', stats)) do
@@ -48,4 +59,6 @@ if redis.call('HLEN', stats) > 500 then
     if not hour or hour < oldest then redis.call('HDEL', stats, field) end
   end
 end
-return { 'ok', now, look, stale, marks }
+local news = {}
+if (redis.call('HGET', KEYS[13], 'v') or '') ~= ARGV[6] then news = redis.call('HGETALL', KEYS[13]) end
+return { 'ok', now, look, stale, marks, news }

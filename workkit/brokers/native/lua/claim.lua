@@ -1,12 +1,14 @@
 -- claim: take what is due and write this listener's records in the same step; a claim is also a beat.
--- KEYS  1 S:next  2 S:jobs  3 S:running:<L>  4 S:listeners  5 S:again  6 S:cancelled  7 S:skip:<L>  8 S:watch  9 S:wake
--- ARGV  1 L  2 seq  3 limit (1 to 1000)  4 now ms, or '' for this server's clock
+-- KEYS  1 S:next  2 S:jobs  3 S:running:<L>  4 S:listeners  5 S:watch  6 S:wake  7 S:again  8 S:skip:<L>  9 S:cancelled
+--       10 S:control  11 S:first:3  12 S:first:2  13 S:first:1
+-- ARGV  1 L  2 seq  3 limit (1 to 1000)  4 now ms, or '' for this server's clock  5 version of S:control that L knows
 -- ->    'gone' | 'old' | 'step' (see spec/layouts/native.md, requests), or
 --       'ok', now, ms until it should ask again, a text with fractions (-1: another listener watches, or nothing waits;
 --       0: more is due),
---       ids marked as cancelled, then four for each job: member or entry, due text (member) or '' (entry), id, payload or nil
-local next_, jobs, running, listeners, again = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local cancelled, skip, watch, wake = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
+--       which of the jobs are marked as cancelled (their numbers, from 1), S:control (fields and values) where it is not
+--       as L knows it, then four for each job: member or entry, due text (member) or '' (entry), id, payload or nil
+local next_, jobs, running, listeners = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local watch, wake, again, skip, cancelled, control = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local me, seq, limit, now = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 
 local stored = redis.call('HGET', running, '@')
@@ -34,8 +36,18 @@ local function item_of(entry)
 end
 
 local taken = {} -- member, due text, id
-local seen_again = redis.call('EXISTS', again) == 1
-local seen_skip = redis.call('EXISTS', skip) == 1
+local is_plain = redis.call('EXISTS', unpack(KEYS, 7, 13)) == 0 -- nothing but published keys
+local seen_again = not is_plain and redis.call('EXISTS', again) == 1
+local seen_skip = not is_plain and redis.call('EXISTS', skip) == 1
+local seen_control = not is_plain and redis.call('EXISTS', control) == 1
+local paused_until = nil -- ms
+if seen_control then
+  local paused = redis.call('HGET', control, 'paused:schedule')
+  if paused then
+    paused_until = cmsgpack.unpack(paused)[2] or math.huge
+    if paused_until <= tonumber(now) then paused_until = nil end
+  end
+end
 
 local size = seen_skip and 1000 or limit -- as many may be skipped as there are marks
 
@@ -51,6 +63,7 @@ local function page(key, start, is_entry)
 end
 
 local function read(key, is_entry) -- the first that are due and not skipped, at most limit
+  if paused_until then return {} end
   local found, ids = page(key, 0, is_entry)
   if not seen_skip then return found end
   local mine, start = {}, 0
@@ -77,13 +90,28 @@ if seq == stored then -- asked again: the reply was lost
     end
   end
 else
-  local queue = read(next_, false)
-  if not seen_again and not seen_skip then
+  if not is_plain then
+    for k = 11, 13 do -- an index of S:next; what counts is that it stood there
+      if #taken < limit and redis.call('EXISTS', KEYS[k]) == 1 then
+        local listed = read(KEYS[k], false)
+        while #listed > 0 and #taken < limit do
+          for _, t in ipairs(listed) do
+            if #taken == limit then break end
+            if redis.call('ZREM', next_, t[1]) == 1 then taken[#taken + 1] = t end
+            redis.call('ZREM', KEYS[k], t[1])
+          end
+          listed = read(KEYS[k], false)
+        end
+      end
+    end
+  end
+  local queue = #taken < limit and read(next_, false) or {}
+  if is_plain then
     taken = queue
     if #taken > 0 then redis.call('ZREMRANGEBYRANK', next_, 0, #taken - 1) end -- exactly those read
   else
     local others = seen_again and read(again, true) or {}
-    local i, k = 1, 1
+    local i, k, from = 1, 1, #taken + 1
     while #taken < limit and (queue[i] or others[k]) do
       if queue[i] and (not others[k] or queue[i][4] <= others[k][4]) then
         taken[#taken + 1], i = queue[i], i + 1
@@ -91,11 +119,12 @@ else
         taken[#taken + 1], k = others[k], k + 1
       end
     end
-    for _, t in ipairs(taken) do redis.call('ZREM', t[5], t[1]) end
+    for n = from, #taken do redis.call('ZREM', taken[n][5], taken[n][1]) end
   end
 end
 
-local reply = { 'ok', now, -1, {} }
+local reply = { 'ok', now, -1, {}, {} }
+if seen_control and redis.call('HGET', control, 'v') ~= ARGV[5] then reply[5] = redis.call('HGETALL', control) end
 local ids, records = {}, { '@', seq }
 for i, t in ipairs(taken) do
   ids[i] = t[3]
@@ -109,13 +138,18 @@ redis.call('ZADD', listeners, 'XX', now, me)
 if #ids > 0 then
   local payloads = redis.call('HMGET', jobs, unpack(ids))
   for i, t in ipairs(taken) do
-    local at = 4 * i
+    local at = 4 * i + 1
     reply[at + 1], reply[at + 2], reply[at + 3], reply[at + 4] = t[1], t[2], t[3], payloads[i]
   end
-  if redis.call('EXISTS', cancelled) == 1 then
-    local marks = redis.call('ZMSCORE', cancelled, unpack(ids))
+  if not is_plain and redis.call('EXISTS', cancelled) == 1 then
+    local runs = {} -- a mark may be of one run
+    for i, t in ipairs(taken) do
+      local due, flags = string.match(t[1], '^o (%S+) %d+ %d+ (%S+) ')
+      runs[i] = due and (t[3] .. '@' .. due .. (string.match(flags, '#.*$') or '')) or t[3]
+    end
+    local marks, marked = redis.call('ZMSCORE', cancelled, unpack(ids)), redis.call('ZMSCORE', cancelled, unpack(runs))
     for i = 1, #ids do
-      if marks[i] then reply[4][#reply[4] + 1] = ids[i] end
+      if marks[i] or marked[i] then reply[4][#reply[4] + 1] = i end
     end
   end
 end
@@ -124,6 +158,10 @@ local function token()
   if redis.call('LLEN', wake) == 0 then redis.call('LPUSH', wake, 1) end
 end
 
+if paused_until then
+  if paused_until < math.huge then reply[3] = string.format('%.3f', paused_until - tonumber(now)) end
+  return reply
+end
 local held = redis.call('GET', watch)
 local due, owner
 if held then due, owner = string.match(held, '^(%d+) (.*)$') end

@@ -1,5 +1,5 @@
 -- leave: end a registration that holds nothing.
--- KEYS  1 S:listeners  2 S:running:<L>  3 S:skip:<L>  4 S:watch  5 S:wake
+-- KEYS  1 S:listeners  2 S:running:<L>  3 S:skip:<L>  4 S:watch  5 S:wake  6 S:progress:<L>
 -- ARGV  1 L
 -- ->    records still held (0: gone)
 local held = redis.call('HLEN', KEYS[2])
@@ -7,7 +7,7 @@ for _, field in ipairs({ '@', 'info' }) do
   if redis.call('HEXISTS', KEYS[2], field) == 1 then held = held - 1 end
 end
 if held > 0 then return held end
-redis.call('DEL', KEYS[2], KEYS[3])
+redis.call('DEL', KEYS[2], KEYS[3], KEYS[6])
 redis.call('ZREM', KEYS[1], ARGV[1])
 local watched = redis.call('GET', KEYS[4])
 if watched and string.match(watched, '^%d+ (.*)$') == ARGV[1] then redis.call('DEL', KEYS[4]) end

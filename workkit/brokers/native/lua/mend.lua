@@ -1,14 +1,16 @@
 -- mend: repair what nothing refers to: no item, no entry, no record. Each repair applies only while that is so.
--- KEYS  1 S:jobs  2 S:next  3 S:again  4 S:listeners  5 S:slots  6 S:ended  7 S:errors  8 S:wake
+-- KEYS  1 S:jobs  2 S:next  3 S:again  4 S:listeners  5 S:slots  6 S:ended  7 S:errors  8 S:wake  9 S:waiting
 --       then S:running:<L> of every listener
 -- ARGV  1 msgpack list of the listeners that were listed when the keys were gathered
 --       2 1: S:next holds items under other texts than ours, so look at each of them; else 0
 --       3 msgpack list of what may be repaired, each a map: id, a job that nothing refers to; or with it mark:
---         'slot' | 'error' of an occurrence that nothing refers to, or 'ended' of a job that has no open run.
---         What applies: next {item, due ms or '' = now}; sweep 1: the mark goes, and a payload that waited for it.
+--         'slot' (under key) | 'error' of an occurrence that nothing refers to, or 'ended' of a job that has no open run;
+--         or mark 'free' of a limit key, without id, for which entries are parked though it has room.
+--         What applies: next {item, due ms or '' = now}; sweep 1: the mark goes, and a payload that waited for it;
+--         what is parked for a slot goes on as far as there is room
 --         Without these it is only looked at
 -- ->    'changed' (a listener came), or for each 1 nothing refers to it (repaired, if told so) | 0 something does
-local jobs, next_, again, listeners, slots, ended, errors, wake = unpack(KEYS, 1, 8)
+local jobs, next_, again, listeners, slots, ended, errors, wake, waiting = unpack(KEYS, 1, 9)
 local names, list = cmsgpack.unpack(ARGV[1]), cmsgpack.unpack(ARGV[3])
 local known = {}
 for _, name in ipairs(names) do known[name] = true end
@@ -16,7 +18,9 @@ for _, name in ipairs(redis.call('ZRANGE', listeners, 0, -1)) do
   if not known[name] then return 'changed' end
 end
 local wanted, jobs_held, runs_held = {}, {}, {}
-for _, s in ipairs(list) do wanted[s.id] = true end
+for _, s in ipairs(list) do
+  if s.id then wanted[s.id] = true end
+end
 
 local function id_of(member)
   local plain = #member == 49 and string.match(member, '^{"id":"(%x+)"}$')
@@ -41,7 +45,7 @@ local function hold_entry(text, member)
   if due then hold(due, flags, item) else hold(text, '-', member or text) end
 end
 
-for i = 9, #KEYS do
+for i = 10, #KEYS do
   local all = redis.call('HGETALL', KEYS[i])
   for k = 1, #all, 2 do
     local member = string.match(all[k], '^%d+%.(.*)$')
@@ -50,6 +54,12 @@ for i = 9, #KEYS do
 end
 for from = 0, redis.call('ZCARD', again) - 1, 1000 do
   for _, entry in ipairs(redis.call('ZRANGE', again, from, from + 999)) do hold_entry(entry) end
+end
+for from = 0, redis.call('ZCARD', waiting) - 1, 1000 do
+  for _, member in ipairs(redis.call('ZRANGE', waiting, from, from + 999)) do
+    local entry = string.match(member, '^.-%z%d+%z[^%z]*%z(.*)$')
+    if entry then hold_entry(entry) end
+  end
 end
 if ARGV[2] == '1' then
   for from = 0, redis.call('ZCARD', next_) - 1, 1000 do
@@ -60,13 +70,15 @@ if ARGV[2] == '1' then
   end
 end
 
-local function is_open(id)
-  return redis.call('ZLEXCOUNT', slots, '[run:' .. id .. '\0', '(run:' .. id .. '\1') > 0
-end
+local function taken(key) return redis.call('ZLEXCOUNT', slots, '[' .. key .. '\0', '(' .. key .. '\1') end
+local function is_open(id) return taken('run:' .. id) > 0 end
+
+-- part: promote
 
 local function is_loose(s)
+  if s.mark == 'free' then return next_parked(s.key) end
   if s.mark == 'slot' then
-    return not runs_held[s.occurrence] and redis.call('ZSCORE', slots, 'run:' .. s.id .. '\0' .. s.occurrence)
+    return not runs_held[s.occurrence] and redis.call('ZSCORE', slots, s.key .. '\0' .. s.occurrence)
   elseif s.mark == 'error' then
     return not runs_held[s.occurrence] and redis.call('HEXISTS', errors, s.occurrence) == 1
   end
@@ -81,18 +93,25 @@ local function end_job(id)
   redis.call('SREM', ended, id)
 end
 
+local woken = false
 local function sweep(s)
   if s.mark == 'error' then
     redis.call('HDEL', errors, s.occurrence)
   elseif s.mark == 'ended' then
     end_job(s.id)
+  elseif s.mark == 'free' then
+    woken = promote(s.key) or woken
   else
-    redis.call('ZREM', slots, 'run:' .. s.id .. '\0' .. s.occurrence)
+    redis.call('ZREM', slots, s.key .. '\0' .. s.occurrence)
+    if string.sub(s.key, 1, 4) ~= 'run:' then
+      woken = promote(s.key) or woken
+      return
+    end
     if redis.call('SISMEMBER', ended, s.id) == 1 and not is_open(s.id) then end_job(s.id) end
   end
 end
 
-local answer, woken = {}, false
+local answer = {}
 for i, s in ipairs(list) do
   answer[i] = is_loose(s) and 1 or 0
   if answer[i] == 1 then

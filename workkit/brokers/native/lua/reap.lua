@@ -1,5 +1,5 @@
 -- reap: fence a listener whose beat stopped, and hand its records back. Decides nothing else; any listener continues a half-done one.
--- KEYS  1 S:listeners  2 S:running:<X>  3 S:again  4 S:skip:<X>  5 S:wake
+-- KEYS  1 S:listeners  2 S:running:<X>  3 S:again  4 S:skip:<X>  5 S:wake  6 S:progress:<X>
 -- ARGV  1 X  2 the beat that was seen  3 lease ms  4 most records to move
 -- ->    'alive', or moved, left
 local listeners, running, again = KEYS[1], KEYS[2], KEYS[3]
@@ -29,7 +29,7 @@ for i = 1, #all, 2 do
   end
 end
 if left == 0 then
-  redis.call('DEL', running, KEYS[4])
+  redis.call('DEL', running, KEYS[4], KEYS[6])
   redis.call('ZREM', listeners, ARGV[1])
 end
 if moved > 0 and redis.call('LLEN', KEYS[5]) == 0 then redis.call('LPUSH', KEYS[5], 1) end

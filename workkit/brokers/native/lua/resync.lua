@@ -1,6 +1,6 @@
 -- resync: after a failover that lost some of a listener's steps, agree on what it holds. Harmless when repeated.
 -- KEYS  1 S:running:<L>  2 S:again  3 S:wake
--- ARGV  1 seq, then two for each record the listener believes to hold: receipt, kind (r: nothing decided, o: admitted)
+-- ARGV  1 seq, then two for each record the listener believes to hold: receipt, kind and flags (r-: nothing decided)
 -- ->    'gone' | 'old', or 'ok', then the receipts it must give up: the server lacks them, or their admission
 local running, again, wake = KEYS[1], KEYS[2], KEYS[3]
 local stored = redis.call('HGET', running, '@')
@@ -15,8 +15,8 @@ for i = 1, #all, 2 do
   local field, value = all[i], all[i + 1]
   local member = string.match(field, '^%d+%.(.*)$')
   if member then
-    local kind, due = string.match(value, '^(%a) (%S+) ')
-    if believed[field] and (believed[field] == 'r' or kind == 'o') then
+    local kind, due, flags = string.match(value, '^(%a) (%S+) %d+ %d+ (%S+) ')
+    if believed[field] and (believed[field] == 'r-' or believed[field] == (kind or 'r') .. (flags or '-')) then
       believed[field] = nil -- held on both sides
     else
       if not kind then due, value = value, 'r ' .. value .. ' 0 0 - ' .. member end

@@ -1,13 +1,17 @@
 -- settle: apply endings, each only while its record stands; leaving one place and entering the next is one step.
 -- KEYS  1 S:jobs  2 S:running:<L>  3 S:next  4 S:again  5 S:slots  6 S:ended  7 S:errors  8 S:dead  9 S:graves
---       10 S:skip:<L>  11 S:cancelled  12 S:stats  13 S:wake
+--       10 S:skip:<L>  11 S:cancelled  12 S:stats  13 S:wake  14 S:waiting  15 S:unique  16 S:names  17 S:counts
+--       18 S:first:1  19 S:first:2  20 S:first:3
 -- ARGV  1 seq  2 now ms, or '' for this server's clock  3 msgpack list of the other endings
 --       4 number of plain endings (one-shot done), then their receipts, then their ids
 --       an ending is a map of what applies: receipt; drop id; close {id, occurrence}; next {item, due, delay ms};
---       again {entry, delay ms}; dead {dead id, grave}; error {occurrence, bytes or ''}; skip id; count name
+--       again {entry, delay ms}; dead {dead id, grave}; error {occurrence, bytes or ''}; skip id; count name;
+--       free {occurrence, then the limit key of each slot}; unique key, name: given up with the payload;
+--       first: the priority under which next is listed
 -- ->    'gone' | 'old' | 'step', or 'ok', now, receipts that did not stand
 local jobs, running, next_, again, slots, ended = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local errors, dead, graves, skip, cancelled, stats, wake = unpack(KEYS, 7, 13)
+local waiting, unique, names, counts = unpack(KEYS, 14, 17)
 local seq = tonumber(ARGV[1])
 local stored = redis.call('HGET', running, '@')
 if not stored then return { 'gone' } end
@@ -41,6 +45,14 @@ if plain > 0 then
   count('done', plain)
 end
 
+-- part: promote
+
+local function forget(e, id) -- its payload is gone, and what stood for it
+  for hash, field in pairs({ [unique] = e.unique, [names] = e.name }) do
+    if string.match(redis.call('HGET', hash, field) or '', '^%S*') == id then redis.call('HDEL', hash, field) end
+  end
+end
+
 for _, e in ipairs(cmsgpack.unpack(ARGV[3])) do
   if redis.call('HDEL', running, e.receipt) == 0 then
     refused[#refused + 1] = e.receipt
@@ -54,6 +66,7 @@ for _, e in ipairs(cmsgpack.unpack(ARGV[3])) do
       local due, delay = e.next[2], math.max(pause, e.next[3])
       if delay > 0 then due = string.format('%.0f', tonumber(now) + delay) else due_now = true end
       redis.call('ZADD', next_, 'NX', due, e.next[1])
+      if e.first then redis.call('ZADD', KEYS[17 + e.first], 'NX', due, e.next[1]) end
     end
     if e.again then
       local delay = math.max(pause, e.again[2])
@@ -71,14 +84,24 @@ for _, e in ipairs(cmsgpack.unpack(ARGV[3])) do
     if e.drop then
       redis.call('HDEL', jobs, e.drop)
       redis.call('ZREM', cancelled, e.drop)
+      forget(e, e.drop)
     end
     if e.close then
       local id = e.close[1]
       redis.call('ZREM', slots, 'run:' .. id .. '\0' .. e.close[2])
+      redis.call('ZREM', cancelled, e.close[2])
       if redis.call('SISMEMBER', ended, id) == 1
         and redis.call('ZLEXCOUNT', slots, '[run:' .. id .. '\0', '(run:' .. id .. '\1') == 0 then
         redis.call('HDEL', jobs, id)
         redis.call('SREM', ended, id)
+        redis.call('HDEL', counts, id)
+        forget(e, id)
+      end
+    end
+    if e.free then
+      for k = 2, #e.free do
+        redis.call('ZREM', slots, e.free[k] .. '\0' .. e.free[1])
+        due_now = promote(e.free[k]) or due_now
       end
     end
     if e.count then count(e.count, 1) end

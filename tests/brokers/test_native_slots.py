@@ -1,0 +1,149 @@
+"""Slots where something else comes between: hand-backs, pauses, cancellation, revival, listeners of two versions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from tests.brokers.test_native_admit import FAILURE, ONE, admit, end, occurrence, slots
+from tests.brokers.test_native_session import listening
+from tests.processes import until
+from tests.servers import Server
+from workkit import schedule
+from workkit.broker import Claim
+from workkit.brokers.native.broker import NativeBroker
+from workkit.jobs.admission import Admission
+from workkit.jobs.job import Job
+from workkit.jobs.outcome import Dead, Released
+
+SKIP = Admission(keys=(("over:tick", 1),), overlap="skip")
+WHOLE = Admission(keys=(("schedule", 1),))
+
+
+def ticking(server: Server, name: str) -> tuple[schedule.Schedule, Job]:
+    s = schedule.create(name, redis=server.url)
+    return s, schedule.add(s, "app:tick", every="second")
+
+
+def is_later(b: NativeBroker, ms: int) -> bool:
+    return b.now_ms() > ms
+
+
+def claimed(s: schedule.Schedule, fn: str, *bs: NativeBroker) -> list[Claim]:
+    """One job for each broker, added and claimed in turn, a millisecond apart."""
+    found: list[Claim] = []
+    for b in bs:
+        schedule.add_now(s, fn, args=[len(found)])
+        (claim,) = b.claim(1).claims
+        found.append(claim)
+        until(partial(is_later, b, claim.due_ms))
+    return found
+
+
+def test_a_run_beside_the_schedule_is_missed_like_others(server: Server, name: str) -> None:
+    s, job = ticking(server, name)
+    b, _ = listening(server, name)
+    (first,) = b.admit([(occurrence(b, server, name), SKIP)]).claims
+    schedule.run(s, job)
+    (beside,) = (claim for claim in b.claim(10).claims if claim.armed)
+    turn = b.admit([(beside, SKIP)])
+    assert [reason for _, reason in turn.missed] == ["overlap"]
+    end(b, first)
+    assert slots(server, name) == []
+
+
+def test_one_that_was_given_back_is_not_overtaken(server: Server, name: str) -> None:
+    ticking(server, name)
+    b, _ = listening(server, name)
+    (first,) = b.admit([(occurrence(b, server, name), SKIP)]).claims
+    end(b, first, outcome=Released())
+    claims = sorted(b.claim(10, now_ms=first.due_ms + 1000).claims, key=lambda claim: claim.due_ms)
+    assert [reason for _, reason in b.admit([(claims[1], SKIP)]).missed] == ["overlap"]
+    (again,) = b.admit([(claims[0], SKIP)]).claims
+    assert again.due_ms == first.due_ms
+    end(b, again)
+
+
+def test_what_is_paused_keeps_nobody_else_from_running(server: Server, name: str) -> None:
+    s = schedule.create(name, redis=server.url)
+    b, _ = listening(server, name)
+    got = [*claimed(s, "app:f", b, b), *claimed(s, "app:g", b)]
+    (running,) = b.admit([(claim, WHOLE) for claim in got]).claims
+    schedule.pause(s, fn="app:f")
+    end(b, running)
+    (promoted,) = b.claim(10).claims
+    assert (promoted.fn, promoted.slots) == ("#'app/f", ("schedule",))
+    assert not b.admit([(promoted, replace(WHOLE, pause=f"fn:{promoted.fn}"))]).claims
+    (other,) = b.claim(10).claims
+    assert (other.fn, other.slots) == ("#'app/g", ("schedule",))
+    end(b, other)
+    assert slots(server, name) == []
+
+
+def test_a_cancelled_job_that_was_parked_has_no_slot_of_another(server: Server, name: str) -> None:
+    s = schedule.create(name, redis=server.url)
+    b, _ = listening(server, name)
+    schedule.add_now(s, "app:tick", args=["x"])
+    (running,) = admit(b, ONE)
+    job = schedule.add(s, "app:tick", every="second")
+    assert not b.admit([(occurrence(b, server, name), ONE)]).claims
+    schedule.cancel(s, job)
+    schedule.add(s, "app:tick", every="second")
+    (again,) = (claim for claim in b.claim(10).claims if claim.armed)
+    assert again.slots == ()
+    assert slots(server, name).count(b"fn:one") == 1
+    end(b, running, again)
+
+
+def test_what_is_revived_takes_a_slot_anew(server: Server, name: str) -> None:
+    s, _ = ticking(server, name)
+    b, _ = listening(server, name)
+    (first,) = b.admit([(occurrence(b, server, name), ONE)]).claims
+    end(b, first, outcome=Dead(failure=FAILURE))
+    (second,) = b.admit([(occurrence(b, server, name), ONE)]).claims
+    assert schedule.retry(s) == 1
+    (revived,) = (c for c in b.claim(10, now_ms=second.due_ms).claims if c.due_ms == first.due_ms)
+    assert revived.slots == ()
+    assert not b.admit([(revived, ONE)]).claims
+    end(b, second)
+
+
+def test_listeners_that_know_of_one_limit_more_do_not_wait_for_each_other(server: Server, name: str) -> None:
+    s = schedule.create(name, redis=server.url)
+    old, _ = listening(server, name)
+    new, _ = listening(server, name)
+    more = Admission(keys=(("fn:f", 1), ("schedule", 1)))
+    first, second, third = claimed(s, "app:f", old, new, new)
+    (running,) = new.admit([(second, more)]).claims
+    assert not old.admit([(first, WHOLE)]).claims
+    end(new, running)
+    assert not new.admit([(third, more)]).claims, "it has fn:f, and waits for the slot of the first"
+    (promoted,) = new.claim(10).claims
+    assert promoted.slots == ("schedule",)
+    assert not new.admit([(promoted, more)]).claims
+    (goes,) = new.claim(10).claims
+    assert goes.slots == ("fn:f", "schedule")
+    end(new, goes)
+    ran = 0
+    while rest := new.claim(10).claims:
+        go = new.admit([(claim, more) for claim in rest]).claims
+        end(new, *go)
+        ran += len(go)
+    assert ran == 1
+    assert slots(server, name) == []
+
+
+def test_one_that_was_replaced_before_it_began_does_not_run(server: Server, name: str) -> None:
+    s = schedule.create(name, redis=server.url)
+    b, _ = listening(server, name)
+    unique = Admission(keys=(("unique:u", 1),))
+    schedule.add_now(s, "app:f", args=["old"], unique_key="u", on_conflict="replace")
+    (old,) = b.claim(1).claims
+    schedule.add_now(s, "app:f", args=["new"], unique_key="u", on_conflict="replace")
+    (new,) = admit(b, unique)
+    turn = b.admit([(old, unique)])
+    assert not turn.claims
+    assert [reason for _, reason in turn.missed] == ["replaced"]
+    assert list(new.args) == ["new"]
+    end(b, new)
+    assert not server.client().exists(f"{name}:jobs", f"{name}:slots", f"{name}:unique")

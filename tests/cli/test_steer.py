@@ -1,0 +1,131 @@
+"""`pause`, `resume`, `skip`, `run`, and how `list`, `show` and `stats` tell of them."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Run
+from tests.servers import Server
+
+
+@pytest.fixture(autouse=True)
+def on(server: Server, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Server:
+    (folder / "app.py").write_text("def hi(*args):\n    print('hi')\n")
+    monkeypatch.setenv("WORKKIT_REDIS_URL", server.url)
+    return server
+
+
+def added(run: Run, name: str, when: str = "every day at 9am", *options: str) -> str:
+    return str(json.loads(run("add", name, when, "app:hi", "--json", *options).out)["id"])
+
+
+def states(run: Run, name: str) -> list[str]:
+    return [record["state"] for record in json.loads(run("list", name, "--json").out)]
+
+
+def test_a_schedule_is_paused_and_list_says_so(run: Run, name: str) -> None:
+    added(run, name)
+    said = run("pause", name, "--reason", "migration", "--until", "2090-01-02 9:00", "--tz", "Europe/Paris")
+    until = "until Monday 2 January 2090 at 9:00 Europe/Paris = 8:00 UTC (migration)"
+    assert said.out == f"paused {name} {until}, resume: workkit resume {name}\n"
+    assert (said.status, said.err) == (0, "")
+    listed = run("list", name, "--tz", "Europe/Paris").out
+    assert f"\nPaused {until}. Resume: workkit resume {name}\n" in listed
+    assert states(run, name) == ["paused"]
+    assert run("resume", name).out == f"resumed {name}\n"
+    assert "Paused" not in run("list", name).out
+    assert states(run, name) == ["waiting"]
+
+
+def test_a_function_is_paused(run: Run, name: str) -> None:
+    added(run, name)
+    assert run("pause", name, "--fn", "app:hi").out == (
+        f"paused app:hi in {name}, resume: workkit resume {name} --fn app:hi\n"
+    )
+    assert f"Paused: app:hi. Resume: workkit resume {name} --fn app:hi\n" in run("list", name).out
+    assert run("resume", name, "--fn", "app:hi").out == f"resumed app:hi in {name}\n"
+    assert states(run, name) == ["waiting"]
+
+
+def test_a_function_that_is_not_there_is_refused(run: Run, name: str) -> None:
+    refused = run("pause", name, "--fn", "app:hy")
+    assert refused.status == 2
+    assert "nearest: hi" in refused.err
+
+
+def test_jobs_are_paused_by_name_and_id(run: Run, name: str) -> None:
+    named, other = added(run, name, "every day at 9am", "--name", "digest"), added(run, name, "every day at 5pm")
+    said = run("pause", name, "digest", other[:8])
+    assert said.out == (
+        f"paused {named[:8]}  digest  app.hi(), resume: workkit resume {name} digest\n"
+        f"paused {other[:8]}  app.hi(), resume: workkit resume {name} {other[:8]}\n"
+    )
+    shown = run("show", name, "digest").out
+    assert "state     paused\nwhy       paused\n" in shown
+    assert run("stats", name, "--json").out.count('"paused":2') == 1
+    assert re.search(r"HELD +PAUSED", run("stats", name).out)
+    assert run("list", name).out.startswith(f"{name}: 0 waiting, 2 paused.")
+    resumed = run("resume", name, "digest", other[:8])
+    assert resumed.out == f"resumed {named[:8]}  digest  app.hi()\nresumed {other[:8]}  app.hi()\n"
+    assert states(run, name) == ["waiting", "waiting"]
+
+
+def test_skip_says_the_next_run(run: Run, name: str) -> None:
+    id = added(run, name, "every 1 january at 9am")
+    due = json.loads(run("list", name, "--json").out)[0]["due"]
+    said = run("skip", name, id[:8]).out
+    after = str(int(due[:4]) + 1)
+    assert re.fullmatch(rf"skipped {id[:8]}  app\.hi\(\)  next \w+ 1 January {after} at 9:00 UTC, in .*\n", said)
+    assert json.loads(run("list", name, "--json").out)[0]["due"] == after + due[4:]
+
+
+def test_run_runs_now(run: Run, name: str) -> None:
+    recurring, once = added(run, name), added(run, name, "2090-01-01")
+    assert run("run", name, recurring, once[:8]).out == (
+        f"running {recurring[:8]}  app.hi()  at once, beside its times\nrunning {once[:8]}  app.hi()  at once\n"
+    )
+    assert sorted(states(run, name)) == ["due", "due", "waiting"]
+
+
+@pytest.mark.parametrize("verb", ["pause", "resume", "skip", "run"])
+def test_what_is_not_there_exits_3_and_some_of_it_1(run: Run, name: str, verb: str) -> None:
+    id = added(run, name)
+    missing = run(verb, name, "nothere")
+    assert (missing.status, missing.out) == (3, "")
+    assert missing.err.startswith(f'error: no job "nothere" in {name}.')
+    some = run(verb, name, id[:8], "nothere")
+    assert some.status == 1
+    assert id[:8] in some.out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("skip", "ONCE"), "runs once. Take it out: workkit cancel"),
+        (("pause", "--until", "every day"), 'until="every day" recurs'),
+        (("pause", "--until", "2001-01-01 9:00"), "has passed. Give a later time."),
+        (("pause", "ONCE", "--fn", "app:hi"), "were both given. Keep one of them."),
+        (("resume", "ONCE", "--fn", "app:hi"), "were both given. Keep one of them."),
+    ],
+)
+def test_what_cannot_be_exits_2(run: Run, name: str, words: tuple[str, ...], said: str) -> None:
+    id = added(run, name, "2090-01-01")
+    verb, *rest = (id if word == "ONCE" else word for word in words)
+    refused = run(verb, name, *rest)
+    assert refused.status == 2
+    assert said in refused.err
+    assert states(run, name) == ["waiting"]
+
+
+def test_list_takes_the_states(run: Run, name: str) -> None:
+    id = added(run, name)
+    added(run, name, "every day at 5pm")
+    run("pause", name, id)
+    records: list[dict[str, Any]] = json.loads(run("list", name, "--state", "paused", "--json").out)
+    assert [record["id"] for record in records] == [id]
+    assert run("list", name, "--state", "held").err.startswith(f"no held jobs in {name}.")

@@ -1,0 +1,126 @@
+"""The options that only a handler has: limits, rates, processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from workkit import job
+from workkit.errors import Invalid, InvalidOptions
+from workkit.jobs import registry
+from workkit.jobs.run_options import UNSAID, RunOptions, read_run_options, turn_ms
+from workkit.options import NOTHING, read_options
+
+
+def export(customer: str, day: str = "today", *tags: str, depth: int = 3, **more: Any) -> None: ...
+
+
+def odd(first: int, /, second: int) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("given", "options"),
+    [
+        ({"limit": 2}, RunOptions(limit=2)),
+        ({"limit": 100_000, "cpu": True}, RunOptions(limit=100_000, cpu=True)),
+        ({"rate": "100/minute"}, RunOptions(rate_ms=600.0)),
+        ({"rate": "5/s", "retries": 1}, RunOptions(rate_ms=200.0, retries=1)),
+        ({"cpu": False}, RunOptions(cpu=False)),
+    ],
+    ids=str,
+)
+def test_options_of_a_handler_are_read(given: dict[str, Any], options: RunOptions) -> None:
+    assert read_run_options(given) == options
+    assert not {"limit", "limit_key", "rate_ms", "cpu"} & options.fields().keys()
+
+
+@pytest.mark.parametrize(
+    ("rate", "ms"),
+    [
+        ("100/minute", 600.0), ("5/s", 200.0), ("10 per hour", 360_000.0), ("3/10s", 10_000 / 3),
+        ("1/day", 86_400_000.0), (" 7 PER 2 hours ", 7_200_000 / 7), ("1000/sec", 1.0), ("2/1h30m", 2_700_000.0),
+    ],
+)  # fmt: skip
+def test_a_rate_is_the_time_between_turns(rate: str, ms: float) -> None:
+    assert turn_ms(rate) == pytest.approx(ms)
+
+
+@pytest.mark.parametrize(
+    "rate", ["fast", "0/s", "/s", "5/", "5", 5, None, "-1/s", "5perhour s", "1/month", "1/0s", "1.5/s", "3/401 days"]
+)
+def test_what_is_no_rate_is_refused(rate: Any) -> None:
+    with pytest.raises(Invalid, match=r"^rate="):
+        turn_ms(rate)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"limit": 0}, "limit=0 is not a number of runs at once. Accepted: 1 to 100,000."),
+        ({"limit": True}, "limit=True is not a number of runs at once. Accepted: 1 to 100,000."),
+        ({"limit_key": "customer"},
+         "limit_key='customer' without limit= or rate=: there is nothing to count by it. Add limit=1."),
+        ({"limit_key": 7, "limit": 1},
+         "limit_key=7 is neither a parameter's name nor a function. Write limit_key=\"customer\"."),
+        ({"limit_key": "custmer", "limit": 1},
+         'limit_key="custmer" is not a parameter of export. Did you mean "customer"?'),
+        ({"limit_key": "tags", "rate": "1/s"},
+         'limit_key="tags" is not a parameter of export. It has: customer, day, depth.'),
+        ({"cpu": 1}, "cpu=1 is neither True nor False."),
+        ({"limits": 1}, "limits=1 is not an option of @job. Did you mean limit=1?"),
+        ({"overlap": "skip"}, "overlap= belongs to schedule.add. Give overlap='skip' there."),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_mistake_is_refused_when_the_function_is_defined(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidOptions) as caught:
+        job(**given)(export)
+    assert str(caught.value) == message
+    assert registry._key(export) not in registry._said
+    assert f"{__name__}:export" not in registry._marked
+
+
+@pytest.mark.parametrize("given", [{"limit": 2}, {"rate": "1/s"}, {"limit_key": "a"}, {"cpu": True}, {"retry_on": ()}])
+def test_an_option_of_a_handler_is_not_one_of_a_job(given: dict[str, Any]) -> None:
+    ((name, value),) = given.items()
+    with pytest.raises(InvalidOptions) as caught:
+        read_options("add", given)
+    assert str(caught.value) == f"{name}= belongs to @job. Give {name}={value!r} there."
+
+
+@pytest.mark.parametrize(
+    ("fn", "key", "args", "kwargs", "value"),
+    [
+        (export, "customer", ["ann"], None, "ann"),
+        (export, "customer", [], {"customer": "ann"}, "ann"),
+        (export, "customer", [], {}, None),
+        (export, "day", ["ann"], None, "today"),
+        (export, "day", ["ann", "monday", "x"], {}, "monday"),
+        (export, "day", ["ann"], {"day": "friday"}, "friday"),
+        (export, "depth", ["ann", "monday", 5], None, 3),
+        (export, "depth", ["ann"], {"depth": 9}, 9),
+        (odd, "first", [1, 2], None, 1),
+        (odd, "second", [1], {"second": 2}, 2),
+        (export, lambda customer, day="today": (customer, day), ["ann"], {"day": "friday"}, ("ann", "friday")),
+        (export, lambda customer: customer, ["ann", "too many"], None, None),
+        (export, lambda customer: 1 // 0, ["ann"], None, None),
+    ],
+)
+def test_a_limit_key_finds_its_value(
+    fn: Callable[..., Any], key: Any, args: list[Any], kwargs: dict[str, Any] | None, value: Any
+) -> None:
+    options = read_run_options({"limit": 1, "limit_key": key}).bound_to(fn)
+    assert options.limited_by(args, kwargs) == value
+
+
+def test_what_a_handler_says_stands_beside_what_a_job_says() -> None:
+    handler = RunOptions(limit=2, rate_ms=5.0, cpu=True, retries=1, timeout_ms=7)
+    assert RunOptions(retries=4).over(handler) == RunOptions(limit=2, rate_ms=5.0, cpu=True, retries=4, timeout_ms=7)
+    assert UNSAID.over(handler) is handler
+
+
+def test_nothing_said_is_one_value() -> None:
+    assert read_options("add", {"tz": "UTC"}) is NOTHING
+    assert read_options("add", {"name": None, "overlap": None}) is NOTHING

@@ -1,0 +1,156 @@
+"""From what a verb was given to the job that goes to a broker: what each option makes of it, and what is refused."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from hashlib import sha1
+from typing import Any
+
+import pytest
+
+from tests import handlers
+from workkit import schedule
+from workkit.adding import read_row
+from workkit.broker import NewJob
+from workkit.brokers.native.codec import Codec
+from workkit.errors import InvalidOptions
+from workkit.jobs.recurrence import spread_offset_ms
+from workkit.jobs.run_options import UNSAID
+from workkit.jobs.terms import PLAIN, USUAL, Entrance, Terms
+
+NOW = round(datetime(2026, 11, 21, 12, 0, 20, 500_000, tzinfo=UTC).timestamp() * 1000)
+HOUR = 3_600_000
+NOWHERE = schedule.create("nowhere", redis="redis://127.0.0.1:1/")
+
+
+def row(**said: Any) -> NewJob:
+    return read_row({"fn": "app:f", **said}, default_tz="UTC", dialect="published", now_ms=NOW)
+
+
+@pytest.mark.parametrize("when", [{"at": "now"}, {"every": "minute"}, {"in_": "1h", "tz": "Europe/Paris"}], ids=str)
+def test_a_plain_row_asks_for_nothing(when: dict[str, Any]) -> None:
+    new = row(**when)
+    assert new.options is UNSAID
+    assert new.terms is PLAIN
+    assert new.entrance is USUAL
+
+
+def test_terms_and_entrance_go_with_the_job() -> None:
+    new = row(every="minute", name="n", unique_key="k", on_conflict="replace", overlap="skip", retries=2)
+    assert new.terms == Terms(name="n", unique_key="k", overlap="skip")
+    assert new.entrance == Entrance(replace=True)
+    assert new.options.retries == 2
+
+
+def test_a_window_goes_by_unique_key_else_by_function_and_arguments() -> None:
+    content = sha1(b'{"args":["a\\/b"],"cron":"","job":"","kwargs":{"n":1}}').hexdigest()
+    assert row(at="now", throttle="1m", unique_key="k").entrance.window_key == "k"
+    assert row(at="now", throttle="1m", args=["a/b"], kwargs={"n": 1}).entrance.window_key == f"#'app/f {content}"
+    assert (
+        row(at="now", debounce="1m", args=[1]).entrance.window_key != row(at="now", debounce="1m").entrance.window_key
+    )
+    assert row(at="now", unique_key="k").entrance.window_key is None
+
+
+def test_debounce_puts_off_what_would_run_now() -> None:
+    new = row(at="now", debounce="30s")
+    assert (new.queued, new.due_ms) == (False, NOW + 30_000)
+    assert new.trigger is not None
+    assert new.trigger.cron == "2026 11 21 * 12 0 51"
+
+
+def test_spread_puts_off_every_run() -> None:
+    new = row(every="hour", name="nightly", spread="1h")
+    offset = spread_offset_ms(new.terms, new.fn, new.args)
+    assert offset > 0
+    assert new.due_ms is not None
+    assert (new.due_ms - offset) % HOUR == 0
+    assert NOW <= new.due_ms < NOW + HOUR
+
+
+def test_bounds_are_stored_with_the_time() -> None:
+    new = row(every="day at 9am", start="2027-01-01", end=datetime(2027, 2, 1, tzinfo=UTC), tz="Europe/Paris")
+    assert new.trigger is not None
+    fields = new.trigger.fields()
+    assert fields["from"] == round(datetime(2026, 12, 31, 23, tzinfo=UTC).timestamp() * 1000)
+    assert fields["until"] == round(datetime(2027, 2, 1, tzinfo=UTC).timestamp() * 1000)
+    assert new.due_ms == round(datetime(2027, 1, 1, 8, tzinfo=UTC).timestamp() * 1000)
+
+
+ONCE = " with a job that runs once: only one that recurs can have it. Give every=."
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    *(({"at": "2030-01-01", name: value}, f"{name}={ONCE}") for name, value in (
+        ("overlap", "skip"), ("overlap", "allow"), ("catch_up", "all"), ("catch_up_within", "1h"), ("count", 3),
+        ("spread", "1h"), ("start", "tomorrow"), ("end", "tomorrow"),
+    )),
+    ({"in_": "1h", "count": 3}, f"count={ONCE}"),
+    ({"at": "now", "count": 3, "end": "tomorrow"},
+     "end= and count= with a job that runs now: only one that recurs can have them. Give every=."),
+    ({"every": "minute", "debounce": "1m"},
+     'debounce= with a time: the window says when it runs. Write at="now", or use schedule.add_now.'),
+    ({"at": "2030-01-01", "debounce": "1m"},
+     'debounce= with a time: the window says when it runs. Write at="now", or use schedule.add_now.'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("said", "message"), REFUSED, ids=[str(said) for said, _ in REFUSED])
+def test_what_does_not_go_with_the_time_is_refused(said: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidOptions) as caught:
+        row(**said)
+    assert str(caught.value) == message
+
+
+def test_add_now_refuses_before_it_asks_a_server() -> None:
+    for verb in (schedule.add_now, lambda *given, **said: schedule.add(*given, at="now", **said)):
+        with pytest.raises(InvalidOptions, match=r"^count= with a job that runs now"):
+            verb(NOWHERE, handlers.note, count=2)
+        with pytest.raises(InvalidOptions, match=r"^limit= belongs to @job\. Give limit=2 there\.$"):
+            verb(NOWHERE, handlers.note, limit=2)
+
+
+BASE = b'"args":[],"cron":"* * * * * * 0","job":"#\'app\\/f"'
+
+
+@pytest.mark.parametrize(
+    ("said", "payload", "second"),
+    [
+        ({}, b"{" + BASE + b"}", b""),
+        ({"overlap": "allow", "priority": 0}, b"{" + BASE + b"}", b""),
+        ({"unique": False}, b"{" + BASE + b"}", b"{" + BASE + b',"nonce":"N"}'),
+        ({"name": "n", "retries": 2, "catch_up_within": "1h", "backoff": "linear"},
+         b"{" + BASE + b',"opts":{"backoff":"linear","catch_up_within_ms":3600000,"name":"n","retries":2}}', b""),
+        ({"unique_key": "k"}, b"{" + BASE + b',"opts":{"unique_key":"k"}}',
+         b"{" + BASE[:-len(b'"job":"#\'app\\/f"')] + b'"job":"#\'app\\/f","nonce":"N","opts":{"unique_key":"k"}}'),
+        ({"throttle": "1m"}, b"{" + BASE + b"}", b""),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_payload_bytes(said: dict[str, Any], payload: bytes, second: bytes) -> None:
+    stored = Codec("s").encode(row(every="minute", **said), now_ms=NOW, nonce="N")
+    assert (stored.payload, stored.second) == (payload, second)
+    assert bool(stored.second_id) == bool(second)
+
+
+def test_debounce_is_stored_with_a_nonce_and_no_terms() -> None:
+    stored = Codec("s").encode(row(at="now", debounce="30s"), now_ms=NOW, nonce="N")
+    assert stored.second == b'{"args":[],"cron":"2026 11 21 * 12 0 51","job":"#\'app\\/f","nonce":"N"}'
+
+
+def test_a_stored_job_says_what_it_asked_for() -> None:
+    codec = Codec("s")
+    stored = codec.encode(row(every="minute", name="n", count=3, retries=1), now_ms=NOW, nonce="N")
+    job = codec.decode(stored.id, stored.payload)
+    assert (job.name, job.terms, job.options.retries) == ("n", Terms(name="n", count=3), 1)
+    for said in ({}, {"retries": 1}, {"name": "n"}):
+        stored = codec.encode(row(every="minute", **said), now_ms=NOW, nonce="N")
+        job = codec.decode(stored.id, stored.payload)
+        assert (job.terms is PLAIN) == ("name" not in said)
+        assert (job.options is UNSAID) == ("retries" not in said)
+
+
+def test_the_same_row_with_words_remembered_is_bounded_by_its_own_options() -> None:
+    plain, bounded = row(every="minute"), row(every="minute", start="2030-01-01")
+    assert plain.trigger is not None
+    assert plain.trigger.start is None
+    assert bounded.due_ms == round(datetime(2030, 1, 1, tzinfo=UTC).timestamp() * 1000)
+    assert row(every=timedelta(minutes=1)).due_ms == plain.due_ms

@@ -1,0 +1,69 @@
+"""What stands in `S:waiting`: work that waits beside the queue, for a slot or for the end of a pause. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from workkit.brokers.native.entry import Entry, read_entry
+from workkit.jobs.names import shown
+
+PAUSED = "paused:"
+PAUSES = ("[paused:", "(paused;")  # the lexical bounds of all that is parked by a pause: ; comes after :
+_PARKED = re.compile(rb"(.*?)\0(\d{16})\0([^\0]*)\0([ro] .*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parked:
+    """One parked entry: the key it waits under, the occurrence it is, and the whole text."""
+
+    text: bytes
+    key: bytes
+    occurrence: bytes
+    entry: Entry
+
+    @property
+    def pause(self) -> str | None:
+        """The target by which it is paused; None where it waits for a slot."""
+        key = self.key.decode("utf-8", "replace")
+        return key.removeprefix(PAUSED) if key.startswith(PAUSED) else None
+
+    @property
+    def why(self) -> str:
+        """What it waits for, where that is a slot, in a sentence without its end."""
+        kind, _, of = self.key.decode("utf-8", "replace").partition(":")
+        limit = self.entry.slots[-1][1] if self.entry.slots else 1
+        match kind:
+            case "over":
+                return "another run of it has not ended"
+            case "unique":
+                return f'another job with the unique key "{of}" has not ended'
+            case "fn":
+                name, equals, value = of.partition("=")
+                return f"{shown(name)} is at its limit of {limit}" + (f" for {value}" if equals else "")
+        return f"the schedule is at its limit of {limit}"
+
+
+def read_parked(text: bytes) -> Parked | None:
+    """Read a member of `S:waiting`; None where it is none of ours."""
+    found = _PARKED.fullmatch(text)
+    entry = read_entry(found[4]) if found else None
+    if found is None or entry is None:
+        return None
+    return Parked(text=text, key=found[1], occurrence=found[3], entry=entry)
+
+
+def parked_text(key: str, occurrence: str, entry: Entry) -> bytes:
+    """The member of `S:waiting` of an entry that waits under `key`."""
+    due = min(max(entry.due_ms, 0), 9 * 10**15)
+    return b"\0".join((_bytes(key), b"%016d" % due, _bytes(occurrence), entry.encode()))
+
+
+def under(key: bytes, *, before_ms: int | None = None) -> tuple[bytes, bytes]:
+    """The lexical bounds of what is parked under a key; of what was due before a time."""
+    until = key + b"\1" if before_ms is None else key + b"\0%016d" % max(0, before_ms)
+    return b"[" + key + b"\0", b"(" + until
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")

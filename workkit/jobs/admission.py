@@ -1,0 +1,97 @@
+"""What must be agreed with the server before a claim may start, as a value: slots, turns, what may be paused. Decided
+here, applied by one atomic step. Pure; the rules: spec/features.md.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from workkit.jobs.run_options import RunOptions
+from workkit.jobs.terms import PLAIN, Terms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pause:
+    """Why a schedule, a function or a job is paused, and until when (epoch ms; None: until it is resumed)."""
+
+    reason: str | None = None
+    until_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Control:
+    """What holds for a schedule right now, for all listeners: what is paused, by target, and its own limits.
+
+    Targets: ``schedule``, ``fn:<name as stored>``, ``job:<name, or else id>``.
+    """
+
+    paused: Mapping[str, Pause] = field(default_factory=dict)
+    limit: int | None = None
+    turn_ms: float | None = None  # between two starts
+
+    def lapsed(self, now_ms: int) -> list[str]:
+        """The targets whose pause is over by its own time."""
+        return [t for t, pause in self.paused.items() if pause.until_ms is not None and pause.until_ms <= now_ms]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admission:
+    """`keys`: limit keys and how many may run under each, from the most specific to the most general. `turns`: keys
+    of rates, and the milliseconds between their turns. `overlap`: what to do where the first key is full. `pause`: the
+    target by which it may be paused. `frees`: a unique key that ends with the start.
+    """
+
+    keys: tuple[tuple[str, int], ...] = ()
+    turns: tuple[tuple[str, float], ...] = ()
+    overlap: str | None = None
+    pause: str | None = None
+    frees: str | None = None
+
+    def is_met(self, *, slots: Sequence[str], paid: bool) -> bool:
+        """Whether a claim that has these slots, and has taken its turns or not, may start."""
+        waits = self.pause or self.frees or (self.turns and not paid)
+        return not waits and all(key in slots for key, _ in self.keys)
+
+
+NOTHING = Admission()
+FREE = Control()
+
+
+def admission(
+    *,
+    id: str,
+    fn: str,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    terms: Terms,
+    options: RunOptions,
+    control: Control,
+) -> Admission | None:
+    """What a claim needs before its start; None where it needs nothing but, if it recurs, its next occurrence."""
+    pause = next((t for t in (f"job:{terms.name or id}", f"fn:{fn}") if t in control.paused), None)
+    if terms is PLAIN and pause is None and not (options.limit or options.rate_ms or control.limit or control.turn_ms):
+        return None
+    keys: list[tuple[str, int]] = []
+    if terms.overlap:
+        keys.append((f"over:{terms.name or id}", 1))
+    if terms.unique_key and not terms.unique_until:
+        keys.append((f"unique:{terms.unique_key}", 1))
+    place = f"fn:{fn}"
+    if options.limit_key is not None:
+        place += "=" + json.dumps(options.limited_by(args, kwargs), sort_keys=True, default=str)
+    if options.limit:
+        keys.append((place, options.limit))
+    if control.limit:
+        keys.append(("schedule", control.limit))
+    rates = ((place, options.rate_ms), ("schedule", control.turn_ms))
+    needed = Admission(
+        keys=tuple(keys),
+        turns=tuple((key, ms) for key, ms in rates if ms),
+        overlap=terms.overlap,
+        pause=pause,
+        frees=terms.unique_key if terms.unique_until else None,
+    )
+    return None if needed == NOTHING else needed

@@ -1,0 +1,188 @@
+"""What a program runs around its jobs, and on their way in: generator functions with one `yield`, by schedule. Pure.
+
+Around a run: before the `yield` comes the run, after it the end; the handler's error is raised at the `yield`, and what
+leaves the generator then counts. On the way in: the generator is called with the job and yields the one to add.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from workkit.errors import InvalidFunction
+from workkit.jobs.job import Job
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What stands around the runs of one schedule, outermost first. Those of coroutines have both: `plain` outside."""
+
+    plain: tuple[Callable[[], Generator[Any, Any, Any]], ...] = ()
+    coroutines: tuple[Callable[[], AsyncGenerator[Any, Any]], ...] = ()
+
+
+AROUND: dict[str, Around] = {}  # by the name of the schedule
+ENTERING: dict[str, tuple[Callable[[Job], Generator[Any, Any, Any]], ...]] = {}
+
+
+def register(schedules: Iterable[str], fn: F, *, on: str) -> F:
+    """Have a generator function with one `yield` stand around the runs of schedules, or in the way of their additions;
+    from now on, in this process. Returns the function itself.
+
+    Around a run: it is called without arguments; before the `yield` comes the run, after it the end. The handler's
+    error is raised at the `yield`. What leaves the generator counts: another error, Retry, Discard; nothing, and the
+    run was a success. `current_job().context` carries values on. An ``async def`` stands around coroutines only, on
+    their event loop; others around both, in the thread of the run, and outside of those. The first registered is the
+    outermost.
+
+    ``on="add"``: it is called with each Job as it would be added, and yields the one to add, with other `args`,
+    `kwargs` or `options`; raising refuses it. What comes after the `yield` is done before the job is sent.
+
+    Raises InvalidFunction.
+    """
+    said = f"middleware {_named(fn)}"
+    if on not in ("run", "add"):
+        raise InvalidFunction(f'{said}: on={on!r} is not known. Accepted: "run", "add".', given=on)
+    if not inspect.isgeneratorfunction(fn) and (on == "add" or not inspect.isasyncgenfunction(fn)):
+        takes = "(job)" if on == "add" else "()"
+        raise InvalidFunction(f"{said} is not a generator function. Write def name{takes}: with one yield.", given=fn)
+    try:
+        inspect.signature(fn).bind(*(["job"] if on == "add" else []))
+    except TypeError as error:
+        takes = "one argument, the job" if on == "add" else "no argument: current_job() tells of the run"
+        raise InvalidFunction(f"{said} cannot be called: {error}. It takes {takes}.", given=fn) from None
+    for schedule in schedules:
+        if on == "add":
+            ENTERING[schedule] = (*ENTERING.get(schedule, ()), fn)
+            continue
+        around = AROUND.get(schedule, Around())
+        if inspect.isasyncgenfunction(fn):
+            AROUND[schedule] = Around(around.plain, (*around.coroutines, fn))
+        else:
+            AROUND[schedule] = Around((*around.plain, fn), around.coroutines)
+    return fn
+
+
+def entered(schedule: str, job: Job) -> Job:
+    """The job as it is added after all middleware has seen it. Raises what they raise, InvalidFunction."""
+    for fn in ENTERING.get(schedule, ()):
+        seen = fn(job)
+        try:
+            changed = next(seen)
+        except StopIteration:
+            raise _silent(fn) from None
+        try:
+            next(seen)
+        except StopIteration:
+            pass
+        else:
+            seen.close()
+            raise _talkative(fn)
+        if not isinstance(changed, Job):
+            raise InvalidFunction(f"middleware {_named(fn)} yielded {changed!r}. Yield the job to add.", given=changed)
+        job = changed
+    return job
+
+
+def within(made: Sequence[Callable[[], Generator[Any, Any, Any]]], run: Callable[[], None]) -> None:
+    """Call `run` with generators around it, as nested ``with`` would."""
+    if not made:
+        run()
+        return
+    begun = made[0]()
+    try:
+        next(begun)
+    except StopIteration:
+        raise _silent(made[0]) from None
+    try:
+        within(made[1:], run)
+    except BaseException as error:
+        at, left = error.__traceback__, _left(made[0], begun, error)
+        if left is None:
+            return
+        if left is error:
+            error.__traceback__ = at  # without the generator it went through
+            raise
+        raise left  # noqa: B904 (its cause and context are as the generator made them)
+    try:
+        next(begun)
+    except StopIteration:
+        return
+    begun.close()
+    raise _talkative(made[0])
+
+
+async def within_async(made: Sequence[Callable[[], AsyncGenerator[Any, Any]]], run: Coroutine[Any, Any, Any]) -> None:
+    """Await `run` with asynchronous generators around it."""
+    if not made:
+        await run
+        return
+    begun = made[0]()
+    try:
+        await anext(begun)
+    except BaseException as error:
+        run.close()
+        if isinstance(error, StopAsyncIteration):
+            raise _silent(made[0]) from None
+        raise
+    try:
+        await within_async(made[1:], run)
+    except BaseException as error:
+        at, left = error.__traceback__, await _left_async(made[0], begun, error)
+        if left is None:
+            return
+        if left is error:
+            error.__traceback__ = at
+            raise
+        raise left  # noqa: B904 (its cause and context are as the generator made them)
+    try:
+        await anext(begun)
+    except StopAsyncIteration:
+        return
+    await begun.aclose()
+    raise _talkative(made[0])
+
+
+def _left(fn: Any, begun: Generator[Any, Any, Any], error: BaseException) -> BaseException | None:
+    """What is left of an error, once a generator was told of it."""
+    try:
+        begun.throw(error)
+    except StopIteration:
+        return None
+    except BaseException as raised:
+        return _same(raised, error)
+    begun.close()
+    return _talkative(fn)
+
+
+async def _left_async(fn: Any, begun: AsyncGenerator[Any, Any], error: BaseException) -> BaseException | None:
+    try:
+        await begun.athrow(error)
+    except StopAsyncIteration:
+        return None
+    except BaseException as raised:
+        return _same(raised, error)
+    await begun.aclose()
+    return _talkative(fn)
+
+
+def _same(raised: BaseException, error: BaseException) -> BaseException:
+    """The error itself where the generator let it pass: Python makes a RuntimeError of one that ends iterations."""
+    is_wrapped = isinstance(error, StopIteration | StopAsyncIteration) and raised.__cause__ is error
+    return error if is_wrapped else raised
+
+
+def _silent(fn: Any) -> InvalidFunction:
+    return InvalidFunction(f"middleware {_named(fn)} ended without a yield. It has exactly one.", given=fn)
+
+
+def _talkative(fn: Any) -> InvalidFunction:
+    return InvalidFunction(f"middleware {_named(fn)} yielded twice. It has exactly one yield.", given=fn)
+
+
+def _named(fn: Any) -> str:
+    return f"{getattr(fn, '__module__', '?')}.{getattr(fn, '__qualname__', repr(fn))}"
