@@ -4,18 +4,7 @@
 --       then five for each job: id, payload, due ms ('' = now), second id, second payload ('' = none: known is known)
 -- ->    now, then for each job 1 new | 0 known | 2 stored as its second variant
 local jobs, next_, producer, wake, cancelled = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local seq = ARGV[1]
-local stored = redis.call('GET', producer)
-if stored then
-  local blank = string.find(stored, ' ', 1, true)
-  if tonumber(string.sub(stored, 1, blank - 1)) >= tonumber(seq) then return cjson.decode(string.sub(stored, blank + 1)) end
-end
-local now = ARGV[2]
-if now == '' then
-  local t = redis.call('TIME')
-  now = t[1] .. string.format('%03d', math.floor(t[2] / 1000))
-end
-local head = redis.call('ZRANGE', next_, 0, 0, 'WITHSCORES')[2]
+-- part: producer
 local ids, n = {}, 0
 for i = 3, #ARGV, 5 do
   n = n + 1

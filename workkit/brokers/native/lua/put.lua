@@ -10,19 +10,8 @@
 --       does not wait; the id that it replaced, or ''
 local jobs, next_, producer, wake, cancelled, names, unique, windows, held = unpack(KEYS, 1, 9)
 local control, waiting, counts, ended = unpack(KEYS, 10, 13)
-local seq = ARGV[1]
-local stored = redis.call('GET', producer)
-if stored then
-  local blank = string.find(stored, ' ', 1, true)
-  if tonumber(string.sub(stored, 1, blank - 1)) >= tonumber(seq) then return cjson.decode(string.sub(stored, blank + 1)) end
-end
-local now = ARGV[2]
-if now == '' then
-  local t = redis.call('TIME')
-  now = t[1] .. string.format('%03d', math.floor(t[2] / 1000))
-end
+-- part: producer
 local now_ms = tonumber(now)
-local head = redis.call('ZRANGE', next_, 0, 0, 'WITHSCORES')[2]
 redis.call('SET', producer, '0 []', 'EX', 600) -- refused by a full server; nothing is half done then
 local earliest = nil
 
