@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.model.protocol import (
     POISON,
+    Ask,
     Client,
     End,
     Entry,
@@ -23,16 +24,18 @@ from tests.model.protocol import (
     with_client,
 )
 from tests.model.scripts import Outcome, Reply, Scripts
+from tests.model.slots import Slots, to_the_end
 
 Step = tuple[str, bool, State]  # what happened, whether it is a fault, and what it led to
 DECIDED = "DFXGMK"
+UNARMED = "CP"
 
 
 class Listeners:
     """The listeners of one plan."""
 
     def __init__(self, plan: Plan, scripts: Scripts) -> None:
-        self.plan, self.scripts, self.bugs = plan, scripts, plan.bugs
+        self.plan, self.scripts, self.slots, self.bugs = plan, scripts, Slots(plan), plan.bugs
 
     def steps(self, t: State) -> list[Step]:
         """Everything that a listener can do next, and the requests that are still on their way."""
@@ -41,7 +44,7 @@ class Listeners:
             if not c.up:
                 out.append((f"L{i} starts anew", False, self._anew(t, i)))
                 continue
-            for label, requests in self._requests(c):
+            for label, requests in self._requests(i, c):
                 out += self._sending(t, i, label, requests)
             out += self._deciding(t, i)
             if t.budget.crash:
@@ -59,26 +62,30 @@ class Listeners:
 
     # What is asked.
 
-    def _requests(self, c: Client) -> list[tuple[str, tuple[Request, ...]]]:
+    def _requests(self, i: int, c: Client) -> list[tuple[str, tuple[Request, ...]]]:
         if c.out:
             return [("asks again", c.out)]
         choices: list[tuple[str, tuple[Request, ...]]] = []
-        ends = tuple(End(*h) for h in c.held if h.phase in DECIDED)
-        room = self.plan.capacity - sum(h.phase in "CAR" for h in c.held)
+        ends = tuple(End(h.receipt, h.entry, h.phase) for h in c.held if h.phase in DECIDED)
+        room = self.plan.capacity - sum(h.phase in "CAPR" for h in c.held)
         settle, claim = Request("settle", ends), Request("claim", room)
         if ends:
             choices.append((f"settles {shown(ends)}", (settle,)))
         if room > 0:
             both = f"settles {shown(ends)} and claims", (settle, claim)
             choices.append(both if ends else ("claims", (claim,)))
-        if unarmed := tuple(self._arming(h) for h in c.held if h.phase == "C"):
-            choices.append((f"admits {', '.join(e.job for _, e, _ in unarmed)}", (Request("admit", unarmed),)))
+        if unarmed := tuple(self._asking(i, c, h) for h in c.held if h.phase in UNARMED):
+            choices.append((f"admits {', '.join(a.entry.job for a in unarmed)}", (Request("admit", unarmed),)))
         return choices
 
-    def _arming(self, h: Held) -> tuple[Any, Entry, int | None]:
+    def _asking(self, i: int, c: Client, h: Held) -> Ask:
         e, spec = h.entry, self.plan.jobs[h.entry.job]
-        due = e.occ + 1 if spec.recurs and e.occ + 1 < spec.ticks else None
-        return h.receipt, e._replace(kind="o") if spec.recurs else e, due
+        due = max(e.occ, h.after) + 1
+        follows = due if spec.recurs and due < spec.ticks else None
+        return Ask(h.receipt, e, follows, self.slots.asked(e.job, i), self._pause(c, e.job), h.phase == "P")
+
+    def _pause(self, c: Client, job: str) -> str:
+        return next((target for target in (job, self.plan.jobs[job].fn) if target in c.paused), "")
 
     def _sending(self, t: State, i: int, label: str, requests: tuple[Request, ...]) -> list[Step]:
         """Without a fault, asking, running and answering are one step: what others do in between commutes."""
@@ -139,7 +146,7 @@ class Listeners:
         if any(reply[0] == "step" for reply in replies):
             if not t.failed:
                 raise Violation("step: a server that has forgotten nothing asks what a listener holds")
-            believed = tuple((h.receipt, h.entry.kind) for h in c.held)
+            believed = tuple((h.receipt, h.entry.kind, h.entry.slots) for h in c.held)
             return with_client(t, i, c._replace(seq=c.seq + 1, out=(Request("resync", believed),)))
         t = with_client(t, i, c._replace(out=()))
         for request, reply in zip(requests, replies, strict=True):
@@ -147,49 +154,54 @@ class Listeners:
                 if request is requests[-1]:
                     raise Violation("old: a listener's own newest request was called old")
                 reply = ("ok",)  # a settle asked again, whose claim had followed it: both had their effect
-            t = with_client(t, i, getattr(self, "_heard_" + request.op)(t, t.clients[i], request.args, reply[1:]))
+            t = with_client(t, i, getattr(self, "_heard_" + request.op)(t, i, request.args, reply[1:]))
         return t
 
-    def _heard_claim(self, t: State, c: Client, args: int, reply: Reply) -> Client:
-        return c._replace(held=c.held + tuple(Held(r, e, trouble or self._phase(e)) for r, e, trouble in reply))
+    def _heard_claim(self, t: State, i: int, args: int, reply: Reply) -> Client:
+        c = t.clients[i]._replace(paused=reply[0])
+        claims = tuple(Held(r, e, trouble or self._phase(i, c, e)) for r, e, trouble in reply[1:])
+        return c._replace(held=c.held + claims)
 
-    def _heard_admit(
-        self, t: State, c: Client, args: tuple[tuple[Any, Entry, int | None], ...], reply: Reply
-    ) -> Client:
-        held = []
-        answers = {receipt: (entry, letter) for (receipt, entry, _), letter in zip(args, reply, strict=True)}
+    def _heard_admit(self, t: State, i: int, args: tuple[Ask, ...], reply: Reply) -> Client:
+        c, held = t.clients[i], []
+        answers = {ask.receipt: (ask, letter) for ask, letter in zip(args, reply, strict=True)}
         for h in c.held:
-            entry, letter = answers.get(h.receipt, (h.entry, ""))
-            if letter == "g":
-                late = h.phase in DECIDED  # given back before the answer came
-                stale = late and "decided_stale" in self.bugs
-                held.append(
-                    h._replace(entry=h.entry if stale else entry, phase=h.phase if late else self._ready(entry))
-                )
-            elif letter == "x":
-                held.append(h._replace(phase="G" if h.phase in DECIDED and "decided_stale" in self.bugs else "M"))
-            elif letter == "":
+            ask, letter = answers.get(h.receipt, (None, ""))
+            decided, stale = h.phase in DECIDED, "decided_stale" in self.bugs  # given back before the answer came
+            if ask is None:
                 held.append(h)
-            elif not t.failed:
+            elif letter == "g":
+                entry = ask.admitted(recurs=self.plan.jobs[h.entry.job].recurs)
+                phase = h.phase if decided else self._ready(entry)
+                held.append(h._replace(entry=h.entry if stale and decided else entry, phase=phase, after=-1))
+            elif letter == "x":
+                held.append(h._replace(phase="G" if decided and stale else "M", after=-1))
+            elif letter == "f":
+                held.append(h._replace(phase=h.phase if decided else "P"))
+            elif letter[0] == "e":
+                held.append(h if decided else h._replace(after=int(letter[1:])))
+            elif letter == "l" and not t.failed:
                 raise Violation("lost: a live listener's record was not there to be admitted")
         return c._replace(held=tuple(held))
 
-    def _heard_settle(self, t: State, c: Client, args: tuple[End, ...], reply: Reply) -> Client:
+    def _heard_settle(self, t: State, i: int, args: tuple[End, ...], reply: Reply) -> Client:
         if reply and not t.failed:
             raise Violation("stale_false: a live listener's ending was refused")
-        sent = {end.receipt for end in args}
+        c, sent = t.clients[i], {end.receipt for end in args}
         return c._replace(held=tuple(h for h in c.held if h.receipt not in sent))
 
-    def _heard_resync(self, t: State, c: Client, args: Any, reply: Reply) -> Client:
+    def _heard_resync(self, t: State, i: int, args: Any, reply: Reply) -> Client:
         """What the server lacks runs on, but its ending is never sent."""
+        c = t.clients[i]
         return c._replace(held=tuple(h for h in c.held if h.receipt not in reply))
 
     # What is decided.
 
-    def _phase(self, e: Entry) -> str:
+    def _phase(self, i: int, c: Client, e: Entry) -> str:
         spec = self.plan.jobs[e.job]
         unarmed = spec.recurs and e.kind == "r"
-        return "C" if unarmed or spec.until_started else self._ready(e)
+        waits = spec.until_started or self._pause(c, e.job) or set(self.slots.asked(e.job, i)).difference(e.slots)
+        return "C" if unarmed or waits else self._ready(e)
 
     def _ready(self, e: Entry) -> str:
         return "X" if e.crashes >= POISON else "A"
@@ -227,7 +239,22 @@ class Listeners:
             raise Violation(f"poison: {e.job}{e.occ} starts though it has crashed {POISON} listeners")
         if dict(t.credit).get(e.at, 0) < 1:
             raise Violation(f"double_run: {e.job}{e.occ} starts once more than hand-backs and retries explain")
-        return t._replace(credit=bump(t.credit, e.at, -1))
+        t = t._replace(credit=bump(t.credit, e.at, -1))
+        return self._begun(t, e) if listed else t
+
+    def _begun(self, t: State, e: Entry) -> State:
+        """Under an overlap or unique key nobody begins while another that has begun is not over, and none that had
+        given way to the one that holds the key.
+        """
+        spec = self.plan.jobs[e.job]
+        keys = to_the_end(spec, e.job)
+        for job, k in sorted(t.begun - {e.at}):
+            if set(keys) & set(to_the_end(self.plan.jobs[job], job)):
+                raise Violation(f"between: {e.job}{e.occ} starts though {job}{k} has begun and is not over")
+        holder = dict(t.s.unique).get(spec.unique, "")
+        if (e.at, holder) in t.overtaken and holder in t.s.jobs:
+            raise Violation(f"replaced: {e.job}{e.occ} starts though {holder} had replaced it before it began")
+        return t._replace(begun=t.begun | {e.at}) if keys else t
 
 
 def shown(ends: tuple[End, ...]) -> str:
@@ -239,4 +266,5 @@ def brief(reply: Reply) -> str:
     """A reply as a trace names it."""
     if reply[0] != "ok":
         return str(reply[0])
-    return " ".join(["ok", *(f"{x[1].job}{x[1].occ}{x[2]}" if len(x) == 3 else str(x) for x in reply[1:])])
+    said = (x for x in reply[1:] if not isinstance(x, frozenset))
+    return " ".join(["ok", *(f"{x[1].job}{x[1].occ}{x[2]}" if len(x) == 3 else str(x) for x in said)])

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tests.model.listener import Listeners, Step
-from tests.model.protocol import Client, Plan, Request, Server, State, Violation, Who, entries
+from tests.model.protocol import Entry, Plan, Request, Server, State, Violation, Who, entries
 from tests.model.scripts import Scripts
+from tests.model.slots import PAUSED, Slots
 from tests.model.world import World
 
 
@@ -15,7 +16,11 @@ class Model:
 
     def __init__(self, plan: Plan) -> None:
         self.plan, self.jobs, self.bugs = plan, plan.jobs, plan.bugs
-        self._listeners, self._world = Listeners(plan, Scripts(plan)), World(plan)
+        self._listeners, self._world, self._slots = Listeners(plan, Scripts(plan)), World(plan), Slots(plan)
+        self._limited = any(map(self._slots.needed, plan.jobs)) or any(verb == "pause" for verb, _ in plan.calls)
+        revived = {self.jobs[job].unique for verb, job in plan.calls if verb == "revive"}
+        replaced = {spec.unique for spec in self.jobs.values() if spec.replaces}
+        self._shared = revived | replaced  # unique keys under which two may stand, while no two run
 
     def start(self) -> State:
         """Where everything begins."""
@@ -47,6 +52,9 @@ class Model:
                 self._check_one_shot(t, job, places.get(job, 0))
         self._check_open(t)
         self._check_unique(t.s)
+        if self._limited:
+            self._check_slots(t)
+            self._check_parked(t)
 
     def _check_chain(self, t: State, job: str, n: int) -> None:
         s = t.s
@@ -74,10 +82,9 @@ class Model:
                 raise Violation(f"ended: {job} has ended, and nothing is left that would take its payload")
 
     def _check_unique(self, s: Server) -> None:
-        started = {job for _, (job, has_started) in s.unique if has_started}
-        holders = [self.jobs[j].unique for j in s.jobs if self.jobs[j].unique and j not in started]
         if any(self.jobs[j].until_started for j in s.jobs):
             return self._check_unstarted(s)
+        holders = [key for j in s.jobs if (key := self.jobs[j].unique) and key not in self._shared]
         if len(holders) != len(set(holders)):
             raise Violation(f"unique: {sorted(s.jobs)} stand under one key")
         return None
@@ -88,6 +95,37 @@ class Model:
         if len(keys) != len(set(keys)):
             raise Violation(f"unique: two wait under one key in {sorted(s.nxt)}")
 
+    def _check_slots(self, t: State) -> None:
+        """A slot belongs to an occurrence, which names it; whoever runs has all of its own."""
+        s = t.s
+        named = {(key, e.at) for e in entries(s) for key in e.slots}
+        waits = {(key, e.at) for key, e in s.waiting if not key.startswith(PAUSED)}
+        if s.owners != named - waits:
+            raise Violation(f"slots: {sorted(s.owners)} are owned, but {sorted(named - waits)} are named")
+        for key in {key for key, _ in s.owners}:
+            if sum(k == key for k, _ in s.owners) > self._slots.limit(key):
+                raise Violation(f"limit: {sorted(s.owners)} are too many")
+        for i, c in enumerate(t.clients):
+            for h in c.held:
+                if h.phase == "R" and (i, c.inc) in dict(s.regs) and not t.failed:
+                    self._check_running(s, i, h.entry)
+
+    def _check_running(self, s: Server, listener: int, e: Entry) -> None:
+        for key in self._slots.needed(e.job, listener):
+            if (key, e.at) not in s.owners:
+                raise Violation(f"limit: {e.job}{e.occ} runs without a slot of {key}")
+
+    def _check_parked(self, t: State) -> None:
+        s, calls = t.s, self.plan.calls
+        resuming = calls[t.calls][1] if t.asked and calls[t.calls][0] == "resume" else ""
+        for key, e in s.waiting:
+            target = key.removeprefix(PAUSED)
+            if target == key:
+                if not self._slots.is_full(s, key):
+                    raise Violation(f"parked: {e.job}{e.occ} waits under {key}, which has room")
+            elif target not in s.paused and target != resuming:
+                raise Violation(f"parked: {e.job}{e.occ} waits for the end of a pause of {target}, which is over")
+
     def goal(self, t: State) -> bool:
         """Everything asked for has ended, and nothing is left lying about."""
         s = t.s
@@ -95,7 +133,8 @@ class Model:
             return False
         left = {*s.jobs, *dict(s.nxt), *s.ended, *(o[0] for o in s.slots), *(o[0] for o in s.owed)}
         left |= {e.job for e in entries(s)} | {j for j in s.marks if not self.jobs[j].recurs}
-        return not left - t.adrift
+        waits = {j for j in self.jobs if {j, self.jobs[j].fn} & s.paused}  # paused for good: only others must end
+        return not left - t.adrift - waits
 
     # States that differ in nothing that matters are one.
 
@@ -103,13 +142,13 @@ class Model:
         """Count request numbers from the stored one, and forget what can have no effect."""
         net = frozenset(m for m in t.net if self._matters(t.s, m))
         worlds = [t.s] if t.snap is None else [t.s, t.snap]
-        ranks = {who: self._ranks(t, net, worlds, who) for who in self._names(t)}
+        ranks = {who: self._ranks(t, net, worlds, who) for who in self._names(t, net, worlds)}
         clients = []
         for i, c in enumerate(t.clients):
-            rank = ranks[i, c.inc]
             if c.up:
+                rank = ranks[i, c.inc]
                 held = tuple(h._replace(receipt=(rank[h.receipt[0]], h.receipt[1])) for h in c.held)
-                c = Client(True, c.inc, rank[c.seq], tuple(_moved(r, rank) for r in c.out), held)
+                c = c._replace(seq=rank[c.seq], out=tuple(_moved(r, rank) for r in c.out), held=held)
             clients.append(c)
         moved = [self._renumbered(s, ranks) for s in worlds]
         late = frozenset((who, ranks[who][seq], tuple(_moved(r, ranks[who]) for r in rs)) for who, seq, rs in net)
@@ -123,8 +162,11 @@ class Model:
         stored = dict(s.regs).get(who)
         return stored is not None and seq + len(requests) - 1 > stored
 
-    def _names(self, t: State) -> list[Who]:
-        return [(i, inc) for i, c in enumerate(t.clients) for inc in range(c.inc + 1)]
+    def _names(self, t: State, net: frozenset[Any], worlds: list[Server]) -> set[Who]:
+        names = {(i, c.inc) for i, c in enumerate(t.clients) if c.up} | {who for who, _, _ in net}
+        for s in worlds:
+            names |= {who for who, _ in s.regs} | {who for who, _ in s.runs}
+        return names
 
     def _ranks(self, t: State, net: frozenset[Any], worlds: list[Server], who: Who) -> dict[int, int]:
         """Order and neighbourhood of numbers are all that matters: close every gap to two."""
@@ -142,6 +184,8 @@ class Model:
         for w, seq, requests in net:
             if w == who:
                 seen |= {seq + k for k in range(len(requests))} | {n for r in requests for n in _numbers(r)}
+        if len(seen) == 1:
+            return {base: 0}
         ranks, at, last = {}, 0, None
         for seq in sorted(seen):
             at, last = at + (min(seq - last, 2) if last is not None else 0), seq
@@ -164,5 +208,5 @@ def _moved(request: Request, rank: dict[int, int]) -> Request:
     args = []
     for receipt, *rest in request.args:
         moved = ((rank[receipt[0]], receipt[1]), *rest)
-        args.append(moved if request.op != "settle" else type(request.args[0])(*moved))
+        args.append(moved if request.op == "resync" else type(request.args[0])(*moved))
     return request._replace(args=tuple(args))

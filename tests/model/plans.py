@@ -7,8 +7,16 @@ from tests.model.protocol import Budget, JobSpec, Plan
 ONE = JobSpec()
 ONCE_MORE = JobSpec(retries=1)
 RECURRING = JobSpec(recurs=True, ticks=2)
-UNIQUE = JobSpec(unique="u")
+UNIQUE = JobSpec(unique="u", retries=1)
 UNTIL_STARTED = JobSpec(unique="u", until_started=True)
+NEWER = JobSpec(unique="u", replaces=True)
+LIMITED = JobSpec(keys=("k",), retries=1)
+PAUSED = JobSpec(keys=("k",), fn="f")
+GENERAL = JobSpec(keys=("s",))
+BOTH = JobSpec(keys=("k", "s"))
+REGULAR = JobSpec(recurs=True, ticks=2, keys=("k",))
+SKIPPING = JobSpec(recurs=True, ticks=2, overlap="skip", retries=1)
+QUEUEING = JobSpec(recurs=True, ticks=3, overlap="queue")
 
 SMALL: dict[str, Plan] = {
     "one-shot": Plan({"A": ONE}, Budget(crash=1, lose=1)),
@@ -21,7 +29,7 @@ SMALL: dict[str, Plan] = {
     "retries": Plan({"A": ONCE_MORE}, Budget(crash=1, fail=3), listeners=1),
     "poison": Plan({"A": ONE}, Budget(crash=3, release=1), listeners=1),
     "poison, retried": Plan({"A": ONCE_MORE}, Budget(crash=3, fail=1), listeners=1),
-    "poison, recurring": Plan({"R": RECURRING}, Budget(crash=3), listeners=1),
+    "poison, recurring": Plan({"R": JobSpec(recurs=True)}, Budget(crash=3), listeners=1),
     "peer": Plan({"R": RECURRING}, Budget(crash=1, peer_crash=1), peer=True, listeners=1),
     "failover": Plan({"A": ONE}, Budget(failover=1), calls=(("add", "A"),)),
     "failover, recurring": Plan({"R": RECURRING}, Budget(failover=1), listeners=1),
@@ -43,7 +51,28 @@ SMALL: dict[str, Plan] = {
         {"A": UNTIL_STARTED, "B": UNTIL_STARTED, "C": UNTIL_STARTED},
         calls=(("add", "A"), ("add", "B"), ("add", "C")),
     ),
+    "unique, replaced": Plan({"A": UNIQUE, "B": NEWER}, Budget(crash=1), calls=(("add", "B"),)),
+    "unique, replaced, again": Plan({"A": UNIQUE, "B": NEWER}, Budget(release=1, fail=1), calls=(("add", "B"),)),
     "unique, revived": Plan({"A": UNIQUE, "B": UNIQUE}, Budget(fail=1), calls=(("add", "B"), ("revive", "A"))),
+}
+
+SMALL |= {
+    "limit": Plan({"A": LIMITED, "B": LIMITED}, Budget(expire=1)),
+    "limit, again": Plan({"A": LIMITED, "B": LIMITED}, Budget(fail=1, release=1)),
+    "limit of two": Plan(dict.fromkeys("ABC", LIMITED), limits=frozenset([("k", 2)]), capacity=3, listeners=1),
+    "limits": Plan({"A": BOTH, "B": BOTH, "C": GENERAL}),
+    "limit, added": Plan({j: JobSpec(keys=("s",), added=("k",)) for j in "ABC"}),
+    "limit, recurring": Plan({"R": REGULAR, "A": LIMITED}, Budget(crash=1), listeners=1),
+    "limit, cancelled": Plan({"R": REGULAR, "A": LIMITED}, calls=(("cancel", "R"), ("add", "R"))),
+    "limit, revived": Plan({"R": REGULAR}, Budget(fail=1), calls=(("revive", "R"),)),
+    "limit, failover": Plan({"A": LIMITED, "B": GENERAL._replace(added=("k",))}, Budget(failover=1)),
+    "overlap, skipped": Plan({"R": SKIPPING}, Budget(fail=1, release=1)),
+    "overlap, skipped, dying": Plan({"R": SKIPPING}, Budget(crash=1)),
+    "overlap, revived": Plan({"R": SKIPPING._replace(retries=0)}, Budget(fail=1), calls=(("revive", "R"),)),
+    "overlap, queued": Plan({"R": QUEUEING}, Budget(release=1)),
+    "paused": Plan({"A": PAUSED, "B": PAUSED, "C": LIMITED}, calls=(("pause", "f"),)),
+    "paused, resumed": Plan({"A": PAUSED, "R": REGULAR._replace(fn="f")}, calls=(("pause", "f"), ("resume", "f"))),
+    "paused job": Plan({"R": SKIPPING}, Budget(crash=1), calls=(("pause", "R"), ("resume", "R")), listeners=1),
 }
 
 LARGE: dict[str, Plan] = {
@@ -66,6 +95,40 @@ LARGE: dict[str, Plan] = {
     "revived, dying": Plan({"R": RECURRING}, Budget(fail=2, crash=1, lose=1), calls=(("revive", "R"),)),
     "revived, cancelled, dying": Plan(
         {"R": RECURRING}, Budget(fail=1, crash=1), calls=(("cancel", "R"), ("revive", "R"), ("add", "R"))
+    ),
+    "limit, all faults": Plan({"A": LIMITED, "B": LIMITED}, Budget(expire=1, lose=1, fail=1)),
+    "limit, recurring, all faults": Plan({"R": REGULAR, "A": LIMITED}, Budget(crash=1, fail=1, release=1)),
+    "limit, recurring, failover": Plan({"R": REGULAR, "A": LIMITED}, Budget(failover=1)),
+    "limits, dying": Plan({"A": BOTH, "B": BOTH, "C": GENERAL}, Budget(crash=1, release=1)),
+    "limits, batches": Plan({"A": BOTH, "B": BOTH, "C": GENERAL}, Budget(release=1), capacity=2),
+    "limit, added, dying": Plan({j: JobSpec(keys=("s",), added=("k",)) for j in "ABC"}, Budget(crash=1)),
+    "limit, cancelled, dying": Plan(
+        {"R": REGULAR, "A": LIMITED}, Budget(crash=1), calls=(("cancel", "R"), ("add", "R"))
+    ),
+    "limit, revived, dying": Plan(
+        {"R": REGULAR, "A": LIMITED}, Budget(fail=2), calls=(("revive", "R"), ("revive", "A"))
+    ),
+    "overlap, skipped, all faults": Plan({"R": SKIPPING}, Budget(crash=1, fail=1, release=1)),
+    "overlap, queued, dying": Plan({"R": QUEUEING}, Budget(crash=1, release=1, fail=1)),
+    "overlap, cancelled": Plan({"R": QUEUEING}, Budget(crash=1), calls=(("cancel", "R"), ("add", "R"))),
+    "paused, dying": Plan({"A": PAUSED, "B": PAUSED, "C": LIMITED}, Budget(crash=1), calls=(("pause", "f"),)),
+    "paused, resumed, dying": Plan(
+        {"A": PAUSED, "R": REGULAR._replace(fn="f")}, Budget(crash=1), calls=(("pause", "f"), ("resume", "f"))
+    ),
+    "paused job, cancelled": Plan(
+        {"R": SKIPPING}, Budget(crash=1), calls=(("pause", "R"), ("cancel", "R"), ("add", "R"))
+    ),
+    "unique, replaced, all faults": Plan(
+        {"A": UNIQUE, "B": NEWER, "C": NEWER}, Budget(crash=1, fail=1), calls=(("add", "B"), ("add", "C"))
+    ),
+    "unique, replaced, revived": Plan(
+        {"A": UNIQUE, "B": NEWER}, Budget(fail=2, lose=1), calls=(("add", "B"), ("revive", "A"))
+    ),
+    "unique, replaced, failover": Plan({"A": UNIQUE, "B": NEWER}, Budget(failover=1), calls=(("add", "B"),)),
+    "unique, replaced, limited": Plan(
+        {"A": UNIQUE._replace(keys=("k",)), "B": NEWER._replace(keys=("k",)), "C": LIMITED},
+        Budget(crash=1),
+        calls=(("add", "B"),),
     ),
     "unique, dying": Plan(
         {"A": UNIQUE, "B": UNIQUE, "C": UNIQUE},
@@ -108,8 +171,23 @@ BUGS: list[tuple[str, str, str]] = [
     ("revive_twice", "revived", "double_run"),
     ("revive_over_known", "revived, added again", "referenced"),
     ("revive_keeps_mark", "revived, cancelled", "lost_or_stuck"),
-    ("revive_ignores_unique", "unique, revived", "unique"),
     ("unique_ignored", "unique", "unique"),
     ("unique_outlives_job", "unique", "unique"),
     ("unique_freed_blindly", "unique until started", "unique"),
+    ("replaced_runs_beside", "unique, replaced", "limit"),
+    ("retry_forgets_slot", "unique, replaced, again", "slots"),
+    ("replaced_runs_last", "unique, replaced", "replaced"),
+    ("release_frees_overlap", "overlap, skipped", "between"),
+    ("reap_frees_slot", "limit", "slots"),
+    ("slot_freed_by_stale_settle", "limit", "slots"),
+    ("release_keeps_slot", "limit, again", "slots"),
+    ("settle_without_promotion", "limit", "parked"),
+    ("promote_without_slot", "limit", "slots"),
+    ("park_unchecked", "limit", "parked"),
+    ("later_slot_kept", "limit, added", "lost_or_stuck"),
+    ("cancel_grants_slot", "limit, cancelled", "slots"),
+    ("revive_grants_slot", "limit, revived", "slots"),
+    ("missed_not_closed", "overlap, revived", "open"),
+    ("pause_keeps_slot", "paused", "lost_or_stuck"),
+    ("resume_once", "paused, resumed", "parked"),
 ]

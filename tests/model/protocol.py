@@ -26,23 +26,35 @@ class Violation(Exception):
 
 
 class JobSpec(NamedTuple):
-    """A job: `ticks` due times if it recurs, tried `retries` times again; at most one stands under `unique`."""
+    """A job: `ticks` due times if it recurs, tried `retries` times again; at most one stands under `unique`, unless it
+    `replaces` the other. It runs under limit `keys`, the most specific first. `overlap`: what becomes of an occurrence
+    that meets another. `fn`: the function by which it may be paused. Listener 0 is of an older version, that knows
+    nothing of the limit keys `added`.
+    """
 
     recurs: bool = False
     ticks: int = 1
     retries: int = 0
     unique: str = ""
     until_started: bool = False
+    replaces: bool = False
+    keys: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    overlap: str = ""
+    fn: str = ""
 
 
 class Entry(NamedTuple):
-    """Owed work as it stands in `S:again` or in a record; kind r carries the chain, o is one occurrence."""
+    """Owed work as it stands in `S:again`, in a record or parked; kind r carries the chain, o is one occurrence. Of its
+    `slots` a parked one lacks the last, which it waits for; unless a pause has parked it.
+    """
 
     kind: str
     job: str
     occ: int
     attempt: int = 0
     crashes: int = 0
+    slots: tuple[str, ...] = ()
 
     @property
     def at(self) -> Occ:
@@ -50,24 +62,40 @@ class Entry(NamedTuple):
 
     @property
     def untouched(self) -> bool:
-        """Whether it may return to the published queue, which knows neither attempts nor crashes."""
-        return self.kind == "r" and not self.attempt and not self.crashes
+        """Whether it may return to the published queue, which knows neither attempts nor crashes nor slots."""
+        return self.kind == "r" and not self.attempt and not self.crashes and not self.slots
 
     @property
     def text(self) -> str:
-        return f"{self.kind}.{self.occ}.{self.attempt}.{self.crashes} {self.job}"
+        return f"{self.kind}.{self.occ}.{self.attempt}.{self.crashes}.{';'.join(self.slots)} {self.job}"
 
 
 class Held(NamedTuple):
-    """What a listener believes to hold.
+    """What a listener believes to hold. `after`: the latest due time known to have come.
 
     Phases: C to be admitted, A may start, R runs; and endings that are decided and to be sent: D done, F again,
-    X dead, G given back, M missing, K cancelled.
+    X dead, G given back, M missing, K cancelled. P (only with the fault park_unchecked): to be parked.
     """
 
     receipt: Receipt
     entry: Entry
     phase: str
+    after: int = -1
+
+
+class Ask(NamedTuple):
+    """One claim of an admission: what it was, when its job is due next, what it needs, by what it may be paused."""
+
+    receipt: Receipt
+    entry: Entry
+    due: int | None
+    keys: tuple[str, ...]
+    pause: str
+    unchecked: bool = False
+
+    def admitted(self, *, recurs: bool) -> Entry:
+        """The record as it is once the claim may go."""
+        return self.entry._replace(kind="o" if recurs else self.entry.kind, slots=self.keys)
 
 
 class End(NamedTuple):
@@ -93,6 +121,7 @@ class Client(NamedTuple):
     seq: int = 0
     out: tuple[Request, ...] = ()
     held: tuple[Held, ...] = ()
+    paused: frozenset[str] = frozenset()  # as it was told
 
 
 class Budget(NamedTuple):
@@ -109,7 +138,8 @@ class Budget(NamedTuple):
 
 class Server(NamedTuple):
     """The keys of one schedule, and what follows them through a failover: `owed`, runs asked for and not ended;
-    `pardoned`, runs that a cancel has made neither required nor forbidden.
+    `pardoned`, runs that a cancel has made neither required nor forbidden. Of `S:slots`, `slots` are open occurrences
+    and `owners` those of limit keys.
     """
 
     jobs: frozenset[str] = frozenset()
@@ -119,7 +149,10 @@ class Server(NamedTuple):
     ended: frozenset[str] = frozenset()
     marks: frozenset[str] = frozenset()
     dead: frozenset[Occ] = frozenset()
-    unique: Pairs[str, tuple[str, bool]] = frozenset()
+    unique: Pairs[str, str] = frozenset()
+    owners: frozenset[tuple[str, Occ]] = frozenset()
+    waiting: frozenset[tuple[str, Entry]] = frozenset()
+    paused: frozenset[str] = frozenset()
     regs: Pairs[Who, int] = frozenset()
     runs: Pairs[Who, frozenset[tuple[Receipt, Entry]]] = frozenset()
     producer: int = 0
@@ -130,8 +163,10 @@ class Server(NamedTuple):
 class State(NamedTuple):
     """Everything. `credit`: how often a run may start yet; `crashed`: how often it came back from a dead listener;
     `retried`: how often it was put back to be tried again; `taken`: the latest due time claimed (of a one-shot,
-    added); `banned`: removed, must never start; `stopped`: cancelled once; `adrift`: a foreign peer lost it;
-    `asked`: the reply to the call under way was lost; `snap`: what the replica has; `scratch` is for seeded faults.
+    added); `banned`: removed, must never start; `begun`: started, and not over; `overtaken`: replaced when it
+    had been claimed, and neither had its slot nor waited for it, and by whom; `stopped`: cancelled once; `adrift`: a
+    foreign peer lost it; `asked`: the reply to the call under way was lost; `snap`: what the replica has; `scratch` is
+    for seeded faults.
     """
 
     s: Server
@@ -148,13 +183,17 @@ class State(NamedTuple):
     retried: Pairs[Occ, int] = frozenset()
     taken: Pairs[str, int] = frozenset()
     banned: frozenset[Occ] = frozenset()
+    begun: frozenset[Occ] = frozenset()
+    overtaken: Pairs[Occ, str] = frozenset()
     stopped: frozenset[str] = frozenset()
     adrift: frozenset[str] = frozenset()
     scratch: tuple[Who, ...] = ()
 
 
 class Plan(NamedTuple):
-    """What is explored: a cast of jobs, of which `calls` adds, cancels and revives some in this order, and faults."""
+    """What is explored: a cast of jobs, of which `calls` adds, cancels, revives and pauses some in this order, and
+    faults. Of a limit key, `limits` (1 where it says nothing) may own a slot at a time.
+    """
 
     jobs: dict[str, JobSpec]
     budget: Budget = Budget()
@@ -162,6 +201,7 @@ class Plan(NamedTuple):
     capacity: int = 1
     listeners: int = 2
     peer: bool = False
+    limits: Pairs[str, int] = frozenset()
     bugs: frozenset[str] = frozenset()
 
     def start(self) -> State:
@@ -175,7 +215,7 @@ class Plan(NamedTuple):
             jobs=frozenset(first),
             nxt=frozenset((j, 0) for j in first),
             regs=frozenset(((i, 0), 0) for i in range(self.listeners)),
-            unique=frozenset((self.jobs[j].unique, (j, False)) for j in first if self.jobs[j].unique),
+            unique=frozenset((self.jobs[j].unique, j) for j in first if self.jobs[j].unique),
             owed=owed,
         )
         taken = frozenset((j, 0 if j in first and not self.jobs[j].recurs else -1) for j in self.jobs)
@@ -217,6 +257,8 @@ def with_records(s: Server, who: Who, run: dict[Receipt, Entry]) -> Server:
 def entries(s: Server) -> Iterable[Entry]:
     """All owed work that does not stand in `S:next`."""
     yield from s.again
+    for _, entry in s.waiting:
+        yield entry
     for _, run in s.runs:
         for _, entry in run:
             yield entry

@@ -11,6 +11,7 @@ from itertools import combinations
 from typing import Any
 
 from tests.model.protocol import (
+    Ask,
     End,
     Entry,
     Occ,
@@ -26,6 +27,7 @@ from tests.model.protocol import (
     records,
     with_records,
 )
+from tests.model.slots import PAUSED, Slots, kept
 
 Reply = tuple[Any, ...]
 Outcome = tuple[State, Reply]
@@ -36,11 +38,24 @@ def grant(t: State, occ: Occ) -> State:
     return t if t.failed else t._replace(credit=bump(t.credit, occ))
 
 
+def without(s: Server, who: Who, receipt: Receipt) -> Server:
+    """The server without this record."""
+    return with_records(s, who, {r: e for r, e in records(s, who).items() if r != receipt})
+
+
+def forgotten(s: Server, plan: Plan, job: str) -> Server:
+    """A unique key goes with the payload of the job that it names."""
+    key = plan.jobs[job].unique
+    if dict(s.unique).get(key) == job or "unique_freed_blindly" in plan.bugs:
+        return s._replace(unique=drop(s.unique, key))
+    return s
+
+
 class Scripts:
     """The scripts of one plan, with its seeded faults."""
 
     def __init__(self, plan: Plan) -> None:
-        self.jobs, self.bugs, self.plan = plan.jobs, plan.bugs, plan
+        self.jobs, self.bugs, self.plan, self.slots = plan.jobs, plan.bugs, plan, Slots(plan)
 
     def run(self, t: State, who: Who, seq: int, op: str, args: Any) -> list[Outcome]:
         """Run one request of a listener."""
@@ -67,7 +82,7 @@ class Scripts:
             return [(t, refused)]
         if seq == stored and "no_claim_seq" not in self.bugs:
             mine = sorted((r, e) for r, e in records(s, who).items() if r[0] == seq)
-            return [(t, ("ok", *self._taken(s, mine)))]
+            return [(t, ("ok", s.paused, *self._taken(s, mine)))]
         return [self._take(t, who, seq, picked) for picked in self._picks(s, limit)]
 
     def _picks(self, s: Server, limit: int) -> Iterator[tuple[tuple[str, Entry], ...]]:
@@ -93,7 +108,7 @@ class Scripts:
         listed = who in dict(s.regs)
         if listed and (picked or "empty_no_seq" not in self.bugs):
             s = s._replace(regs=put(s.regs, who, seq))
-        return t._replace(s=s, taken=taken), ("ok", *self._taken(s, batch))
+        return t._replace(s=s, taken=taken), ("ok", s.paused, *self._taken(s, batch))
 
     def _taken(self, s: Server, batch: list[tuple[Receipt, Entry]]) -> list[tuple[Receipt, Entry, str]]:
         return [(r, e, self._trouble(s, e)) for r, e in batch]
@@ -107,57 +122,124 @@ class Scripts:
         renewed = self.jobs[e.job].recurs and e.kind == "r" and "mark_kills_readded" not in self.bugs
         return "K" if e.job in s.marks and not renewed else ""
 
-    def admit(self, t: State, who: Who, seq: int, args: tuple[tuple[Receipt, Entry, int | None], ...]) -> list[Outcome]:
-        """Put the next item back or mark the job ended, and open the occurrence. Designed, not built: a job with a
-        unique key until it starts gives that up here.
-        """
-        s = t.s
-        if refused := self._head(s, who, seq):
+    def admit(self, t: State, who: Who, seq: int, args: tuple[Ask, ...]) -> list[Outcome]:
+        """Before claims start: put next items back or mark jobs ended, open occurrences, take slots; or park."""
+        if refused := self._head(t.s, who, seq):
             return [(t, refused)]
-        repeated, run, letters = seq == dict(s.regs)[who], records(s, who), []
-        for receipt, entry, due in args:
-            letter = "g"
-            if receipt not in run:
-                letter = "l"
-            elif repeated and run[receipt] == entry:
-                pass
-            elif entry.job not in s.jobs:
-                letter = "x"
-            else:
-                due, skipped = self._still_ahead(t, entry, due)
-                s = self._admitted(s, entry, due)
-                s = s._replace(owed=s.owed - skipped, pardoned=s.pardoned | (s.owed & skipped))
-                run[receipt] = entry
+        repeated, letters = seq == dict(t.s.regs)[who], []
+        for ask in args:
+            t, letter = self._admit(t, who, ask, repeated)
             letters.append(letter)
-        s = with_records(s, who, run)
-        return [(t._replace(s=s._replace(regs=put(s.regs, who, seq))), ("ok", *letters))]
+        return [(t._replace(s=t.s._replace(regs=put(t.s.regs, who, seq))), ("ok", *letters))]
 
-    def _admitted(self, s: Server, e: Entry, due: int | None) -> Server:
-        spec = self.jobs[e.job]
-        if not spec.recurs:
-            return s._replace(unique=put(s.unique, spec.unique, (e.job, True)))
+    def _admit(self, t: State, who: Who, a: Ask, repeated: bool) -> tuple[State, str]:
+        """One claim: g go, p parked, o missed since another runs, r replaced before it began, x without payload,
+        l no such record, f only told that it must wait (with a fault); e: its next due time has come by now, and when.
+        """
+        s, e, spec = t.s, a.entry, self.jobs[a.entry.job]
+        record, full = records(s, who).get(a.receipt), a.admitted(recurs=spec.recurs)
+        if record is None:
+            return t, "p" if repeated else "l"
+        if repeated and record == full:
+            return t, "g"
+        if e.job not in s.jobs:
+            return t, "x"
+        opens, latest = spec.recurs and e.kind == "r", dict(t.taken)[e.job]
+        if opens and a.due is not None and a.due <= latest and "next_in_the_past" not in self.bugs:
+            return t, f"e{latest}"
+        if a.pause and a.pause in s.paused:
+            return t._replace(s=self._parked_by_pause(without(s, who, a.receipt), e, a.pause)), "p"
+        if self._is_replaced(s, a):
+            return self._replaced(t._replace(s=without(s, who, a.receipt)), e), "r"
+        over = f"over:{e.job}"
+        meets = over in a.keys and over not in e.slots and self.slots.is_full(s, over)
+        if meets and (spec.overlap == "skip" or any(key == over for key, _ in s.waiting)):
+            return self._missed(t._replace(s=without(s, who, a.receipt)), a, opens), "o"
+        return self._slotted(self._rearmed(t, a) if opens else t, who, a, full)
+
+    def _slotted(self, t: State, who: Who, a: Ask, full: Entry) -> tuple[State, str]:
+        """It takes slots, as many as it gets, and waits for the first that it does not get."""
+        e, spec = a.entry, self.jobs[a.entry.job]
+        had = tuple(k for k in e.slots if k in a.keys)
+        s = self.slots.freed(t.s, e.at, [k for k in e.slots if k not in had])
+        for at, key in enumerate(a.keys):
+            if key in had:
+                continue
+            if self.slots.is_full(s, key) or a.unchecked:
+                if "park_unchecked" in self.bugs and not a.unchecked:
+                    return t, "f"
+                s = without(s, who, a.receipt)
+                return t._replace(s=self._parked_for_slot(s, full, (*a.keys[:at], key), had)), "p"
+            s = s._replace(owners=s.owners | {(key, e.at)})
+        if spec.until_started and dict(s.unique).get(spec.unique) == e.job:
+            s = s._replace(unique=drop(s.unique, spec.unique))
+        return t._replace(s=with_records(s, who, records(s, who) | {a.receipt: full})), "g"
+
+    def _parked_for_slot(self, s: Server, full: Entry, slots: tuple[str, ...], had: tuple[str, ...]) -> Server:
+        """It gives up what comes after the key it waits for: another may have that key, and wait for those."""
+        later = tuple(k for k in had if k not in slots)
+        if "later_slot_kept" in self.bugs:
+            slots, later = (*later, *slots), ()
+        s = self.slots.parked(s, slots[-1], full._replace(slots=slots))
+        return self.slots.freed(s, full.at, later)
+
+    def _rearmed(self, t: State, a: Ask) -> State:
         if "rearm_after" in self.bugs:
-            return s
-        return self._rearm(s, e, due)
+            return t
+        t = self._pardoned(t, a)
+        return t._replace(s=self._opened(self._armed(t.s, a.entry, a.due), a.entry))
 
-    def _still_ahead(self, t: State, e: Entry, due: int | None) -> tuple[int | None, frozenset[Occ]]:
-        """A due time that has come already is not armed again: what was missed makes one late run, this one."""
-        latest = dict(t.taken)[e.job]
-        if due is None or due > latest or "next_in_the_past" in self.bugs:
-            return due, frozenset()
-        skipped = frozenset((e.job, k) for k in range(due, latest + 1))
-        return (latest + 1 if latest + 1 < self.jobs[e.job].ticks else None), skipped
+    def _parked_by_pause(self, s: Server, e: Entry, target: str) -> Server:
+        """It gives up what others may wait for: a pause may last."""
+        mine = e.slots if "pause_keeps_slot" in self.bugs else kept(e.slots)
+        s = self.slots.parked(s, PAUSED + target, e._replace(slots=mine))
+        return self.slots.freed(s, e.at, [k for k in e.slots if k not in mine])
 
-    def _rearm(self, s: Server, e: Entry, due: int | None) -> Server:
-        s = s._replace(slots=s.slots | {e.at})
+    def _missed(self, t: State, a: Ask, opens: bool) -> State:
+        """Written off: over without a run."""
+        e, t = a.entry, self._ended(t, a.entry.at)
+        if opens:
+            t = self._pardoned(t, a)
+        s = self._armed(t.s, e, a.due) if opens else t.s
+        if "missed_not_closed" not in self.bugs:
+            s = self._closed(s, e)
+        return t._replace(s=s, credit=drop(t.credit, e.at))
+
+    def _is_replaced(self, s: Server, a: Ask) -> bool:
+        """Whether its unique key stands for another by now, and it has no slot of it."""
+        key = self.jobs[a.entry.job].unique
+        if f"unique:{key}" not in set(a.keys).difference(a.entry.slots) or "replaced_runs_last" in self.bugs:
+            return False
+        holder = dict(s.unique).get(key, a.entry.job)
+        return holder != a.entry.job and holder in s.jobs
+
+    def _replaced(self, t: State, e: Entry) -> State:
+        """A one-shot is over without a run: whoever holds its unique key runs in its place."""
+        t = self._ended(t, e.at)
+        s = t.s._replace(jobs=t.s.jobs - {e.job}, marks=t.s.marks - {e.job})
+        return t._replace(s=s, credit=drop(t.credit, e.at))
+
+    def _pardoned(self, t: State, a: Ask) -> State:
+        """What lies between this occurrence and the next makes one late run, this one."""
+        upto = self.jobs[a.entry.job].ticks if a.due is None else a.due
+        s, skipped = t.s, frozenset((a.entry.job, k) for k in range(a.entry.occ + 1, upto))
+        return t._replace(s=s._replace(owed=s.owed - skipped, pardoned=s.pardoned | (s.owed & skipped)))
+
+    def _armed(self, s: Server, e: Entry, due: int | None) -> Server:
         if due is None:
             return s._replace(ended=s.ended | {e.job})
         return s._replace(nxt=put(s.nxt, e.job, due, keep=True))
+
+    def _opened(self, s: Server, e: Entry) -> Server:
+        return s._replace(slots=s.slots | {e.at})
 
     def settle(self, t: State, who: Who, seq: int, ends: tuple[End, ...]) -> list[Outcome]:
         """Apply endings, each only while its record stands."""
         stored = dict(t.s.regs).get(who)
         refused = self._head(t.s, who, seq)
+        if refused and "slot_freed_by_stale_settle" in self.bugs:
+            for end in ends:
+                t = t._replace(s=self.slots.freed(t.s, end.entry.at, end.entry.slots))
         if refused and not (refused == ("gone",) and "stale_settle" in self.bugs):
             return [(t, refused)]
         if seq == stored and "no_settle_seq" not in self.bugs:
@@ -178,16 +260,22 @@ class Scripts:
     def _apply(self, t: State, end: End) -> State:
         e, s = end.entry, t.s
         if end.how == "F":
-            t = self._retried(t, e)
-            again = e if "attempt_forgotten" in self.bugs else e._replace(attempt=e.attempt + 1)
-            return grant(t._replace(s=s._replace(again=s.again | {again})), e.at)
+            t, mine = self._retried(t, e), kept(e.slots)
+            flags = () if "retry_forgets_slot" in self.bugs else mine
+            again = e._replace(attempt=e.attempt + ("attempt_forgotten" not in self.bugs), slots=flags)
+            s = self.slots.freed(s._replace(again=s.again | {again}), e.at, [k for k in e.slots if k not in mine])
+            return grant(t._replace(s=s), e.at)
         if end.how == "G":
-            return t._replace(s=self._given_back(s, e))
+            mine = () if "release_frees_overlap" in self.bugs else kept(e.slots)
+            s = self._given_back(s, e._replace(slots=mine))
+            free = [k for k in e.slots if k not in mine]
+            return t._replace(s=s if "release_keeps_slot" in self.bugs else self.slots.freed(s, e.at, free))
+        t = t._replace(begun=t.begun - {e.at})
         if end.how in "DX":
             t = self._ended(t, e.at)
         if end.how == "X":
             t = t._replace(s=t.s._replace(dead=t.s.dead | {e.at}))
-        return t._replace(s=self._over(t.s, e, end.how))
+        return t._replace(s=self.slots.freed(self._over(t.s, e, end.how), e.at, e.slots))
 
     def _retried(self, t: State, e: Entry) -> State:
         if t.failed:
@@ -210,33 +298,30 @@ class Scripts:
         return t._replace(s=s._replace(owed=s.owed - {occ}, pardoned=s.pardoned - {occ}))
 
     def _over(self, s: Server, e: Entry, how: str) -> Server:
-        """The occurrence is over: close it, and the last one out of a finished job takes the payload with it."""
+        """The occurrence is over: close it; the payload of a one-shot goes, and what stood for it."""
         spec = self.jobs[e.job]
-        if e.kind == "r":
-            # a missing payload cannot be dropped: what stands now was added anew
-            keeps = how == "M" and "missing_drops_payload" not in self.bugs
-            s = s._replace(jobs=s.jobs if keeps else s.jobs - {e.job}, marks=s.marks - {e.job})
-            return self._freed(s, e.job, how) if not spec.recurs else s
-        if "rearm_after" in self.bugs and how == "D":
-            s = self._rearm(s, e, e.occ + 1 if e.occ + 1 < spec.ticks else None)
+        if e.kind == "o":
+            if "rearm_after" in self.bugs and how == "D":
+                s = self._opened(self._armed(s, e, e.occ + 1 if e.occ + 1 < spec.ticks else None), e)
+            return self._closed(s, e)
+        if how == "M" and "missing_drops_payload" not in self.bugs:
+            return s._replace(marks=s.marks - {e.job})  # what stands under its name now was added anew
+        return forgotten(s._replace(jobs=s.jobs - {e.job}, marks=s.marks - {e.job}), self.plan, e.job)
+
+    def _closed(self, s: Server, e: Entry) -> Server:
+        """The last one out of a finished job takes the payload with it."""
         s = s._replace(slots=s.slots - {e.at})
-        last = e.occ == spec.ticks - 1
         if "final_drop_naive" in self.bugs:
-            return s._replace(jobs=s.jobs - {e.job}, ended=s.ended - {e.job}) if last else s
+            ended = e.occ == self.jobs[e.job].ticks - 1
+            return s._replace(jobs=s.jobs - {e.job}, ended=s.ended - {e.job}) if ended else s
         ended = e.job not in dict(s.nxt) if "final_drop_by_next" in self.bugs else e.job in s.ended
         if ended and not any(job == e.job for job, _ in s.slots):
-            s = s._replace(jobs=s.jobs - {e.job}, ended=s.ended - {e.job})
+            s = forgotten(s._replace(jobs=s.jobs - {e.job}, ended=s.ended - {e.job}), self.plan, e.job)
         return s
 
-    def _freed(self, s: Server, job: str, how: str) -> Server:
-        """Designed, not built: a unique key goes with the job that it names; where that was removed, it dangles."""
-        key = self.jobs[job].unique
-        holder = dict(s.unique).get(key)
-        if holder is None or how not in "DX":
-            return s
-        return s._replace(unique=drop(s.unique, key)) if holder[0] == job or "unique_freed_blindly" in self.bugs else s
-
-    def resync(self, t: State, who: Who, seq: int, believed: tuple[tuple[Receipt, str], ...]) -> list[Outcome]:
+    def resync(
+        self, t: State, who: Who, seq: int, believed: tuple[tuple[Receipt, str, tuple[str, ...]], ...]
+    ) -> list[Outcome]:
         """After a failover: hand back what the listener does not hold, or holds as admitted where that is forgotten;
         answer which receipts it must give up.
         """
@@ -244,9 +329,10 @@ class Scripts:
         stored = dict(s.regs).get(who)
         if stored is None or seq < stored:
             return [(t, ("gone",) if stored is None else ("old",))]
-        run, mine, back = records(s, who), dict(believed), []
+        run, mine, back = records(s, who), {receipt: flags for receipt, *flags in believed}, []
         for receipt, entry in sorted(run.items()):
-            agreed = mine.get(receipt) == "r" or entry.kind == "o" or "resync_trusts_listener" in self.bugs
+            same = mine.get(receipt) in (["r", ()], [entry.kind, entry.slots])
+            agreed = same or "resync_trusts_listener" in self.bugs
             if receipt in mine and agreed:
                 del mine[receipt]
             elif receipt in mine or "resync_keeps_unheld" not in self.bugs:
