@@ -53,15 +53,25 @@ class Added:
     replaced: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """How a claim stands among others: the terms of its job, the limit keys under which it has a slot, and whether its
+    turns are taken.
+    """
+
+    terms: Terms = PLAIN
+    slots: tuple[str, ...] = ()
+    paid: bool = False
+
+
 @dataclass(slots=True, eq=False)
 class Claim:
     """Work this listener holds: what a run needs of the job, and the broker's opaque receipt for it.
 
     `trouble` says why it must not be run: its record cannot be read, its payload is gone, it was cancelled, or it
     is written for listeners of another dialect; `reason` says it in a sentence. Such a claim is settled like any
-    other. `armed` False: its next occurrence must be put back by `admit` before it may start. `slots`: the limit keys
-    under which it has one; `paid`: it has taken its turns. Never changed, though not frozen: many thousands are made in
-    a second.
+    other. `armed` False: its next occurrence must be put back by `admit` before it may start. `standing` None: it asks
+    for nothing but a run, and has nothing. Never changed, though not frozen: many thousands are made in a second.
     """
 
     receipt: Any
@@ -72,14 +82,27 @@ class Claim:
     due_ms: int
     kwargs: dict[str, Any] | None = None
     options: RunOptions = UNSAID
-    terms: Terms = PLAIN
-    slots: tuple[str, ...] = ()
-    paid: bool = False
+    standing: Standing | None = None
     attempt: int = 0
     crashes: int = 0
     trouble: Trouble | None = None
     reason: str | None = None
     armed: bool = True
+
+    @property
+    def terms(self) -> Terms:
+        """What its job asks for beside a run."""
+        return PLAIN if self.standing is None else self.standing.terms
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        """The limit keys under which it has a slot."""
+        return () if self.standing is None else self.standing.slots
+
+    @property
+    def paid(self) -> bool:
+        """Whether its turns are taken."""
+        return self.standing is not None and self.standing.paid
 
     @property
     def job(self) -> Job:

@@ -236,7 +236,7 @@ def test_a_holder_that_waits_gives_way_and_leaves_its_time(server: Server, name:
 def test_a_holder_that_has_begun_keeps_its_payload_and_loses_the_key(server: Server, name: str, again: bool) -> None:
     b, _ = listening(server, name)
     first = put(b, once(1, terms=Terms(unique_key="k"), due_ms=1))
-    (claim,) = b.claim(1).claims
+    (claim,) = b.admit([(b.claim(1).claims[0], Admission(keys=(("unique:k", 1),)))]).claims
     if again:
         b.claim(0, ends=[(claim, Again(delay_ms=60_000, attempt=1, failure=None))])
     second = put(b, once(2, terms=Terms(unique_key="k"), replace=True))

@@ -17,12 +17,17 @@ from workkit.jobs.job import Job
 from workkit.jobs.outcome import Dead, Released
 
 SKIP = Admission(keys=(("over:tick", 1),), overlap="skip")
+UNIQUE = Admission(keys=(("unique:u", 1),))
 WHOLE = Admission(keys=(("schedule", 1),))
 
 
 def ticking(server: Server, name: str) -> tuple[schedule.Schedule, Job]:
     s = schedule.create(name, redis=server.url)
     return s, schedule.add(s, "app:tick", every="second")
+
+
+def add_unique(s: schedule.Schedule, arg: str) -> Job:
+    return schedule.add_now(s, "app:f", args=[arg], unique_key="u", on_conflict="replace")
 
 
 def is_later(b: NativeBroker, ms: int) -> bool:
@@ -136,14 +141,30 @@ def test_listeners_that_know_of_one_limit_more_do_not_wait_for_each_other(server
 def test_one_that_was_replaced_before_it_began_does_not_run(server: Server, name: str) -> None:
     s = schedule.create(name, redis=server.url)
     b, _ = listening(server, name)
-    unique = Admission(keys=(("unique:u", 1),))
-    schedule.add_now(s, "app:f", args=["old"], unique_key="u", on_conflict="replace")
-    (old,) = b.claim(1).claims
-    schedule.add_now(s, "app:f", args=["new"], unique_key="u", on_conflict="replace")
-    (new,) = admit(b, unique)
-    turn = b.admit([(old, unique)])
-    assert not turn.claims
-    assert [reason for _, reason in turn.missed] == ["replaced"]
-    assert list(new.args) == ["new"]
+    old = add_unique(s, "old")
+    (claim,) = b.claim(1).claims
+    assert add_unique(s, "new").replaced == old.id
+    (new,) = admit(b, UNIQUE)
     end(b, new)
+    (over,) = b.admit([(claim, UNIQUE)]).claims
+    assert (over.trouble, new.args) == ("missing", ("new",)), "though its successor is over already"
+    end(b, over)
     assert not server.client().exists(f"{name}:jobs", f"{name}:slots", f"{name}:unique")
+
+
+def test_behind_one_that_runs_only_the_newest_waits(server: Server, name: str) -> None:
+    s = schedule.create(name, redis=server.url)
+    b, _ = listening(server, name)
+    first = add_unique(s, "first")
+    (running,) = admit(b, UNIQUE)
+    second = add_unique(s, "second")
+    assert second.replaced is None, "what runs is not disturbed"
+    assert not admit(b, UNIQUE), "it is parked"
+    third = add_unique(s, "third")
+    assert third.replaced == second.id
+    assert not admit(b, UNIQUE)
+    end(b, running)
+    (last,) = admit(b, UNIQUE)
+    assert (running.id, last.id) == (first.id, third.id)
+    end(b, last)
+    assert not server.client().exists(f"{name}:jobs", f"{name}:slots", f"{name}:unique", f"{name}:waiting")

@@ -13,7 +13,6 @@ from workkit.errors import CannotRun
 from workkit.jobs.admission import FREE
 from workkit.jobs.outcome import DONE, Again, Dead, Done, Failure, Released
 from workkit.jobs.registry import MOST_NAMES
-from workkit.jobs.terms import PLAIN
 from workkit.worker import report
 from workkit.worker.executor import Attempt
 from workkit.worker.hands import Hands
@@ -54,7 +53,7 @@ class Dispatch:
             lane.ends.append((claim, Done()))
         elif self.stopping:
             self.release(lane, claim)
-        elif claim.armed and claim.terms is PLAIN and lane.control is FREE and self.hands.is_free(claim):
+        elif claim.standing is None and claim.armed and lane.control is FREE and claim.fn in self.hands.free:
             self._hand_out(lane, claim)
         elif not self.hands.knows(claim):
             self.hands.look_up(lane, claim)
@@ -110,7 +109,7 @@ class Dispatch:
         unsaid, latest_ms, wanted = 0, 0, events.wanted("done")
         for attempt in attempts:
             run = attempt.run
-            if wanted or attempt.error is not None or self._fenced_at or run.claim.slots:
+            if wanted or attempt.error is not None or self._fenced_at or run.claim.standing is not None:
                 self._ended(attempt)
                 wanted = events.wanted("done")
                 continue

@@ -101,7 +101,16 @@ class Executor:
                 run.clock = run.interruption = Clock(options.timeout_ms)
             around = AROUND.get(run.lane.broker.schedule) if AROUND else None
             try:
-                if options.cpu:
+                if around is None and options is UNSAID:  # the usual run, without a detour
+                    run.thread = threading.get_ident()
+                    if run.cancelled:
+                        run.begin()
+                    if (check := compiled_check(handler)) is not None:
+                        check(claim.args, claim.kwargs)
+                    result = handler(*claim.args, **claim.kwargs) if claim.kwargs else handler(*claim.args)
+                    if result is not None and inspect.iscoroutine(result):
+                        self._await(run, result)
+                elif options.cpu:
                     if (raised_there := self._elsewhere(run, handler, around, options)) is not None:
                         error, failure = raised_there
                 else:
@@ -113,7 +122,9 @@ class Executor:
                     else:
                         within(around.plain, partial(self._call, run, handler, around))
             finally:
-                run.end()
+                run.thread = 0
+                if run.interruption is not None:
+                    run.end()
         except CannotRun as cannot:
             error = cannot
         except BaseException as raised:  # a handler may raise anything, SystemExit included
@@ -138,9 +149,10 @@ class Executor:
     def _call(self, run: Run, handler: Handler, around: Around | None = None) -> None:
         """Call the handler here; a coroutine is awaited on the event loop."""
         if (coroutine := invoke(handler, run.claim.args, run.claim.kwargs)) is not None:
-            if around is not None:
-                coroutine = within_async(around.coroutines, coroutine)
-            self._loop.run(coroutine, context=copy_context(), interruption=run.interruptible())
+            self._await(run, coroutine if around is None else within_async(around.coroutines, coroutine))
+
+    def _await(self, run: Run, coroutine: Coroutine[Any, Any, Any]) -> None:
+        self._loop.run(coroutine, context=copy_context(), interruption=run.interruptible())
 
     def _elsewhere(
         self, run: Run, handler: Handler, around: Around | None, options: RunOptions

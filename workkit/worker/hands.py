@@ -49,7 +49,7 @@ class Hands:
         self._pace = Pace(threads)
         self._moved_at = 0.0  # when work came to an empty queue, or something ended
         self._mean = 0.0  # seconds that a short run takes of late
-        self._free: set[str] = set()  # names of functions known to ask for nothing
+        self.free: set[str] = set()  # names of functions that can be run, and have neither limit nor rate
 
     def _do(self, task: Task) -> None:
         """Do it, in a pool thread; never raises."""
@@ -100,17 +100,13 @@ class Hands:
         """Why the function of a claim cannot be run here, or None."""
         return self.executor.registry.refusal(claim.fn)
 
-    def is_free(self, claim: Claim) -> bool:
-        """Whether its function is known, and known to have neither limit nor rate."""
-        return claim.fn in self._free
-
     def admission(self, claim: Claim, control: Control) -> Admission | None:
         """What a claim needs before its start, whose function is known and can be run."""
         wanted = self.executor.admission(claim, control)
         if wanted is None:
-            if len(self._free) >= MOST_NAMES:
-                self._free.clear()
-            self._free.add(claim.fn)
+            if len(self.free) >= MOST_NAMES:
+                self.free.clear()
+            self.free.add(claim.fn)
         return wanted
 
     def execute(self, lane: Lane, claim: Claim) -> None:

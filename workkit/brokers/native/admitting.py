@@ -7,7 +7,7 @@ from typing import Any
 
 import msgpack
 
-from workkit.broker import Claim
+from workkit.broker import Claim, Standing
 from workkit.brokers.native.endings import TO_THE_END, Receipt
 from workkit.brokers.native.entry import Entry, slot_flag
 from workkit.jobs.admission import NOTHING, Admission
@@ -52,13 +52,14 @@ def ask(claim: Claim, wanted: Admission | None, *, now_ms: int, is_now: bool) ->
         "overlap": wanted.overlap,
         "frees": wanted.frees,
     }
-    if wanted.overlap or any(key.startswith("unique:") for key in needs):
+    if wanted.overlap:
         asked["missed"] = [receipt.id, claim.terms.name or "", claim.fn, claim.due_ms]
     next_due = None
     if not claim.armed:
         next_due = _chain(asked, claim, receipt, entry, now_ms, is_now)
     packed = bytes(msgpack.packb(_said(asked), use_bin_type=False, unicode_errors="surrogatepass"))
-    armed = replace(claim, armed=True, slots=tuple(needs), paid=entry.is_paid or bool(turns))
+    standing = Standing(terms=claim.terms, slots=tuple(needs), paid=entry.is_paid or bool(turns))
+    armed = replace(claim, armed=True, standing=standing)
     return Asked(
         before=claim,
         after=replace(armed, receipt=replace(receipt, admitted=after, is_bound=True)),

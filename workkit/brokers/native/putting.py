@@ -31,7 +31,7 @@ def put_keys(keys: Keys, *, token: str) -> list[str]:
     """The keys of `put.lua`."""
     k = keys
     own = [k.names, k.unique, k.windows, k.held, k.control, k.waiting, k.counts, k.ended]
-    return [k.jobs, k.next, k.producer(token), k.wake, k.cancelled, *own, k.first(1), k.first(2), k.first(3)]
+    return [k.jobs, k.next, k.producer(token), k.wake, k.cancelled, *own, k.first(1), k.first(2), k.first(3), k.slots]
 
 
 def put_args(seq: int, jobs: Sequence[NewJob], *, stored: Sequence[Stored]) -> list[Any]:
@@ -73,6 +73,7 @@ def _said(job: NewJob, what: Stored) -> dict[str, Any]:
         said |= {"key": key, "fresh": True}  # its id must not meet that of its predecessor
     given = {
         "name": terms.name,
+        "serial": terms.unique_key is not None or None,
         "replace": entrance.replace or None,
         "debounce": entrance.debounce_ms,
         "throttle": entrance.throttle_ms,

@@ -10,7 +10,7 @@ from typing import Any
 import msgpack
 
 from workkit import wire
-from workkit.broker import Claim, ListenerInfo, Trouble
+from workkit.broker import Claim, ListenerInfo, Standing, Trouble
 from workkit.brokers.native.codec import Codec, is_once
 from workkit.brokers.native.endings import Receipt
 from workkit.errors import CorruptRecord, OtherDialect
@@ -46,7 +46,10 @@ def _read_with_care(receipt: Receipt, *, codec: Codec, cancelled: bool) -> Claim
     if cancelled and trouble is None and not renewed:
         trouble, reason, recurs = "cancelled", "cancelled before it started", False
     receipt.recurs = recurs or entry.kind == "o"
-    receipt.is_bound = receipt.recurs or entry.flags != "-" or job.terms is not PLAIN
+    standing = None
+    if entry.flags != "-" or job.terms is not PLAIN:
+        standing = Standing(terms=job.terms, slots=tuple(key for key, _ in entry.slots), paid=entry.is_paid)
+    receipt.is_bound = receipt.recurs or standing is not None
     receipt.trigger = job.trigger if recurs else None
     return Claim(
         receipt=receipt,
@@ -56,9 +59,7 @@ def _read_with_care(receipt: Receipt, *, codec: Codec, cancelled: bool) -> Claim
         args=job.args,
         kwargs=job.kwargs,
         options=job.options,
-        terms=job.terms,
-        slots=tuple(key for key, _ in entry.slots),
-        paid=entry.is_paid,
+        standing=standing,
         due_ms=entry.due_ms,
         attempt=entry.attempt,
         crashes=entry.crashes,

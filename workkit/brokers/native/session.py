@@ -32,7 +32,7 @@ from workkit.jobs.admission import FREE, Admission, Control
 
 MOST = 1000  # jobs in one call
 MANY = 200  # from so many on, jobs are asked for in two portions, the second while the first is read
-_MISSED = {b"m": "late", b"o": "overlap", b"r": "replaced"}
+_MISSED = {b"m": "late", b"o": "overlap"}
 DEAD_KEPT, DEAD_KEPT_MS = 10_000, 90 * 86_400_000
 
 

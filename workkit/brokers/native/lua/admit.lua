@@ -12,8 +12,7 @@
 --       frees: a unique key
 -- ->    'gone' | 'old' | 'step', or 'ok', now in ms, a text with fractions, ms until the first turn of those that wait for
 --       theirs (-1: none does), then a letter for each job:
---       g go | p parked | m missed, late | o missed, overlap | r replaced before it began | x its payload is gone
---       l no such record
+--       g go | p parked | m missed, late | o missed, overlap | x its payload is gone | l no such record
 --       e nothing is done: the next due time has come meanwhile, and is to be found anew
 local jobs, running, next_, slots, ended, waiting, again = unpack(KEYS, 1, 7)
 local control, rates, unique, counts, missed, cancelled, wake = unpack(KEYS, 8, 14)
@@ -83,18 +82,6 @@ local function admitted(m)
   if m.late then
     miss(m, 'late')
     return 'm'
-  end
-  for _, key in ipairs(m.keys) do
-    if key[4] == 0 and string.sub(key[1], 1, 7) == 'unique:' then
-      local holder = string.match(redis.call('HGET', unique, string.sub(key[1], 8)) or '', '^%S+')
-      if holder and holder ~= m.id and redis.call('HEXISTS', jobs, holder) == 1 then -- replaced before it began
-        note(m.missed, 'replaced', 1)
-        redis.call('HDEL', running, m.receipt)
-        redis.call('HDEL', jobs, m.id)
-        redis.call('ZREM', cancelled, m.id)
-        return 'r'
-      end
-    end
   end
   local over = m.overlap and m.keys[1]
   if over and over[4] == 0 and taken(over[1]) >= over[2] then

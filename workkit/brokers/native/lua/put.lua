@@ -1,10 +1,10 @@
 -- put: additions under a name or a unique key, in a window, or with a priority; what gives way to them goes in the same step.
 -- KEYS  1 S:jobs  2 S:next  3 S:producer:<token>  4 S:wake  5 S:cancelled  6 S:names  7 S:unique  8 S:windows  9 S:held
---       10 S:control  11 S:waiting  12 S:counts  13 S:ended  14 S:first:1  15 S:first:2  16 S:first:3
+--       10 S:control  11 S:waiting  12 S:counts  13 S:ended  14 S:first:1  15 S:first:2  16 S:first:3  17 S:slots
 -- ARGV  1 seq  2 now ms, or '' for this server's clock
 --       3 msgpack list, a map for each job of what applies: id; payload; due ms, a text (absent: now); recurs;
 --       second {id, payload}: where the first is known, or with fresh always: id only tells its content then; name;
---       key: unique key; replace: its holder gives way; debounce ms: so does it, and the time is put off;
+--       key: unique key, or of a window; serial: runs of the key take its slot; replace: its holder gives way; debounce ms: so does it, and the time is put off;
 --       throttle ms, window: its key; first: priority
 -- ->    now, then four for each job: 1 new | 0 known | 2 stored as its second variant; its id; when it is due, '' where it
 --       does not wait; the id that it replaced, or ''
@@ -46,6 +46,18 @@ local function give_way(id, recurs, target) -- whether it will not run any more
   return true
 end
 
+-- whether the one-shot that holds a key has been claimed, but has not begun; one that is parked for the key's slot is taken out
+local function unbegun(id, key)
+  local slot = 'unique:' .. key
+  for _, member in ipairs(redis.call('ZRANGEBYLEX', waiting, '[' .. slot .. '\0', '(' .. slot .. '\1')) do
+    if string.match(string.sub(member, #slot + 2), '^%d+%z(%x+)@') == id then
+      redis.call('ZREM', waiting, member)
+      return true
+    end
+  end
+  return redis.call('ZLEXCOUNT', KEYS[17], '[' .. slot .. '\0' .. id .. '@', '(' .. slot .. '\0' .. id .. 'A') == 0
+end
+
 local function is_paused(target)
   local pause = redis.call('HGET', control, 'paused:job:' .. target)
   local until_ms = pause and cmsgpack.unpack(pause)[2]
@@ -80,6 +92,9 @@ local function put(m)
     if give_way(holder, holder_recurs, holder) then
       replaced = holder
       if at and not m.debounce and not m.recurs then due = at end
+    elseif m.serial and unbegun(holder, m.key) then
+      replaced = holder
+      redis.call('HDEL', jobs, holder)
     end
   end
   local id, payload, state = m.id, m.payload, '1'
