@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from tests.brokers.test_native_admit import FAILURE, ONE, admit, end, occurrence, slots
 from tests.brokers.test_native_session import listening
@@ -14,7 +15,7 @@ from workkit.broker import Claim
 from workkit.brokers.native.broker import NativeBroker
 from workkit.jobs.admission import Admission
 from workkit.jobs.job import Job
-from workkit.jobs.outcome import Dead, Released
+from workkit.jobs.outcome import Dead, Done, Released
 
 SKIP = Admission(keys=(("over:tick", 1),), overlap="skip")
 UNIQUE = Admission(keys=(("unique:u", 1),))
@@ -26,8 +27,8 @@ def ticking(server: Server, name: str) -> tuple[schedule.Schedule, Job]:
     return s, schedule.add(s, "app:tick", every="second")
 
 
-def add_unique(s: schedule.Schedule, arg: str) -> Job:
-    return schedule.add_now(s, "app:f", args=[arg], unique_key="u", on_conflict="replace")
+def add_unique(s: schedule.Schedule, arg: str, **options: Any) -> Job:
+    return schedule.add_now(s, "app:f", args=[arg], unique_key="u", on_conflict="replace", **options)
 
 
 def is_later(b: NativeBroker, ms: int) -> bool:
@@ -168,3 +169,47 @@ def test_behind_one_that_runs_only_the_newest_waits(server: Server, name: str) -
     assert (running.id, last.id) == (first.id, third.id)
     end(b, last)
     assert not server.client().exists(f"{name}:jobs", f"{name}:slots", f"{name}:unique", f"{name}:waiting")
+
+
+def test_a_name_beside_the_key_changes_nothing_of_that(server: Server, name: str) -> None:
+    s = schedule.create(name, redis=server.url)
+    b, _ = listening(server, name)
+    old = add_unique(s, "old", name="n")
+    (claim,) = b.claim(1).claims
+    assert add_unique(s, "new", name="n").replaced == old.id
+    (over,) = b.admit([(claim, UNIQUE)]).claims
+    assert over.trouble == "missing"
+    end(b, over)
+
+
+def test_what_is_replaced_leaves_no_mark_that_it_was_cancelled(server: Server, name: str) -> None:
+    s = schedule.create(name, redis=server.url)
+    b, _ = listening(server, name)
+    add_unique(s, "first")
+    (running,) = admit(b, UNIQUE)
+    second = add_unique(s, "second")
+    (claim,) = b.claim(1).claims
+    schedule.cancel(s, second)
+    assert not b.admit([(claim, UNIQUE)]).claims
+    assert add_unique(s, "third").replaced == second.id
+    assert not server.client().exists(f"{name}:cancelled")
+    end(b, running)
+
+
+def test_a_server_that_forgot_a_replacement_gets_the_claim_back(server: Server, name: str) -> None:
+    s = schedule.create(name, redis=server.url)
+    b, _ = listening(server, name)
+    job = add_unique(s, "old")
+    client = server.client()
+    payload = client.hget(f"{name}:jobs", job.id)
+    (claim,) = b.claim(1).claims
+    record = client.hgetall(f"{name}:running:{b.listener}")
+    client.hdel(f"{name}:jobs", job.id)
+    (over,) = b.admit([(claim, UNIQUE)]).claims
+    assert over.trouble == "missing"
+    client.hset(f"{name}:jobs", job.id, payload)  # a replica takes over that has not seen it go
+    client.hset(f"{name}:running:{b.listener}", mapping=record)
+    until(lambda: b.claim(0, ends=[(over, Done())]) is not None and client.exists(f"{name}:again"))
+    (again,) = b.claim(1).claims
+    assert (again.id, again.trouble) == (job.id, None)
+    end(b, again)

@@ -39,7 +39,7 @@ class Calls:
         holder, spec = self._holder(s, job), self.jobs[job]
         if holder and not spec.replaces:
             return t, f"known as {holder}"
-        return self._stored(self._giving_way(t, holder, job) if holder else t, job, python=True)
+        return self._stored(self._giving_way(t, holder) if holder else t, job, python=True)
 
     def _holder(self, s: Server, job: str) -> str:
         """The job that holds its unique key."""
@@ -50,15 +50,24 @@ class Calls:
             raise Violation(f"unique: {job} is refused for {holder}, which is gone")
         return holder if holder in s.jobs else ""
 
-    def _giving_way(self, t: State, holder: str, by: str) -> State:
-        """Replaced by another where it still waits; one that has begun keeps its payload, and its place."""
-        runs = frozenset((job, k) for job, k in t.s.nxt if job == holder)
-        if not runs:
-            key = f"unique:{self.jobs[holder].unique}"
-            late = {(e.at, by) for e in entries(t.s) if e.job == holder and key not in e.slots}
-            return t._replace(overtaken=t.overtaken | late)
-        s = t.s._replace(nxt=drop(t.s.nxt, holder), jobs=t.s.jobs - {holder})
-        return t._replace(s=s._replace(owed=s.owed - runs, pardoned=s.pardoned | runs), banned=t.banned | runs)
+    def _giving_way(self, t: State, holder: str) -> State:
+        """Replaced by another: without its payload, what is left of one that has not begun ends as missing. One that
+        has the key's slot has begun, and stays.
+        """
+        s, key = t.s, f"unique:{self.jobs[holder].unique}"
+        left = [e for e in entries(s) if e.job == holder]
+        runs = frozenset((job, k) for job, k in s.nxt if job == holder).union(e.at for e in left)
+        if any((key, run) in s.owners for run in runs) and "replace_ignores_slot" not in self.bugs:
+            return t
+        if "replace_ignores_slot" not in self.bugs:
+            s = s._replace(replaced=s.replaced | runs)
+        parked = [e for e in left if key in e.slots] if "parked_counts_as_begun" in self.bugs else []
+        if parked or (left and "replaced_runs" in self.bugs):
+            return t._replace(s=s)
+        aside = {(k, e) for k, e in self._aside(s, holder) if k == key or (k == PAUSED + holder and e.untouched)}
+        s = s._replace(jobs=s.jobs - {holder}, nxt=drop(s.nxt, holder), waiting=s.waiting - aside)
+        marks = s.marks if "replaced_keeps_mark" in self.bugs else s.marks - {holder}
+        return t._replace(s=s._replace(owed=s.owed - runs, marks=marks))
 
     def _peer_adds(self, t: State, job: str) -> tuple[State, str]:
         """A foreign peer knows the two published keys, and no marks."""

@@ -146,7 +146,7 @@ class Listeners:
         if any(reply[0] == "step" for reply in replies):
             if not t.failed:
                 raise Violation("step: a server that has forgotten nothing asks what a listener holds")
-            believed = tuple((h.receipt, h.entry.kind, h.entry.slots) for h in c.held)
+            believed = tuple((h.receipt, self._believed(h), h.entry.slots) for h in c.held)
             return with_client(t, i, c._replace(seq=c.seq + 1, out=(Request("resync", believed),)))
         t = with_client(t, i, c._replace(out=()))
         for request, reply in zip(requests, replies, strict=True):
@@ -156,6 +156,10 @@ class Listeners:
                 reply = ("ok",)  # a settle asked again, whose claim had followed it: both had their effect
             t = with_client(t, i, getattr(self, "_heard_" + request.op)(t, i, request.args, reply[1:]))
         return t
+
+    def _believed(self, h: Held) -> str:
+        """The kind of a record as a resync tells it. What had no payload may have one again: no record is like that."""
+        return "x" if h.phase == "M" and "resync_keeps_missing" not in self.bugs else h.entry.kind
 
     def _heard_claim(self, t: State, i: int, args: int, reply: Reply) -> Client:
         c = t.clients[i]._replace(paused=reply[0])
@@ -233,6 +237,8 @@ class Listeners:
         listed = (i, t.clients[i].inc) in dict(t.s.regs)  # whoever was taken for dead does not know it yet
         if e.at in t.banned and listed and not t.failed:
             raise Violation(f"cancelled: {e.job}{e.occ} starts though it was removed")
+        if e.at in t.s.replaced and listed and not t.failed:
+            raise Violation(f"replaced: {e.job}{e.occ} starts though another had replaced it before it began")
         if t.failed:
             return t
         if listed and dict(t.crashed).get(e.at, 0) >= POISON:
@@ -243,17 +249,11 @@ class Listeners:
         return self._begun(t, e) if listed else t
 
     def _begun(self, t: State, e: Entry) -> State:
-        """Under an overlap or unique key nobody begins while another that has begun is not over, and none that had
-        given way to the one that holds the key.
-        """
-        spec = self.plan.jobs[e.job]
-        keys = to_the_end(spec, e.job)
+        """Under an overlap or unique key nobody begins while another that has begun is not over."""
+        keys = to_the_end(self.plan.jobs[e.job], e.job)
         for job, k in sorted(t.begun - {e.at}):
             if set(keys) & set(to_the_end(self.plan.jobs[job], job)):
                 raise Violation(f"between: {e.job}{e.occ} starts though {job}{k} has begun and is not over")
-        holder = dict(t.s.unique).get(spec.unique, "")
-        if (e.at, holder) in t.overtaken and holder in t.s.jobs:
-            raise Violation(f"replaced: {e.job}{e.occ} starts though {holder} had replaced it before it began")
         return t._replace(begun=t.begun | {e.at}) if keys else t
 
 

@@ -68,7 +68,9 @@ class Model:
 
     def _check_one_shot(self, t: State, job: str, n: int) -> None:
         n += t.peer is not None and t.peer[1] == job and t.peer[0] != "hold"
-        if n != (job in t.s.jobs):
+        left = sum(e.job == job and e.at in t.s.replaced for e in entries(t.s))  # what ends as missing
+        left += sum(o[0] == job and o in t.s.replaced for o in t.s.nxt)
+        if n != (1 if job in t.s.jobs else left):
             payload = "stands" if job in t.s.jobs else "is gone"
             raise Violation(f"referenced: the one-shot {job} stands in {n} places, and its payload {payload}")
 
@@ -90,8 +92,8 @@ class Model:
         return None
 
     def _check_unstarted(self, s: Server) -> None:
-        waiting = [self.jobs[j].unique for j in (*dict(s.nxt), *(e.job for e in s.again if not e.crashes + e.attempt))]
-        keys = [key for key in waiting if key]
+        waiting = [*dict(s.nxt), *(e.job for e in s.again if not e.crashes + e.attempt)]
+        keys = [key for j in waiting if (key := self.jobs[j].unique) and j in s.jobs]
         if len(keys) != len(set(keys)):
             raise Violation(f"unique: two wait under one key in {sorted(s.nxt)}")
 

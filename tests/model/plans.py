@@ -53,6 +53,28 @@ SMALL: dict[str, Plan] = {
     ),
     "unique, replaced": Plan({"A": UNIQUE, "B": NEWER}, Budget(crash=1), calls=(("add", "B"),)),
     "unique, replaced, again": Plan({"A": UNIQUE, "B": NEWER}, Budget(release=1, fail=1), calls=(("add", "B"),)),
+    "unique, replaced twice": Plan(
+        {"A": UNIQUE, "B": NEWER, "C": NEWER}, Budget(release=1), calls=(("add", "B"), ("add", "C"))
+    ),
+    "unique, replaced, paused": Plan(
+        {"A": UNIQUE._replace(fn="f"), "B": NEWER}, calls=(("pause", "f"), ("add", "B"), ("resume", "f"))
+    ),
+    "unique, replaced, cancelled": Plan(
+        {"A": UNIQUE, "B": NEWER, "C": NEWER}, calls=(("add", "B"), ("cancel", "B"), ("add", "C"))
+    ),
+    "unique, replaced, failover": Plan(
+        {"A": UNIQUE, "B": NEWER}, Budget(failover=1), calls=(("add", "B"),), listeners=1
+    ),
+    "unique until started, replaced": Plan(
+        {"A": UNTIL_STARTED, "B": UNTIL_STARTED._replace(replaces=True)},
+        Budget(crash=1),
+        calls=(("add", "B"),),
+    ),
+    "unique, revived, replaced": Plan(
+        {"A": UNIQUE._replace(retries=0), "B": NEWER, "C": NEWER},
+        Budget(fail=1),
+        calls=(("add", "B"), ("revive", "A"), ("add", "C")),
+    ),
     "unique, revived": Plan({"A": UNIQUE, "B": UNIQUE}, Budget(fail=1), calls=(("add", "B"), ("revive", "A"))),
 }
 
@@ -124,7 +146,17 @@ LARGE: dict[str, Plan] = {
     "unique, replaced, revived": Plan(
         {"A": UNIQUE, "B": NEWER}, Budget(fail=2, lose=1), calls=(("add", "B"), ("revive", "A"))
     ),
-    "unique, replaced, failover": Plan({"A": UNIQUE, "B": NEWER}, Budget(failover=1), calls=(("add", "B"),)),
+    "unique, replaced, paused, dying": Plan(
+        {"A": UNIQUE._replace(fn="f"), "B": NEWER},
+        Budget(crash=1),
+        calls=(("pause", "f"), ("add", "B"), ("resume", "f")),
+    ),
+    "unique, replaced, job paused": Plan(
+        {"A": UNIQUE, "B": NEWER, "C": NEWER},
+        Budget(release=1, fail=1),
+        calls=(("pause", "A"), ("add", "B"), ("resume", "A"), ("add", "C")),
+    ),
+    "unique, replaced, failover, two": Plan({"A": UNIQUE, "B": NEWER}, Budget(failover=1), calls=(("add", "B"),)),
     "unique, replaced, limited": Plan(
         {"A": UNIQUE._replace(keys=("k",)), "B": NEWER._replace(keys=("k",)), "C": LIMITED},
         Budget(crash=1),
@@ -167,6 +199,7 @@ BUGS: list[tuple[str, str, str]] = [
     ("mark_kills_readded", "cancelled, by a peer again", "ended"),
     ("resync_keeps_unheld", "failover", "lost_or_stuck"),
     ("resync_trusts_listener", "failover, recurring", "chain"),
+    ("resync_keeps_missing", "unique, replaced, failover", "referenced"),
     ("revive_without_slot", "revived, recurring", "open"),
     ("revive_twice", "revived", "double_run"),
     ("revive_over_known", "revived, added again", "referenced"),
@@ -176,7 +209,10 @@ BUGS: list[tuple[str, str, str]] = [
     ("unique_freed_blindly", "unique until started", "unique"),
     ("replaced_runs_beside", "unique, replaced", "limit"),
     ("retry_forgets_slot", "unique, replaced, again", "slots"),
-    ("replaced_runs_last", "unique, replaced", "replaced"),
+    ("replaced_runs", "unique, replaced", "replaced"),
+    ("parked_counts_as_begun", "unique, replaced twice", "replaced"),
+    ("replaced_keeps_mark", "unique, replaced, cancelled", "lost_or_stuck"),
+    ("replace_ignores_slot", "unique, replaced", "referenced"),
     ("release_frees_overlap", "overlap, skipped", "between"),
     ("reap_frees_slot", "limit", "slots"),
     ("slot_freed_by_stale_settle", "limit", "slots"),

@@ -138,8 +138,8 @@ class Budget(NamedTuple):
 
 class Server(NamedTuple):
     """The keys of one schedule, and what follows them through a failover: `owed`, runs asked for and not ended;
-    `pardoned`, runs that a cancel has made neither required nor forbidden. Of `S:slots`, `slots` are open occurrences
-    and `owners` those of limit keys.
+    `pardoned`, runs that a cancel has made neither required nor forbidden; `replaced`, one-shots that gave way before
+    they began, and must never start. Of `S:slots`, `slots` are open occurrences and `owners` those of limit keys.
     """
 
     jobs: frozenset[str] = frozenset()
@@ -158,13 +158,13 @@ class Server(NamedTuple):
     producer: int = 0
     owed: frozenset[Occ] = frozenset()
     pardoned: frozenset[Occ] = frozenset()
+    replaced: frozenset[Occ] = frozenset()
 
 
 class State(NamedTuple):
     """Everything. `credit`: how often a run may start yet; `crashed`: how often it came back from a dead listener;
     `retried`: how often it was put back to be tried again; `taken`: the latest due time claimed (of a one-shot,
-    added); `banned`: removed, must never start; `begun`: started, and not over; `overtaken`: replaced when it
-    had been claimed, and neither had its slot nor waited for it, and by whom; `stopped`: cancelled once; `adrift`: a
+    added); `banned`: removed, must never start; `begun`: started, and not over; `stopped`: cancelled once; `adrift`: a
     foreign peer lost it; `asked`: the reply to the call under way was lost; `snap`: what the replica has; `scratch` is
     for seeded faults.
     """
@@ -184,7 +184,6 @@ class State(NamedTuple):
     taken: Pairs[str, int] = frozenset()
     banned: frozenset[Occ] = frozenset()
     begun: frozenset[Occ] = frozenset()
-    overtaken: Pairs[Occ, str] = frozenset()
     stopped: frozenset[str] = frozenset()
     adrift: frozenset[str] = frozenset()
     scratch: tuple[Who, ...] = ()

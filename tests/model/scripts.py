@@ -133,8 +133,8 @@ class Scripts:
         return [(t._replace(s=t.s._replace(regs=put(t.s.regs, who, seq))), ("ok", *letters))]
 
     def _admit(self, t: State, who: Who, a: Ask, repeated: bool) -> tuple[State, str]:
-        """One claim: g go, p parked, o missed since another runs, r replaced before it began, x without payload,
-        l no such record, f only told that it must wait (with a fault); e: its next due time has come by now, and when.
+        """One claim: g go, p parked, o missed since another runs, x without payload, l no such record, f only told
+        that it must wait (with a fault); e: its next due time has come by now, and when.
         """
         s, e, spec = t.s, a.entry, self.jobs[a.entry.job]
         record, full = records(s, who).get(a.receipt), a.admitted(recurs=spec.recurs)
@@ -149,8 +149,6 @@ class Scripts:
             return t, f"e{latest}"
         if a.pause and a.pause in s.paused:
             return t._replace(s=self._parked_by_pause(without(s, who, a.receipt), e, a.pause)), "p"
-        if self._is_replaced(s, a):
-            return self._replaced(t._replace(s=without(s, who, a.receipt)), e), "r"
         over = f"over:{e.job}"
         meets = over in a.keys and over not in e.slots and self.slots.is_full(s, over)
         if meets and (spec.overlap == "skip" or any(key == over for key, _ in s.waiting)):
@@ -203,20 +201,6 @@ class Scripts:
         s = self._armed(t.s, e, a.due) if opens else t.s
         if "missed_not_closed" not in self.bugs:
             s = self._closed(s, e)
-        return t._replace(s=s, credit=drop(t.credit, e.at))
-
-    def _is_replaced(self, s: Server, a: Ask) -> bool:
-        """Whether its unique key stands for another by now, and it has no slot of it."""
-        key = self.jobs[a.entry.job].unique
-        if f"unique:{key}" not in set(a.keys).difference(a.entry.slots) or "replaced_runs_last" in self.bugs:
-            return False
-        holder = dict(s.unique).get(key, a.entry.job)
-        return holder != a.entry.job and holder in s.jobs
-
-    def _replaced(self, t: State, e: Entry) -> State:
-        """A one-shot is over without a run: whoever holds its unique key runs in its place."""
-        t = self._ended(t, e.at)
-        s = t.s._replace(jobs=t.s.jobs - {e.job}, marks=t.s.marks - {e.job})
         return t._replace(s=s, credit=drop(t.credit, e.at))
 
     def _pardoned(self, t: State, a: Ask) -> State:
@@ -305,7 +289,7 @@ class Scripts:
                 s = self._opened(self._armed(s, e, e.occ + 1 if e.occ + 1 < spec.ticks else None), e)
             return self._closed(s, e)
         if how == "M" and "missing_drops_payload" not in self.bugs:
-            return s._replace(marks=s.marks - {e.job})  # what stands under its name now was added anew
+            return s  # what stands under its name now was added anew
         return forgotten(s._replace(jobs=s.jobs - {e.job}, marks=s.marks - {e.job}), self.plan, e.job)
 
     def _closed(self, s: Server, e: Entry) -> Server:

@@ -171,5 +171,5 @@ class World:
             return [("the replica falls behind here", False, t._replace(snap=t.s))]
         u = spend(t, "failover")._replace(s=t.snap, snap=None, failed=True, net=frozenset())
         u = u._replace(credit=frozenset(), crashed=frozenset(), retried=frozenset())
-        u = u._replace(banned=frozenset(), begun=frozenset(), overtaken=frozenset())
+        u = u._replace(banned=frozenset(), begun=frozenset())
         return [("failover to the replica", True, u)]

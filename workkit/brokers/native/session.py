@@ -345,8 +345,9 @@ class Session:
     def _resync(self) -> Request:
         args: list[Any] = [self._next_seq()]
         for field, claim in self._held.items():
+            # what was missing may stand again on a server that has forgotten how it went: `x` agrees with nothing
             entry = claim.receipt.entry
-            args += [field, entry.kind + entry.flags]
+            args += [field, "x" if claim.trouble == "missing" else entry.kind + entry.flags]
 
         def done(reply: list[Any]) -> None:
             lost = {field: self._held.pop(field) for field in reply[1:]}

@@ -86,15 +86,23 @@ local function put(m)
   end
   local due, replaced = m.due or now, ''
   if m.debounce then due = string.format('%.0f', now_ms + m.debounce) end
-  if old and give_way(old, old_recurs, m.name) then replaced = old end
+  local function supersede() -- the holder has been claimed, and has not begun
+    replaced = holder
+    redis.call('HDEL', jobs, holder)
+    redis.call('ZREM', cancelled, holder)
+  end
+  if old and give_way(old, old_recurs, m.name) then
+    replaced = old
+  elseif old and old == holder and m.serial and unbegun(holder, m.key) then
+    supersede()
+  end
   if holder and holder ~= old then
     local at = place(holder, holder)
     if give_way(holder, holder_recurs, holder) then
       replaced = holder
       if at and not m.debounce and not m.recurs then due = at end
     elseif m.serial and unbegun(holder, m.key) then
-      replaced = holder
-      redis.call('HDEL', jobs, holder)
+      supersede()
     end
   end
   local id, payload, state = m.id, m.payload, '1'
