@@ -111,8 +111,10 @@ def ask(label: str, times: int) -> None:
 # The producer.
 
 
-def produce(*, url: str, name: str, lead: int = 2) -> None:
-    """Add the cast, each until it is acknowledged; what an earlier producer of this scene had acknowledged is left."""
+def produce(*, url: str, name: str, lead: int, after: str = "") -> None:
+    """Add the cast, each until it is acknowledged; what an earlier producer of this scene had acknowledged is left.
+    What is cancelled is so once `after` has happened.
+    """
     base = _base(lead)
     s = schedule.create(name, redis=url)
     second = datetime.fromtimestamp(base, UTC)
@@ -122,9 +124,9 @@ def produce(*, url: str, name: str, lead: int = 2) -> None:
     rows = [{"fn": fn(), "at": second, "args": [f"many-{n}"]} for n in range(MANY)]
     add: dict[str, Callable[[], Any]] = {  # first what has a time, lest this passes before it is added
         "once": lambda: schedule.add(s, fn(), at=second, args=["once"]),
+        "tick": lambda: schedule.add(s, fn(), cron=ticks, args=["tick"]),
         "named": lambda: schedule.add(s, fn(), at=second, args=["named"], name="named"),
         "keyed": lambda: schedule.add(s, fn(), at=second, args=["keyed"], unique_key="key", priority=1),
-        "tick": lambda: schedule.add(s, fn(), cron=ticks, args=["tick"]),
         "many": lambda: schedule.add_many(s, rows),
         **{f"one-{n}": partial(schedule.add_now, s, f"{HERE}:one", args=[f"one-{n}"]) for n in range(ONES)},
         "slow": lambda: schedule.add_now(s, f"{HERE}:slow", args=["slow", 1.5]),
@@ -140,6 +142,8 @@ def produce(*, url: str, name: str, lead: int = 2) -> None:
     ids = {label: _acknowledged(label, one) for label, one in add.items()}
     write(os.environ["WORKKIT_TEST_HISTORY"], what="ack", label=ADDED, id=None)
     time.sleep(max(0.0, base + 2.5 - time.time()))  # the endless one shall have run
+    while after and not any(line["what"] == after for line in _earlier(os.environ["WORKKIT_TEST_HISTORY"])):
+        time.sleep(0.05)
     _cancelled(s, ids["later"])
     _cancelled(s, ids["endless"])
 
