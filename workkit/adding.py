@@ -16,6 +16,7 @@ from workkit import wire
 from workkit.broker import Added, NewJob, Tally
 from workkit.errors import InvalidArguments, InvalidOptions, WorkkitError, WorkkitWarning
 from workkit.jobs.arguments import check_call, foreign_remarks
+from workkit.jobs.job import Job
 from workkit.jobs.names import Clojure, Fn, read_name, stored_name
 from workkit.jobs.recurrence import first_run, spread_offset_ms
 from workkit.options import ARGUMENTS, NOTHING, Asked, read_options
@@ -62,6 +63,25 @@ def _window_key(new: NewJob) -> str:
     """By what equal calls are known: function and arguments. Raises InvalidArguments."""
     said = wire.payload(cron="", job="", args=new.args, extra={"kwargs": new.kwargs or {}})
     return f"{new.fn} {sha1(said, usedforsecurity=False).hexdigest()}"
+
+
+def as_job(new: NewJob, *, schedule: str, added: Added | None = None) -> Job:
+    """The job as whoever adds it sees it: what became of it, or before that what will be added."""
+    due_ms = new.due_ms if added is None else added.due_ms
+    return Job(
+        id="" if added is None else added.id,
+        schedule=schedule,
+        fn=new.fn,
+        args=tuple(new.args),
+        kwargs=new.kwargs,
+        trigger=new.trigger,
+        due=None if due_ms is None else datetime.fromtimestamp(due_ms / 1000, UTC),
+        name=new.terms.name,
+        new=added is None or added.new,
+        options=new.options,
+        terms=new.terms,
+        replaced=None if added is None else added.replaced,
+    )
 
 
 def queued(new: NewJob, *, asked: Asked = NOTHING) -> NewJob:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from workkit.adding import call
+from workkit.adding import as_job, call
 from workkit.broker import NewJob
 from workkit.errors import InvalidOptions
 from workkit.jobs import middleware
@@ -39,19 +38,7 @@ def entered(new: NewJob, *, schedule: str, fn: Fn) -> NewJob:
     """
     if schedule not in middleware.ENTERING:
         return new
-    job = Job(
-        id="",
-        schedule=schedule,
-        fn=new.fn,
-        args=tuple(new.args),
-        kwargs=new.kwargs,
-        trigger=new.trigger,
-        due=None if new.due_ms is None else datetime.fromtimestamp(new.due_ms / 1000, UTC),
-        name=new.terms.name,
-        new=True,
-        options=new.options,
-        terms=new.terms,
-    )
+    job = as_job(new, schedule=schedule)
     changed = middleware.entered(schedule, job)
     if changed is job:
         return new

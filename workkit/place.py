@@ -6,14 +6,12 @@ import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from workkit.broker import Added, Broker, NewJob, Producer
+from workkit.broker import Broker, Producer
 from workkit.entering import registered
 from workkit.errors import InvalidSchedule
-from workkit.jobs.job import Job
 from workkit.jobs.run_options import at_once, turn_ms
 from workkit.triggers.zones import zone
 
@@ -131,21 +129,3 @@ def listening_brokers(s: Schedule, *, timeout_ms: int) -> list[Broker]:
 def _declare(s: Schedule, broker: Producer) -> None:
     if s.limit is not None or s.turn_ms is not None:
         broker.inspector.declare(limit=s.limit, turn_ms=s.turn_ms)
-
-
-def job_of(s: Schedule, new: NewJob, added: Added) -> Job:
-    """What a verb that adds returns."""
-    return Job(
-        id=added.id,
-        schedule=s.name,
-        fn=new.fn,
-        args=new.args,
-        kwargs=new.kwargs,
-        trigger=new.trigger,
-        due=None if added.due_ms is None else datetime.fromtimestamp(added.due_ms / 1000, UTC),
-        new=added.new,
-        options=new.options,
-        terms=new.terms,
-        name=new.terms.name,
-        replaced=added.replaced,
-    )

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
-from workkit.adding import CHUNK, Bulk, call, put_off, queued, read_row, timed
+from workkit.adding import CHUNK, Bulk, as_job, call, put_off, queued, read_row, timed
 from workkit.broker import Added, Counts, ListenerInfo, Missed, Tally
 from workkit.deadset import chosen, read_rate
 from workkit.deadset import discard as discard_dead
@@ -21,7 +21,7 @@ from workkit.errors import InvalidOptions, ListenerStopped, NotFound
 from workkit.jobs.job import STATES, Job, JobState, matches
 from workkit.jobs.names import Fn
 from workkit.options import NOTHING, read_options
-from workkit.place import Schedule, described, job_of, listening_brokers, producer_of
+from workkit.place import Schedule, described, listening_brokers, producer_of
 from workkit.steering import check_dead, check_one, check_run, check_skip, paused_target, read_pause, target
 from workkit.syncing import Plan, carry_out, compare, read_plan
 from workkit.triggers.when import When
@@ -93,7 +93,7 @@ def add(
     new = call(fn, args=args, kwargs=kwargs, asked=asked)
     broker = producer_of(s)
     new = entered(timed(new, when, now_ms=broker.now_ms(), asked=asked), schedule=s.name, fn=fn)
-    return job_of(s, new, broker.add([new])[0])
+    return as_job(new, schedule=s.name, added=broker.add([new])[0])
 
 
 def add_now(
@@ -107,7 +107,8 @@ def add_now(
     broker = producer_of(s)
     if asked.entrance.debounce_ms is not None:
         new = put_off(new, now_ms=broker.now_ms())
-    return job_of(s, new, broker.add([entered(new, schedule=s.name, fn=fn)])[0])
+    new = entered(new, schedule=s.name, fn=fn)
+    return as_job(new, schedule=s.name, added=broker.add([new])[0])
 
 
 def add_many(s: Schedule, rows: Iterable[Mapping[str, Any]]) -> Tally:
@@ -146,7 +147,8 @@ def sync(s: Schedule, plan: Mapping[str, Mapping[str, Any]], *, prune: bool = Fa
     wanted = {name: entered(new, schedule=s.name, fn=plan[name]["fn"]) for name, new in wanted.items()}
     contents = dict(zip(wanted, broker.contents(list(wanted.values())), strict=True))
     after = {
-        name: job_of(s, new, Added(id=contents[name], due_ms=new.due_ms, new=True)) for name, new in wanted.items()
+        name: as_job(new, schedule=s.name, added=Added(id=contents[name], due_ms=new.due_ms, new=True))
+        for name, new in wanted.items()
     }
     found = compare(after, contents=contents, standing=broker.inspector.named(), prune=prune)
     if not dry_run:

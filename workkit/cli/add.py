@@ -135,8 +135,7 @@ def _timing(when: str, zone: tzinfo) -> dict[str, Any]:
 
 
 def _imagined(schedule: str, fn: str, args: list[Any], when: When, run: dict[str, Any]) -> Job:
-    from workkit.adding import call, put_off, queued, timed
-    from workkit.jobs.job import Job
+    from workkit.adding import as_job, call, put_off, queued, timed
 
     asked, now = read_options("add", run), datetime.now(UTC)
     new, now_ms = call(fn, args=args, kwargs=None, asked=asked), round(now.timestamp() * 1000)
@@ -144,17 +143,7 @@ def _imagined(schedule: str, fn: str, args: list[Any], when: When, run: dict[str
         new = put_off(queued(new, asked=asked), now_ms=now_ms)
     else:
         new = timed(new, when, now_ms=now_ms, asked=asked)
-    return Job(
-        id="",
-        schedule=schedule,
-        fn=new.fn,
-        args=new.args,
-        trigger=new.trigger,
-        due=None if new.due_ms is None else datetime.fromtimestamp(new.due_ms / 1000, UTC),
-        name=new.terms.name,
-        terms=new.terms,
-        new=True,
-    )
+    return as_job(new, schedule=schedule)
 
 
 def _became(job: Job) -> str:

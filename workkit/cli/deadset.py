@@ -206,11 +206,11 @@ class Choice:
 def _read(schedule: str, which: tuple[str, ...], where: str | None, server: str | None) -> Choice:
     """Read the dead set once; a word that names none in it is said, and the others go on."""
     from workkit import schedule as verbs
-    from workkit.brokers.connect import open_broker
     from workkit.deadset import chosen, named
+    from workkit.place import producer_of
 
     s = verbs.create(schedule, redis=server)
-    inspector = open_broker(s.name, redis=s.redis, dialect=s.dialect, shards=s.shards).inspector
+    inspector = producer_of(s).inspector
     found = chosen(inspector, schedule=s.name, which=None, where=where)
     missed: list[NotFound] = []
     wanted: set[int] = set()

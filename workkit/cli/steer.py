@@ -194,9 +194,9 @@ def until_and_why(pause: Pause, zone: tzinfo) -> str:
 
 def pauses(s: Schedule, zone: tzinfo) -> Iterator[str]:
     """Say that a schedule or functions are paused; single jobs show it themselves."""
-    from workkit.brokers.connect import open_broker
+    from workkit.place import producer_of
 
-    control = open_broker(s.name, redis=s.redis, dialect=s.dialect, shards=s.shards).inspector.control()
+    control = producer_of(s).inspector.control()
     for target, pause in sorted(control.paused.items()):
         kind, _, of = target.partition(":")
         if kind == "schedule":
