@@ -177,6 +177,7 @@ def test_marks_that_nothing_refers_to_are_swept(
     id, data = payload("* * * * 9 0 0")
     client.hset(f"{name}:jobs", id, data)
     client.sadd(f"{name}:ended", id, "c" * 40)
+    client.hset(f"{name}:counts", id, 2)
     client.zadd(f"{name}:slots", {f"run:{id}\0{id}@5": 0, f"run:{id}\0{id}@6#ab": 0})
     client.hset(f"{name}:errors", f"{id}@5", msgpack.packb(["E", "m", None, "", 0]))
     findings = found(inspector)

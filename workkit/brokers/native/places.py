@@ -152,7 +152,7 @@ class Places:
 
     def _mend(self, strays: Sequence[Mapping[str, Any]], *, wide: bool) -> list[bool]:
         k = self.keys
-        keys = [k.jobs, k.next, k.again, k.listeners, k.slots, k.ended, k.errors, k.wake, k.waiting]
+        keys = [k.jobs, k.next, k.again, k.listeners, k.slots, k.ended, k.errors, k.wake, k.waiting, k.counts]
         packed = msgpack.packb(list(strays), use_bin_type=False)
         for _ in range(20):
             listed = [name for name, _ in self._beats()]

@@ -1,5 +1,5 @@
 -- mend: repair what nothing refers to: no item, no entry, no record. Each repair applies only while that is so.
--- KEYS  1 S:jobs  2 S:next  3 S:again  4 S:listeners  5 S:slots  6 S:ended  7 S:errors  8 S:wake  9 S:waiting
+-- KEYS  1 S:jobs  2 S:next  3 S:again  4 S:listeners  5 S:slots  6 S:ended  7 S:errors  8 S:wake  9 S:waiting  10 S:counts
 --       then S:running:<L> of every listener
 -- ARGV  1 msgpack list of the listeners that were listed when the keys were gathered
 --       2 1: S:next holds items under other texts than ours, so look at each of them; else 0
@@ -10,7 +10,7 @@
 --         what is parked for a slot goes on as far as there is room
 --         Without these it is only looked at
 -- ->    'changed' (a listener came), or for each 1 nothing refers to it (repaired, if told so) | 0 something does
-local jobs, next_, again, listeners, slots, ended, errors, wake, waiting = unpack(KEYS, 1, 9)
+local jobs, next_, again, listeners, slots, ended, errors, wake, waiting, counts = unpack(KEYS, 1, 10)
 local names, list = cmsgpack.unpack(ARGV[1]), cmsgpack.unpack(ARGV[3])
 local known = {}
 for _, name in ipairs(names) do known[name] = true end
@@ -45,7 +45,7 @@ local function hold_entry(text, member)
   if due then hold(due, flags, item) else hold(text, '-', member or text) end
 end
 
-for i = 10, #KEYS do
+for i = 11, #KEYS do
   local all = redis.call('HGETALL', KEYS[i])
   for k = 1, #all, 2 do
     local member = string.match(all[k], '^%d+%.(.*)$')
@@ -91,6 +91,7 @@ end
 local function end_job(id)
   redis.call('HDEL', jobs, id)
   redis.call('SREM', ended, id)
+  redis.call('HDEL', counts, id)
 end
 
 local woken = false
