@@ -16,6 +16,7 @@ from typing import Any
 import redis
 from hiredis import pack_command
 
+AS_READ = "surrogateescape"  # names are written back as the bytes that were read
 IDLE = 1.0  # seconds after which a server may have closed a connection that nobody used
 
 
@@ -31,7 +32,7 @@ class Wires:
         """Write commands to a connection that is not used for anything else until their answers were read."""
         connection = self._taken()
         try:
-            connection.send_packed_command([b"".join(map(pack_command, commands))])
+            connection.send_packed_command([b"".join(map(_packed, commands))])
         except BaseException:
             self.drop(connection)
             raise
@@ -93,6 +94,15 @@ class Sent:
             raise
         self._wires.keep(connection)
         return replies
+
+
+def _packed(command: tuple[Any, ...]) -> bytes:
+    try:
+        packed = pack_command(command)
+    except UnicodeEncodeError:  # a name that somebody else wrote, and that is no text
+        parts: tuple[Any, ...] = tuple(p.encode("utf-8", AS_READ) if type(p) is str else p for p in command)
+        packed = pack_command(parts)
+    return packed  # type: ignore[no-any-return]  # hiredis does not say
 
 
 def _is_closed(connection: Any) -> bool:

@@ -248,7 +248,7 @@ class NativeBroker:
             while (done := self._session.reap(name, beat)) is not None:
                 moved += done[0]
                 if not done[1]:
-                    taken.append((name, moved))
+                    taken.append((name.encode("utf-8", "surrogateescape").decode("utf-8", "replace"), moved))
                     break
             seen.pop(name, None)
         self._seen, self._stale = seen, []

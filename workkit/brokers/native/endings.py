@@ -11,7 +11,7 @@ from typing import Any
 import msgpack
 
 from workkit.broker import Claim
-from workkit.brokers.native.entry import Entry, read_entry
+from workkit.brokers.native.entry import Entry, read_entry, regular
 from workkit.jobs.outcome import DONE, Again, Dead, Done, Failure, Outcome, Released
 from workkit.triggers import Trigger
 
@@ -42,7 +42,7 @@ class Receipt:
         if self.admitted is not None:
             return self.admitted
         found = read_entry(self.member) if not self.due else None
-        return found or Entry(due=self.due.decode("ascii") or "0", item=self.member)
+        return found or regular(self.member, due=self.due)
 
     @property
     def occurrence(self) -> str:
@@ -55,10 +55,20 @@ def occurrence(id: str, entry: Entry) -> str:
     return f"{id}@{entry.due_ms}{entry.nonce}"
 
 
-def read_failure(kept: list[Any] | None) -> Failure:
-    """A failure as `S:errors` and `S:graves` keep it."""
-    type_, message, where, traceback, *_ = kept or ["?", "", None, ""]
-    return Failure(type=type_, message=message, where=where, traceback=traceback)
+def read_failure(kept: object) -> Failure:
+    """A failure as `S:errors` and `S:graves` keep it; of what is none of ours no more than that."""
+    match kept:
+        case [str(type_), str(message), str() | None as where, str(traceback), *_]:
+            return Failure(type=type_, message=message, where=where, traceback=traceback)
+    return Failure(type="?", message="")
+
+
+def read_packed(packed: bytes | None) -> Any:
+    """What only Python listeners read; None where there is nothing, or nothing that can be read."""
+    try:
+        return msgpack.unpackb(packed or b"", unicode_errors="surrogatepass", strict_map_key=False)
+    except (ValueError, RecursionError, TypeError):  # TypeError: a map whose key is a list
+        return None
 
 
 def is_plain(claim: Claim, outcome: Outcome) -> bool:

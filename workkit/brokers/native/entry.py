@@ -14,8 +14,11 @@ from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
 PAID = "p"
-_SLOT = re.compile(r"g(\d{1,9})\*(\S+)")
-_ENTRY = re.compile(rb"([ro]) (\S+) (\d+) (\d+) (\S+) (.*)", re.DOTALL)
+NO_LIMIT = ("paused:", "run:")  # keys under which something waits or runs, and nothing is counted against a limit
+FURTHEST_MS = 9 * 10**15  # no due time is read as further from 1970 than this
+_SLOT = re.compile(r"g(\d{1,9})\*(\S+)", re.ASCII)
+_DUE = re.compile(r"-?(?:\d+\.?\d*(?:e[-+]?\d+)?|inf)", re.ASCII)  # as the server writes scores
+_ENTRY = re.compile(rb"([ro]) (\S+) (\d{1,9}) (\d{1,9}) ([!-~]+) (.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,12 +34,10 @@ class Entry:
 
     @property
     def due_ms(self) -> int:
-        """The due time in whole milliseconds; what is not a finite number reads as 0, long due."""
-        try:
-            return int(self.due)
-        except ValueError:
-            score = float(self.due)
-            return math.floor(score) if math.isfinite(score) else 0
+        """The due time in whole milliseconds; what is not a finite number reads as 0, long due, and what lies beyond
+        9e15 as that.
+        """
+        return due_ms(self.due)
 
     def encode(self) -> bytes:
         """The text as it stands on the server."""
@@ -61,7 +62,8 @@ class Entry:
     def slots(self) -> tuple[tuple[str, int], ...]:
         """The limit keys under which it has a slot, each with its limit."""
         found = (_SLOT.fullmatch(part) for part in self._parts()) if self.flags != "-" else ()
-        return tuple((unquote(slot[2]), int(slot[1])) for slot in found if slot)
+        slots = ((unquote(slot[2]), int(slot[1])) for slot in found if slot)
+        return tuple(slot for slot in slots if not slot[0].startswith(NO_LIMIT))
 
     def _parts(self) -> list[str]:
         return self.flags.partition("#")[0].split(";")
@@ -77,22 +79,29 @@ def slot_flag(key: str, limit: int) -> str:
     return f"g{limit}*{quote(key, safe='/:=')}"
 
 
+def due_ms(text: str) -> int:
+    """Read a due time as anybody may have written it: see `Entry.due_ms`. The scripts read it alike (`parts/entry`)."""
+    score = float(text) if _DUE.fullmatch(text) else 0.0
+    return math.floor(max(-FURTHEST_MS, min(FURTHEST_MS, score))) if math.isfinite(score) else 0
+
+
 def read_entry(data: bytes) -> Entry | None:
     """Read an entry, or None where the text is not one."""
     found = _ENTRY.fullmatch(data)
-    if found is None:
+    if found is None or not _DUE.fullmatch(due := found[2].decode("latin-1")):
         return None
-    kind, due, attempt, crashes, flags, item = found.groups()
-    try:
-        float(due)
-        counts = int(attempt), int(crashes)
-    except ValueError:  # no number, or one of more digits than can be read
-        return None
+    kind, _, attempt, crashes, flags, item = found.groups()
     return Entry(
         kind=kind.decode(),
-        due=due.decode(),
-        attempt=counts[0],
-        crashes=counts[1],
-        flags=flags.decode("ascii", "replace"),
+        due=due,
+        attempt=int(attempt),
+        crashes=int(crashes),
+        flags=flags.decode(),
         item=item,
     )
+
+
+def regular(item: bytes, *, due: bytes) -> Entry:
+    """The entry of a regular item, or of bytes that are no entry: nothing is known of it but when it is due."""
+    text = due.decode("ascii", "replace")
+    return Entry(due=text if _DUE.fullmatch(text) else "0", item=item)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from workkit.broker import Finding, ListenerInfo
+from workkit.brokers.native.entry import due_ms
 from workkit.brokers.native.inventory import age, brief, text
 from workkit.brokers.native.places import PAGE, Places
 from workkit.brokers.native.records import read_info
@@ -150,8 +151,8 @@ def fleet(places: Places) -> Fleet:
     peers = []
     for place, name in enumerate(names):
         packed, fields = known[2 * place], known[2 * place + 1]
-        info = _info(packed, name, places.now_ms)
-        beat_ms = max(0, places.now_ms - int(listed[name]))
+        info = read_info(packed, listener=name, now_ms=places.now_ms)
+        beat_ms = max(0, places.now_ms - due_ms(repr(listed[name])))
         held = sum(b"." in field for field in fields)
         peers.append(Peer(info=replace(info, beat_ms=beat_ms), held=held, is_whole=bool(fields)))
     live = [k.skip(peer.info.listener) for peer in peers if peer.is_live]
@@ -160,14 +161,6 @@ def fleet(places: Places) -> Fleet:
     with places.server.translated() as client:
         skipped = frozenset(client.sinter(live))
     return Fleet(places=places, peers=tuple(peers), skipped=skipped)
-
-
-def _info(packed: bytes | None, listener: str, now_ms: int) -> ListenerInfo:
-    """What a listener says of itself; what cannot be read says nothing."""
-    try:
-        return read_info(packed, listener=listener, now_ms=now_ms)
-    except (ValueError, TypeError):
-        return read_info(None, listener=listener, now_ms=now_ms)
 
 
 def _runs(pid: int) -> bool:

@@ -12,8 +12,8 @@ import msgpack
 from workkit import wire
 from workkit.broker import NewJob, Revival
 from workkit.brokers.native.codec import Codec, at
-from workkit.brokers.native.endings import occurrence, read_failure
-from workkit.brokers.native.entry import Entry
+from workkit.brokers.native.endings import occurrence, read_failure, read_packed
+from workkit.brokers.native.entry import Entry, due_ms, read_entry
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.scripts import load
 from workkit.brokers.server import Server
@@ -39,7 +39,7 @@ class Graves:
                 page = client.zrange(self.keys.dead, start, start + PAGE - 1, desc=True, withscores=True)
                 graves = client.hmget(self.keys.graves, [name for name, _ in page]) if page else []
             for (name, when), packed in zip(page, graves, strict=True):
-                yield self._job(name.decode("utf-8", "replace"), when, _unpacked(packed))
+                yield self._job(name.decode("utf-8", "replace"), when, _read(packed))
             if len(page) < PAGE:
                 return
             start += PAGE
@@ -59,7 +59,7 @@ class Graves:
         for place, name in enumerate(names):
             if stands[place] is None:
                 continue
-            revived = self._revived(_unpacked(graves[place]), args)
+            revived = self._revived(_read(graves[place]), args)
             if revived is None:
                 answers[place] = "unreadable"
             else:
@@ -90,6 +90,8 @@ class Graves:
         due, item = str(grave.get("due", 0)), grave.get("member") or wire.item(id)
         entry = Entry(kind=grave.get("kind", "r"), due=due, flags=grave.get("flags", "-"), item=item)
         entry = replace(entry, flags=entry.with_flags())  # whatever slots it had are others' by now
+        if read_entry(entry.encode()) is None:
+            return None
         if entry.kind == "r":
             return {"id": id, "payload": payload, "item": entry.item}
         return {"id": id, "payload": payload, "entry": entry.encode(), "occurrence": occurrence(id, entry)}
@@ -121,14 +123,19 @@ class Graves:
             job = self.codec.decode(id, grave.get("payload") or b"")
         except CorruptRecord:
             job = Job(id=id, schedule=self.codec.schedule, fn="?")
-        job = at(job, int(when), state="dead", attempt=grave.get("attempt", 0))
+        job = at(job, due_ms(repr(when)), state="dead", attempt=grave.get("attempt", 0))
         return replace(job, error=failure.line, failure=failure, dead_id=name)
 
 
-def _unpacked(packed: bytes | None) -> Mapping[str, Any]:
-    """A grave; empty where there is none, or none that can be read, so that one does not hide the others."""
-    try:
-        unpacked = msgpack.unpackb(packed or b"", unicode_errors="surrogatepass", strict_map_key=False)
-    except ValueError:
+def _read(packed: bytes | None) -> Mapping[str, Any]:
+    """A grave; without those of its members that are of another type, so that one record does not hide the others."""
+    unpacked = read_packed(packed)
+    if not isinstance(unpacked, dict):
         return {}
-    return unpacked if isinstance(unpacked, dict) else {}
+    return {name: value for name, value in unpacked.items() if name in _KINDS and isinstance(value, _KINDS[name])}
+
+
+_KINDS: Mapping[str, type | tuple[type, ...]] = {
+    "id": bytes, "payload": bytes, "member": bytes, "kind": str, "flags": str, "due": int, "attempt": int,
+    "reason": str, "error": list,
+}  # fmt: skip

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
-import msgpack
-
-from workkit import wire
 from workkit.broker import Counts, Finding, ListenerInfo, Missed, Named, Revival
 from workkit.brokers.native.checkup import Checkup
 from workkit.brokers.native.codec import Codec, at, is_once
-from workkit.brokers.native.endings import occurrence, read_failure
-from workkit.brokers.native.entry import Entry, read_entry
+from workkit.brokers.native.endings import occurrence, read_failure, read_packed
+from workkit.brokers.native.entry import FURTHEST_MS, Entry, read_entry, regular
 from workkit.brokers.native.graves import Graves
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.parked import PAUSES, Parked, read_parked
-from workkit.brokers.native.records import read_info, read_said
+from workkit.brokers.native.places import is_text, item_id
+from workkit.brokers.native.records import read_count, read_info, read_said
 from workkit.brokers.native.steering import GLOB, GLOB_ESCAPED, Steering, pause_of, plain_item, said_of, standing
 from workkit.brokers.scripts import load
 from workkit.brokers.server import Server
@@ -54,13 +51,14 @@ class NativeInspector:
             pipe.zcount(k.next, "-inf", now)
             pipe.zcount(k.again, "-inf", now)
             pipe.hgetall(k.stats)
-            for name in names:
-                pipe.hkeys(k.running(name.decode("utf-8", "replace")))
+            for name in filter(is_text, names):
+                pipe.hkeys(k.running(name.decode()))
             queued, again, dead, parked, paused, due, due_again, stats, *held = pipe.execute()
         totals: dict[str, int] = {}
         for field, n in stats.items():
-            what = field.decode().rpartition(":")[0]
-            totals[what] = totals.get(what, 0) + int(n)
+            what = field.decode("utf-8", "replace").rpartition(":")[0]
+            if what and (count := read_count(n)) is not None:
+                totals[what] = totals.get(what, 0) + count
         running = sum(1 for fields in held for field in fields if b"." in field)
         return Counts(
             waiting=queued - due,
@@ -122,7 +120,7 @@ class NativeInspector:
         """The jobs that stand under a name, by name."""
         with self.server.translated() as client:
             values = client.hgetall(self.keys.names)
-        found = {name.decode(): _named(value) for name, value in values.items()}
+        found = {name.decode(): _named(value) for name, value in values.items() if is_text(name)}
         jobs = self._stored([id for id, _ in found.values()])
         return {
             name: Named(job=job, content=content)
@@ -143,10 +141,13 @@ class NativeInspector:
             beats = client.zrange(self.keys.listeners, 0, -1, withscores=True)
         for raw, beat in beats:
             name = raw.decode("utf-8", "replace")
-            with self.server.translated() as client:
-                packed = client.hget(self.keys.running(name), "info")
+            packed = None
+            if is_text(raw):  # no listener calls itself anything else
+                with self.server.translated() as client:
+                    packed = client.hget(self.keys.running(name), "info")
             info = read_info(packed, listener=name, now_ms=now)
-            found.append(replace(info, beat_ms=max(0, now - int(beat)), running=tuple(self._held(name))))
+            held = tuple(self._held(name)) if is_text(raw) else ()
+            found.append(replace(info, beat_ms=max(0, now - _ms(beat)), running=held))
         return found
 
     def cancel(self, job: Job) -> Job:
@@ -276,8 +277,8 @@ class NativeInspector:
     def _running(self) -> Iterator[Job]:
         with self.server.translated() as client:
             names = client.zrange(self.keys.listeners, 0, -1)
-        for name in names:
-            yield from self._held(name.decode("utf-8", "replace"))
+        for name in filter(is_text, names):
+            yield from self._held(name.decode())
 
     def _held(self, listener: str) -> Iterator[Job]:
         with self.server.translated() as client:
@@ -287,9 +288,7 @@ class NativeInspector:
         entries, progress = [], []
         for field, value in records.items():
             if b"." in field:
-                entries.append(
-                    read_entry(value) or Entry(due=value.decode("ascii", "replace"), item=field.partition(b".")[2])
-                )
+                entries.append(read_entry(value) or regular(field.partition(b".")[2], due=value))
                 progress.append(read_said(said.get(field)))
         for job, entry, words in zip(self._with_payloads(entries, "running"), entries, progress, strict=True):
             names = {name.encode("utf-8", "surrogateescape") for name in (job.id, occurrence(job.id, entry))}
@@ -328,7 +327,7 @@ class NativeInspector:
             packed = client.hget(self.keys.errors, occurrence(job.id, entry))
         if packed is None:
             return {}
-        failure = read_failure(msgpack.unpackb(packed, unicode_errors="surrogatepass"))
+        failure = read_failure(read_packed(packed))
         return {"error": failure.line, "failure": failure}
 
     def _with_payloads(self, entries: list[Entry], state: JobState | None) -> Iterator[Job]:
@@ -352,7 +351,8 @@ class NativeInspector:
         if len(beginning) < SHORTEST or not all(c in "0123456789abcdef" for c in beginning):
             return []
         with self.server.translated() as client:
-            found = [key.decode() for key, _ in client.hscan_iter(self.keys.jobs, match=f"{beginning}*", count=PAGE)]
+            keys = [key for key, _ in client.hscan_iter(self.keys.jobs, match=f"{beginning}*", count=PAGE)]
+        found = [key.decode("utf-8", "replace") for key in keys]
         found += [job.id for job in self._graves.jobs() if job.id.startswith(beginning)]
         return sorted(set(found))
 
@@ -370,7 +370,8 @@ class NativeInspector:
 
     def _nearest(self, which: str) -> str:
         with self.server.translated() as client:
-            names = [name.decode() for name, _ in islice(client.hscan_iter(self.keys.names, count=PAGE), MOST_NAMES)]
+            some = list(islice(client.hscan_iter(self.keys.names, count=PAGE), MOST_NAMES))
+        names = [name.decode("utf-8", "replace") for name, _ in some]
         if (like := nearest(which, names)) is not None and (id := self.under(like)) is not None:
             job = self._found(id)
             return f' Nearest: "{like}" {shown(job.fn)} ({job.state}).' if job else ""
@@ -380,19 +381,16 @@ class NativeInspector:
 
 def _named(value: bytes | None) -> tuple[str, str]:
     """An entry of `S:names`: a job's id, and the id of its content, which stands third where it is another."""
-    id, _, content, *_ = [*(value or b"").decode().split(" "), "", ""]
+    id, _, content, *_ = [*(value or b"").decode("utf-8", "replace").split(" "), "", ""]
     return id, content or id
 
 
 def _id(item: bytes) -> str:
-    try:
-        return wire.read_item(item).id
-    except CorruptRecord:
-        return ""
+    return (item_id(item) or b"").decode("utf-8", "replace")
 
 
 def _ms(score: float) -> int:
-    return int(score) if math.isfinite(score) else 2**62  # no calendar has that time
+    return round(max(-FURTHEST_MS, min(FURTHEST_MS, score)))  # no calendar has the times at either end
 
 
 def _text(score: float) -> str:

@@ -15,6 +15,7 @@ from hashlib import sha1
 
 from workkit import wire
 from workkit.broker import Finding
+from workkit.brokers.native.entry import due_ms
 from workkit.brokers.native.parked import PAUSED, under
 from workkit.brokers.native.places import Places, is_ours, item_id
 from workkit.brokers.native.repairs import Loose, Misplaced, Unreadable, queue_text
@@ -132,7 +133,7 @@ class Inventory:
             again = client.zcount(k.again, "-inf", before)
         if again:
             self.late += again
-            self.oldest_ms = min(self.oldest_ms or LAST_MS, max(0, int(first[0][1])))
+            self.oldest_ms = min(self.oldest_ms or LAST_MS, max(0, due_ms(repr(first[0][1]))))
         control = Steering(server=self.places.server, keys=k, codec=self.places.codec).control()
         yield from self._paused(control, before)
         if self.late and "schedule" not in control.paused:

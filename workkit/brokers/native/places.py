@@ -14,7 +14,7 @@ import msgpack
 from workkit import wire
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.endings import occurrence
-from workkit.brokers.native.entry import Entry, read_entry
+from workkit.brokers.native.entry import Entry, read_entry, regular
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.parked import read_parked
 from workkit.brokers.scripts import load
@@ -90,7 +90,7 @@ class Places:
 
     def listed(self) -> dict[str, float]:
         """Every listed listener, and its last beat; without what is no text, which no listener calls itself."""
-        return {name.decode(): beat for name, beat in self._beats() if _is_text(name)}
+        return {name.decode(): beat for name, beat in self._beats() if is_text(name)}
 
     def _beats(self) -> list[tuple[bytes, float]]:
         with self.server.translated() as client:
@@ -103,7 +103,7 @@ class Places:
         for _ in range(MOST_PAGES):
             with self.server.translated() as client:
                 cursor, page = client.scan(cursor, match=_literally(start) + "*", count=1000)
-            names += [key.decode().removeprefix(start) for key in page if _is_text(key)]
+            names += [key.decode().removeprefix(start) for key in page if is_text(key)]
             if not cursor:
                 break
         else:
@@ -117,10 +117,10 @@ class Places:
             for page in self.hash_pages(self.keys.running(name)):
                 for field, value in page.items():
                     if b"." in field:
-                        yield _known(_entry(value) or _regular(field.partition(b".")[2], due=value))
+                        yield _known(read_entry(value) or regular(field.partition(b".")[2], due=value))
         for scored in self.scored_pages(self.keys.again):
             for member, score in scored:
-                yield _known(_entry(member) or _regular(member, due=b"%.0f" % score))
+                yield _known(read_entry(member) or regular(member, due=b"%.0f" % score))
         for scored in self.scored_pages(self.keys.waiting):
             for member, _ in scored:
                 if (parked := read_parked(member)) is not None:
@@ -156,7 +156,7 @@ class Places:
         packed = msgpack.packb(list(strays), use_bin_type=False)
         for _ in range(20):
             listed = [name for name, _ in self._beats()]
-            held = [k.running(name.decode()) for name in listed if _is_text(name)]
+            held = [k.running(name.decode()) for name in listed if is_text(name)]
             args = [msgpack.packb(listed, use_bin_type=False), int(wide), packed]
             reply = self.server.call(load("native")["mend"], [*keys, *held, *map(k.running, self.lost)], args)
             if reply != b"changed":
@@ -184,7 +184,8 @@ def run_name(id: bytes, entry: Entry) -> bytes:
     return id + occurrence("", entry).encode("utf-8", "surrogateescape")
 
 
-def _is_text(name: bytes) -> bool:
+def is_text(name: bytes) -> bool:
+    """Whether bytes are UTF-8."""
     try:
         name.decode()
     except UnicodeDecodeError:
@@ -192,24 +193,8 @@ def _is_text(name: bytes) -> bool:
     return True
 
 
-def _entry(data: bytes) -> Entry | None:
-    try:
-        return read_entry(data)
-    except ValueError:  # a count of more digits than Python reads
-        return None
-
-
 def _known(entry: Entry) -> tuple[bytes, Entry]:
     return item_id(entry.item) or b"", entry
-
-
-def _regular(item: bytes, *, due: bytes) -> Entry:
-    text = due.decode("ascii", "replace")
-    try:
-        float(text)
-    except ValueError:
-        text = "0"
-    return Entry(due=text, item=item)
 
 
 def _literally(text: str) -> str:

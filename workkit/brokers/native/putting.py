@@ -42,7 +42,7 @@ def put_args(seq: int, jobs: Sequence[NewJob], *, stored: Sequence[Stored]) -> l
 
 def read_answer(reply: Sequence[Any]) -> list[Added]:
     """What became of each job."""
-    texts = [part.decode() if isinstance(part, bytes) else str(part) for part in reply[1:]]
+    texts = [part.decode("utf-8", "replace") if isinstance(part, bytes) else str(part) for part in reply[1:]]
     return [
         Added(
             id=texts[n + 1],

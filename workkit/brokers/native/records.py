@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -12,13 +13,14 @@ import msgpack
 from workkit import wire
 from workkit.broker import Claim, ListenerInfo, Standing, Trouble
 from workkit.brokers.native.codec import Codec, is_once
-from workkit.brokers.native.endings import Receipt
+from workkit.brokers.native.endings import Receipt, read_packed
 from workkit.errors import CorruptRecord, OtherDialect
 from workkit.jobs.job import Job
 from workkit.jobs.terms import PLAIN
 from workkit.triggers.trigger import is_one_second
 
 MARKS, MARKED_MS = 100, 60_000  # cancellations in one beat; how long they are told again
+_COUNT = re.compile(rb"\d{1,18}")
 PADDED = 65  # bytes; a shorter field would leave the record hash in its packed form, slower per job
 
 
@@ -35,7 +37,15 @@ def read_claim(record: Sequence[Any], *, field: bytes, listener: str, codec: Cod
                 return Claim(receipt, codec.describe, id.decode(), plain[1], plain[2], int(due))
             except ValueError:  # an id that is no text, a score that is no whole number
                 pass
-    return _read_with_care(receipt, codec=codec, cancelled=cancelled)
+    try:
+        return _read_with_care(receipt, codec=codec, cancelled=cancelled)
+    except Exception as error:  # a fault of ours in reading: one record must not stop the listener
+        return _unread(receipt, codec, f"reading it failed: {type(error).__name__}: {error}")
+
+
+def _unread(receipt: Receipt, codec: Codec, reason: str) -> Claim:
+    id, due_ms = receipt.id.decode("utf-8", "replace"), receipt.entry.due_ms
+    return Claim(receipt, codec.describe, id, "?", (), due_ms, trouble="corrupt", reason=reason)
 
 
 def _read_with_care(receipt: Receipt, *, codec: Codec, cancelled: bool) -> Claim:
@@ -91,7 +101,7 @@ def heard_upto(marks: Sequence[Any], now_ms: int, *, before: int) -> int:
     """
     if len(marks) < 2 * MARKS:
         return max(before, now_ms - MARKED_MS)
-    newest = int(float(marks[-1]))
+    newest = int(min(float(marks[-1]), now_ms))  # a mark from the future tells nothing of others
     return newest - 1 if newest - 1 > before else newest  # others may bear the same millisecond
 
 
@@ -99,11 +109,16 @@ def read_said(kept: bytes | None) -> tuple[int, int] | str | None:
     """What a run said last, as `tell` keeps it; what is no such thing says nothing."""
     try:
         said = json.loads(kept or b"null")
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
-    if isinstance(said, list) and len(said) == 2 and all(type(n) in (int, float) for n in said):
+    if isinstance(said, list) and len(said) == 2 and all(type(n) in (int, float) and abs(n) <= 2**53 for n in said):
         return said[0], said[1]
     return said if isinstance(said, str) else None
+
+
+def read_count(text: bytes) -> int | None:
+    """A count as `S:stats` and `S:counts` keep it; None where it is none."""
+    return int(text) if _COUNT.fullmatch(text) else None
 
 
 def write_info(info: ListenerInfo) -> bytes:
@@ -114,19 +129,17 @@ def write_info(info: ListenerInfo) -> bytes:
 
 
 def read_info(packed: bytes | None, *, listener: str, now_ms: int) -> ListenerInfo:
-    """The inverse; of a listener that is being taken apart, what its name tells."""
-    if packed is None:
-        return ListenerInfo(
-            listener=listener, host=listener.partition(":")[0], pid=0, version="?", schedules={}, threads=0
-        )
-    host, pid, version, schedules, threads, state, began, *_ = msgpack.unpackb(packed)
-    return ListenerInfo(
-        listener=listener,
-        host=host,
-        pid=pid,
-        version=version,
-        schedules=schedules,
-        threads=threads,
-        state=state,
-        up_ms=max(0, now_ms - began),
-    )
+    """The inverse; of a listener that is being taken apart, or says nothing that can be read, what its name tells."""
+    match read_packed(packed):
+        case [str(host), int(pid), str(version), dict(names), int(threads), str(state), int(began), *_]:
+            return ListenerInfo(
+                listener=listener,
+                host=host,
+                pid=pid,
+                version=version,
+                schedules={str(name): weight for name, weight in names.items() if type(weight) is int},
+                threads=threads,
+                state=state,
+                up_ms=max(0, now_ms - began),
+            )
+    return ListenerInfo(listener=listener, host=listener.partition(":")[0], pid=0, version="?", schedules={}, threads=0)

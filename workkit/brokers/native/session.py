@@ -149,9 +149,8 @@ class Session:
         self._hear_of(control)
         self._cancelled_upto = heard_upto(marks, int(now), before=self._cancelled_upto)
         cancelled = frozenset(mark.decode("utf-8", "replace") for mark in marks[::2])
-        pairs = [
-            (name.decode("utf-8", "replace"), float(beat)) for name, beat in zip(stale[::2], stale[1::2], strict=True)
-        ]
+        names = [name.decode("utf-8", "surrogateescape") for name in stale[::2]]
+        pairs = list(zip(names, map(float, stale[1::2]), strict=True))
         orders = Orders(look=bool(look), cancelled=cancelled, fenced=self._take_lost(), control=self._take_news())
         return orders, [p for p in pairs if p[0] != self._name]
 
@@ -169,7 +168,7 @@ class Session:
         """Fence a listener last seen at `beat` and hand its work back: (moved, left), or None if it lives."""
         k = self._keys
         keys = [k.listeners, k.running(listener), k.again, k.skip(listener), k.wake, k.progress(listener)]
-        reply = self._server.call(self._scripts["reap"], keys, [listener, f"{beat:.0f}", self._lease_ms, 500])
+        reply = self._server.call(self._scripts["reap"], keys, [listener, repr(beat), self._lease_ms, 500])
         return None if reply[0] == b"alive" else (int(reply[0]), int(reply[1]))
 
     def leave(self) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,10 +17,11 @@ from workkit.broker import Missed
 from workkit.brokers.native.codec import Codec, at, instant, is_once
 from workkit.brokers.native.control import read_control, write_pause
 from workkit.brokers.native.endings import TO_THE_END, occurrence
-from workkit.brokers.native.entry import Entry, read_entry
+from workkit.brokers.native.entry import Entry, due_ms, read_entry
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.parked import PAUSED, Parked, parked_text, read_parked, under
 from workkit.brokers.native.places import item_id
+from workkit.brokers.native.records import read_count
 from workkit.brokers.scripts import load
 from workkit.brokers.server import Server
 from workkit.errors import CorruptRecord, InvalidOptions, NotFound
@@ -102,7 +103,7 @@ class Steering:
         k, now = self.keys, self._now_ms()
         for _ in range(TRIES):
             for item, score in self._standing(job.id):
-                due = _following(job, due_ms=round(score), now_ms=now)
+                due = _following(job, due_ms=due_ms(repr(score)), now_ms=now)
                 if due is None:
                     raise InvalidOptions(
                         f"{_named(job)} has no run after the next one. "
@@ -145,11 +146,8 @@ class Steering:
                 page = client.xrevrange(self.keys.missed, max=upto, count=PAGE)
             for number, fields in page:
                 upto = f"({number.decode()}"
-                said = {key.decode(): value.decode("utf-8", "replace") for key, value in fields.items()}
-                due = instant(int(float(said["due"])))
-                if due is not None:
-                    name, times = said.get("name") or None, int(said.get("times", 1))
-                    yield Missed(id=said["id"], name=name, fn=said["fn"], due=due, reason=said["reason"], times=times)
+                if (missed := read_missed(fields)) is not None:
+                    yield missed
             if len(page) < PAGE:
                 return
 
@@ -239,6 +237,16 @@ class Steering:
         with self.server.translated() as client:
             seconds, micros = client.time()
         return int(seconds) * 1000 + int(micros) // 1000
+
+
+def read_missed(fields: Mapping[bytes, bytes]) -> Missed | None:
+    """An entry of `S:missed`; None where it is none of ours."""
+    said = {key: value.decode("utf-8", "replace") for key, value in fields.items()}
+    due, times = instant(due_ms(said.get(b"due", ""))), read_count(fields.get(b"times", b"1"))
+    if due is None or times is None or not {b"id", b"fn", b"reason", b"due"} <= said.keys():
+        return None
+    name = said.get(b"name") or None
+    return Missed(id=said[b"id"], name=name, fn=said[b"fn"], due=due, reason=said[b"reason"], times=times)
 
 
 def pause_of(job: Job, control: Control) -> Pause | None:

@@ -16,20 +16,18 @@
 --       e nothing is done: the next due time has come meanwhile, and is to be found anew
 local jobs, running, next_, slots, ended, waiting, again = unpack(KEYS, 1, 7)
 local control, rates, unique, counts, missed, cancelled, wake = unpack(KEYS, 8, 14)
-local seq = tonumber(ARGV[1])
-local stored = redis.call('HGET', running, '@')
-if not stored then return { 'gone' } end
-stored = tonumber(stored)
-if seq < stored then return { 'old' } end
-if seq > stored + 1 then return { 'step' } end
-redis.call('HDEL', running, '')
-local repeated = seq == stored
+local number = ARGV[1]
+-- part: request
 local t = redis.call('TIME')
 local now = t[1] * 1000 + t[2] / 1000
 local first_turn, due_now = nil, false
+local LONGEST = 400 * 86400000 -- ms between two turns
 
 local function taken(key) return redis.call('ZLEXCOUNT', slots, '[' .. key .. '\0', '(' .. key .. '\1') end
 local function waits(key) return redis.call('ZRANGEBYLEX', waiting, '[' .. key .. '\0', '(' .. key .. '\1', 'LIMIT', 0, 1)[1] end
+-- part: entry
+-- part: pause
+-- part: counter
 -- part: promote
 
 local function give(m, key)
@@ -38,20 +36,19 @@ local function give(m, key)
 end
 
 local function park(m, key, entry)
-  local due = string.match(m.head, '^%a (%S+)')
-  local ms = string.format('%016.0f', math.max(0, math.min(tonumber(due) or 0, 9e15)))
+  local ms = string.format('%016.0f', math.max(0, due_of(string.match(m.head, '^%a (%S+)') or '0')))
   redis.call('ZADD', waiting, 0, key .. '\0' .. ms .. '\0' .. m.run .. '\0' .. entry)
   redis.call('HDEL', running, m.receipt)
   return 'p'
 end
 local function note(fields, reason, times)
-  redis.call('XADD', missed, 'MAXLEN', '~', 10000, '*', 'id', fields[1], 'name', fields[2], 'fn', fields[3], 'due', fields[4],
-    'reason', reason, 'times', times)
+  redis.pcall('XADD', missed, 'MAXLEN', '~', 10000, '*', 'id', fields[1], 'name', fields[2], 'fn', fields[3], 'due', fields[4],
+    'reason', reason, 'times', times) -- a stream that takes no more keeps nobody from running
 end
 
 local function arm(m, counted) -- put the next occurrence back, or mark the job as ended
   local item, due = m.chain[1], m.chain[2]
-  if counted and m.count and redis.call('HINCRBY', counts, m.id, 1) >= m.count then due = '' end
+  if counted and m.count and add_to(counts, m.id, 1) >= m.count then due = '' end
   if due == '' then
     redis.call('SADD', ended, m.id)
     return
@@ -74,7 +71,7 @@ end
 
 local function admitted(m)
   if m.chain and m.chain[2] ~= '' and m.chain[3] == 0 and m.chain[2] <= now then return 'e' end
-  if m.pause and redis.call('HEXISTS', control, 'paused:' .. m.pause) == 1 then
+  if m.pause and paused_until(redis.call('HGET', control, 'paused:' .. m.pause)) then
     park(m, 'paused:' .. m.pause, m.as)
     for _, key in ipairs(m.gives) do give(m, key) end -- who waits for long keeps nobody else from running
     return 'p'
@@ -105,8 +102,11 @@ local function admitted(m)
   local function entry() return m.head .. (#flags > 0 and table.concat(flags, ';') or '-') .. m.nonce .. m.tail end
   if m.paid or #m.turns > 0 then flags[1] = 'p' end
   if #m.turns > 0 then
-    local at = now
-    for k = 1, #m.turns, 2 do at = math.max(at, tonumber(redis.call('ZSCORE', rates, m.turns[k]) or 0)) end
+    local at, last = now, due_of(redis.call('ZRANGE', again, -1, -1, 'WITHSCORES')[2] or '0')
+    for k = 1, #m.turns, 2 do -- a turn that nobody can have taken is none: who has a later one waits in S:again
+      local turn = tonumber(redis.call('ZSCORE', rates, m.turns[k]) or 0)
+      if turn <= math.max(now, last) + LONGEST then at = math.max(at, turn) end
+    end
     for k = 1, #m.turns, 2 do redis.call('ZADD', rates, string.format('%.3f', at + m.turns[k + 1]), m.turns[k]) end
     if at > now + 1 then
       for _, key in ipairs(m.keys) do

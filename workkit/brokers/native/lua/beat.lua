@@ -9,7 +9,7 @@
 local listeners, running, next_, again, watch = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local cancelled, dead, graves, stats = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local me = ARGV[1]
-if redis.call('HEXISTS', running, '@') == 0 then return { 'gone' } end
+if not string.find(redis.call('HGET', running, '@') or '', '^%d+$') then return { 'gone' } end
 redis.call('HDEL', running, '')
 local t = redis.call('TIME')
 local now = t[1] .. string.format('%03d', math.floor(t[2] / 1000))
@@ -32,6 +32,7 @@ local marks = {}
 if redis.call('EXISTS', cancelled) == 1 then
   marks = redis.call('ZRANGEBYSCORE', cancelled, '(' .. ARGV[3], '+inf', 'WITHSCORES', 'LIMIT', 0, 100)
   redis.call('ZREMRANGEBYSCORE', cancelled, '-inf', tonumber(now) - 604800000)
+  redis.call('ZREMRANGEBYSCORE', cancelled, tonumber(now) + 86400000, '+inf') -- no time of a mark
 end
 local excess = redis.call('ZCARD', dead) - tonumber(ARGV[4])
 local old = {}
@@ -56,7 +57,7 @@ if redis.call('HLEN', stats) > 500 then
   local oldest = math.floor(tonumber(now) / 3600000) - 48
   for _, field in ipairs(redis.call('HKEYS', stats)) do
     local hour = tonumber(string.match(field, ':(%d+)$'))
-    if not hour or hour < oldest then redis.call('HDEL', stats, field) end
+    if not hour or hour < oldest or hour > oldest + 72 then redis.call('HDEL', stats, field) end
   end
 end
 local news = {}

@@ -5,6 +5,7 @@
 -- ->    1 | 0 (gone, or another payload by now)
 local jobs, next_, dead, graves, stats = unpack(KEYS)
 local id = ARGV[1]
+-- part: counter
 if id ~= '' then
   local payload = redis.call('HGET', jobs, id)
   if not payload or redis.sha1hex(payload) ~= ARGV[2] then return 0 end
@@ -16,5 +17,5 @@ local t = redis.call('TIME')
 redis.call('ZADD', dead, t[1] .. string.format('%03d', math.floor(t[2] / 1000)), ARGV[3])
 redis.call('HSET', graves, ARGV[3], ARGV[4])
 if id ~= '' then redis.call('HDEL', jobs, id) end
-redis.call('HINCRBY', stats, 'corrupt:' .. math.floor(t[1] / 3600), 1)
+add_to(stats, 'corrupt:' .. math.floor(t[1] / 3600), 1)
 return 1

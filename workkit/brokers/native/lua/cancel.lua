@@ -12,6 +12,8 @@ if redis.call('HEXISTS', jobs, id) == 0 then return 'unknown' end
 local t = redis.call('TIME')
 local now = t[1] .. string.format('%03d', math.floor(t[2] / 1000))
 
+-- part: entry
+-- part: control
 local function forget() -- with its payload goes what stood for it
   redis.call('HDEL', jobs, id)
   redis.call('HDEL', counts, id)
@@ -20,7 +22,7 @@ local function forget() -- with its payload goes what stood for it
     if string.match(redis.call('HGET', hash, field) or '', '^%S*') == id then redis.call('HDEL', hash, field) end
   end
   if redis.call('HDEL', control, 'paused:job:' .. (name ~= '' and name or id)) == 1 then
-    redis.call('HINCRBY', control, 'v', 1)
+    has_changed()
   end
 end
 
@@ -31,11 +33,12 @@ for i = 6, last do
 end
 for i = last + 1, #ARGV do
   if redis.call('ZREM', waiting, ARGV[i]) == 1 then
-    local entry = string.match(ARGV[i], '^[^%z]*%z%d+%z[^%z]*%z(.*)$')
+    local entry = string.match(ARGV[i], '^[^%z]*%z%d+%z[^%z]*%z(.*)$') or ''
+    if not parts_of(entry) then entry = ARGV[i] end -- no entry: for the listener that claims its bytes
     if string.match(entry, '^r %S+ 0 0 %- ') then -- a pause has parked it before it began
       waited = waited + 1
     else -- it may have slots: a listener gives them back, as it ends what is marked. That it waits for is not its own
-      if string.sub(ARGV[i], 1, 7) ~= 'paused:' then
+      if entry ~= ARGV[i] and string.sub(ARGV[i], 1, 7) ~= 'paused:' then
         local head, flags, rest = string.match(entry, '^(%a %S+ %d+ %d+ )([^%s#]*)(.*)$')
         flags = string.gsub(string.gsub(flags, 'g%d+%*[^;]*$', ''), ';$', '')
         entry = head .. (flags == '' and '-' or flags) .. rest

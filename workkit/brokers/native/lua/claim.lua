@@ -9,13 +9,9 @@
 --       as L knows it, then four for each job: member or entry, due text (member) or '' (entry), id, payload or nil
 local next_, jobs, running, listeners = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local watch, wake, again, skip, cancelled, control = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
-local me, seq, limit, now = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
+local me, number, limit, now = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 
-local stored = redis.call('HGET', running, '@')
-if not stored then return { 'gone' } end
-if tonumber(seq) < tonumber(stored) then return { 'old' } end
-if tonumber(seq) > tonumber(stored) + 1 then return { 'step' } end
-redis.call('HDEL', running, '') -- a write that a full server allows; after it the rest may grow
+-- part: request
 local past = 0 -- ms since the one called now
 if now == '' then
   local t = redis.call('TIME')
@@ -23,16 +19,12 @@ if now == '' then
   past = t[2] % 1000 / 1000
 end
 
-local function id_of(member)
-  local plain = #member == 49 and string.match(member, '^{"id":"(%x+)"}$')
-  if plain then return plain end
-  local ok, item = pcall(cjson.decode, member)
-  if ok and type(item) == 'table' and type(item.id) == 'string' then return item.id end
-  return string.match(member, '"id"%s*:%s*"([^"\\]+)"') or ''
-end
-
+-- part: id
+-- part: entry
+-- part: pause
 local function item_of(entry)
-  return string.match(entry, '^%a %S+ %d+ %d+ %S+ (.*)$') or entry
+  local _, _, _, _, _, item = parts_of(entry)
+  return item or entry
 end
 
 local taken = {} -- member, due text, id
@@ -40,13 +32,10 @@ local is_plain = redis.call('EXISTS', unpack(KEYS, 7, 13)) == 0 -- nothing but p
 local seen_again = not is_plain and redis.call('EXISTS', again) == 1
 local seen_skip = not is_plain and redis.call('EXISTS', skip) == 1
 local seen_control = not is_plain and redis.call('EXISTS', control) == 1
-local paused_until = nil -- ms
+local rests_until = nil -- ms: the schedule is paused
 if seen_control then
-  local paused = redis.call('HGET', control, 'paused:schedule')
-  if paused then
-    paused_until = cmsgpack.unpack(paused)[2] or math.huge
-    if paused_until <= tonumber(now) then paused_until = nil end
-  end
+  rests_until = paused_until(redis.call('HGET', control, 'paused:schedule'))
+  if rests_until and rests_until <= tonumber(now) then rests_until = nil end
 end
 
 local size = seen_skip and 1000 or limit -- as many may be skipped as there are marks
@@ -63,7 +52,7 @@ local function page(key, start, is_entry)
 end
 
 local function read(key, is_entry) -- the first that are due and not skipped, at most limit
-  if paused_until then return {} end
+  if rests_until then return {} end
   local found, ids = page(key, 0, is_entry)
   if not seen_skip then return found end
   local mine, start = {}, 0
@@ -79,8 +68,8 @@ local function read(key, is_entry) -- the first that are due and not skipped, at
   return mine
 end
 
-if seq == stored then -- asked again: the reply was lost
-  local prefix = seq .. '.'
+if repeated then -- asked again: the reply was lost
+  local prefix = number .. '.'
   local all = redis.call('HGETALL', running)
   for i = 1, #all, 2 do
     if string.sub(all[i], 1, #prefix) == prefix then
@@ -125,11 +114,11 @@ end
 
 local reply = { 'ok', now, -1, {}, {} }
 if seen_control and redis.call('HGET', control, 'v') ~= ARGV[5] then reply[5] = redis.call('HGETALL', control) end
-local ids, records = {}, { '@', seq }
+local ids, records = {}, { '@', number }
 for i, t in ipairs(taken) do
   ids[i] = t[3]
-  if seq ~= stored then
-    records[#records + 1] = seq .. '.' .. t[1]
+  if not repeated then
+    records[#records + 1] = number .. '.' .. t[1]
     records[#records + 1] = t[2] == '' and t[1] or t[2]
   end
 end
@@ -144,8 +133,8 @@ if #ids > 0 then
   if not is_plain and redis.call('EXISTS', cancelled) == 1 then
     local runs = {} -- a mark may be of one run
     for i, t in ipairs(taken) do
-      local due, flags = string.match(t[1], '^o (%S+) %d+ %d+ (%S+) ')
-      runs[i] = due and (t[3] .. '@' .. due .. (string.match(flags, '#.*$') or '')) or t[3]
+      local kind, due, _, _, flags = parts_of(t[1])
+      runs[i] = kind == 'o' and (t[3] .. '@' .. due_text(due) .. (string.match(flags, '#.*$') or '')) or t[3]
     end
     local marks, marked = redis.call('ZMSCORE', cancelled, unpack(ids)), redis.call('ZMSCORE', cancelled, unpack(runs))
     for i = 1, #ids do
@@ -158,8 +147,8 @@ local function token()
   if redis.call('LLEN', wake) == 0 then redis.call('LPUSH', wake, 1) end
 end
 
-if paused_until then
-  if paused_until < math.huge then reply[3] = string.format('%.3f', paused_until - tonumber(now)) end
+if rests_until then
+  if rests_until < math.huge then reply[3] = string.format('%.3f', rests_until - tonumber(now)) end
   return reply
 end
 local held = redis.call('GET', watch)

@@ -5,7 +5,8 @@
 --       2 1: S:next holds items under other texts than ours, so look at each of them; else 0
 --       3 msgpack list of what may be repaired, each a map: id, a job that nothing refers to; or with it mark:
 --         'slot' (under key) | 'error' of an occurrence that nothing refers to, or 'ended' of a job that has no open run;
---         or mark 'free' of a limit key, without id, for which entries are parked though it has room.
+--         or mark 'free' of a limit key, without id, for which entries are parked though it has room; or mark 'parked'
+--         of a member of S:waiting, without id, that is no parked entry: it goes to S:again, for a listener to bury.
 --         What applies: next {item, due ms or '' = now}; sweep 1: the mark goes, and a payload that waited for it;
 --         what is parked for a slot goes on as far as there is room
 --         Without these it is only looked at
@@ -22,27 +23,19 @@ for _, s in ipairs(list) do
   if s.id then wanted[s.id] = true end
 end
 
-local function id_of(member)
-  local plain = #member == 49 and string.match(member, '^{"id":"(%x+)"}$')
-  if plain then return plain end
-  local ok, item = pcall(cjson.decode, member)
-  if ok and type(item) == 'table' and type(item.id) == 'string' then return item.id end
-  return string.match(member, '"id"%s*:%s*"([^"\\]+)"') or ''
-end
-
+-- part: id
+-- part: entry
 local function hold(due, flags, member)
   local id = id_of(member)
   if not wanted[id] then return end
   jobs_held[id] = true
-  local ms = tonumber(due) or 0
-  if ms ~= ms or ms == math.huge or ms == -math.huge then ms = 0 end
   local nonce = string.match(flags, '#(.*)$')
-  runs_held[id .. '@' .. string.format('%.0f', math.floor(ms)) .. (nonce and nonce ~= '' and '#' .. nonce or '')] = true
+  runs_held[id .. '@' .. due_text(due) .. (nonce and nonce ~= '' and '#' .. nonce or '')] = true
 end
 
 local function hold_entry(text, member)
-  local _, due, flags, item = string.match(text, '^(%a) (%S+) %d+ %d+ (%S+) (.*)$')
-  if due then hold(due, flags, item) else hold(text, '-', member or text) end
+  local kind, due, _, _, flags, item = parts_of(text)
+  if kind then hold(due, flags, item) else hold(text, '-', member or text) end
 end
 
 for i = 11, #KEYS do
@@ -77,6 +70,7 @@ local function is_open(id) return taken('run:' .. id) > 0 end
 
 local function is_loose(s)
   if s.mark == 'free' then return next_parked(s.key) end
+  if s.mark == 'parked' then return redis.call('ZSCORE', waiting, s.member) end
   if s.mark == 'slot' then
     return not runs_held[s.occurrence] and redis.call('ZSCORE', slots, s.key .. '\0' .. s.occurrence)
   elseif s.mark == 'error' then
@@ -102,6 +96,10 @@ local function sweep(s)
     end_job(s.id)
   elseif s.mark == 'free' then
     woken = promote(s.key) or woken
+  elseif s.mark == 'parked' then
+    redis.call('ZREM', waiting, s.member)
+    redis.call('ZADD', again, 0, s.member)
+    woken = true
   else
     redis.call('ZREM', slots, s.key .. '\0' .. s.occurrence)
     if string.sub(s.key, 1, 4) ~= 'run:' then

@@ -4,10 +4,11 @@
 --       then two for each of its entries in S:again: the entry, and its text in S:waiting
 -- ->    how many were parked
 local control, next_, again, waiting = unpack(KEYS, 1, 4)
+-- part: control
 local field, id, n = 'paused:' .. ARGV[1], ARGV[3], tonumber(ARGV[4])
 if redis.call('HGET', control, field) ~= ARGV[2] then
   redis.call('HSET', control, field, ARGV[2]) -- refused by a full server; nothing is half done then
-  redis.call('HINCRBY', control, 'v', 1)
+  has_changed()
 end
 local parked = 0
 for i = 5, 4 + n do

@@ -11,6 +11,8 @@
 local jobs, next_, producer, wake, cancelled, names, unique, windows, held = unpack(KEYS, 1, 9)
 local control, waiting, counts, ended = unpack(KEYS, 10, 13)
 -- part: producer
+-- part: entry
+-- part: pause
 local now_ms = tonumber(now)
 redis.call('SET', producer, '0 []', 'EX', 600) -- refused by a full server; nothing is half done then
 local earliest = nil
@@ -21,7 +23,7 @@ local function holder_of(hash, field) -- the job that stands there: its id, whet
   local value = field and redis.call('HGET', hash, field)
   if not value then return nil end
   local id, kind, content = string.match(value, '^(%S+) ?(%S*) ?(%S*)$')
-  if redis.call('HEXISTS', jobs, id) == 0 then return nil end
+  if not id or redis.call('HEXISTS', jobs, id) == 0 then return nil end
   return id, kind == 'r', content == '' and id or content
 end
 
@@ -59,15 +61,14 @@ local function unbegun(id, key)
 end
 
 local function is_paused(target)
-  local pause = redis.call('HGET', control, 'paused:job:' .. target)
-  local until_ms = pause and cmsgpack.unpack(pause)[2]
-  return pause and (not until_ms or until_ms > now_ms)
+  local till = paused_until(redis.call('HGET', control, 'paused:job:' .. target))
+  return till and till > now_ms
 end
 
 local function wait(id, due, m)
   local target = m.name or id
   if is_paused(target) then
-    local ms = string.format('%016.0f', math.max(0, tonumber(due)))
+    local ms = string.format('%016.0f', math.max(0, due_of(due)))
     redis.call('ZADD', waiting, 0,
       'paused:job:' .. target .. '\0' .. ms .. '\0' .. id .. '@' .. due .. '\0r ' .. due .. ' 0 0 - ' .. item_of(id))
     return
@@ -131,9 +132,14 @@ if #over > 0 then
   redis.call('ZREM', windows, unpack(over))
   redis.call('HDEL', held, unpack(over))
 end
+local function is_open(m) -- its window: one that ends later than any can is none
+  local till = tonumber(redis.call('ZSCORE', windows, m.window) or 0)
+  return till > now_ms and till <= now_ms + 400 * 86400000
+end
+
 local answer = { now }
 for _, m in ipairs(cmsgpack.unpack(ARGV[3])) do
-  local first = m.throttle and tonumber(redis.call('ZSCORE', windows, m.window) or 0) > now_ms and redis.call('HGET', held, m.window)
+  local first = m.throttle and is_open(m) and redis.call('HGET', held, m.window)
   local state, id, due, replaced
   if first then
     state, id, due, replaced = '0', first, place(first, m.name or first) or '', ''
@@ -149,11 +155,11 @@ end
 for _, hash in ipairs({ names, unique }) do -- a few of those whose job is over
   local some = redis.call('HRANDFIELD', hash, 3, 'WITHVALUES')
   for i = 1, #some, 2 do
-    if redis.call('HEXISTS', jobs, string.match(some[i + 1], '^%S+')) == 0 then redis.call('HDEL', hash, some[i]) end
+    if redis.call('HEXISTS', jobs, string.match(some[i + 1], '^%S*')) == 0 then redis.call('HDEL', hash, some[i]) end
   end
 end
 if earliest and (not head or earliest < tonumber(head) or earliest <= now_ms) and redis.call('LLEN', wake) == 0 then
   redis.call('LPUSH', wake, 1)
 end
-redis.call('SET', producer, seq .. ' ["' .. table.concat(answer, '","') .. '"]', 'EX', 600)
+redis.call('SET', producer, seq .. ' ' .. cjson.encode(answer), 'EX', 600)
 return answer

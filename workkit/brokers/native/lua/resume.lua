@@ -5,14 +5,16 @@
 -- ->    1 it was paused | 0, how many went back, how many are left (0 too where it is paused all the same)
 local control, waiting, next_, again, wake = unpack(KEYS, 1, 5)
 local field, mode = 'paused:' .. ARGV[1], ARGV[2]
+-- part: control
+-- part: pause
 local paused = redis.call('HGET', control, field)
-if mode == 'rest' and paused then return { 0, 0, 0 } end
+if mode == 'rest' and paused_until(paused) then return { 0, 0, 0 } end
 if mode == 'lapsed' then
   local t = redis.call('TIME')
-  local till = paused and cmsgpack.unpack(paused)[2]
+  local till = paused_until(paused)
   if not till or till > t[1] * 1000 + t[2] / 1000 then return { 0, 0, 0 } end
 end
-if redis.call('HDEL', control, field) == 1 then redis.call('HINCRBY', control, 'v', 1) end
+if redis.call('HDEL', control, field) == 1 then has_changed() end
 local moved = 0
 for _, e in ipairs(cmsgpack.unpack(ARGV[3])) do
   if redis.call('ZREM', waiting, e[1]) == 1 then

@@ -4,7 +4,8 @@
 -- ->    'gone' | 'old', or 'ok', then the receipts it must give up: the server lacks them, or their admission
 local running, again, wake = KEYS[1], KEYS[2], KEYS[3]
 local stored = redis.call('HGET', running, '@')
-if not stored then return { 'gone' } end
+if not stored or not string.find(stored, '^%d+$') then return { 'gone' } end
+-- part: entry
 if tonumber(ARGV[1]) < tonumber(stored) then return { 'old' } end
 redis.call('HDEL', running, '')
 redis.call('HSET', running, '@', ARGV[1])
@@ -15,12 +16,15 @@ for i = 1, #all, 2 do
   local field, value = all[i], all[i + 1]
   local member = string.match(field, '^%d+%.(.*)$')
   if member then
-    local kind, due, flags = string.match(value, '^(%a) (%S+) %d+ %d+ (%S+) ')
+    local kind, due, _, _, flags = parts_of(value)
     if believed[field] and (believed[field] == 'r-' or believed[field] == (kind or 'r') .. (flags or '-')) then
       believed[field] = nil -- held on both sides
     else
-      if not kind then due, value = value, 'r ' .. value .. ' 0 0 - ' .. member end
-      redis.call('ZADD', again, due, value)
+      if not kind then
+        due = due_text(value)
+        value = 'r ' .. due .. ' 0 0 - ' .. member
+      end
+      redis.call('ZADD', again, due_text(due), value)
       redis.call('HDEL', running, field)
       moved = true
     end

@@ -12,23 +12,19 @@
 local jobs, running, next_, again, slots, ended = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local errors, dead, graves, skip, cancelled, stats, wake = unpack(KEYS, 7, 13)
 local waiting, unique, names, counts = unpack(KEYS, 14, 17)
-local seq = tonumber(ARGV[1])
-local stored = redis.call('HGET', running, '@')
-if not stored then return { 'gone' } end
-stored = tonumber(stored)
-if seq < stored then return { 'old' } end
-if seq > stored + 1 then return { 'step' } end
-redis.call('HDEL', running, '')
+local number = ARGV[1]
+-- part: request
 local now = ARGV[2]
 if now == '' then
   local t = redis.call('TIME')
   now = t[1] .. string.format('%03d', math.floor(t[2] / 1000))
 end
-if seq == stored then return { 'ok', now, {} } end
+if repeated then return { 'ok', now, {} } end
 redis.call('HSET', running, '@', ARGV[1])
 
+-- part: counter
 local hour = math.floor(tonumber(now) / 3600000)
-local function count(what, n) redis.call('HINCRBY', stats, what .. ':' .. hour, n) end
+local function count(what, n) add_to(stats, what .. ':' .. hour, n) end
 
 local refused, due_now = {}, false
 local plain = tonumber(ARGV[4])
@@ -45,6 +41,7 @@ if plain > 0 then
   count('done', plain)
 end
 
+-- part: entry
 -- part: promote
 
 local function forget(e, id) -- its payload is gone, and what stood for it

@@ -1,10 +1,10 @@
 -- producer: a request that was asked before gets the same answer. Uses producer, next_; gives seq, now, and the head of
 -- the queue as it was.
 local seq = ARGV[1]
-local stored = redis.call('GET', producer)
-if stored then
-  local blank = string.find(stored, ' ', 1, true)
-  if tonumber(string.sub(stored, 1, blank - 1)) >= tonumber(seq) then return cjson.decode(string.sub(stored, blank + 1)) end
+local asked, answered = string.match(redis.call('GET', producer) or '', '^(%d+) (.*)$')
+if asked and tonumber(asked) >= tonumber(seq) then
+  local ok, answer = pcall(cjson.decode, answered)
+  if ok and type(answer) == 'table' then return answer end
 end
 local now = ARGV[2]
 if now == '' then

@@ -1,0 +1,19 @@
+-- entry: due times and entries as anybody may have written them. A due time that is no finite number reads as 0, one
+-- beyond 9e15 as that. Of what is no entry `parts_of` gives nil: it is for the listener that claims its bytes.
+local function is_due(text)
+  return string.find(text, '^%-?%d+%.?%d*$') or string.find(text, '^%-?%d+%.?%d*e[-+]?%d+$') or string.find(text, '^%-?inf$')
+end
+
+local function due_of(text)
+  local ms = is_due(text) and tonumber(text) or 0
+  if ms == math.huge or ms == -math.huge then return 0 end
+  return math.max(-9e15, math.min(9e15, math.floor(ms))) + 0 -- -0 is 0
+end
+
+local function due_text(text) return string.format('%.0f', due_of(text)) end
+
+local function parts_of(text) -- kind, due, attempt, crashes, flags, item
+  local kind, due, attempt, crashes, flags, item = string.match(text, '^([ro]) (%S+) (%d+) (%d+) (%S+) (.*)$')
+  if not kind or #attempt > 9 or #crashes > 9 or not is_due(due) or not string.find(flags, '^[!-~]+$') then return nil end
+  return kind, due, attempt, crashes, flags, item
+end
