@@ -45,6 +45,7 @@ def peer(server: Server, name: str) -> Iterator[NativeBroker]:
 
 # What cannot be read.
 
+ERROR = msgpack.packb(["E", "m", None, "", 0])
 BAD = {
     "cut": b'{"job":"a:b","cron":"* * * *',
     "not an object": b"[1]",
@@ -179,7 +180,7 @@ def test_marks_that_nothing_refers_to_are_swept(
     client.sadd(f"{name}:ended", id, "c" * 40)
     client.hset(f"{name}:counts", id, 2)
     client.zadd(f"{name}:slots", {f"run:{id}\0{id}@5": 0, f"run:{id}\0{id}@6#ab": 0})
-    client.hset(f"{name}:errors", f"{id}@5", msgpack.packb(["E", "m", None, "", 0]))
+    client.hset(f"{name}:errors", f"{id}@5", ERROR)
     findings = found(inspector)
     assert sorted(f.kind for f in findings) == ["ended", "error", "slot", "slot"]
     for finding in findings:
@@ -205,7 +206,7 @@ def test_marks_of_what_waits_or_runs_stay(
     client.hset(f"{name}:jobs", id, data)
     client.sadd(f"{name}:ended", id)
     client.zadd(f"{name}:slots", {f"run:{id}\0{id}@1900000000000#ab": 0})
-    client.hset(f"{name}:errors", f"{id}@1900000000000#ab", b"x")
+    client.hset(f"{name}:errors", f"{id}@1900000000000#ab", ERROR)
     entry = b"o 1900000000000 1 0 -#ab " + wire.item(id)
     if where == "again":
         client.zadd(f"{name}:again", {entry: 1900000000000})
@@ -247,7 +248,7 @@ def test_marks_whose_run_came_back_meanwhile_stay(
     client.hset(f"{name}:jobs", id, data)
     client.zadd(f"{name}:next", {wire.item(id): 9e12})
     client.zadd(f"{name}:slots", {f"run:{id}\0{id}@1900000000000": 0})
-    client.hset(f"{name}:errors", f"{id}@1900000000000", b"x")
+    client.hset(f"{name}:errors", f"{id}@1900000000000", ERROR)
     findings = found(inspector)
     assert sorted(f.kind for f in findings) == ["error", "slot"]
     client.zadd(f"{name}:again", {b"o 1.9e+12 1 0 - " + wire.item(id): 1900000000000})

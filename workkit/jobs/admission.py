@@ -4,7 +4,6 @@ here, applied by one atomic step. Pure; the rules: spec/features.md.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -81,7 +80,7 @@ def admission(
         keys.append((f"unique:{terms.unique_key}", 1))
     place = f"fn:{fn}"
     if options.limit_key is not None:
-        place += "=" + json.dumps(options.limited_by(args, kwargs), sort_keys=True, default=str)
+        place += "=" + options.limited_by(args, kwargs)
     if options.limit:
         keys.append((place, options.limit))
     if control.limit:

@@ -6,6 +6,7 @@ Said per job (`add`) or per handler (`@job`); what the job says wins, field by f
 from __future__ import annotations
 
 import inspect
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -70,14 +71,16 @@ class RunOptions:
         wait = min(wait, cap)
         return wait if self.jitter is False else round(wait * (1 - chance / 2))
 
-    def limited_by(self, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> Any:
-        """The value of `limit_key` for these arguments. None where they do not fit, or a callable of the user's fails
-        on them: such runs share one limit, and what is wrong shows when they run.
+    def limited_by(self, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> str:
+        """The value of `limit_key` for these arguments, as JSON with sorted keys. It is ``null`` where the arguments do
+        not fit, or where the user's function fails on them: such runs share one limit, and the error surfaces when they
+        run.
         """
         try:
-            return self.limit_key(*args, **(kwargs or {})) if callable(self.limit_key) else None
-        except Exception:
-            return None
+            value = self.limit_key(*args, **(kwargs or {})) if callable(self.limit_key) else None
+            return json.dumps(value, sort_keys=True, default=str)
+        except (Exception, SystemExit):  # it runs in the listener's own thread
+            return "null"
 
     def bound_to(self, fn: Callable[..., Any]) -> RunOptions:
         """These as the options of `fn`: a `limit_key` that names a parameter finds its value. Raises InvalidOptions."""

@@ -15,6 +15,7 @@ from workkit.triggers.cron import LAST_SECOND, Cron, parse_cron
 from workkit.triggers.field import FIRST_YEAR, shown
 from workkit.triggers.zones import next_local, standard_offset, zone
 
+MOST_RULES = 64  # of one trigger: each costs a search at every run
 Dialect = Literal["published", "standard", "cuckoo", "auto"]
 
 
@@ -195,6 +196,8 @@ def _local(local: Any, tz: Any, start: int | None, end: int | None) -> Trigger:
         raise CronError(f"local={shown(repr(local))} is not a list of cron strings.", given=local)
     if not isinstance(tz, str):
         raise TriggerError(f"zone={shown(repr(tz))} is not a zone.", given=tz)
+    if len(local) > MOST_RULES:
+        raise CronError(f"local has {len(local):,} rules. Accepted: up to {MOST_RULES}.", given=len(local))
     return _zoned(tuple(local), tz, start, end)
 
 

@@ -16,6 +16,7 @@ from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.leftovers import Leftovers
 from workkit.brokers.native.places import Places
 from workkit.brokers.native.repairs import repair
+from workkit.brokers.native.unread import Unread
 from workkit.brokers.server import Server
 from workkit.errors import ServerRefused
 
@@ -82,6 +83,7 @@ class Checkup:
         yield from self._tried("the jobs", inventory.findings)
         leftovers = Leftovers(places=places, unlisted=None if unlisted is None else tuple(unlisted))
         yield from self._tried("what is kept beside the jobs", leftovers.findings)
+        yield from self._tried("what can be read", Unread(places=places).findings)
         yield from self._tried("the dead set", self._dead)
 
     def _fleet(self, places: Places, read: list[Fleet]) -> Iterator[Finding]:

@@ -55,12 +55,20 @@ def occurrence(id: str, entry: Entry) -> str:
     return f"{id}@{entry.due_ms}{entry.nonce}"
 
 
+def is_failure(kept: object) -> bool:
+    """Whether that is a failure as it is kept."""
+    return read_failure(kept) is not _UNKNOWN
+
+
 def read_failure(kept: object) -> Failure:
     """A failure as `S:errors` and `S:graves` keep it; of what is none of ours no more than that."""
     match kept:
         case [str(type_), str(message), str() | None as where, str(traceback), *_]:
             return Failure(type=type_, message=message, where=where, traceback=traceback)
-    return Failure(type="?", message="")
+    return _UNKNOWN
+
+
+_UNKNOWN = Failure(type="?", message="")
 
 
 def read_packed(packed: bytes | None) -> Any:

@@ -15,7 +15,7 @@ from hashlib import sha1
 
 from workkit import wire
 from workkit.broker import Finding
-from workkit.brokers.native.entry import due_ms
+from workkit.brokers.native.entry import LAST_MS, due_ms
 from workkit.brokers.native.parked import PAUSED, under
 from workkit.brokers.native.places import Places, is_ours, item_id
 from workkit.brokers.native.repairs import Loose, Misplaced, Unreadable, queue_text
@@ -25,7 +25,6 @@ from workkit.jobs.admission import Control
 from workkit.jobs.names import shown
 
 LATE_MS = 60_000  # due for longer than this is worth a finding
-LAST_MS = 253_402_300_799_999  # the last millisecond of the year 9999: nothing fires later
 MOMENT = 1.0  # seconds between two looks: a foreign peer takes an item and puts the next one back in two steps
 SUSPECTS = 20_000  # kept in mind at once
 _FIXED = re.compile(r"(\d{4}) (\d\d?) (\d\d?) \* (\d\d?) (\d\d?) (\d\d?)")

@@ -128,6 +128,11 @@ def write_info(info: ListenerInfo) -> bytes:
     return packed if len(packed) >= PADDED else bytes(msgpack.packb([*fields, "." * PADDED]))
 
 
+def is_info(packed: bytes) -> bool:
+    """Whether a listener's description can be read."""
+    return bool(read_info(packed, listener="", now_ms=0).threads)
+
+
 def read_info(packed: bytes | None, *, listener: str, now_ms: int) -> ListenerInfo:
     """The inverse; of a listener that is being taken apart, or says nothing that can be read, what its name tells."""
     match read_packed(packed):

@@ -69,7 +69,17 @@ class Parted:
     target: str
 
 
-Subject = Loose | Unreadable | Misplaced | Unlisted | Parted
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Garbled:
+    """What cannot be read in a key of our own, and its value or score as read: what `tidy.lua` is told."""
+
+    key: str
+    kind: str
+    name: bytes
+    value: bytes | str = ""
+
+
+Subject = Loose | Unreadable | Misplaced | Unlisted | Parted | Garbled
 
 
 def repair(places: Places, subject: Subject) -> bool:
@@ -85,6 +95,8 @@ def repair(places: Places, subject: Subject) -> bool:
             return _take_back(places, listener, beat)
         case Parted(target=target):
             return Steering(server=places.server, keys=places.keys, codec=places.codec).put_back(target)
+        case Garbled(key=key, kind=kind, name=name, value=value):
+            return bool(places.server.call(load("native")["tidy"], [key], [kind, name, value]))
     assert_never(subject)
 
 
