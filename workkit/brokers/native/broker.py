@@ -8,6 +8,7 @@ import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from workkit.broker import Added, Claim, Ending, ListenerInfo, NewJob, Orders, Turn
@@ -37,15 +38,17 @@ class _Producer:
 
     __slots__ = ("seq", "token")
 
-    def __init__(self) -> None:
-        self.token, self.seq = secrets.token_hex(8), 0
+    def __init__(self, seq: int = 0) -> None:
+        self.token, self.seq = secrets.token_hex(8), seq
 
 
 @dataclass(slots=True, eq=False)
 class _Request:
-    """Additions by one script: what to send, as whose request, how to read its answer, which jobs they are."""
+    """Additions by one script: what to send as the next request of a producer, how to read its answer (it raises
+    ValueError or IndexError for what is none), which jobs they are.
+    """
 
-    call: Call
+    ask: Callable[[_Producer], Call]
     producer: _Producer
     read: Callable[[Sequence[Any]], list[Added]]
     places: Sequence[int]
@@ -130,7 +133,7 @@ class NativeBroker:
             requests = self._sorted(jobs, stored)
         else:
             requests = [self._add(jobs, stored)]
-        calls = [request.call for request in requests]
+        calls = [request.ask(request.producer) for request in requests]
         asked_at = time.time()
         try:
             asked = self._server.ask(calls)
@@ -147,17 +150,31 @@ class NativeBroker:
                 if asked is None or time.time() - began > STALE:
                     raise
                 replies = self._server.exchange(calls)
-            self._producers += [request.producer for request in requests]
-            if time.time() - asked_at < PROMPT:
-                self._heard(int(replies[0][0]), asked_at)
             if len(requests) == 1:
-                return requests[0].read(replies[0])
-            added: dict[int, Added] = {}
-            for request, reply in zip(requests, replies, strict=True):
-                added.update(zip(request.places, request.read(reply), strict=True))
-            return [added[place] for place in range(len(jobs))]
+                added = self._read(requests[0], replies[0])
+            else:
+                by_place: dict[int, Added] = {}
+                for request, reply in zip(requests, replies, strict=True):
+                    by_place.update(zip(request.places, self._read(request, reply), strict=True))
+                added = [by_place[place] for place in range(len(jobs))]
+            if time.time() - asked_at < PROMPT and replies[0][0].isdigit():
+                self._heard(int(replies[0][0]), asked_at)
+            return added
 
         return answer
+
+    def _read(self, request: _Request, reply: Sequence[Any]) -> list[Added]:
+        """Read an answer. One that is none had no effect: somebody else wrote into this producer's key, and the request
+        goes out again as another's.
+        """
+        producer = request.producer
+        try:
+            added = request.read(reply)
+        except (ValueError, IndexError):
+            producer = _Producer(seq=1)
+            added = request.read(self._server.call(*request.ask(producer)))
+        self._producers.append(producer)
+        return added
 
     def _sorted(self, jobs: Sequence[NewJob], stored: Sequence[Stored]) -> list[_Request]:
         """One request for the plain ones, one for those that ask for more."""
@@ -170,8 +187,7 @@ class NativeBroker:
         ]
 
     def _add(self, jobs: Sequence[NewJob], stored: Sequence[Stored], places: Sequence[int] = ()) -> _Request:
-        producer = self._producer()
-        args: list[Any] = [producer.seq, ""]
+        args: list[Any] = []
         for job, what in zip(jobs, stored, strict=True):
             args += (what.id, what.payload, "" if job.due_ms is None else job.due_ms, what.second_id, what.second)
 
@@ -186,14 +202,19 @@ class NativeBroker:
                 for job, what, state in zip(jobs, stored, states, strict=True)
             ]
 
-        k = self._keys
-        keys = [k.jobs, k.next, k.producer(producer.token), k.wake, k.cancelled]
-        return _Request((self._scripts["add"], keys, args), producer, read, places)
+        def ask(producer: _Producer) -> Call:
+            k = self._keys
+            keys = [k.jobs, k.next, k.producer(producer.token), k.wake, k.cancelled]
+            return self._scripts["add"], keys, [producer.seq, "", *args]
+
+        return _Request(ask, self._producer(), read, places)
 
     def _put(self, jobs: Sequence[NewJob], stored: Sequence[Stored], places: Sequence[int]) -> _Request:
-        producer = self._producer()
-        keys, args = put_keys(self._keys, token=producer.token), put_args(producer.seq, jobs, stored=stored)
-        return _Request((self._scripts["put"], keys, args), producer, read_answer, places)
+        def ask(producer: _Producer) -> Call:
+            keys = put_keys(self._keys, token=producer.token)
+            return self._scripts["put"], keys, put_args(producer.seq, jobs, stored=stored)
+
+        return _Request(ask, self._producer(), partial(read_answer, count=len(jobs)), places)
 
     def _producer(self) -> _Producer:
         producer = self._producers.pop() if self._producers else _Producer()

@@ -40,8 +40,11 @@ def put_args(seq: int, jobs: Sequence[NewJob], *, stored: Sequence[Stored]) -> l
     return [seq, "", msgpack.packb(said, use_bin_type=False, unicode_errors="surrogatepass")]
 
 
-def read_answer(reply: Sequence[Any]) -> list[Added]:
-    """What became of each job."""
+def read_answer(reply: Sequence[Any], *, count: int) -> list[Added]:
+    """What became of each of so many jobs. Raises ValueError where that is no answer."""
+    if len(reply) != 1 + _PARTS * count:
+        raise ValueError(f"{len(reply)} parts for {count} jobs")
+    int(reply[0])
     texts = [part.decode("utf-8", "replace") if isinstance(part, bytes) else str(part) for part in reply[1:]]
     return [
         Added(

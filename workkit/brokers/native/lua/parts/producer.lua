@@ -1,8 +1,9 @@
--- producer: a request that was asked before gets the same answer. Uses producer, next_; gives seq, now, and the head of
--- the queue as it was.
+-- producer: a request that was asked before gets the same answer; 'old' where a later one of this producer was answered. Uses
+-- producer, next_; gives seq, now, and the head of the queue as it was.
 local seq = ARGV[1]
 local asked, answered = string.match(redis.call('GET', producer) or '', '^(%d+) (.*)$')
-if asked and tonumber(asked) >= tonumber(seq) then
+if asked and tonumber(asked) > tonumber(seq) then return { 'old' } end
+if asked and tonumber(asked) == tonumber(seq) then
   local ok, answer = pcall(cjson.decode, answered)
   if ok and type(answer) == 'table' then return answer end
 end
