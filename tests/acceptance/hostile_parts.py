@@ -144,9 +144,9 @@ def _changed(r: Random, valid: Sequence[Any] | dict[str, Any]) -> Any:
 
 
 def written(fields: dict[str, str]) -> bytes:
-    """An object out of raw JSON; a lone surrogate stands as no UTF-8 would have it."""
+    """An object out of raw JSON; what is no UTF-8 stands in it as surrogates."""
     text = "{" + ",".join(f'"{name}":{value}' for name, value in fields.items()) + "}"
-    return text.encode("utf-8", "surrogatepass")
+    return text.encode("utf-8", "surrogateescape")
 
 
 def json_bytes(r: Random, valid: dict[str, str]) -> bytes:

@@ -54,7 +54,7 @@ def payload(r: Random) -> bytes:
     elif chance < 0.3:
         return noise(r)
     elif chance < 0.5:
-        fields["opts"] = json_bytes(r, r.choice(_OPTS)).decode("utf-8", "surrogatepass")
+        fields["opts"] = json_bytes(r, r.choice(_OPTS)).decode("utf-8", "surrogateescape")
     else:
         return json_bytes(r, fields)
     return written(fields)

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any
 
 from tests.acceptance.hostile_texts import FN, IDS, PAST
@@ -21,6 +22,7 @@ from workkit.brokers.scripts import Script
 from workkit.brokers.server import Asked, connect
 from workkit.errors import InvalidOptions, NotFound
 from workkit.jobs.admission import Pause, admission
+from workkit.jobs.job import Job
 from workkit.jobs.outcome import Again, Dead, Done, Failure, Released
 from workkit.jobs.terms import Entrance, Terms
 from workkit.triggers import cron
@@ -142,9 +144,20 @@ def _settle(s: Scene) -> None:
 
 def _beat(s: Scene) -> None:
     s.broker.heartbeat()
-    for name, beat in list(s.broker._stale):
-        s.broker._session.reap(name, beat)
     s.broker.maintain()
+
+
+def _reap(s: Scene) -> None:
+    """Whoever else is listed, as if it had been seen twice."""
+    for name, beat in s.client.zrange(s.keys.listeners, 0, -1, withscores=True):
+        if name.decode("utf-8", "replace") != s.broker.listener and isfinite(beat):
+            s.broker._session.reap(name.decode("utf-8", "replace"), beat)
+
+
+def _dead(s: Scene, most: int) -> list[Job]:
+    """Dead jobs by their ids alone: those that cannot be listed are retried and discarded too."""
+    names = [name.decode("utf-8", "replace") for name in s.client.zrange(s.keys.dead, 0, most - 1)]
+    return [Job(id=name, schedule=s.keys.schedule, fn="?", dead_id=name) for name in names]
 
 
 def _tell(s: Scene) -> None:
@@ -200,6 +213,7 @@ CALLS: dict[str, Callable[[Scene], object]] = {
     "put": _put,
     "claim": _claim,
     "beat": _beat,
+    "reap": _reap,
     "admit": _admit,
     "tell": _tell,
     "settle": _settle,
@@ -224,9 +238,9 @@ CALLS: dict[str, Callable[[Scene], object]] = {
     "targets": _targets,
     "run": lambda s: _each(s, s.inspector.run),
     "skip": lambda s: _each(s, s.inspector.skip),
-    "retry": lambda s: s.inspector.retry(list(s.inspector.jobs(state="dead"))[:200]),
-    "retry with args": lambda s: s.inspector.retry(list(s.inspector.jobs(state="dead"))[:1], args=[1]),
-    "discard": lambda s: s.inspector.discard(list(s.inspector.jobs(state="dead"))[:200]),
+    "retry": lambda s: s.inspector.retry(_dead(s, 100)),
+    "retry with args": lambda s: s.inspector.retry(_dead(s, 5), args=[1]),
+    "discard": lambda s: s.inspector.discard(_dead(s, 100)),
     "declare": lambda s: s.inspector.declare(limit=5, turn_ms=None),
     "declare nothing": lambda s: s.inspector.declare(limit=None, turn_ms=None),
     "cancel": lambda s: _each(s, s.inspector.cancel),
