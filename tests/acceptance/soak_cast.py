@@ -36,7 +36,8 @@ def _write(kind: str, text: str) -> None:
 
 
 @contextmanager
-def _noted(label: str) -> Iterator[int]:
+def noted(label: str) -> Iterator[int]:
+    """Write a line when a run begins and one when it ends; gives the number of its attempt."""
     run = current_job()
     assert run.due is not None
     assert run.id is not None
@@ -47,23 +48,23 @@ def _noted(label: str) -> Iterator[int]:
 
 
 def note(number: int) -> None:
-    with _noted(str(number)):
+    with noted(str(number)):
         pass
 
 
 def slow(number: int, seconds: float) -> None:
-    with _noted(str(number)):
+    with noted(str(number)):
         time.sleep(seconds)
 
 
 def tick(name: str) -> None:
-    with _noted(name):
+    with noted(name):
         pass
 
 
 @job(base="0.2s", retries=2)
 def fail(number: int) -> None:
-    with _noted(str(number)) as attempt:
+    with noted(str(number)) as attempt:
         if attempt < 2:
             raise OSError("not yet")
 
