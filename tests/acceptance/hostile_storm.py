@@ -24,7 +24,7 @@ from typing import Any
 from tests.acceptance import soak_cast, soak_verdict
 from tests.acceptance.hostile_commands import HERE, PLAN, Names, Ran, looked, run
 from tests.acceptance.hostile_left import Left
-from tests.acceptance.hostile_values import Aim, Source, Value
+from tests.acceptance.hostile_values import MAKERS, Aim, Source, Value
 from tests.acceptance.soak_verdict import Incident
 from tests.processes import Process, Processes, until
 from tests.servers import Server, free_port, program
@@ -59,6 +59,7 @@ class Report:
     lost: list[int] = field(default_factory=list)
     twice: list[str] = field(default_factory=list)
     complaints: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, str] = field(default_factory=dict)  # the command that first led to a complaint
     first: list[Value] = field(default_factory=list)  # the values of the first batch that led to a complaint
     folder: Path = Path()
     seconds: float = 0.0
@@ -75,7 +76,8 @@ class Report:
             f"status 70       {self.bugs}",
             f"seconds         {self.seconds:.0f}",
         ]
-        lines += [f"wrong           {count} x {complaint}" for complaint, count in self.complaints.items()]
+        for complaint, count in self.complaints.most_common():
+            lines += [f"wrong           {count} x {self.examples.get(complaint, '')}{complaint}"]
         if self.first:
             lines += [f"first went wrong in a batch of {len(self.first)} values (all batches: {self.folder}):"]
             lines += [f"  {value}"[:200] for value in self.first[:60]]
@@ -85,9 +87,12 @@ class Report:
 class Storm:
     """One storm on one server; `run` it."""
 
-    def __init__(self, server: Server, *, name: str, folder: Path, seed: int) -> None:
+    def __init__(
+        self, server: Server, *, name: str, folder: Path, seed: int, only: frozenset[str] | None = None
+    ) -> None:
         self.server, self.name, self.folder = server, name, folder
         self.client, self.keys, self.source = server.client(), Keys(name), Source(seed=seed)
+        self.only = only
         self.processes = Processes(folder)
         self.report = Report(folder=folder)
         self.listeners: list[Process] = []
@@ -130,7 +135,7 @@ class Storm:
 
     def _batch(self, number: int, count: int) -> None:
         before = self.report.complaints.total()
-        values = list(self.source.values(count, self._aim(has_fences=number % 8 == 1)))
+        values = list(self.source.values(count, self._aim(has_fences=number % 8 == 1), only=self.only))
         (self.folder / f"batch-{number}").write_text("\n".join(map(repr, values)), encoding="utf-8", errors="replace")
         for value in values:
             self._write(value)
@@ -142,7 +147,8 @@ class Storm:
             self._complain(complaint)
         for process in self.listeners:
             if not process.is_running:
-                self._complain(f"a listener ended: {process.transcript()[-600:]}")
+                said = [line for line in process.lines if line and not line.startswith(" ")][-1:]
+                self._complain(f"a listener has ended: {said}")
         if self.report.complaints.total() > before and not self.report.first:
             self.report.first = values
 
@@ -206,13 +212,15 @@ class Storm:
         self.report.bugs += ran.status == 70 and not ran.is_hang
         shown = " ".join(word for word in ran.words[:6] if word != self.server.url)
         if ran.complaint:
-            self._complain(f"workkit {shown if not must else ran.words[0]}: {ran.complaint}")
+            self._complain(ran.complaint, example=f"workkit {shown}: ")
         elif must and ran.status:
-            self._complain(f"workkit {ran.words[0]}: a good job is refused, status {ran.status}: {ran.err[:300]}")
+            self._complain(f"a good job is refused, status {ran.status}: {ran.err[:300]}", example=f"workkit {shown}: ")
         return ran.status == 0
 
-    def _complain(self, complaint: str) -> None:
+    def _complain(self, complaint: str, *, example: str = "") -> None:
+        complaint = complaint.replace(self.server.url, "URL")
         self.report.complaints[complaint] += 1
+        self.report.examples.setdefault(complaint, example)
 
     # How it ends.
 
@@ -329,17 +337,21 @@ def main() -> int:
     parser.add_argument("--values", type=int, default=20_000)
     parser.add_argument("--batch", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", help="keys to write into, with commas between")
+    parser.add_argument("--without", default="", help="keys to leave alone, with commas between")
     parser.add_argument("--product", choices=("redis", "valkey"), default="redis")
     given = parser.parse_args()
     inventory.MOMENT = 0.05
     for word in [word for word in os.environ if word.startswith("WORKKIT_")]:
         del os.environ[word]
+    only = frozenset(given.only.split(",") if given.only else MAKERS) - frozenset(given.without.split(","))
     folder = Path(tempfile.mkdtemp(prefix="hostile-storm-"))
     (folder / "server").mkdir()
     print(f"seed {given.seed}, files in {folder}", flush=True)
     with closing(Server(program(given.product), folder=folder / "server", is_durable=True)) as server:
         server.start()
-        report = Storm(server, name="storm", folder=folder, seed=given.seed).run(given.values, batch=given.batch)
+        storm = Storm(server, name="storm", folder=folder, seed=given.seed, only=only)
+        report = storm.run(given.values, batch=given.batch)
     print(report)
     return 1 if report.complaints else 0
 
