@@ -9,30 +9,30 @@ from tests.acceptance.soak_cast import noted
 from workkit import job
 
 
-def note(label: str) -> None:
+def note(label: Any) -> None:
     with noted(label):
         pass
 
 
-def tick(label: str) -> None:
+def tick(label: Any) -> None:
     with noted(label):
         pass
 
 
 @job(limit=2)
-def limited(label: str) -> None:
+def limited(label: Any) -> None:
     with noted(label):
         time.sleep(0.02)
 
 
 @job(rate="100/second")
-def rated(label: str) -> None:
+def rated(label: Any) -> None:
     with noted(label):
         pass
 
 
 @job(retries=2, base="0.1s")
-def fails(label: str) -> None:
+def fails(label: Any) -> None:
     with noted(label) as attempt:
         if attempt < 2:
             raise OSError("not yet")

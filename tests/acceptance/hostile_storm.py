@@ -255,6 +255,8 @@ class Storm:
                 continue
             if status:
                 self._complain(f"listener {place} ended with status {status}")
+        for place, process in enumerate(self.listeners):
+            (self.folder / f"listener-{place}.log").write_text(process.transcript(), encoding="utf-8")
         logs = [line for process in self.listeners for line in process.lines]
         for word in ("Traceback", "itself failed", "status 70"):
             if found := [place for place, line in enumerate(logs) if word in line]:
