@@ -328,12 +328,8 @@ def named(aim: Aim) -> list[Value]:
         made += [Value(name="next", kind="zset", member=b'{"id":"%b"}' % id_, score="9e12")]
     running = partial(Value, name="running", kind="hash", of="hostile:1:00000000000a")
     items = (b'{"id":"\\ud800"}', b'{"id":""}', b'{"id":null}', b"", b"\0")
-    texts = (
-        b"r 100000000000000000000 0 0 - ",
-        b"r 5 100000000000000000000 0 - ",
-        b"o 1e300 0 0 - ",
-        b"r -1e300 3 9 - ",
-    )
+    long = b"1" + b"0" * 20
+    texts = (b"r %b 0 0 - " % long, b"r 5 %b 0 - " % long, b"o 1e300 0 0 - ", b"r -1e300 3 9 - ")
     made += [Value(name="next", kind="zset", member=one, score=score) for one in items for score in ("1", "-1e300")]
     made += [Value(name="again", kind="zset", member=text + items[0], score="1") for text in texts]
     made += [

@@ -19,6 +19,7 @@ from typing import Any
 from workkit import current_job, job, schedule
 
 HERE = "tests.acceptance.soak_cast"
+HOSTILE = "tests.acceptance.hostile_jobs"
 NAME = "soak"
 CHUNK = 50  # rows of one add_many
 RECURRING = 10  # jobs that run every second
@@ -112,7 +113,9 @@ def _acknowledged(s: schedule.Schedule, first: int) -> None:
 
 
 def listen(url: str) -> None:
-    schedule.listen(schedule.create(NAME, redis=url), imports=[HERE], folder=None, listener_timeout="5s", deadline="2s")
+    schedule.listen(
+        schedule.create(NAME, redis=url), imports=[HERE, HOSTILE], folder=None, listener_timeout="5s", deadline="2s"
+    )
 
 
 if __name__ == "__main__":
