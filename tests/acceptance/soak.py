@@ -1,7 +1,8 @@
 """The soak: listeners are killed, frozen and deployed anew, the server is killed, connections are cut and scripts
 forgotten, all at random, while producers add without a pause. In the end nothing may be missing.
 
-``python -m tests.acceptance.soak --minutes 15 --rate 700 --seed 1``; exit status 0 where all held.
+``python -m tests.acceptance.soak --minutes 15 --rate 700 --seed 1``; exit status 0 where all held. With ``--hostile``
+values that mean nothing are written into all keys meanwhile.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import redis
 from tests.acceptance import soak_cast, soak_verdict
 from tests.acceptance.leftovers import check_keys, look
 from tests.acceptance.scene import DURABLE
+from tests.acceptance.soak_hostile import Hostile, is_owned
 from tests.acceptance.soak_verdict import Incident
 from tests.processes import ROOT, until
 from tests.servers import Server, program
@@ -87,6 +89,8 @@ class Soak:
         self.listeners: list[subprocess.Popen[bytes]] = []
         self.producers: list[subprocess.Popen[bytes]] = []
         self.report = Report()
+        self.seed = seed
+        self.hostile: Hostile | None = None
         self._frozen: list[tuple[float, float, subprocess.Popen[bytes]]] = []
         self._dead: list[Job] = []
         self._memory: list[tuple[float, float]] = []
@@ -168,6 +172,10 @@ class Soak:
     def flush_scripts(self) -> None:
         self.client.script_flush()
         self.report.troubles["scripts flushed"] += 1
+
+    def write_hostile(self) -> None:
+        self.hostile = self.hostile or Hostile(self.server.client(), self.server.url, seed=self.seed)
+        self.report.troubles["hostile values"] += self.hostile.write()
 
     # How it goes on.
 
@@ -256,6 +264,8 @@ class Soak:
     # How it ends.
 
     def _drain(self, cancelled: list[str]) -> None:
+        if self.hostile:
+            self.report.complaints += self.hostile.clear()
         try:
             until(self._is_idle, timeout=180, what="the end of all work")
         except AssertionError as vain:
@@ -267,9 +277,11 @@ class Soak:
             process.send_signal(signal.SIGTERM)
         for process in [*self.listeners, *self._ended]:
             process.wait(30)
+        if self.hostile:
+            self.report.complaints += self.hostile.sweep()
         self._dead = list(schedule.jobs(self.schedule, state="dead"))
         left_over = check_keys(look(self.client, soak_cast.NAME), cancelled=cancelled, dead=len(self._dead))
-        self.report.complaints += left_over
+        self.report.complaints += [one for one in left_over if not self.hostile or is_owned(one)]
 
     def _is_idle(self) -> bool:
         try:
@@ -315,6 +327,7 @@ USUAL = (
     Trouble(act=Soak.cut_connections, every=15),
     Trouble(act=Soak.flush_scripts, every=20),
 )
+HOSTILE = Trouble(act=Soak.write_hostile, every=1)
 HASTY = tuple(Trouble(act=trouble.act, every=max(2.5, trouble.every / 6)) for trouble in USUAL)
 
 
@@ -333,12 +346,13 @@ def main() -> int:
     parser.add_argument("--rate", type=float, default=700.0, help="jobs added a second")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--product", choices=("redis", "valkey"), default="redis")
+    parser.add_argument("--hostile", action="store_true", help="write hostile values into all keys meanwhile")
     given = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="soak-"))
     print(f"seed {given.seed}, files in {folder}", flush=True)
     soak = Soak(folder, rate=given.rate, seed=given.seed, product=given.product)
     try:
-        report = soak.run(given.minutes * 60, troubles=USUAL)
+        report = soak.run(given.minutes * 60, troubles=(*USUAL, HOSTILE) if given.hostile else USUAL)
     finally:
         soak.close()
     print(report)

@@ -19,6 +19,7 @@ from typing import Any
 from workkit import current_job, job, schedule
 
 HERE = "tests.acceptance.soak_cast"
+HOSTILE = "tests.acceptance.hostile_jobs"
 NAME = "soak"
 CHUNK = 50  # rows of one add_many
 RECURRING = 10  # jobs that run every second
@@ -36,7 +37,8 @@ def _write(kind: str, text: str) -> None:
 
 
 @contextmanager
-def _noted(label: str) -> Iterator[int]:
+def noted(label: str) -> Iterator[int]:
+    """Write a line when a run begins and one when it ends; gives the number of its attempt."""
     run = current_job()
     assert run.due is not None
     assert run.id is not None
@@ -47,23 +49,23 @@ def _noted(label: str) -> Iterator[int]:
 
 
 def note(number: int) -> None:
-    with _noted(str(number)):
+    with noted(str(number)):
         pass
 
 
 def slow(number: int, seconds: float) -> None:
-    with _noted(str(number)):
+    with noted(str(number)):
         time.sleep(seconds)
 
 
 def tick(name: str) -> None:
-    with _noted(name):
+    with noted(name):
         pass
 
 
 @job(base="0.2s", retries=2)
 def fail(number: int) -> None:
-    with _noted(str(number)) as attempt:
+    with noted(str(number)) as attempt:
         if attempt < 2:
             raise OSError("not yet")
 
@@ -111,7 +113,9 @@ def _acknowledged(s: schedule.Schedule, first: int) -> None:
 
 
 def listen(url: str) -> None:
-    schedule.listen(schedule.create(NAME, redis=url), imports=[HERE], folder=None, listener_timeout="5s", deadline="2s")
+    schedule.listen(
+        schedule.create(NAME, redis=url), imports=[HERE, HOSTILE], folder=None, listener_timeout="5s", deadline="2s"
+    )
 
 
 if __name__ == "__main__":

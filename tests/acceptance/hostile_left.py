@@ -1,0 +1,110 @@
+"""What is left of hostile values after a repair: sound by now, harmless until others sweep it, told, or a complaint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import msgpack
+
+from tests.acceptance.hostile_values import Value
+from workkit.brokers.native.codec import Codec
+from workkit.brokers.native.entry import read_entry
+from workkit.brokers.native.inventory import LAST_MS, text
+from workkit.brokers.native.keys import Keys
+from workkit.brokers.native.parked import read_parked
+from workkit.brokers.native.places import item_id
+from workkit.errors import CorruptRecord
+
+HARMLESS = frozenset(  # spec/layouts/native.md: means nothing where no job refers to it, and is trimmed by others
+    [
+        "names",
+        "unique",
+        "windows",
+        "held",
+        "rates",
+        "counts",
+        "stats",
+        "cancelled",
+        "missed",
+        "first",
+        "progress",
+        "skip",
+        "wake",
+        "watch",
+        "producer",
+        "dead",
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Left:
+    """One schedule, looked over after the storm. `about` is what the doctor told of, as text."""
+
+    client: Any
+    keys: Keys
+    about: frozenset[str]
+
+    def complaints(self, values: Iterable[Value]) -> Iterator[Value]:
+        """Values that stand as they were written, are not sound, and are told by nobody."""
+        for value in {(value.key(self.keys), value.member): value for value in values}.values():
+            if value.name in HARMLESS or not value.stands(self.client, value.key(self.keys)):
+                continue
+            if not (self._is_sound(value) or self._is_told(value)):
+                yield value
+
+    def _is_told(self, value: Value) -> bool:
+        return any(text(part) in self.about for part in (value.member, value.key(self.keys).encode()) if part)
+
+    def _exists(self, item: bytes) -> bool:
+        id = item_id(item)
+        return id is not None and bool(self.client.hexists(self.keys.jobs, id))
+
+    def _is_sound(self, value: Value) -> bool:
+        match value.name:
+            case "jobs":
+                return self._is_readable(value)
+            case "next":
+                score = self.client.zscore(self.keys.next, value.member)
+                return 0 <= score <= LAST_MS and score == int(score) and self._exists(value.member)
+            case "again":
+                entry, score = read_entry(value.member), self.client.zscore(self.keys.again, value.member)
+                return entry is not None and score <= LAST_MS and self._exists(entry.item)
+            case "waiting":
+                parked = read_parked(value.member)
+                return parked is not None and self._exists(parked.entry.item)
+            case "slots" | "errors" | "ended":
+                return self._is_referred(value.member.rpartition(b"\0")[2].partition(b"@")[0])
+            case "graves":
+                return self.client.zscore(self.keys.dead, value.member) is not None
+            case "control":
+                return _is_control(value)
+        return False
+
+    def _is_readable(self, value: Value) -> bool:
+        try:
+            Codec(self.keys.schedule).decode(value.member.decode("utf-8", "replace"), value.value)
+        except CorruptRecord:
+            return False
+        return True
+
+    def _is_referred(self, id: bytes) -> bool:
+        members = [
+            m for key in ("again", "waiting", "next") for m in self.client.zrange(getattr(self.keys, key), 0, -1)
+        ]
+        return bool(id) and any(id in member for member in members)
+
+
+def _is_control(value: Value) -> bool:
+    """Whether a field of S:control is one that a reader can read, or that it does not know, and keeps."""
+    if value.member in (b"limit", b"v"):
+        return value.value.isdigit()
+    if not value.member.startswith(b"paused:"):
+        return value.member != b"turn_ms"
+    try:
+        pause = msgpack.unpackb(value.value, raw=True, strict_map_key=False)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(pause, list) and len(pause) >= 2 and isinstance(pause[1], (int, type(None)))

@@ -1,0 +1,255 @@
+"""A schedule with a listener in this process, and every call of the native layout that can be made of it, as the tests
+of hostile values make them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Any
+
+from tests.acceptance.hostile_texts import FN, IDS, PAST
+from tests.acceptance.hostile_values import Aim
+from workkit.broker import Claim, Ending, ListenerInfo, NewJob
+from workkit.brokers.native.broker import NativeBroker
+from workkit.brokers.native.inspector import NativeInspector
+from workkit.brokers.native.keys import Keys
+from workkit.brokers.native.places import Places
+from workkit.brokers.native.published import Published
+from workkit.brokers.scripts import Script
+from workkit.brokers.server import Asked, connect
+from workkit.errors import InvalidOptions, NotFound
+from workkit.jobs.admission import Pause, admission
+from workkit.jobs.job import Job
+from workkit.jobs.outcome import Again, Dead, Done, Failure, Released
+from workkit.jobs.terms import Entrance, Terms
+from workkit.triggers import cron
+
+INFO = ListenerInfo(listener="", host="here", pid=1, version="0", schedules={}, threads=1)
+FAILURE = Failure(type="OSError", message="disk full", where="app.py:3", traceback="...")
+LEGITIMATE = (NotFound, InvalidOptions)
+DAILY = cron("* * * * 9 0 0")
+LIMITS = ("unique:good", "over:good", "fn:good")
+
+
+class Noting:
+    """A server that notes which scripts are asked for."""
+
+    def __init__(self, inner: Any, asked: set[str]) -> None:
+        self._inner, self.asked = inner, asked
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def ask(self, calls: Sequence[tuple[Script, Any, Any]]) -> Asked:
+        self.asked |= {script.name for script, _, _ in calls}
+        asked: Asked = self._inner.ask(calls)
+        return asked
+
+    def exchange(self, calls: Any) -> Any:
+        return self._inner.answers(self.ask(calls))
+
+    def call(self, script: Any, keys: Any, args: Any) -> Any:
+        return self.exchange([(script, keys, args)])[0]
+
+
+@dataclass(slots=True, kw_only=True)
+class Scene:
+    """One schedule, a listener on it, and what it holds."""
+
+    client: Any
+    broker: NativeBroker
+    inspector: NativeInspector
+    keys: Keys
+    claims: list[Claim] = field(default_factory=list)
+
+    @property
+    def aim(self) -> Aim:
+        """What values may point at: everything is hostile here."""
+        seconds, micros = self.client.time()
+        return Aim(
+            now_ms=seconds * 1000 + micros // 1000,
+            listeners=(self.broker.listener,),
+            limits=LIMITS,
+            names=("good",),
+            uniques=("good",),
+            producers=tuple(producer.token for producer in self.broker._producers),
+            has_fences=True,
+        )
+
+
+@contextmanager
+def scene(url: str, client: Any, name: str, asked: set[str]) -> Iterator[Scene]:
+    """A schedule whose producer has added, and whose listener is there."""
+    server: Any = Noting(connect(url), asked)
+    broker = NativeBroker(server, schedule=name)
+    with closing(broker):
+        broker.add([_once()])
+        broker.register(INFO)
+        yield Scene(client=client, broker=broker, inspector=broker.inspector, keys=Keys(name))
+
+
+def _once(*args: Any, **terms: Any) -> NewJob:
+    given = Terms(**terms) if terms else Terms()
+    return NewJob(fn="#'app/good", args=args, kwargs=None, trigger=None, due_ms=None, queued=not terms, terms=given)
+
+
+def _recurring(*args: Any, **terms: Any) -> NewJob:
+    return NewJob(fn=FN, args=args, kwargs=None, trigger=DAILY, due_ms=PAST, terms=Terms(**terms))
+
+
+# Calls. Each is one step of a schedule's life.
+
+
+def _claim(s: Scene) -> None:
+    s.claims += s.broker.claim(60).claims
+
+
+def _admit(s: Scene) -> None:
+    control = s.broker._session.control
+    asked = []
+    for claim in s.claims:
+        if claim.trouble is None:
+            kwargs = claim.kwargs or {}
+            wanted = admission(
+                id=claim.id, fn=claim.fn, args=claim.args, kwargs=kwargs, terms=claim.terms, options=claim.options,
+                control=control,
+            )  # fmt: skip
+            if wanted is not None or not claim.armed:
+                asked.append((claim, wanted))
+    if asked:
+        ready = [claim for claim in s.claims if all(claim is not one for one, _ in asked)]
+        s.claims = ready + list(s.broker.admit(asked).claims)
+
+
+_OUTCOMES = (
+    Done(),
+    Again(delay_ms=0, attempt=1, failure=FAILURE),
+    Dead(failure=FAILURE, reason="failed"),
+    Released(delay_ms=0),
+    Released(delay_ms=0, unknown=True),
+    Done(discarded="no"),
+)
+
+
+def _settle(s: Scene) -> None:
+    claims, s.claims = s.claims, []
+    ends: list[Ending] = [(c, _OUTCOMES[n % len(_OUTCOMES)]) for n, c in enumerate(claims) if c.armed or c.trouble]
+    ends += [(claim, Released(delay_ms=0)) for claim in claims if not (claim.armed or claim.trouble)]
+    turn = s.broker.claim(60, ends=ends)
+    s.claims += turn.claims
+
+
+def _beat(s: Scene) -> None:
+    s.broker.heartbeat()
+    s.broker.maintain()
+
+
+def _reap(s: Scene) -> None:
+    """Whoever else is listed, as if it had been seen twice."""
+    for name, beat in s.client.zrange(s.keys.listeners, 0, -1, withscores=True):
+        if name.decode("utf-8", "replace") != s.broker.listener and isfinite(beat):
+            s.broker._session.reap(name.decode("utf-8", "replace"), beat)
+
+
+def _dead(s: Scene, most: int) -> list[Job]:
+    """Dead jobs by their ids alone: those that cannot be listed are retried and discarded too."""
+    names = [name.decode("utf-8", "replace") for name in s.client.zrange(s.keys.dead, 0, most - 1)]
+    return [Job(id=name, schedule=s.keys.schedule, fn="?", dead_id=name) for name in names]
+
+
+def _tell(s: Scene) -> None:
+    s.broker.tell({claim.receipt: '"half"' for claim in s.claims})
+
+
+def _resync(s: Scene) -> None:
+    """What the server has forgotten: its number is a lower one."""
+    s.broker.claim(1)
+    s.broker.claim(1)
+    s.client.hset(s.keys.running(s.broker.listener), "@", 0)
+    s.claims += s.broker.claim(10).claims
+
+
+def _put(s: Scene) -> None:
+    s.broker.add([_once(n, name="good", unique_key="good", priority=1) for n in range(2)])
+    s.broker.add(
+        [_once(3, name="hostile"), _once(4, unique_key="hostile"), _recurring(5, name="good", overlap="queue")]
+    )
+    more = [_once(6, name="other"), _once(7, unique_key="other"), _once(8, priority=2)]
+    more[0].entrance, more[1].entrance = Entrance(throttle_ms=5, window_key="hostile"), Entrance(replace=True)
+    more[2].entrance = Entrance(debounce_ms=5, window_key="hostile")
+    s.broker.add(more)
+
+
+def _each(s: Scene, act: Callable[[Any], object]) -> None:
+    for id in IDS[:8]:
+        with suppress(*LEGITIMATE):
+            act(s.inspector.job(id))
+
+
+def _repair(s: Scene) -> None:
+    for finding in list(s.inspector.checkup(patience_ms=0)):
+        s.inspector.repair(finding)
+
+
+def _wire(s: Scene) -> None:
+    places = Places(server=s.inspector.server, keys=s.keys, codec=s.inspector.codec, now_ms=s.aim.now_ms)
+    published = Published(places=places)
+    list(published.pairs(soonest_first=True))
+    list(published.pairs(soonest_first=False))
+    published.counts()
+
+
+def _targets(s: Scene) -> None:
+    for target in ("job:hostile", f"job:{IDS[0]}", f"fn:{FN}", "schedule"):
+        s.inspector.pause(target, Pause(reason="x"))
+        s.inspector.resume(target)
+
+
+CALLS: dict[str, Callable[[Scene], object]] = {
+    "add": lambda s: s.broker.add([_once(1), _once(2), _recurring(3)]),
+    "put": _put,
+    "claim": _claim,
+    "beat": _beat,
+    "reap": _reap,
+    "admit": _admit,
+    "tell": _tell,
+    "settle": _settle,
+    "claim again": _claim,
+    "admit again": _admit,
+    "settle again": _settle,
+    "counts": lambda s: s.inspector.counts(),
+    "jobs waiting": lambda s: list(s.inspector.jobs(state="waiting")),
+    "jobs running": lambda s: list(s.inspector.jobs(state="running")),
+    "jobs retrying": lambda s: list(s.inspector.jobs(state="retrying")),
+    "jobs held": lambda s: list(s.inspector.jobs(state="held")),
+    "jobs dead": lambda s: list(s.inspector.jobs(state="dead")),
+    "jobs": lambda s: list(s.inspector.jobs()),
+    "named": lambda s: s.inspector.named(),
+    "listeners": lambda s: s.inspector.listeners(),
+    "missed": lambda s: list(s.inspector.missed()),
+    "control": lambda s: s.inspector.control(),
+    "job by id": lambda s: _each(s, lambda job: None),
+    "job nowhere": lambda s: s.inspector.job("nowhere"),
+    "job by beginning": lambda s: s.inspector.job("abcdef"),
+    "wire": _wire,
+    "targets": _targets,
+    "run": lambda s: _each(s, s.inspector.run),
+    "skip": lambda s: _each(s, s.inspector.skip),
+    "retry": lambda s: s.inspector.retry(_dead(s, 100)),
+    "retry with args": lambda s: s.inspector.retry(_dead(s, 5), args=[1]),
+    "discard": lambda s: s.inspector.discard(_dead(s, 100)),
+    "declare": lambda s: s.inspector.declare(limit=5, turn_ms=None),
+    "declare nothing": lambda s: s.inspector.declare(limit=None, turn_ms=None),
+    "cancel": lambda s: _each(s, s.inspector.cancel),
+    "checkup": lambda s: list(s.inspector.checkup(patience_ms=0)),
+    "repair": _repair,
+    "resync": _resync,
+    "leave": lambda s: s.broker.leave(),
+}
+NEEDS = {  # calls that another prepares
+    "admit": ("claim",), "tell": ("claim",), "settle": ("claim", "admit"), "claim again": ("claim",),
+    "admit again": ("claim", "admit", "settle"), "settle again": ("claim", "admit", "settle"),
+}  # fmt: skip
