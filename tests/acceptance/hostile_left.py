@@ -10,8 +10,8 @@ import msgpack
 
 from tests.acceptance.hostile_values import Value
 from workkit.brokers.native.codec import Codec
-from workkit.brokers.native.entry import read_entry
-from workkit.brokers.native.inventory import LAST_MS, text
+from workkit.brokers.native.entry import LAST_MS, read_entry
+from workkit.brokers.native.inventory import text
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.parked import read_parked
 from workkit.brokers.native.places import item_id

@@ -15,6 +15,7 @@ from workkit.brokers.native.records import read_info
 from workkit.errors import CorruptRecord
 from workkit.jobs.names import shown
 
+AHEAD_MS = 3_600_000  # a beat from further ahead is none
 STALE_MS = 5_000  # half of the default listener_timeout: from here on others may take its work
 
 
@@ -152,7 +153,8 @@ def fleet(places: Places) -> Fleet:
     for place, name in enumerate(names):
         packed, fields = known[2 * place], known[2 * place + 1]
         info = read_info(packed, listener=name, now_ms=places.now_ms)
-        beat_ms = max(0, places.now_ms - due_ms(repr(listed[name])))
+        beat = due_ms(repr(listed[name]))
+        beat_ms = max(0, places.now_ms - (beat if beat <= places.now_ms + AHEAD_MS else 0))
         held = sum(b"." in field for field in fields)
         peers.append(Peer(info=replace(info, beat_ms=beat_ms), held=held, is_whole=bool(fields)))
     live = [k.skip(peer.info.listener) for peer in peers if peer.is_live]

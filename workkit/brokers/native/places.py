@@ -119,8 +119,9 @@ class Places:
                     if b"." in field:
                         yield _known(read_entry(value) or regular(field.partition(b".")[2], due=value))
         for scored in self.scored_pages(self.keys.again):
-            for member, score in scored:
-                yield _known(read_entry(member) or regular(member, due=b"%.0f" % score))
+            for member, _ in scored:
+                if (entry := read_entry(member)) is not None:
+                    yield _known(entry)
         for scored in self.scored_pages(self.keys.waiting):
             for member, _ in scored:
                 if (parked := read_parked(member)) is not None:

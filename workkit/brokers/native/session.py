@@ -33,6 +33,7 @@ from workkit.jobs.admission import FREE, Admission, Control
 MOST = 1000  # jobs in one call
 MANY = 200  # from so many on, jobs are asked for in two portions, the second while the first is read
 _MISSED = {b"m": "late", b"o": "overlap"}
+OTHER_FIELDS = 2  # of a record hash: the number, and who the listener is
 DEAD_KEPT, DEAD_KEPT_MS = 10_000, 90 * 86_400_000
 
 
@@ -60,6 +61,7 @@ class Session:
         self._wake_in_ms: float | None = None
         self._armed_until_ms = float("inf")  # until the first of what was put back is due
         self._cancelled_upto = 0
+        self._excess = 0  # records that only the server knows of
         self._now_ms = 0
         self._name, self._seq = "", 0
 
@@ -136,7 +138,7 @@ class Session:
             return lambda: (gone, [])
         k = self._keys
         keys = [k.listeners, k.running(self._name), k.next, k.again, k.watch, k.cancelled, k.dead, k.graves, k.stats]
-        keys += [k.rates, k.windows, k.held, k.control]
+        keys += [k.rates, k.windows, k.held, k.control, k.slots, k.waiting]
         args = [self._name, self._lease_ms, self._cancelled_upto, DEAD_KEPT, DEAD_KEPT_MS, self._version]
         asked = self._server.ask([(self._scripts["beat"], keys, args)])
         return lambda: self._heard_beat(self._server.answers(asked)[0])
@@ -144,8 +146,12 @@ class Session:
     def _heard_beat(self, reply: list[Any]) -> tuple[Orders, list[tuple[str, float]]]:
         if reply[0] != b"ok":
             return Orders(fenced=self._forget()), []
-        _, now, look, stale, marks, control = reply
+        _, now, look, stale, marks, control, fields = reply
         self._now_ms = int(now)
+        try:
+            self._compare(fields - OTHER_FIELDS - len(self._held))
+        except Gone:
+            return Orders(fenced=self._forget()), []
         self._hear_of(control)
         self._cancelled_upto = heard_upto(marks, int(now), before=self._cancelled_upto)
         cancelled = frozenset(mark.decode("utf-8", "replace") for mark in marks[::2])
@@ -153,6 +159,12 @@ class Session:
         pairs = list(zip(names, map(float, stale[1::2]), strict=True))
         orders = Orders(look=bool(look), cancelled=cancelled, fenced=self._take_lost(), control=self._take_news())
         return orders, [p for p in pairs if p[0] != self._name]
+
+    def _compare(self, excess: int) -> None:
+        """Agree with the server anew where it has other records than this session, once for each such number."""
+        if excess not in (0, self._excess):
+            self._step(lambda: self._ask([self._resync()]))
+        self._excess = excess
 
     def tell(self, said: Mapping[Any, str | None]) -> None:
         """Show how far runs are: see `Broker.tell`. What is not held any more under this name is left out."""

@@ -61,6 +61,8 @@ class Unread:
         for key, latest in ((k.windows, now + LONGEST_MS), (k.rates, furthest)):
             yield from self._members(key, partial(_is_until, latest), "a time that can be meant")
         yield from self._members(k.slots, lambda member, _: b"\0" in member, "a slot")
+        for key in (k.slots, k.waiting):
+            yield from self._members(key, lambda _, score: score == 0, "without a score", kind="due")
         yield from self._members(k.again, _is_entry, "an entry with a due time", kind="due")
         yield from self._parked()
         yield from self._missed()

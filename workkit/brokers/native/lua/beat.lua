@@ -1,11 +1,11 @@
 -- beat: show presence; hear who looks dead, what was cancelled, and whether to look for work. Trims a bounded amount.
 -- KEYS  1 S:listeners  2 S:running:<L>  3 S:next  4 S:again  5 S:watch  6 S:cancelled  7 S:dead  8 S:graves  9 S:stats
---       10 S:rates  11 S:windows  12 S:held  13 S:control
+--       10 S:rates  11 S:windows  12 S:held  13 S:control  14 S:slots  15 S:waiting
 -- ARGV  1 L  2 lease ms  3 cancellations seen up to (ms)  4 most dead kept  5 longest dead kept (ms)
 --       6 version of S:control that L knows
 -- ->    'gone', or 'ok', now, look (1: something waits and nobody watches it, or it is due),
 --       {stale listener, its beat, ...} (10 at most), {cancelled id, when, ...} (100 at most),
---       S:control (fields and values) where it is not as L knows it
+--       S:control (fields and values) where it is not as L knows it, fields in S:running:<L>
 local listeners, running, next_, again, watch = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local cancelled, dead, graves, stats = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local me = ARGV[1]
@@ -65,4 +65,11 @@ if redis.call('HLEN', stats) > 500 then
 end
 local news = {}
 if (redis.call('HGET', KEYS[13], 'v') or '') ~= ARGV[6] then news = redis.call('HGETALL', KEYS[13]) end
-return { 'ok', now, look, stale, marks, news }
+for _, key in ipairs(redis.call('EXISTS', KEYS[14], KEYS[15]) > 0 and { KEYS[14], KEYS[15] } or {}) do
+  for _, range in ipairs({ { '-inf', '(0' }, { '(0', '+inf' } }) do -- they are read by their text, which scores would hide
+    for _, member in ipairs(redis.call('ZRANGEBYSCORE', key, range[1], range[2], 'LIMIT', 0, 100)) do
+      redis.call('ZADD', key, 0, member)
+    end
+  end
+end
+return { 'ok', now, look, stale, marks, news, redis.call('HLEN', running) }

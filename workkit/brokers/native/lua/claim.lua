@@ -22,9 +22,9 @@ end
 -- part: id
 -- part: entry
 -- part: pause
-local function item_of(entry)
+local function id_in(entry) -- the job of an entry; '' where it is none
   local _, _, _, _, _, item = parts_of(entry)
-  return item or entry
+  return item and id_of(item) or ''
 end
 
 local taken = {} -- member, due text, id
@@ -44,7 +44,7 @@ local function page(key, start, is_entry)
   local got = redis.call('ZRANGEBYSCORE', key, '-inf', now, 'WITHSCORES', 'LIMIT', start, size)
   local found, ids = {}, {}
   for i = 1, #got, 2 do
-    local id = id_of(is_entry and item_of(got[i]) or got[i])
+    local id = is_entry and id_in(got[i]) or not is_entry and id_of(got[i]) or ''
     found[#found + 1] = { got[i], is_entry and '' or got[i + 1], id, tonumber(got[i + 1]), key }
     ids[#ids + 1] = id
   end
@@ -75,7 +75,7 @@ if repeated then -- asked again: the reply was lost
     if string.sub(all[i], 1, #prefix) == prefix then
       local member, value = string.sub(all[i], #prefix + 1), all[i + 1]
       local entry = string.find(value, ' ', 1, true)
-      taken[#taken + 1] = { member, entry and '' or value, id_of(entry and item_of(member) or member) }
+      taken[#taken + 1] = { member, entry and '' or value, entry and id_in(member) or not entry and id_of(member) or '' }
     end
   end
 else

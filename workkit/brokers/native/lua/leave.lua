@@ -2,9 +2,9 @@
 -- KEYS  1 S:listeners  2 S:running:<L>  3 S:skip:<L>  4 S:watch  5 S:wake  6 S:progress:<L>
 -- ARGV  1 L
 -- ->    records still held (0: gone)
-local held = redis.call('HLEN', KEYS[2])
-for _, field in ipairs({ '@', 'info' }) do
-  if redis.call('HEXISTS', KEYS[2], field) == 1 then held = held - 1 end
+local held = 0
+for _, field in ipairs(redis.call('HLEN', KEYS[2]) > 2 and redis.call('HKEYS', KEYS[2]) or {}) do
+  if string.find(field, '^%d+%.') then held = held + 1 end
 end
 if held > 0 then return held end
 redis.call('DEL', KEYS[2], KEYS[3], KEYS[6])

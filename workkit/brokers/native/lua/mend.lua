@@ -4,7 +4,7 @@
 -- ARGV  1 msgpack list of the listeners that were listed when the keys were gathered
 --       2 1: S:next holds items under other texts than ours, so look at each of them; else 0
 --       3 msgpack list of what may be repaired, each a map: id, a job that nothing refers to; or with it mark:
---         'slot' (under key) | 'error' of an occurrence that nothing refers to, or 'ended' of a job that has no open run;
+--         'slot' (under key) | 'error' of an occurrence that nothing refers to, or 'ended' of a job that has no open run, or waits for its next;
 --         or mark 'free' of a limit key, without id, for which entries are parked though it has room; or mark 'parked'
 --         of a member of S:waiting, without id, that is no parked entry: it goes to S:again, for a listener to bury.
 --         What applies: next {item, due ms or '' = now}; sweep 1: the mark goes, and a payload that waited for it;
@@ -35,7 +35,7 @@ end
 
 local function hold_entry(text, member)
   local kind, due, _, _, flags, item = parts_of(text)
-  if kind then hold(due, flags, item) else hold(text, '-', member or text) end
+  if kind then hold(due, flags, item) elseif member then hold(text, '-', member) end
 end
 
 for i = 11, #KEYS do
@@ -76,9 +76,9 @@ local function is_loose(s)
   elseif s.mark == 'error' then
     return not runs_held[s.occurrence] and redis.call('HEXISTS', errors, s.occurrence) == 1
   end
-  if jobs_held[s.id] or redis.call('ZSCORE', next_, '{"id":"' .. s.id .. '"}') then return false end
-  local last = redis.call('SISMEMBER', ended, s.id) == 1
-  if s.mark == 'ended' then return last and not is_open(s.id) end
+  local last, waits = redis.call('SISMEMBER', ended, s.id) == 1, redis.call('ZSCORE', next_, '{"id":"' .. s.id .. '"}')
+  if s.mark == 'ended' then return last and (waits or not (jobs_held[s.id] or is_open(s.id))) end
+  if jobs_held[s.id] or waits then return false end
   return redis.call('HEXISTS', jobs, s.id) == 1 and not (last and is_open(s.id))
 end
 
@@ -92,8 +92,8 @@ local woken = false
 local function sweep(s)
   if s.mark == 'error' then
     redis.call('HDEL', errors, s.occurrence)
-  elseif s.mark == 'ended' then
-    end_job(s.id)
+  elseif s.mark == 'ended' then -- what still waits for its next run is not over
+    if redis.call('ZSCORE', next_, '{"id":"' .. s.id .. '"}') then redis.call('SREM', ended, s.id) else end_job(s.id) end
   elseif s.mark == 'free' then
     woken = promote(s.key) or woken
   elseif s.mark == 'parked' then
