@@ -24,7 +24,7 @@ from tests.acceptance.hostile_texts import IDS, JOBS, PAST
 from tests.acceptance.hostile_values import MAKERS, Source, Value
 from tests.brokers.hostile_calls import CALLS, LEGITIMATE, NEEDS, Scene, scene
 from tests.servers import Server, program
-from workkit.brokers.native import inventory
+from workkit.brokers.native import inventory, published
 from workkit.brokers.scripts import load
 
 SECONDS = 10  # for one call; more is a hang
@@ -167,7 +167,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--product", choices=("redis", "valkey"), default="redis")
     given = parser.parse_args()
-    inventory.MOMENT = 0.01
+    inventory.MOMENT = published.MOMENT = 0.01
     folder = Path(tempfile.mkdtemp(prefix="hostile-"))
     seen: set[tuple[str, str]] = set()
     with closing(Server(program(given.product), folder=folder, is_durable=False)) as server:

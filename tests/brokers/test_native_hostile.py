@@ -15,7 +15,8 @@ ROUNDS, VALUES = 9, 110
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the second look at an orphan follow at once; the moment between is for foreign peers, and none is here."""
-    monkeypatch.setattr("workkit.brokers.native.inventory.MOMENT", 0.01)
+    for module in ("inventory", "published"):
+        monkeypatch.setattr(f"workkit.brokers.native.{module}.MOMENT", 0.01)
 
 
 def test_every_key_has_hostile_values() -> None:
