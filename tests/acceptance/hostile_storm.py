@@ -349,7 +349,7 @@ def main() -> int:
     parser.add_argument("--without", default="", help="keys to leave alone, with commas between")
     parser.add_argument("--product", choices=("redis", "valkey"), default="redis")
     given = parser.parse_args()
-    inventory.MOMENT = published.MOMENT = 0.05
+    vars(inventory)["MOMENT"] = vars(published)["MOMENT"] = 0.05
     for word in [word for word in os.environ if word.startswith("WORKKIT_")]:
         del os.environ[word]
     only = frozenset(given.only.split(",") if given.only else MAKERS) - frozenset(given.without.split(","))

@@ -167,7 +167,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--product", choices=("redis", "valkey"), default="redis")
     given = parser.parse_args()
-    inventory.MOMENT = published.MOMENT = 0.01
+    vars(inventory)["MOMENT"] = vars(published)["MOMENT"] = 0.01
     folder = Path(tempfile.mkdtemp(prefix="hostile-"))
     seen: set[tuple[str, str]] = set()
     with closing(Server(program(given.product), folder=folder, is_durable=False)) as server:
