@@ -12,7 +12,7 @@ import signal
 import sys
 import tempfile
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,10 +21,11 @@ from types import FrameType
 from typing import Any
 
 from tests.acceptance.hostile_texts import IDS, JOBS, PAST
-from tests.acceptance.hostile_values import MAKERS, Source, Value
+from tests.acceptance.hostile_values import MAKERS, Aim, Source, Value
 from tests.brokers.hostile_calls import CALLS, LEGITIMATE, NEEDS, Scene, scene
 from tests.servers import Server, program
-from workkit.brokers.native import inventory
+from workkit.brokers.native import inventory, published
+from workkit.brokers.native.places import LISTENER
 from workkit.brokers.scripts import load
 
 SECONDS = 10  # for one call; more is a hang
@@ -94,17 +95,29 @@ class Calls:
 
     def round(self, source: Source, count: int, *, only: frozenset[str]) -> tuple[list[Value], list[Failed]]:
         """Write so many values into `only` these keys, then make every call."""
+        return self.over(lambda aim: list(source.values(count, aim, only=only)))
+
+    def over(self, made: Callable[[Aim], list[Value]]) -> tuple[list[Value], list[Failed]]:
+        """Write values, then make every call; a listener that failed is followed by another. Of several answers to a
+        producer only the last would be met, so each is written anew before an addition.
+        """
         with self._scene() as s:
-            values = list(source.values(count, s.aim, only=only))
+            values = made(s.aim)
             self.write(s, values)
-            failures = []
-            for name in CALLS:
-                if (failed := tried(name, s)) is not None:
+            failures = [failed for name in CALLS if (failed := self._tried(name, s)) is not None]
+            for place, value in enumerate(value for value in values if value.name == "producer"):
+                self._moved(value, s).write(s.client, self._moved(value, s).key(s.keys))
+                if (failed := self._tried("put" if place % 2 else "add", s)) is not None:
                     failures.append(failed)
-                    with suppress(Exception):
-                        s.broker._session._forget()
-                        s.claims = []
         return values, failures
+
+    def _tried(self, name: str, s: Scene) -> Failed | None:
+        failed = tried(name, s)
+        if failed is not None:
+            with suppress(Exception):
+                s.broker._session._forget()
+            s.claims = []
+        return failed
 
     def blamed(self, failed: Failed, values: Sequence[Value]) -> Failed:
         """The same with a value that alone has that effect, if there is one."""
@@ -127,9 +140,10 @@ class Calls:
 
     def _moved(self, value: Value, s: Scene) -> Value:
         if value.name == "producer":
-            return replace(value, of=s.aim.producers[0])
-        if isinstance(value.of, str) and value.of.startswith("h") and value.of.count(":") == 2:
-            return value if value.of.startswith("hostile:") else replace(value, of=s.broker.listener)
+            return replace(value, of=(*s.aim.producers, value.of)[0])
+        of = str(value.of)
+        if LISTENER.fullmatch(of) and not of.startswith("hostile:"):
+            return replace(value, of=s.broker.listener)  # as it was one that lived
         return value
 
     @contextmanager
@@ -167,7 +181,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--product", choices=("redis", "valkey"), default="redis")
     given = parser.parse_args()
-    inventory.MOMENT = 0.01
+    vars(inventory)["MOMENT"] = vars(published)["MOMENT"] = 0.01
     folder = Path(tempfile.mkdtemp(prefix="hostile-"))
     seen: set[tuple[str, str]] = set()
     with closing(Server(program(given.product), folder=folder, is_durable=False)) as server:
