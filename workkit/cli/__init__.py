@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
@@ -19,7 +21,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     terminal.prepare()
     try:
-        status = _run(words)
+        with warnings.catch_warnings():
+            warnings.showwarning = _warn
+            status = _run(words)
         _flush()
     except BaseException as error:
         from workkit.cli import failure
@@ -40,6 +44,12 @@ def _run(words: list[str]) -> int:
     except click.exceptions.Exit as answered:
         return answered.exit_code
     return result if isinstance(result, int) else 0
+
+
+def _warn(*shown: Any, **more: Any) -> None:
+    from workkit.cli.warned import show
+
+    show(*shown, **more)
 
 
 def _flush() -> None:

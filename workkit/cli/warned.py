@@ -11,6 +11,7 @@ from typing import Any
 from workkit.cli import terminal, wording
 from workkit.errors import WorkkitWarning
 
+_python_shows = warnings.showwarning
 MOST = 20  # different warnings of one command; a file may hold a million rows
 
 
@@ -18,6 +19,14 @@ def warn(texts: Iterable[str]) -> None:
     """Print each on a line of its own."""
     for text in texts:
         terminal.talk(f"{terminal.paint('warning:', 'yellow', sys.stderr)} {wording.printable(text)}")
+
+
+def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
+    """Print a WorkkitWarning as a line of its own, and leave others as Python shows them: a `warnings.showwarning`."""
+    if issubclass(category, WorkkitWarning):
+        warn([str(message)])
+    else:
+        _python_shows(message, category, *rest, **more)
 
 
 @contextmanager
