@@ -296,3 +296,25 @@ def test_a_live_id_is_completed(
     monkeypatch.setenv("COMP_WORDS", f"workkit cancel {name} {which[:3]}")
     monkeypatch.setenv("COMP_CWORD", "3")
     assert run().out == f"plain,{which}\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("list", "t", "redis://u:PW@h"),
+        ("show", "t", "x", "redis://u:PW@h"),
+        ("list", "t", "--redis", "redis:/u:PW@h"),
+        ("--redis", "redis:u:PW@h", "list", "t"),
+        ("--redis=redis:/u:PW@h", "list", "t"),
+        ("list", "t", "--redis", "redis://u:P/W@h"),
+        ("list", "t", "--redis", "redis://u:PW@127.0.0.1:1"),
+        ("doctor", "t", "--redis", "redis:///u:PW@h"),
+        ("listen", "t", "--redis", "u:PW@h:6379"),
+        ("listen", "redis://u:PW@h"),
+    ],
+)
+def test_no_message_says_a_password_back(run: Run, words: tuple[str, ...]) -> None:
+    ran = run(*words)
+    assert ran.status in (2, 69)
+    assert "error: " in ran.err
+    assert not re.search(r"PW|P/W", ran.out + ran.err), ran

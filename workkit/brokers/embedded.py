@@ -27,6 +27,7 @@ from pathlib import Path
 from types import TracebackType
 from urllib.parse import quote, unquote
 
+from workkit.brokers.addresses import masked
 from workkit.brokers.embedded_files import ANOTHER, is_private, opened, prepare, shown, write
 from workkit.brokers.embedded_program import Release, Running, ask, find, reads, running_at
 from workkit.errors import EmbeddedError, InvalidSchedule
@@ -102,7 +103,7 @@ def folder_of(url: str) -> Path:
         folder = Path(unquote(rest))
         return folder.expanduser() if rest.startswith("~/") else folder
     accepted = "embedded:///folder, or embedded://folder for one under the current folder"
-    raise InvalidSchedule(f'redis="{url}" {trouble}. Write {accepted}.', given=url, accepted=accepted)
+    raise InvalidSchedule(f'redis="{masked(url)}" {trouble}. Write {accepted}.', given=url, accepted=accepted)
 
 
 def attach(folder: Path) -> EmbeddedServer:

@@ -5,6 +5,7 @@ The edge at which client-library exceptions become ours; what raised them stays 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,7 +15,17 @@ import redis
 from redis.cluster import RedisCluster
 from redis.sentinel import SentinelConnectionPool
 
-from workkit.brokers.addresses import MANY, SCHEMES, Addresses, Node, masked, read_addresses, written
+from workkit.brokers.addresses import (
+    MANY,
+    SCHEMES,
+    Addresses,
+    Node,
+    check_login,
+    hides,
+    masked,
+    read_addresses,
+    written,
+)
 from workkit.brokers.cluster import SlotClient, SlotOwner, check_tag
 from workkit.brokers.refusals import Place, refusal
 from workkit.brokers.route import ANSWER_SECONDS, CONNECT_SECONDS, Route, once, routed_pool
@@ -231,6 +242,8 @@ def shown_url(client: redis.Redis) -> str:
 
 def _client(url: str, *, said: str) -> redis.Redis:
     unix = url.startswith("unix:")
+    if not unix:
+        check_login(url)
     try:
         return redis.Redis.from_url(
             url,
@@ -243,7 +256,9 @@ def _client(url: str, *, said: str) -> redis.Redis:
             **({} if unix else {"socket_keepalive": True}),
         )
     except (ValueError, TypeError) as error:
-        raise InvalidSchedule(f"redis={masked(said)!r} is not a URL of a server: {error}.", given=said) from error
+        hidden = any(hides(said, part) for part in re.findall(r"'([^']*)'", str(error)))
+        trouble = "its host, port or options cannot be read" if hidden else str(error)
+        raise InvalidSchedule(f"redis={masked(said)!r} is not a URL of a server: {trouble}.", given=said) from error
 
 
 def _routed(addresses: Addresses, client: redis.Redis, *, schedule: str | None) -> Server:
