@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import ssl
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import redis
 
 from workkit.brokers.route import ANSWER_SECONDS, Misdirected, Unlocated
+from workkit.brokers.tls import trouble
 from workkit.errors import ServerError, ServerRefused, ServerUnreachable
 
 _WAYS_OUT = "Start a Redis or Valkey there, name another with --redis URL, or use a private one: --embedded."
@@ -31,13 +33,15 @@ _ON_THE_WAY = ("MOVED", "ASK", "TRYAGAIN")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
     """What messages say of a server: its URL without passwords, the schedule it is used for, whether its place may
-    change (it is found anew then), and whether it ever answered: what is closed later is cut, not refused.
+    change (it is found anew then), whether it ever answered (what is closed later is cut, not refused), and the
+    settings of its connections.
     """
 
     url: str
     schedule: str = ""
     moves: bool = False
     answered: bool = False
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 def code_of(error: Exception) -> str:
@@ -75,9 +79,9 @@ def _unreachable(error: Exception, place: Place) -> str:
     ways_out = "The next call looks for it anew." if place.moves else _WAYS_OUT
     if isinstance(error, Unlocated):
         return text if text.endswith(".") else f"{text}. {ways_out}"
+    if secure and (found := trouble(error, place.settings)):
+        return f"{found}."
     if isinstance(cause, ssl.SSLError) or "SSL" in text or "WRONG_VERSION_NUMBER" in text:
-        if isinstance(cause, ssl.SSLCertVerificationError):
-            return f"its certificate is not trusted ({cause.verify_message}). Give ssl_ca_certs=FILE in the URL."
         return f"no TLS answer; the port seems to speak plain Redis. Try {other}."
     if isinstance(error, redis.exceptions.TimeoutError):
         if secure and not place.answered:
@@ -85,9 +89,9 @@ def _unreachable(error: Exception, place: Place) -> str:
         return f"no answer within {ANSWER_SECONDS:.0f} s. {ways_out}"
     if "refused" in text:
         return f"connection refused. {ways_out}"
-    if "closed by server" in text and not place.answered and not secure:
-        return f"closed without an answer; if the port speaks TLS, try {other}."
     if any(word in text.lower() for word in ("closed by server", "reset by peer", "broken pipe")):
+        if not place.answered and not secure and not place.url.startswith("unix"):
+            return f"closed without an answer; if the port speaks TLS, try {other}."
         return f"connection cut. {ways_out}"
     if "No such file" in text:
         return f"no server listens there. {ways_out}"

@@ -192,7 +192,8 @@ class Server:
         moves = self._route is not None
         if moves:  # whoever refuses may not be the server any more: the next call looks for it
             self._start_anew()
-        place = Place(url=self.url, schedule=self._schedule, moves=moves, answered=self._answered)
+        settings = self.client.connection_pool.connection_kwargs
+        place = Place(url=self.url, schedule=self._schedule, moves=moves, answered=self._answered, settings=settings)
         return refusal(error, place)
 
 
