@@ -20,6 +20,8 @@ CONNECT_SECONDS = 2.0
 ANSWER_SECONDS = 5.0
 GUIDE_SECONDS = 1.0  # how long a sentinel or a node is waited for that only has to say where the server is
 
+FULL = "max number of clients reached"  # what a server says then, before it cuts the connection
+
 _KEPT = ("username", "password", "credential_provider", "db", "client_name")
 
 
@@ -134,6 +136,8 @@ def reason(error: Exception | None, node: Node, settings: Mapping[str, Any]) -> 
         return "gives no TLS answer"
     if isinstance(error, (redis.exceptions.TimeoutError, TimeoutError)):
         return "does not answer"
+    if FULL in text:
+        return "has as many clients as it takes (maxclients)"
     if "refused" in text:
         return "refuses connections"
     if "closed by server" in text or "reset by peer" in text:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import redis
@@ -27,7 +27,8 @@ from workkit.brokers.addresses import (
     written,
 )
 from workkit.brokers.cluster import SlotClient, SlotOwner, check_tag
-from workkit.brokers.refusals import Place, refusal
+from workkit.brokers.kinds import wrong_types
+from workkit.brokers.refusals import Place, code_of, refusal
 from workkit.brokers.route import ANSWER_SECONDS, CONNECT_SECONDS, Route, once, routed_pool
 from workkit.brokers.scripts import Script
 from workkit.brokers.sentinel import GivenSentinels, Sentinels
@@ -116,7 +117,7 @@ class Server:
                 self._arrived(self._route)
             return replies
         except (redis.exceptions.RedisError, OSError) as error:
-            raise self._ours(error) from error
+            raise self._ours(error, asked.calls) from error
 
     def _replies(self, asked: Asked) -> list[Any]:
         if self._route is None:
@@ -186,7 +187,7 @@ class Server:
         for twin in self._twins if before else ():
             twin.drop()
 
-    def _ours(self, error: redis.exceptions.RedisError | OSError) -> ServerError:
+    def _ours(self, error: redis.exceptions.RedisError | OSError, calls: Sequence[Call] = ()) -> ServerError:
         if isinstance(error, OSError):
             error = redis.exceptions.ConnectionError(str(error))
         moves = self._route is not None
@@ -194,6 +195,9 @@ class Server:
             self._start_anew()
         settings = self.client.connection_pool.connection_kwargs
         place = Place(url=self.url, schedule=self._schedule, moves=moves, answered=self._answered, settings=settings)
+        if self._schedule and code_of(error) == "WRONGTYPE":
+            keys = [key for _, keys, _ in calls for key in keys]
+            place = replace(place, wrong=wrong_types(self.client, self._schedule, keys))
         return refusal(error, place)
 
 
