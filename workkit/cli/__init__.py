@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-import warnings
 from collections.abc import Sequence
-from typing import Any
 
 import click
 
 from workkit.cli import terminal
 from workkit.cli.tree import tree
+from workkit.cli.warned import warnings_shown
 
 COMPLETE = "_WORKKIT_COMPLETE"
 
@@ -21,8 +20,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     terminal.prepare()
     try:
-        with warnings.catch_warnings():
-            warnings.showwarning = _warn
+        with warnings_shown():
             status = _run(words)
         _flush()
     except BaseException as error:
@@ -44,12 +42,6 @@ def _run(words: list[str]) -> int:
     except click.exceptions.Exit as answered:
         return answered.exit_code
     return result if isinstance(result, int) else 0
-
-
-def _warn(*shown: Any, **more: Any) -> None:
-    from workkit.cli.warned import show
-
-    show(*shown, **more)
 
 
 def _flush() -> None:
