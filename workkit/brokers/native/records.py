@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -106,9 +105,11 @@ def read_said(kept: bytes | None) -> tuple[int, int] | str | None:
     return said if isinstance(said, str) else None
 
 
-def write_info(info: ListenerInfo) -> bytes:
-    """A listener's description as it stands in its record hash. `up_ms` is not kept; when it began is."""
-    fields = [info.host, info.pid, info.version, info.schedules, info.threads, info.state, round(time.time() * 1000)]
+def write_info(info: ListenerInfo, *, began_ms: int) -> bytes:
+    """A listener's description as it stands in its record hash. `up_ms` is not kept; when it began is, by the server's
+    clock.
+    """
+    fields = [info.host, info.pid, info.version, info.schedules, info.threads, info.state, began_ms]
     packed = bytes(msgpack.packb(fields))
     return packed if len(packed) >= PADDED else bytes(msgpack.packb([*fields, "." * PADDED]))
 
