@@ -146,6 +146,19 @@ def test_plain_and_tls_are_told_apart(secure: Server) -> None:
     assert refused(tls + patience).endswith(f"the port seems to speak plain Redis. Try {secure.url}.")
 
 
+def test_a_secure_server_that_takes_no_more_clients_is_told_from_one_without_tls(secure: Server, papers: Path) -> None:
+    """It can say nothing then: it cuts the connection before the handshake."""
+    client = secure.client()
+    client.config_set("maxclients", 1)
+    try:
+        assert refused(f"{where(secure)}?ssl_ca_certs={papers}/ca.pem") == (
+            "closed without a TLS answer; either it takes no more clients (maxclients), or try "
+            f"redis://127.0.0.1:{secure.options[1]}/0."
+        )
+    finally:
+        client.config_set("maxclients", 1000)
+
+
 def test_the_command_line_names_the_certificate(secure: Server, processes: Processes) -> None:
     ran = processes.workkit("list", "t", "--redis", where(secure))
     assert ran.wait() == 69

@@ -87,6 +87,8 @@ def _unreachable(error: Exception, place: Place) -> str:
         return text if text.endswith(".") else f"{text}. {ways_out}"
     if secure and (found := trouble(error, place.settings)):
         return f"{found}."
+    if secure and not place.answered and (isinstance(cause, ssl.SSLEOFError) or "reset by peer" in text):
+        return f"closed without a TLS answer; either it takes no more clients (maxclients), or try {other}."
     if isinstance(cause, ssl.SSLError) or "SSL" in text or "WRONG_VERSION_NUMBER" in text:
         return f"no TLS answer; the port seems to speak plain Redis. Try {other}."
     if isinstance(error, redis.exceptions.TimeoutError):

@@ -24,19 +24,27 @@ def trouble(error: BaseException | None, settings: Settings) -> str | None:
     `settings` are those of the connection: host, port and its `ssl_` options.
     """
     causes = list(_causes(error))
+    found = next((one for one in causes if isinstance(one, ssl.SSLError)), None)
     text = " ".join(str(one) for one in causes)
+    if isinstance(found, ssl.SSLEOFError):  # cut while we wrote, so what the server said is lost: hear it once more
+        text = _alert(settings) or text
     if "CERTIFICATE_REQUIRED" in text:
         return "it asks for a certificate of this client. Give ?ssl_certfile=FILE&ssl_keyfile=FILE"
     if "ALERT" in text and ("CERTIFICATE" in text or "UNKNOWN_CA" in text):
         return f"it does not trust the certificate of this client, ssl_certfile={settings.get('ssl_certfile')}"
-    found = next((one for one in causes if isinstance(one, ssl.SSLError)), None)
     if found is None and not any(isinstance(one, OSError) for one in causes):
         return None
     if any(settings.get(name) for name in _FILES) and (file := _file(settings)):
         return file
     if isinstance(found, ssl.SSLCertVerificationError):
         return _certificate(found, settings)
-    if found is None or not found.reason or "WRONG_VERSION_NUMBER" in text or "RECORD_LAYER" in text:
+    if (
+        found is None
+        or isinstance(found, ssl.SSLEOFError)
+        or not found.reason
+        or "WRONG_VERSION_NUMBER" in text
+        or "RECORD_LAYER" in text
+    ):
         return None
     return f"TLS fails: {found.reason.lower().replace('_', ' ')}"
 
@@ -87,14 +95,29 @@ def _file(settings: Settings) -> str | None:
 
 
 def _names(settings: Settings) -> Iterator[str]:
-    """The names in a certificate that is trusted but for its names. Nothing is sent to its server, no password."""
+    """The names in a certificate that is trusted but for its names."""
+    with contextlib.suppress(OSError, redis.exceptions.RedisError), _opened(settings, ssl_check_hostname=False) as sock:
+        for _, name in sock.getpeercert().get("subjectAltName", ()):
+            yield str(name)
+
+
+def _alert(settings: Settings) -> str:
+    """With which alert a server ends a connection on which nothing is sent."""
+    try:
+        with _opened(settings) as sock:
+            sock.recv(1)
+    except (OSError, redis.exceptions.RedisError) as error:
+        return str(error)
+    return ""
+
+
+def _opened(settings: Settings, **others: Any) -> contextlib.closing[Any]:
+    """Another connection, on which nothing is sent, no password either."""
     wanted = {key: value for key, value in settings.items() if key.startswith("ssl_")}
     wanted |= {"host": settings.get("host", "localhost"), "port": settings.get("port", 6379)}
     wanted |= dict.fromkeys(("socket_timeout", "socket_connect_timeout"), LOOK_SECONDS)
-    connection: Any = redis.SSLConnection(**{**wanted, "ssl_check_hostname": False})
-    with contextlib.suppress(OSError, redis.exceptions.RedisError), contextlib.closing(connection._connect()) as sock:
-        for _, name in sock.getpeercert().get("subjectAltName", ()):
-            yield str(name)
+    connection: Any = redis.SSLConnection(**(wanted | others))
+    return contextlib.closing(connection._connect())
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
