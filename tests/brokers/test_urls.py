@@ -140,6 +140,21 @@ def test_a_masked_url_shows_what_is_no_password(url: str, shown: str) -> None:
     assert masked(url) == shown
 
 
+@pytest.mark.parametrize(
+    ("url", "trouble"),
+    [
+        ("redis://h?colour=red", "no option is called colour"),
+        ("redis://h?ssl_certfile=x", "no option is called ssl_certfile"),
+        ("rediss://h?ssl_cert_reqs=maybe", "Invalid SSL Certificate Requirements Flag: maybe"),
+        ("redis://h?socket_timeout=soon", "Invalid value for 'socket_timeout' in connection URL"),
+    ],
+)
+def test_an_option_that_cannot_be_used_is_refused_before_anything_is_asked(url: str, trouble: str) -> None:
+    with pytest.raises(InvalidSchedule) as caught:
+        check(url)
+    assert str(caught.value) == f"redis='{url}' is not a URL of a server: {trouble}."
+
+
 def test_a_password_may_have_any_character_in_its_percent_form() -> None:
     assert connect("redis://u:p%2Fw%3F%23%40@h/1").url == "redis://u:***@h:6379/1"
     assert connect("redis://h/1?client_name=a@b").url == "redis://h:6379/1"

@@ -250,7 +250,7 @@ def _client(url: str, *, said: str) -> redis.Redis:
     if not unix:
         check_login(url)
     try:
-        return redis.Redis.from_url(
+        client = redis.Redis.from_url(
             url,
             protocol=2,
             decode_responses=False,
@@ -260,9 +260,14 @@ def _client(url: str, *, said: str) -> redis.Redis:
             retry=once(),
             **({} if unix else {"socket_keepalive": True}),
         )
-    except (ValueError, TypeError) as error:
+        pool = client.connection_pool
+        pool.connection_class(**pool.connection_kwargs)  # not connected: only now are its options read
+        return client
+    except (ValueError, TypeError, redis.exceptions.RedisError) as error:
         hidden = any(hides(said, part) for part in re.findall(r"'([^']*)'", str(error)))
-        trouble = "its host, port or options cannot be read" if hidden else str(error)
+        unknown = re.search(r"unexpected keyword argument '(\w+)'", str(error))
+        trouble = f"no option is called {unknown[1]}" if unknown else str(error).rstrip(".")
+        trouble = "its host, port or options cannot be read" if hidden else trouble
         raise InvalidSchedule(f"redis={masked(said)!r} is not a URL of a server: {trouble}.", given=said) from error
 
 
