@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -114,6 +115,11 @@ def _opened(s: Schedule, pid: int) -> Producer:
     broker = open_broker(s.name, redis=s.redis, dialect=s.dialect, shards=s.shards)
     _declare(s, broker)
     return broker
+
+
+def present(s: Schedule) -> datetime:
+    """Now, by the clock of the schedule's server: what it dates is early, late or old by that clock alone."""
+    return datetime.fromtimestamp(producer_of(s).now_ms() / 1000, UTC)
 
 
 def listening_brokers(s: Schedule, *, timeout_ms: int) -> list[Broker]:

@@ -191,7 +191,7 @@ def test_a_child_forked_while_another_thread_attaches_holds_nothing_up(folder: P
 
 
 def prepared(folder: Path) -> Path:
-    folder.mkdir()
+    folder.mkdir(mode=0o700)
     return folder
 
 

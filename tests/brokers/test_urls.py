@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -95,6 +96,73 @@ def test_no_password_is_shown(url: str) -> None:
     assert "s3" not in masked(url)
     assert "pw" not in connect(url).url
     assert "s3" not in connect(url).url
+
+
+BROKEN = [
+    "redis:/u:PW@h", "redis:/:PW@h", "redis:/PW@h", "redis:u:PW@h", "redis:PW@h", "redis:///u:PW@h", "//u:PW@h",
+    "u:PW@h:6379", ":PW@h", "redis//u:PW@h", "redis:\\\\u:PW@h", "u:P://W@h", "redis:u:PW://x@h", "redis ://u:PW@h",
+    "rediss+sentinel:/u:PW@h/tasks", "rediss+sentinel:u:PW@h/tasks", "redis+cluster:/:PW@h:1,i:2", "http://u:PW@h",
+    "redis://u:P/W@h", "redis://u:P?W@h", "redis://u:P#W@h", "redis://u:P@W@h:x", "redis://u:PW@h:x", "redis://u:PW@h:7x/1",
+    "redis://u:12/PW@h", "redis://u:12?PW@h", "redis://u:12#PW@h", "redis://u:P W@h:x", "redis://[u:PW@h", "redis://u:PW@[h",
+    "redis+sentinel://u:P/W@h/tasks", "redis+sentinel://u:12/PW@h", "redis+cluster://u:P/W@h", "redis+cluster://u:PW@h:x",
+    "redis+sentinel://u:PW@h:1", "redis+sentinel://u:PW@h/tasks/PW@x", "redis+cluster://u:PW@h,v:PW@i:x",
+    "redis:/h?password=PW", "redis://h:x?password=PW", "redis+sentinel://h:1,/s?sentinel_password=P@W&password=PW",
+    "redis://h:x?db=1&Password=P@W", "embedded://:PW@h/0", "embedded://u:PW@h", "embedded:/u:PW@h", "embedded://d?u:PW@h",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("url", BROKEN)
+def test_no_password_of_a_broken_url_is_in_its_refusal(url: str) -> None:
+    with pytest.raises(InvalidSchedule) as caught:
+        schedule.create("app-tasks", redis=url)
+    shown = str(caught.value)
+    assert "PW" not in shown
+    assert not {"P", "W", "12", "P@W"} & set(re.findall(r"\w+", shown)), shown
+    assert "redis=" in shown
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("redis:/u:PW@h:1/0", "redis:/***@h:1/0"),
+        ("u:PW@h", "u:***@h"),
+        ("//u:PW@h", "//***@h"),
+        ("redis://u:P@W/@h", "redis://u:***@h"),
+        ("redis://u@h", "redis://u@h"),
+        ("redis://h:1/0?client_name=x", "redis://h:1/0?client_name=x"),
+        ("unix://u:PW@/tmp/a.sock", "unix://u:***@/tmp/a.sock"),
+        ("unix:///tmp/a@b.sock?db=1", "unix:///tmp/a@b.sock?db=1"),
+        ("redis://u:***@h", "redis://u:***@h"),
+        ("app", "app"),
+    ],
+)
+def test_a_masked_url_shows_what_is_no_password(url: str, shown: str) -> None:
+    assert masked(url) == shown
+
+
+@pytest.mark.parametrize(
+    ("url", "trouble"),
+    [
+        ("redis://h?colour=red", "no option is called colour"),
+        ("redis://h?ssl_certfile=x", "no option is called ssl_certfile"),
+        ("rediss://h?ssl_cert_reqs=maybe", "Invalid SSL Certificate Requirements Flag: maybe"),
+        ("redis://h?socket_timeout=soon", "Invalid value for 'socket_timeout' in connection URL"),
+    ],
+)
+def test_an_option_that_cannot_be_used_is_refused_before_anything_is_asked(url: str, trouble: str) -> None:
+    with pytest.raises(InvalidSchedule) as caught:
+        check(url)
+    assert str(caught.value) == f"redis='{url}' is not a URL of a server: {trouble}."
+
+
+def test_a_password_may_have_any_character_in_its_percent_form() -> None:
+    assert connect("redis://u:p%2Fw%3F%23%40@h/1").url == "redis://u:***@h:6379/1"
+    assert connect("redis://h/1?client_name=a@b").url == "redis://h:6379/1"
+    with pytest.raises(InvalidSchedule) as caught:
+        connect("redis://u:12/34@h")
+    assert str(caught.value) == (
+        "redis='redis://u:***@h' has a password with /, ? or # in it. Write them as %2F, %3F and %23."
+    )
 
 
 @pytest.mark.parametrize(

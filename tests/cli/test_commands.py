@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Ran, Run
+from tests.processes import Processes
 from tests.servers import Server
 
 APP = 'def hi():\n    print("hi")\n\ndef greet(name):\n    print(name)\n\ndef fail():\n    raise OSError("disk full")\n'
@@ -296,3 +297,36 @@ def test_a_live_id_is_completed(
     monkeypatch.setenv("COMP_WORDS", f"workkit cancel {name} {which[:3]}")
     monkeypatch.setenv("COMP_CWORD", "3")
     assert run().out == f"plain,{which}\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("list", "t", "redis://u:PW@h"),
+        ("show", "t", "x", "redis://u:PW@h"),
+        ("list", "t", "--redis", "redis:/u:PW@h"),
+        ("--redis", "redis:u:PW@h", "list", "t"),
+        ("--redis=redis:/u:PW@h", "list", "t"),
+        ("list", "t", "--redis", "redis://u:P/W@h"),
+        ("list", "t", "--redis", "redis://u:PW@127.0.0.1:1"),
+        ("doctor", "t", "--redis", "redis:///u:PW@h"),
+        ("listen", "t", "--redis", "u:PW@h:6379"),
+        ("listen", "redis://u:PW@h"),
+    ],
+)
+def test_no_message_says_a_password_back(run: Run, words: tuple[str, ...]) -> None:
+    ran = run(*words)
+    assert ran.status in (2, 69)
+    assert "error: " in ran.err
+    assert not re.search(r"PW|P/W", ran.out + ran.err), ran
+
+
+def test_a_warning_of_ours_is_a_line_of_its_own_and_others_are_shown_as_python_does(processes: Processes) -> None:
+    source = (
+        "import sys, warnings\nimport workkit.cli as cli\nfrom workkit.errors import WorkkitWarning\n"
+        "def run(words):\n    warnings.warn('ours', WorkkitWarning)\n    warnings.warn('not ours')\n    return 0\n"
+        "cli._run = run\nsys.exit(cli.main([]))"
+    )
+    ran = processes.python(source)
+    assert ran.wait() == 0
+    assert ran.err == ["warning: ours", "<string>:6: UserWarning: not ours"]

@@ -338,12 +338,10 @@ def on_terminal(words: list[str]) -> str:
     return said.decode().replace("\r\n", "\n")
 
 
-def test_a_key_of_another_kind_is_left_to_the_doctor(run: Run, server: Server, name: str) -> None:
+def test_a_key_of_another_kind_is_named_and_left_to_the_doctor(run: Run, server: Server, name: str) -> None:
     server.client().set(f"{name}:jobs", "not a hash")
     for words in (("wire", "verify", name), ("now", name, "os:getcwd")):
         ran = run(*words)
         assert ran.status == 69
-        assert ran.err.endswith(
-            f": a key of {name} holds another kind of value than the layout says. workkit doctor {name} names it.\n"
-        )
+        assert ran.err.endswith(f": {name}:jobs is a string, not a hash; workkit doctor {name} says more.\n")
         assert ran.err.count("\n") == 1

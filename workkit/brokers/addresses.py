@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from typing import Literal
-from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, unquote, urlencode
 
 from workkit.errors import InvalidSchedule
 
 SCHEMES = ("redis", "rediss", "redis+sentinel", "redis+cluster", "unix", "embedded")
 MANY = ("redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster")
+
+_OPTION = re.compile(r"(?i)password=[^&]*$")
 
 Node = tuple[str, int]
 
@@ -31,6 +33,7 @@ class Addresses:
 
 def read_addresses(url: str) -> Addresses:
     """Read a URL whose scheme is one of `MANY`. Raises InvalidSchedule."""
+    check_login(url)
     scheme, _, rest = url.partition("://")
     base, _, kind = scheme.partition("+")
     place, mark, query = rest.partition("?")
@@ -47,7 +50,9 @@ def read_addresses(url: str) -> Addresses:
             given=url,
         )
     if not re.fullmatch(r"\d{0,5}", db):
-        raise InvalidSchedule(f"redis={masked(url)!r}: {db!r} is not the number of a database.", given=url)
+        raise InvalidSchedule(
+            f"redis={masked(url)!r}: {'***' if hides(url, db) else db!r} is not the number of a database.", given=url
+        )
     if kind == "cluster" and db.strip("0"):
         raise InvalidSchedule(f"redis={masked(url)!r}: a cluster has only database 0. Leave /{db} out.", given=url)
     path = f"{service}/{db or 0}" if kind == "sentinel" else ""
@@ -70,23 +75,44 @@ def written(node: Node) -> str:
 
 
 def masked(url: str) -> str:
-    """A URL, however broken, without its passwords."""
-    try:
-        parts = urlsplit(url)
-        password = parts.password
-    except ValueError:
-        return url.partition("@")[2] or url
-    query = re.sub(r"(password=)[^&]*", r"\1***", parts.query)
-    if password is None:
-        return url if query == parts.query else urlunsplit(parts._replace(query=query))
-    place = f"{parts.username or ''}:***@{parts.netloc.rpartition('@')[2]}"
-    return urlunsplit(parts._replace(netloc=place, query=query))
+    """A URL without its passwords, however broken it is: whatever may be one is hidden, from the first colon of what
+    may be a login to the last at sign, and the values of options.
+    """
+    login, at, rest = url.rpartition("@")
+    scheme, slashes, user = login.partition("://")
+    if not at:
+        shown = url
+    elif not re.fullmatch(r"[\w+.-]+", scheme) or not slashes:  # no URL: nobody can tell a user from a password
+        begins = re.search(r":/*|//+", login)
+        shown = f"{login[: begins.end()]}***@{rest}" if begins else url
+    elif ":" in user:
+        shown = f"{scheme}://{user.partition(':')[0]}:***@{'' if _OPTION.search(login) else rest}"
+    else:
+        shown = url
+    return re.sub(r"(?i)(password=)[^&]*", r"\1***", shown)
+
+
+def hides(url: str, part: str) -> bool:
+    """Whether `masked` hides this part of a URL."""
+    return part not in masked(url)
+
+
+def check_login(url: str) -> None:
+    """Refuse a URL with an at sign behind its host, other than in the value of an option: a password has a character
+    there that ends the host, and the rest would be taken for a server. Raises InvalidSchedule.
+    """
+    behind = re.sub(r"^[^:]*://[^/?#]*", "", url)
+    if "@" in re.sub(r"(?<=[?&])[^=&#@]+=[^&#]*", "", behind):
+        raise InvalidSchedule(
+            f"redis={masked(url)!r} has a password with /, ? or # in it. Write them as %2F, %3F and %23.", given=url
+        )
 
 
 def _node(text: str, *, url: str, port: int) -> Node:
     found = re.fullmatch(r"(?:\[([^\[\]]+)\]|([^:\[\]]+))(?::(\d+))?", text)
     if not found or not 0 < int(found[3] or port) < 65536:
+        what = "***" if hides(url, text) else repr(text)
         raise InvalidSchedule(
-            f"redis={masked(url)!r}: {text!r} is not a server. Write HOST:PORT, several apart by commas.", given=url
+            f"redis={masked(url)!r}: {what} is not a server. Write HOST:PORT, several apart by commas.", given=url
         )
     return found[1] or found[2], int(found[3] or port)

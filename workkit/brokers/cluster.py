@@ -94,7 +94,7 @@ class SlotOwner:
             except redis.exceptions.AuthenticationError:
                 raise
             except (redis.exceptions.ConnectionError, redis.exceptions.TimeoutError, OSError) as error:
-                silent[node] = reason(error)
+                silent[node] = reason(error, node, self._settings)
                 continue
             except redis.exceptions.ResponseError as error:
                 if "cluster support disabled" not in str(error):

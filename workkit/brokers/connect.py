@@ -70,4 +70,4 @@ def _server(redis: Any, *, schedule: str) -> Server:
     from workkit.brokers.embedded import attach, folder_of
 
     attached = attach(folder_of(redis))
-    return connect(attached.url, shown=redis, attached=attached)
+    return connect(attached.url, shown=redis, attached=attached, schedule=schedule)

@@ -15,7 +15,6 @@ import hashlib
 import json
 import os
 import re
-import stat
 import subprocess
 import sys
 import tempfile
@@ -28,6 +27,8 @@ from pathlib import Path
 from types import TracebackType
 from urllib.parse import quote, unquote
 
+from workkit.brokers.addresses import masked
+from workkit.brokers.embedded_files import ANOTHER, is_private, opened, prepare, shown, write
 from workkit.brokers.embedded_program import Release, Running, ask, find, reads, running_at
 from workkit.errors import EmbeddedError, InvalidSchedule
 
@@ -36,7 +37,6 @@ GATE_SECONDS = 60.0
 ANSWER_SECONDS = 15.0
 STOP_SECONDS = 15.0
 LONGEST_SOCKET = 100  # bytes; the limit is 107 on Linux and 103 on macOS
-ANOTHER = "name another folder: --embedded=FOLDER."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -103,7 +103,7 @@ def folder_of(url: str) -> Path:
         folder = Path(unquote(rest))
         return folder.expanduser() if rest.startswith("~/") else folder
     accepted = "embedded:///folder, or embedded://folder for one under the current folder"
-    raise InvalidSchedule(f'redis="{url}" {trouble}. Write {accepted}.', given=url, accepted=accepted)
+    raise InvalidSchedule(f'redis="{masked(url)}" {trouble}. Write {accepted}.', given=url, accepted=accepted)
 
 
 def attach(folder: Path) -> EmbeddedServer:
@@ -114,7 +114,7 @@ def attach(folder: Path) -> EmbeddedServer:
     binary, ours = find()
     try:
         with _mutex:
-            place = _prepare(folder)
+            place = prepare(folder)
             with _gate(place, seconds=GATE_SECONDS):
                 seat = _seat(place)
                 try:
@@ -133,7 +133,7 @@ def attach(folder: Path) -> EmbeddedServer:
             seat.handles.add(server)
             return server
     except OSError as error:
-        trouble = f"{_shown(folder)} cannot be used: {error.strerror or error}"
+        trouble = f"{shown(folder)} cannot be used: {error.strerror or error}"
         raise EmbeddedError(f"{trouble}. Name a folder you may write to: --embedded=FOLDER.", given=folder) from error
 
 
@@ -147,24 +147,9 @@ def temporary() -> Iterator[EmbeddedServer]:
         yield server
 
 
-def _prepare(folder: Path) -> Path:
-    """Make the folder if need be, for this user alone, and return its real path."""
-    place = Path(os.path.realpath(folder))
-    place.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if place.stat().st_uid != os.geteuid():
-        raise EmbeddedError(
-            f"{_shown(folder)} belongs to another user (uid {place.stat().st_uid}; this is {os.geteuid()}). "
-            f"A private server serves one user: {ANOTHER}",
-            given=folder,
-        )
-    if not any(place.iterdir()):  # never where something else lives: git would lose sight of it
-        (place / ".gitignore").write_text("*\n")
-    return place
-
-
 def _seat(place: Path) -> _Seat:
     """Become a user of the folder, or return what makes this process one already."""
-    users = os.open(place / "users.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    users = opened(place / "users.lock", os.O_RDWR)
     if seat := _seats.get(place):
         if os.path.sameopenfile(seat.users, users):
             os.close(users)
@@ -172,8 +157,8 @@ def _seat(place: Path) -> _Seat:
         os.close(_seats.pop(place).users)  # of an earlier folder of this path, removed since; its keeper sees to it
     if not _until(lambda: _take(users, fcntl.LOCK_SH), seconds=STOP_SECONDS):
         os.close(users)
-        trouble = f"{_shown(place)}: its server has been stopping for {STOP_SECONDS:.0f} s"
-        raise EmbeddedError(f"{trouble}. See {_shown(place)}/server.log, or {ANOTHER}", given=place)
+        trouble = f"{shown(place)}: its server has been stopping for {STOP_SECONDS:.0f} s"
+        raise EmbeddedError(f"{trouble}. See {shown(place)}/server.log, or {ANOTHER}", given=place)
     _seats[place] = _Seat(users=users, handles=set())
     return _seats[place]
 
@@ -211,17 +196,16 @@ def _spawn(place: Path, *, binary: str, held: int) -> None:
     address = _address(place)
     if address.parent != place:
         address.parent.mkdir(mode=0o700, exist_ok=True)
-        there = address.parent.lstat()
-        if not stat.S_ISDIR(there.st_mode) or there.st_uid != os.geteuid() or there.st_mode & 0o077:
+        if not is_private(address.parent):
             trouble = f"{address.parent}, meant for its socket, is not a folder of this user alone"
-            raise EmbeddedError(f"{_shown(place)}: {trouble}. Remove that, or {ANOTHER}", given=place)
+            raise EmbeddedError(f"{shown(place)}: {trouble}. Remove that, or {ANOTHER}", given=place)
     options = {"port": "0", "unixsocket": str(address), "unixsocketperm": "700", "dir": str(place)}
     options |= {"appendonly": "yes", "appendfsync": "everysec", "save": "", "maxmemory-policy": "noeviction"}
     options |= {"daemonize": "no", "logfile": ""}
     command = [binary, *(word for name, value in options.items() for word in (f"--{name}", value))]
     keeper = [sys.executable, "-I", "-S", str(Path(__file__).with_name("embedded_keeper.py"))]
     keeper += [str(place / "users.lock"), str(place / "server.log"), *command]
-    with open(place / "server.log", "ab") as log:
+    with os.fdopen(opened(place / "server.log", os.O_WRONLY | os.O_APPEND), "ab") as log:
         subprocess.run(
             keeper, pass_fds=[held], start_new_session=True, cwd="/", stdin=subprocess.DEVNULL, stdout=log, stderr=log
         )
@@ -261,14 +245,14 @@ os.register_at_fork(after_in_child=_after_fork)
 def _gate(place: Path, *, seconds: float) -> Iterator[None]:
     with _opened(place / "gate.lock") as descriptor:
         if not _until(lambda: _take(descriptor, fcntl.LOCK_EX), seconds=seconds):
-            trouble = f"{_shown(place)}: another process has been starting or leaving its server for {seconds:.0f} s"
+            trouble = f"{shown(place)}: another process has been starting or leaving its server for {seconds:.0f} s"
             raise EmbeddedError(f"{trouble}. End that process, or {ANOTHER}", given=place)
         yield
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[int]:
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    descriptor = opened(path, os.O_RDWR)
     _passing.add(descriptor)
     try:
         yield descriptor
@@ -313,12 +297,14 @@ def _address(place: Path) -> Path:
 def _addresses(place: Path) -> set[Path]:
     """Return where a server of this folder may listen: one with another TMPDIR left a note.
 
-    A note that came with a copy of another folder names another socket, and is not followed.
+    A note that came with a copy of another folder names another socket, and is not followed; nor is one into a folder
+    that others can reach.
     """
     address, recorded = _address(place), _recorded(place)
+    found = {address}
     if recorded and recorded[1].parts[-2:] == address.parts[-2:]:
-        return {address, recorded[1]}
-    return {address}
+        found.add(recorded[1])
+    return set(filter(lambda one: is_private(one.parent), found))
 
 
 def _recorded(place: Path) -> tuple[Release, Path] | None:
@@ -333,7 +319,7 @@ def _recorded(place: Path) -> tuple[Release, Path] | None:
 def _record(place: Path, running: Running) -> None:
     release = running.release
     note = {"product": release.product, "version": release.version, "pid": running.pid, "socket": str(running.address)}
-    (place / "server.json.new").write_text(json.dumps(note) + "\n")
+    write(place / "server.json.new", json.dumps(note) + "\n")
     os.replace(place / "server.json.new", place / "server.json")
 
 
@@ -342,7 +328,7 @@ def _refuse_newer(place: Path, *, theirs: Release, ours: Release, pid: int | Non
         return
     brings = str(ours).removeprefix(f"{theirs.product} ")
     raise EmbeddedError(
-        f"{_shown(place)} belongs to {theirs}{f' (pid {pid})' if pid else ''}; this workkit brings {brings}. "
+        f"{shown(place)} belongs to {theirs}{f' (pid {pid})' if pid else ''}; this workkit brings {brings}. "
         f"{'Stop what uses it' if pid else f'Install {theirs} or later'}, or {ANOTHER}",
         given=place,
     )
@@ -354,10 +340,5 @@ def _failed(place: Path, trouble: str) -> EmbeddedError:
     with suppress(OSError):
         lines = (place / "server.log").read_text(errors="replace").splitlines()[-3:]
         words = " ".join(re.sub(r"^\d+:\w \d+ \w+ \d+ [\d:.]+ \S ", "", line) for line in lines)
-    shown = _shown(place)
-    return EmbeddedError(f'{shown}: its server {trouble}: "{words}". See {shown}/server.log, or {ANOTHER}', given=place)
-
-
-def _shown(folder: Path) -> str:
-    path, here = os.path.realpath(folder), os.path.realpath(".")
-    return os.path.relpath(path, here) if path.startswith(here + os.sep) else path
+    name = shown(place)
+    return EmbeddedError(f'{name}: its server {trouble}: "{words}". See {name}/server.log, or {ANOTHER}', given=place)

@@ -27,7 +27,9 @@ def keep(users: str, log: str, *, command: list[str]) -> None:
             os.kill(server, signal.SIGTERM)
 
     def stop_when_left() -> None:
-        fcntl.flock(os.open(users, os.O_RDWR), fcntl.LOCK_EX)  # held until the keeper ends: newcomers wait for that
+        fcntl.flock(
+            os.open(users, os.O_RDWR | os.O_NOFOLLOW), fcntl.LOCK_EX
+        )  # held until the keeper ends: newcomers wait for that
         stop()
 
     signal.signal(signal.SIGTERM, stop)
@@ -50,9 +52,10 @@ def _become(command: list[str], *, says: int) -> None:
 
 
 def _write(log: str, text: bytes) -> None:
-    if os.path.exists(log) and os.path.getsize(log) > LOG_BYTES:
+    """Append to the log; where a link took its place meanwhile, or that of the old one, the words are dropped."""
+    if os.path.exists(log) and os.path.getsize(log) > LOG_BYTES and not os.path.islink(f"{log}.old"):
         os.replace(log, f"{log}.old")
-    with open(log, "ab") as file:
+    with os.fdopen(os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600), "ab") as file:
         file.write(text)
 
 

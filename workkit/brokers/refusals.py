@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import ssl
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import redis
 
-from workkit.brokers.route import ANSWER_SECONDS, Misdirected, Unlocated
+from workkit.brokers.route import ANSWER_SECONDS, FULL, Misdirected, Unlocated
+from workkit.brokers.tls import trouble
 from workkit.errors import ServerError, ServerRefused, ServerUnreachable
 
 _WAYS_OUT = "Start a Redis or Valkey there, name another with --redis URL, or use a private one: --embedded."
@@ -31,13 +33,16 @@ _ON_THE_WAY = ("MOVED", "ASK", "TRYAGAIN")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
     """What messages say of a server: its URL without passwords, the schedule it is used for, whether its place may
-    change (it is found anew then), and whether it ever answered: what is closed later is cut, not refused.
+    change (it is found anew then), whether it ever answered (what is closed later is cut, not refused), the
+    settings of its connections, and which keys have a type that is not theirs, where that was refused.
     """
 
     url: str
     schedule: str = ""
     moves: bool = False
     answered: bool = False
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    wrong: Sequence[str] = ()
 
 
 def code_of(error: Exception) -> str:
@@ -45,13 +50,18 @@ def code_of(error: Exception) -> str:
     for kind, code in _CODES:
         if isinstance(error, kind):
             return code
-    found = re.match(r"[A-Z]{2,}(?= )", str(error))
+    found = re.match(r"[A-Z]{2,}(?= )", _said(error))
     return found[0] if found else ""
+
+
+def _said(error: Exception) -> str:
+    """What the server said, without what the client library puts before it in a pipeline."""
+    return str(error).rpartition(" of pipeline caused error: ")[2]
 
 
 def refusal(error: redis.exceptions.RedisError, place: Place) -> ServerError:
     """Our exception for one of the client library's."""
-    url, text, code = place.url, str(error), code_of(error)
+    url, text, code = place.url, _said(error), code_of(error)
     if isinstance(error, Misdirected):
         return ServerRefused(f"{url}: {text}", given=url, lasting=error.lasting)
     if place.moves and code == "READONLY":
@@ -75,19 +85,26 @@ def _unreachable(error: Exception, place: Place) -> str:
     ways_out = "The next call looks for it anew." if place.moves else _WAYS_OUT
     if isinstance(error, Unlocated):
         return text if text.endswith(".") else f"{text}. {ways_out}"
+    if secure and (found := trouble(error, place.settings)):
+        return f"{found}."
+    if secure and not place.answered and (isinstance(cause, ssl.SSLEOFError) or "reset by peer" in text):
+        return f"closed without a TLS answer; either it takes no more clients (maxclients), or try {other}."
     if isinstance(cause, ssl.SSLError) or "SSL" in text or "WRONG_VERSION_NUMBER" in text:
-        if isinstance(cause, ssl.SSLCertVerificationError):
-            return f"its certificate is not trusted ({cause.verify_message}). Give ssl_ca_certs=FILE in the URL."
         return f"no TLS answer; the port seems to speak plain Redis. Try {other}."
     if isinstance(error, redis.exceptions.TimeoutError):
         if secure and not place.answered:
             return f"no TLS answer within {ANSWER_SECONDS:.0f} s; the port seems to speak plain Redis. Try {other}."
         return f"no answer within {ANSWER_SECONDS:.0f} s. {ways_out}"
+    if FULL in text:
+        return (
+            "it has as many clients as it takes (maxclients); raise maxclients, or close connections that nobody "
+            "needs. CLIENT LIST names them."
+        )
     if "refused" in text:
         return f"connection refused. {ways_out}"
-    if "closed by server" in text and not place.answered and not secure:
-        return f"closed without an answer; if the port speaks TLS, try {other}."
     if any(word in text.lower() for word in ("closed by server", "reset by peer", "broken pipe")):
+        if not place.answered and not secure and not place.url.startswith("unix"):
+            return f"closed without an answer; if the port speaks TLS, try {other}."
         return f"connection cut. {ways_out}"
     if "No such file" in text:
         return f"no server listens there. {ways_out}"
@@ -112,10 +129,21 @@ def _is_cluster(place: Place, _: str) -> str:
 
 
 def _is_no_schedule(place: Place, _: str) -> str:
-    if not place.schedule:
-        return ": a key of it holds another kind of value than the layout says."
+    """In one sentence, with the remedy: a listener's `lost` line shows the first."""
     name = place.schedule
-    return f": a key of {name} holds another kind of value than the layout says. workkit doctor {name} names it."
+    see = f"workkit doctor {name} says more" if name else "workkit doctor SCHEDULE says more"
+    if place.wrong:
+        return f": {' and '.join(place.wrong)}; {see}."
+    return f": a key{f' of {name}' if name else ''} holds another kind of value than the layout says; {see}."
+
+
+def _cannot_save(_: Place, text: str) -> str:
+    what = "append-only file" if "AOF" in text else "snapshot"
+    others = "" if what != "snapshot" else ", or set stop-writes-on-bgsave-error no and go without snapshots"
+    return (
+        f": it takes no writes (MISCONF), because it cannot save its {what}; its log says why, such as a full disk. "
+        f"Make room for it{others}. Nothing was half-added, so simply add again."
+    )
 
 
 Refusal = tuple[Callable[[Exception, str], bool], Callable[[Place, str], str], bool]
@@ -145,6 +173,7 @@ _REFUSALS: tuple[Refusal, ...] = (
         ),
         False,
     ),
+    (lambda e, t: code_of(e) == "MISCONF", _cannot_save, False),
     (lambda e, t: code_of(e) in ("CROSSSLOT", "MOVED", "ASK"), _is_cluster, True),
     (lambda e, t: code_of(e) == "WRONGTYPE", _is_no_schedule, False),
     (lambda e, t: "DB index is out of range" in t, lambda place, t: ": there is no such database.", True),

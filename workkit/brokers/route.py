@@ -14,10 +14,13 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from workkit.brokers.addresses import Node, written
+from workkit.brokers.tls import trouble
 
 CONNECT_SECONDS = 2.0
 ANSWER_SECONDS = 5.0
 GUIDE_SECONDS = 1.0  # how long a sentinel or a node is waited for that only has to say where the server is
+
+FULL = "max number of clients reached"  # what a server says then, before it cuts the connection
 
 _KEPT = ("username", "password", "credential_provider", "db", "client_name")
 
@@ -60,7 +63,7 @@ class RoutedConnection(redis.Connection):
 
     def __init__(self, *, route: Route, **kwargs: Any) -> None:
         super().__init__(**kwargs)  # type: ignore[no-untyped-call]
-        self._route = route
+        self._route, self._settings = route, kwargs
 
     def connect(self) -> None:
         """Connect, unless it is connected. Raises Unlocated, Misdirected, and what a refusing server makes of it."""
@@ -80,7 +83,8 @@ class RoutedConnection(redis.Connection):
             else:
                 self._route.address = node
                 return
-        raise Unlocated(f"{written((self.host, int(self.port)))} {reason(failed)}") from failed
+        node = self.host, int(self.port)
+        raise Unlocated(f"{written(node)} {reason(failed, node, self._settings)}") from failed
 
 
 class RoutedSSLConnection(RoutedConnection, redis.SSLConnection):
@@ -122,16 +126,18 @@ def ask(node: Node, *command: str, secure: bool, settings: Mapping[str, Any]) ->
         connection.disconnect()
 
 
-def reason(error: Exception | None) -> str:
-    """Why a server was not reached, in a few words."""
+def reason(error: Exception | None, node: Node, settings: Mapping[str, Any]) -> str:
+    """Why a server was not reached by such settings, in a few words."""
     text = str(error)
     cause = error.__cause__ or error.__context__ if error else None
-    if isinstance(cause, ssl.SSLCertVerificationError):
-        return f"has a certificate that is not trusted ({cause.verify_message}); give ssl_ca_certs=FILE in the URL"
+    if found := trouble(error, {**settings, "host": node[0], "port": node[1]}):
+        return f"cannot be used: {found}"
     if isinstance(cause, ssl.SSLError) or "SSL" in text:
         return "gives no TLS answer"
     if isinstance(error, (redis.exceptions.TimeoutError, TimeoutError)):
         return "does not answer"
+    if FULL in text:
+        return "has as many clients as it takes (maxclients)"
     if "refused" in text:
         return "refuses connections"
     if "closed by server" in text or "reset by peer" in text:

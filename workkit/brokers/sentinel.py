@@ -70,7 +70,7 @@ class Sentinels(_Primary):
             try:
                 primary = self._named_by(node)
             except (redis.exceptions.RedisError, OSError) as error:
-                silent[node] = _why(error)
+                silent[node] = _why(error, node, self._settings)
                 continue
             if primary is None:
                 ignorant.append(node)
@@ -120,10 +120,10 @@ def _fields(flat: Any) -> dict[bytes, bytes]:
     return dict(zip(flat[::2], flat[1::2], strict=True))
 
 
-def _why(error: Exception) -> str:
+def _why(error: Exception, node: Node, settings: Mapping[str, Any]) -> str:
     text = str(error)
     if isinstance(error, redis.exceptions.AuthenticationError) or "NOAUTH" in text or "WRONGPASS" in text:
         return "wants another password (?sentinel_password=)"
     if "unknown command" in text:
         return "is not a sentinel"
-    return reason(error)
+    return reason(error, node, settings)

@@ -5,18 +5,30 @@ The edge at which client-library exceptions become ours; what raised them stays 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import redis
 from redis.cluster import RedisCluster
 from redis.sentinel import SentinelConnectionPool
 
-from workkit.brokers.addresses import MANY, SCHEMES, Addresses, Node, masked, read_addresses, written
+from workkit.brokers.addresses import (
+    MANY,
+    SCHEMES,
+    Addresses,
+    Node,
+    check_login,
+    hides,
+    masked,
+    read_addresses,
+    written,
+)
 from workkit.brokers.cluster import SlotClient, SlotOwner, check_tag
-from workkit.brokers.refusals import Place, refusal
+from workkit.brokers.kinds import wrong_types
+from workkit.brokers.refusals import Place, code_of, refusal
 from workkit.brokers.route import ANSWER_SECONDS, CONNECT_SECONDS, Route, once, routed_pool
 from workkit.brokers.scripts import Script
 from workkit.brokers.sentinel import GivenSentinels, Sentinels
@@ -105,7 +117,7 @@ class Server:
                 self._arrived(self._route)
             return replies
         except (redis.exceptions.RedisError, OSError) as error:
-            raise self._ours(error) from error
+            raise self._ours(error, asked.calls) from error
 
     def _replies(self, asked: Asked) -> list[Any]:
         if self._route is None:
@@ -175,13 +187,17 @@ class Server:
         for twin in self._twins if before else ():
             twin.drop()
 
-    def _ours(self, error: redis.exceptions.RedisError | OSError) -> ServerError:
+    def _ours(self, error: redis.exceptions.RedisError | OSError, calls: Sequence[Call] = ()) -> ServerError:
         if isinstance(error, OSError):
             error = redis.exceptions.ConnectionError(str(error))
         moves = self._route is not None
         if moves:  # whoever refuses may not be the server any more: the next call looks for it
             self._start_anew()
-        place = Place(url=self.url, schedule=self._schedule, moves=moves, answered=self._answered)
+        settings = self.client.connection_pool.connection_kwargs
+        place = Place(url=self.url, schedule=self._schedule, moves=moves, answered=self._answered, settings=settings)
+        if self._schedule and code_of(error) == "WRONGTYPE":
+            keys = [key for _, keys, _ in calls for key in keys]
+            place = replace(place, wrong=wrong_types(self.client, self._schedule, keys))
         return refusal(error, place)
 
 
@@ -231,8 +247,10 @@ def shown_url(client: redis.Redis) -> str:
 
 def _client(url: str, *, said: str) -> redis.Redis:
     unix = url.startswith("unix:")
+    if not unix:
+        check_login(url)
     try:
-        return redis.Redis.from_url(
+        client = redis.Redis.from_url(
             url,
             protocol=2,
             decode_responses=False,
@@ -242,8 +260,15 @@ def _client(url: str, *, said: str) -> redis.Redis:
             retry=once(),
             **({} if unix else {"socket_keepalive": True}),
         )
-    except (ValueError, TypeError) as error:
-        raise InvalidSchedule(f"redis={masked(said)!r} is not a URL of a server: {error}.", given=said) from error
+        pool = client.connection_pool
+        pool.connection_class(**pool.connection_kwargs)  # not connected: only now are its options read
+        return client
+    except (ValueError, TypeError, redis.exceptions.RedisError) as error:
+        hidden = any(hides(said, part) for part in re.findall(r"'([^']*)'", str(error)))
+        unknown = re.search(r"unexpected keyword argument '(\w+)'", str(error))
+        trouble = f"no option is called {unknown[1]}" if unknown else str(error).rstrip(".")
+        trouble = "its host, port or options cannot be read" if hidden else trouble
+        raise InvalidSchedule(f"redis={masked(said)!r} is not a URL of a server: {trouble}.", given=said) from error
 
 
 def _routed(addresses: Addresses, client: redis.Redis, *, schedule: str | None) -> Server:

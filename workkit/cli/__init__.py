@@ -10,6 +10,7 @@ import click
 
 from workkit.cli import terminal
 from workkit.cli.tree import tree
+from workkit.cli.warned import warnings_shown
 
 COMPLETE = "_WORKKIT_COMPLETE"
 
@@ -19,7 +20,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     terminal.prepare()
     try:
-        status = _run(words)
+        with warnings_shown():
+            status = _run(words)
         _flush()
     except BaseException as error:
         from workkit.cli import failure

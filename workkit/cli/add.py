@@ -65,6 +65,7 @@ def add_command(
 ) -> None:
     """Add a job at a time in words."""
     from workkit import schedule as verbs
+    from workkit.place import present
     from workkit.triggers.when import When
 
     settings = read_settings()
@@ -78,12 +79,12 @@ def add_command(
     if dry_run:
         with warnings_kept():
             job = _imagined(schedule, fn, values, When(**at, default_tz=wording.zone_name(zone)), run)
-        _print(job, "would add", as_json)
+        _print(job, "would add", as_json, now=datetime.now(UTC))
     else:
         s = verbs.create(schedule, redis=server, tz=wording.zone_name(zone))
         with warnings_kept():
             job = verbs.add(s, fn, args=values, **at, **run)
-        _print(job, _became(job), as_json)
+        _print(job, _became(job), as_json, now=present(s))
     _note(note, added=not dry_run)
 
 
@@ -106,12 +107,13 @@ def now_command(
 ) -> None:
     """Add a job to run at once."""
     from workkit import schedule as verbs
+    from workkit.place import present
 
     fn, note = folder.checked(function, Path.cwd())
     s = verbs.create(schedule, redis=server)
     with warnings_kept():
         job = verbs.add_now(s, fn, args=[argument(text) for text in args], **run)
-    _print(job, _became(job), as_json)
+    _print(job, _became(job), as_json, now=present(s))
     _note(note, added=True)
 
 
@@ -152,17 +154,17 @@ def _became(job: Job) -> str:
     return f"replaced {job.replaced[:8]} with" if job.replaced else "added"
 
 
-def _print(job: Job, word: str, as_json: bool) -> None:
+def _print(job: Job, word: str, as_json: bool, *, now: datetime) -> None:
     if as_json:
         terminal.data(
             records.compact({**records.job_record(job), "id": job.id or None, "new": job.new, "replaced": job.replaced})
         )
         return
-    parts = [f"{word} {job.id[:8]}".rstrip(), wording.call(job), when_line(job)]
+    parts = [f"{word} {job.id[:8]}".rstrip(), wording.call(job), when_line(job, now)]
     terminal.data("  ".join(parts))
 
 
-def when_line(job: Job) -> str:
+def when_line(job: Job, now: datetime) -> str:
     """Say when a job fires: at once; once, an instant in its zone and in UTC; or the words and the next instant."""
     trigger = job.trigger
     if trigger is None:
@@ -172,7 +174,7 @@ def when_line(job: Job) -> str:
     zone = zone_of(trigger.tz, read_settings())
     if job.due is None:
         return explain(trigger)
-    at = f"{wording.instant(job.due, zone)}, {wording.distance(job.due, datetime.now(UTC), 3)}"
+    at = f"{wording.instant(job.due, zone)}, {wording.distance(job.due, now, 3)}"
     return f"{explain(trigger)}, next {at}" if trigger.recurs else f"once, {at}"
 
 

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from workkit.brokers.addresses import masked
 from workkit.cli import failure, records, terminal, wording
 from workkit.cli.command import Command, Option
 from workkit.cli.live import ScheduleName
 from workkit.cli.options import (
-    MASK,
     OPTIONAL,
-    PASSWORD,
     chosen_schedules,
     json_option,
     server_options,
@@ -144,7 +143,7 @@ def _settings(
     settings: Settings, *, server: str, given: str | None, names: Sequence[str], named: bool
 ) -> Iterator[str]:
     """Each setting with where it came from, one a line."""
-    rows = [("server", PASSWORD.sub(MASK, server), _server_origin(given))]
+    rows = [("server", masked(server), _server_origin(given))]
     for key, (attribute, _, _) in READERS.items():
         env = f"WORKKIT_{key.upper().replace('-', '_')}"
         stored = getattr(settings, attribute)

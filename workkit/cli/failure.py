@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import sys
 import traceback
@@ -10,9 +11,11 @@ from pathlib import Path
 import click
 
 from workkit import errors
+from workkit.brokers.addresses import masked
 from workkit.cli import terminal, wording
 
 USAGE, MISSING, REFUSED, SERVER, BUG = 2, 3, 4, 69, 70
+_LOGIN = re.compile(r"\w[\w+.-]*://[^\s/]*@")  # in what was typed where no URL belongs
 STATUS: tuple[tuple[type[BaseException], int], ...] = (
     (errors.Invalid, USAGE),
     (errors.CannotRun, USAGE),
@@ -53,7 +56,8 @@ def report(error: BaseException, *, verbose: bool = False) -> int:
 
 def say(error: BaseException) -> None:
     """Print an error on stderr: `error: ` and its line, then the given text with a caret under the place."""
-    terminal.talk(f"{terminal.paint('error:', 'red', sys.stderr)} {wording.printable(sentence(error))}")
+    text = _LOGIN.sub(lambda found: masked(found[0]), sentence(error))
+    terminal.talk(f"{terminal.paint('error:', 'red', sys.stderr)} {wording.printable(text)}")
     for line in caret(error):
         terminal.talk(line)
 

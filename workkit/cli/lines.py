@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 from collections.abc import Callable, Mapping
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TextIO
 
-from workkit.cli import terminal, wording
+from workkit.cli import records, terminal, wording
 from workkit.events import Event
 
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ def json_line(event: Event, *, listener: str | None, arguments: bool = False) ->
     record |= {key: fields.pop(key) for key in ("late_ms", "took_ms") if key in fields}
     if event.name == "crashed":
         record["crashed"] = fields.pop("listener", None)
-    return json.dumps(record | fields | {"listener": listener}, separators=(",", ":"), default=_plain)
+    return records.compact(record | fields | {"listener": listener}, default=_plain)
 
 
 def _plain(value: Any) -> Any:

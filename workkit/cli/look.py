@@ -6,7 +6,7 @@ import shlex
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime, tzinfo
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -105,8 +105,9 @@ def list_command(
 
 def _table(s: Schedule, jobs: list[Job], most: int | None, zone: tzinfo) -> None:
     from workkit import schedule as verbs
+    from workkit.place import present
 
-    now = datetime.now(UTC).astimezone(zone)
+    now = present(s).astimezone(zone)
     _folded(f"{s.name}: {summary(verbs.counts(s))} Times in {wording.zone_name(zone)}.")
     for pause in steer.pauses(s, zone):
         _folded(pause)
@@ -192,28 +193,30 @@ def show_command(words: tuple[str, ...], tz: str | None, as_json: bool, server: 
         raise click.UsageError(f'workkit show takes SCHEDULE and one WHICH; "{words[2]}" is one too many.')
     zone = zone_of(tz, read_settings())
     schedule, which = (words[0], words[1]) if len(words) == 2 else (None, words[0])
-    job = _find(opened(schedule, command="show", server=server), which)
+    s, job = _find(opened(schedule, command="show", server=server), which)
     if as_json:
         terminal.data(records.compact(records.job_record(job)))
         return
-    for title, value in _details(job, zone):
+    from workkit.place import present
+
+    for title, value in _details(job, zone, present(s)):
         terminal.data(f"{title:10}{wording.printable(value)}")
 
 
-def _find(schedules: list[Schedule], which: str) -> Job:
+def _find(schedules: list[Schedule], which: str) -> tuple[Schedule, Job]:
     from workkit import schedule as verbs
 
     missing: NotFound | None = None
     for s in schedules:
         try:
-            return verbs.job(s, which)
+            return s, verbs.job(s, which)
         except NotFound as error:
             missing = missing or error
     assert missing is not None
     raise missing
 
 
-def _details(job: Job, zone: tzinfo) -> Iterator[tuple[str, str]]:
+def _details(job: Job, zone: tzinfo, now: datetime) -> Iterator[tuple[str, str]]:
     yield "id", job.id
     yield "schedule", job.schedule
     yield "name", job.name or "-"
@@ -223,7 +226,7 @@ def _details(job: Job, zone: tzinfo) -> Iterator[tuple[str, str]]:
     if job.trigger is not None:
         yield "cron", job.trigger.cron or "none"
     if job.due is not None:
-        yield "due", f"{wording.instant(job.due, zone)}, {wording.distance(job.due, datetime.now(UTC), 3)}"
+        yield "due", f"{wording.instant(job.due, zone)}, {wording.distance(job.due, now, 3)}"
     yield "state", job.state
     if job.why is not None:
         yield "why", job.why
@@ -261,6 +264,7 @@ def dead_command(
 ) -> None:
     """List dead jobs."""
     from workkit import schedule as verbs
+    from workkit.place import present
 
     zone = zone_of(tz, read_settings())
     most = None if everything else limit or DEFAULT_LIMIT
@@ -270,12 +274,11 @@ def dead_command(
         if not records.show(map(records.dead_record, found)):
             _nothing(schedules, "dead", where, server)
         return
-    now = datetime.now(UTC).astimezone(zone)
     for s in schedules:
         jobs = list(islice(verbs.jobs(s, state="dead", where=where), None if most is None else most + 1))
         if jobs:
             shown = jobs[:most]
-            times = _times(shown, now=now)
+            times = _times(shown, now=present(s).astimezone(zone))
             tables.show(DEAD, (_dead_row(job, at) for job, at in zip(shown, times, strict=True)))
             _more(len(jobs), most, f"workkit dead {s.name}")
             chosen = shlex.join(["--where", where]) if where else shown[0].id[:8]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +13,7 @@ from urllib.parse import quote, unquote
 import click
 from click.types import IntParamType, StringParamType
 
+from workkit.brokers.addresses import masked
 from workkit.cli.command import EMBEDDED_FOLDER, Option
 from workkit.cli.settings import Settings
 from workkit.cli.settings import read as read_settings
@@ -33,8 +33,6 @@ SERVER = "Server (every command that needs one)"
 SCHEDULES_ENV = "WORKKIT_SCHEDULES"
 OPTIONAL = f"SCHEDULE may be left out where {SCHEDULES_ENV}, or [tool.workkit] in pyproject.toml, names it."
 EMBEDDED_SCHEME = "embedded://"
-PASSWORD = re.compile(r"(?<=://)([^/@\s:]*):[^/\s]*(?=@)")
-MASK = r"\1:***"
 
 
 class Commas(StringParamType):
@@ -233,7 +231,7 @@ def weighted(text: str) -> tuple[str, int | None]:
 def server_words(url: str | None) -> str:
     """Say how the same server is named in another command; nothing for what the environment names."""
     if url is None or not url.startswith(EMBEDDED_SCHEME):
-        return f" --redis {PASSWORD.sub(MASK, url)}" if url else ""
+        return f" --redis {masked(url)}" if url else ""
     folder = Path(unquote(url.removeprefix(EMBEDDED_SCHEME)))
     if folder == Path.cwd() / EMBEDDED_FOLDER:
         return " --embedded"

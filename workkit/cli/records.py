@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from workkit.cli import terminal, wording
@@ -97,9 +98,27 @@ def counts_record(schedule: str, counts: Counts) -> dict[str, Any]:
     }
 
 
-def compact(record: Record) -> str:
-    """Write one object in one line; ASCII, so that no locale can break it."""
-    return json.dumps(record, separators=(",", ":"), default=str)
+def compact(record: Record, *, default: Callable[[Any], Any] = str) -> str:
+    """Write one object in one line; ASCII, so that no locale can break it. The only place where the command line
+    writes JSON for others: NaN and infinities, which JSON has not, become null. `default` as in `json.dumps`.
+    """
+    try:
+        return json.dumps(record, separators=(",", ":"), default=default, allow_nan=False)
+    except ValueError:
+        return json.dumps(_finite(record, default), separators=(",", ":"), allow_nan=False)
+
+
+def _finite(value: Any, default: Callable[[Any], Any]) -> Any:
+    match value:
+        case float():
+            return value if math.isfinite(value) else None
+        case dict():
+            return {key: _finite(one, default) for key, one in value.items()}
+        case list() | tuple():
+            return [_finite(one, default) for one in value]
+        case str() | int() | None:
+            return value
+    return _finite(default(value), default)
 
 
 def show(records: Iterable[Record]) -> int:

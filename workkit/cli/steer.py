@@ -61,13 +61,14 @@ def pause_command(
 ) -> int:
     """Pause a schedule, jobs or a function."""
     from workkit import schedule as verbs
+    from workkit.place import producer_of
     from workkit.steering import read_pause
 
     zone = zone_of(tz, read_settings())
     function = _function(which, fn)
-    said = read_pause(reason, until, tz=wording.zone_name(zone), now_ms=round(datetime.now(UTC).timestamp() * 1000))
-    at = None if said.until_ms is None else datetime.fromtimestamp(said.until_ms / 1000, UTC)
     s = verbs.create(schedule, redis=server)
+    said = read_pause(reason, until, tz=wording.zone_name(zone), now_ms=producer_of(s).now_ms())
+    at = None if said.until_ms is None else datetime.fromtimestamp(said.until_ms / 1000, UTC)
     how = {"reason": reason, "until": at}
     tail, again = until_and_why(said, zone), f"resume: workkit resume {s.name}"
     ours = server_words(server)
@@ -147,6 +148,7 @@ def resume_command(schedule: str, which: tuple[str, ...], fn: str | None, server
 def skip_command(schedule: str, which: tuple[str, ...], tz: str | None, server: str | None) -> int:
     """Leave out the next run."""
     from workkit import schedule as verbs
+    from workkit.place import present
 
     zone = zone_of(tz, read_settings())
     s = verbs.create(schedule, redis=server)
@@ -154,7 +156,7 @@ def skip_command(schedule: str, which: tuple[str, ...], tz: str | None, server: 
     def one(word: str) -> str:
         job = verbs.skip(s, word)
         assert job.due is not None
-        next_ = f"{wording.instant(job.due, zone)}, {wording.distance(job.due, datetime.now(UTC))}"
+        next_ = f"{wording.instant(job.due, zone)}, {wording.distance(job.due, present(s))}"
         return f"skipped {_titled(job)}  next {next_}"
 
     return _each(which, one)

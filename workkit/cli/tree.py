@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import textwrap
 from importlib import import_module
@@ -90,13 +89,15 @@ class Tree(click.Group):
         return super().parse_args(ctx, args)
 
     def _refuse_order(self, ctx: click.Context, args: list[str]) -> None:
+        from workkit.brokers.addresses import masked  # here, as few come this way
+
         place = next((n for n, word in enumerate(args) if word in ENTRIES), None)
         if place is None:
             raise click.UsageError(
-                f"{args[0]} needs a command before it: workkit COMMAND {args[0]}. All: workkit --help."
+                f"{masked(args[0])} needs a command before it: workkit COMMAND {masked(args[0])}. All: workkit --help."
             )
-        told = " ".join(_quoted(word) for word in (args[place], *args[place + 1 :], *args[:place]))
-        raise click.UsageError(f"{args[0]} stands before the command; options follow it: workkit {told}.")
+        told = " ".join(shlex.quote(masked(word)) for word in (args[place], *args[place + 1 :], *args[:place]))
+        raise click.UsageError(f"{masked(args[0])} stands before the command; options follow it: workkit {told}.")
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -113,10 +114,6 @@ class Tree(click.Group):
     def get_help(self, ctx: click.Context) -> str:
         """Draw the command tree, at the terminal's width."""
         return draw(terminal.help_width())
-
-
-def _quoted(word: str) -> str:
-    return shlex.quote(re.sub(r"(?<=://)([^/@\s:]*):[^/\s]*(?=@)", r"\1:***", word))  # never say a password back
 
 
 def draw(width: int) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from workkit.cli import terminal, wording
+from workkit.cli import terminal
 from workkit.errors import WorkkitWarning
 
 MOST = 20  # different warnings of one command; a file may hold a million rows
@@ -16,8 +16,26 @@ MOST = 20  # different warnings of one command; a file may hold a million rows
 
 def warn(texts: Iterable[str]) -> None:
     """Print each on a line of its own."""
+    from workkit.cli import wording  # here, as few commands warn
+
     for text in texts:
         terminal.talk(f"{terminal.paint('warning:', 'yellow', sys.stderr)} {wording.printable(text)}")
+
+
+@contextmanager
+def warnings_shown() -> Iterator[None]:
+    """Print each WorkkitWarning of the block on a line of its own, at once."""
+    with warnings.catch_warnings():
+        other = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
+            if issubclass(category, WorkkitWarning):
+                warn([str(message)])
+            else:
+                other(message, category, *rest, **more)
+
+        warnings.showwarning = show
+        yield
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import redis
 
 from workkit.broker import Finding
+from workkit.brokers.kinds import types_of
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.fleet import Fleet, fleet
 from workkit.brokers.native.host import clock, host, scripts
@@ -105,16 +106,8 @@ class Checkup:
         k = self.keys
         with self.server.translated() as client:
             names = list(self._places().listed()) if client.type(k.listeners) == b"zset" else []
-            expected = {
-                **dict.fromkeys((k.jobs, k.errors, k.graves, k.stats, *map(k.running, names)), "hash"),
-                **dict.fromkeys((k.control, k.unique, k.names, k.held, k.counts), "hash"),
-                **dict.fromkeys((k.next, k.again, k.listeners, k.slots, k.dead, k.cancelled), "zset"),
-                **dict.fromkeys((k.waiting, k.windows, k.rates, k.first(1), k.first(2), k.first(3)), "zset"),
-                **dict.fromkeys((k.ended, *map(k.skip, names)), "set"),
-                k.wake: "list",
-                k.missed: "stream",
-                k.watch: "string",
-            }
+            own = [key(name) for key in (k.running, k.skip, k.progress) for name in names]
+            expected = types_of(k.schedule, own)
             pipe = client.pipeline(transaction=False)
             for key in expected:
                 pipe.type(key)

@@ -73,7 +73,8 @@ class Host:
             return
         saved = int(self.facts.get("rdb_last_save_time", 0))
         changes = int(self.facts.get("rdb_changes_since_last_save", 0))
-        since = age(round(time.time() - saved) * 1000)
+        now = int(self.facts.get("server_time_usec", time.time() * 1e6)) // 1_000_000  # the server's clock dates both
+        since = age((now - saved) * 1000)
         yield Finding(
             kind="no-append-file",
             what=f"{self.product} keeps no append-only file",

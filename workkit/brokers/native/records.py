@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -121,9 +120,11 @@ def read_count(text: bytes) -> int | None:
     return int(text) if _COUNT.fullmatch(text) else None
 
 
-def write_info(info: ListenerInfo) -> bytes:
-    """A listener's description as it stands in its record hash. `up_ms` is not kept; when it began is."""
-    fields = [info.host, info.pid, info.version, info.schedules, info.threads, info.state, round(time.time() * 1000)]
+def write_info(info: ListenerInfo, *, began_ms: int) -> bytes:
+    """A listener's description as it stands in its record hash. `up_ms` is not kept; when it began is, by the server's
+    clock.
+    """
+    fields = [info.host, info.pid, info.version, info.schedules, info.threads, info.state, began_ms]
     packed = bytes(msgpack.packb(fields))
     return packed if len(packed) >= PADDED else bytes(msgpack.packb([*fields, "." * PADDED]))
 

@@ -75,7 +75,10 @@ class Session:
         self._info = info
         name = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(6)}"
         keys = [self._keys.listeners, self._keys.running(name)]
-        self._server.call(self._scripts["register"], keys, [name, write_info(replace(info, listener=name))])
+        with self._server.translated() as client:
+            seconds, micros = client.time()
+        packed = write_info(replace(info, listener=name), began_ms=int(seconds) * 1000 + int(micros) // 1000)
+        self._server.call(self._scripts["register"], keys, [name, packed])
         self._name, self._seq = name, 0
 
     def claim(self, limit: int, *, ends: Sequence[Ending] = (), now_ms: int | None = None) -> Turn:

@@ -1,0 +1,165 @@
+"""The folder of an embedded server and our files in it: one user's alone, and no link in it is ever followed.
+
+Whoever can write into the folder, or could before it was ours alone, may have put a link where a file of ours belongs.
+Knows file names, modes and owners, and nothing of servers or locks.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+import warnings
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from workkit.errors import EmbeddedError, WorkkitWarning
+
+ANOTHER = "name another folder: --embedded=FOLDER."
+_OTHERS = 0o077  # what anybody but the owner may do
+_FILES = re.compile(
+    r"(users|server|gate)\.lock|server\.log(\.old)?|server\.json(\.new)?|\.gitignore|dump\.rdb|temp-.*\.(rdb|aof)"
+    r"|appendonly\.aof.*"
+)
+_KINDS = (
+    (_FILES, "plain file"),
+    (re.compile(r"server-[0-9a-f]+\.sock"), "socket"),
+    (re.compile(r"appendonlydir"), "folder"),
+)
+
+
+def prepare(folder: Path) -> Path:
+    """Make the folder if need be, for this user alone, and return its real path.
+
+    A folder that others can reach is closed to them, with a WorkkitWarning, if it holds nothing but our files. Raises
+    EmbeddedError where it holds other things, is another user's, or has a link where a file of ours belongs.
+    """
+    place = Path(os.path.realpath(folder))
+    place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    there = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        found = os.fstat(there)
+        if found.st_uid != os.geteuid():
+            raise EmbeddedError(
+                f"{shown(folder)} belongs to another user (uid {found.st_uid}; this is {os.geteuid()}). "
+                f"A private server serves one user: {ANOTHER}",
+                given=folder,
+            )
+        _check(place)
+        if found.st_mode & _OTHERS:
+            _close(place, there, mode=stat.S_IMODE(found.st_mode))
+    finally:
+        os.close(there)
+    if not any(place.iterdir()):  # never where something else lives: git would lose sight of it
+        write(place / ".gitignore", "*\n")
+    return place
+
+
+def opened(path: Path, flags: int) -> int:
+    """Open a file of ours, made if need be, and return its descriptor. Raises EmbeddedError where it is a link."""
+    flags |= os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path, flags, 0o600)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise _link(path) from error
+        raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise _other(path, "is no plain file")
+    return descriptor
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file of ours anew. Raises EmbeddedError where it is a link."""
+    with os.fdopen(opened(path, os.O_WRONLY | os.O_TRUNC), "w") as file:
+        file.write(text)
+
+
+def is_private(folder: Path) -> bool:
+    """Whether this is a folder, no link to one, that nobody but this user can reach into."""
+    try:
+        there = folder.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(there.st_mode) and there.st_uid == os.geteuid() and not there.st_mode & _OTHERS
+
+
+def shown(folder: Path) -> str:
+    """How messages name a folder or a file: relative to the current folder, if it lies there; a last link unread."""
+    path, here = os.path.join(os.path.realpath(folder.parent), folder.name), os.path.realpath(".")
+    if folder.name in ("", "..") or folder.is_dir():
+        path = os.path.realpath(folder)
+    return os.path.relpath(path, here) if path.startswith(here + os.sep) else path
+
+
+def _close(place: Path, descriptor: int, *, mode: int) -> None:
+    """Close a folder to others. What they put into it until then is looked for once more."""
+    strange = next(_strange(place, is_writable=bool(mode & 0o022)), None)
+    is_shared = mode & stat.S_ISVTX  # such as /tmp: others would miss it
+    if strange or is_shared:
+        remedy = ANOTHER if is_shared else f"chmod 700 {shown(place)}, or {ANOTHER}"
+        raise EmbeddedError(
+            f"{shown(place)} is open to other users (mode {mode:04o}), and {strange or 'all of them may write there'}. "
+            f"A private server needs a folder of its own: {remedy}",
+            given=place,
+        )
+    os.fchmod(descriptor, mode & ~_OTHERS)
+    if os.fstat(descriptor).st_mode & _OTHERS:
+        raise _other(place, f"is open to other users (mode {mode:04o}), and its file system does not let it be closed")
+    _check(place)
+    warnings.warn(
+        f"{shown(place)} was open to other users (mode {mode:04o}); a private server serves one user, so it is closed "
+        f"to them now (mode {mode & ~_OTHERS:04o}).",
+        WorkkitWarning,
+        stacklevel=4,
+    )
+
+
+def _strange(place: Path, *, is_writable: bool) -> Iterator[str]:
+    """What speaks against closing a folder: things in it that are not ours, or that others may have put there."""
+    for path, there in _looked_over(place):
+        if not any(names.fullmatch(path.name) for names, _ in _KINDS):
+            yield f'holds other things, such as "{path.name}"'
+        elif is_writable and there.st_nlink > 1 and not stat.S_ISDIR(there.st_mode):
+            yield f'"{path.name}" in it has another name elsewhere'
+
+
+def _check(place: Path) -> None:
+    """Refuse what stands where a file of ours belongs, and is none: a link, another kind, or another user's."""
+    for path, there in _looked_over(place):
+        wanted = next((what for names, what in _KINDS if names.fullmatch(path.name)), None)
+        if wanted is None:
+            continue
+        if stat.S_ISLNK(there.st_mode):
+            raise _link(path)
+        if there.st_uid != os.geteuid():
+            raise _other(path, f"belongs to another user (uid {there.st_uid}; this is {os.geteuid()})")
+        if _kind(there) != wanted:
+            raise _other(path, f"is no {wanted}")
+        if wanted == "folder":
+            _check(path)
+
+
+def _looked_over(place: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    """What is in a folder, links unread, by name. A running server removes files of its own meanwhile."""
+    with os.scandir(place) as entries:
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            with suppress(FileNotFoundError):
+                yield Path(entry.path), entry.stat(follow_symlinks=False)
+
+
+def _kind(there: os.stat_result) -> str:
+    if stat.S_ISREG(there.st_mode):
+        return "plain file"
+    return "folder" if stat.S_ISDIR(there.st_mode) else "socket" if stat.S_ISSOCK(there.st_mode) else "other"
+
+
+def _link(path: Path) -> EmbeddedError:
+    return _other(path, f"is a link to {os.readlink(path)}, and is not followed" if path.is_symlink() else "was a link")
+
+
+def _other(path: Path, trouble: str) -> EmbeddedError:
+    return EmbeddedError(f"{shown(path)} {trouble}. Remove it if it is not needed, or {ANOTHER}", given=path)
