@@ -76,7 +76,7 @@ class RunOptions:
         """
         try:
             return self.limit_key(*args, **(kwargs or {})) if callable(self.limit_key) else None
-        except Exception:
+        except BaseException:  # it is called in the listener's loop, which nothing that it raises may end
             return None
 
     def bound_to(self, fn: Callable[..., Any]) -> RunOptions:
