@@ -11,11 +11,12 @@ from workkit import events
 from workkit.broker import Claim, Tally, Turn
 from workkit.errors import CannotRun
 from workkit.jobs.admission import FREE
+from workkit.jobs.names import LONGEST
 from workkit.jobs.outcome import DONE, Again, Dead, Done, Failure, Released
 from workkit.jobs.registry import MOST_NAMES
 from workkit.worker import report
 from workkit.worker.executor import Attempt
-from workkit.worker.hands import Hands
+from workkit.worker.hands import Hands, LookUp
 from workkit.worker.lane import Lane
 
 CRASHES = 3  # after so many listeners died with it, a job is taken for what killed them
@@ -65,6 +66,13 @@ class Dispatch:
                 self._hand_out(lane, claim)
             else:
                 lane.unarmed.append((claim, wanted))
+
+    def looked_up(self, found: LookUp) -> None:
+        """The next step of a claim whose function was looked up. It is not looked up again if that failed."""
+        if found.error is None:
+            self.route(found.lane, found.claim)
+        else:
+            self._cannot_run(found.lane, found.claim, found.error)
 
     def admitted(self, lane: Lane, turn: Turn) -> None:
         """Claims may go that were admitted; others are over without a run."""
@@ -125,7 +133,7 @@ class Dispatch:
 
     def _ended(self, attempt: Attempt) -> None:
         lane, claim = attempt.run.lane, attempt.run.claim
-        if isinstance(attempt.error, CannotRun):
+        if attempt.error is not None and issubclass(type(attempt.error), CannotRun):
             self._cannot_run(lane, claim, attempt.error)
             return
         outcome = attempt.decide()
@@ -143,11 +151,12 @@ class Dispatch:
             self._failed += 1
         report.ended(attempt, outcome)
 
-    def _cannot_run(self, lane: Lane, claim: Claim, error: CannotRun) -> None:
-        if claim.fn not in self._reported:
+    def _cannot_run(self, lane: Lane, claim: Claim, error: BaseException) -> None:
+        name = claim.fn[:LONGEST]
+        if name not in self._reported:
             if len(self._reported) >= MOST_NAMES:
                 self._reported.clear()
-            self._reported.add(claim.fn)
+            self._reported.add(name)
             report.cannot_run(claim, error)
         lane.ends.append((claim, Released(unknown=True)))
 

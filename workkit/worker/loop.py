@@ -166,7 +166,7 @@ class Loop:
                     pass
                 case LookUp():
                     self._hands.looking_up -= 1
-                    self._dispatch.route(message.lane, message.claim)
+                    self._dispatch.looked_up(message)
                 case Lane():
                     message.look = True
                     if not self._idle():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from workkit import events
 from workkit.broker import Claim
-from workkit.errors import CannotRun
+from workkit.errors import text_of
 from workkit.jobs.outcome import Again, Dead, Done, Failure, Outcome, Released
 from workkit.worker.executor import Attempt
 from workkit.worker.running import Run
@@ -79,9 +79,9 @@ def missed(claim: Claim, reason: str) -> None:
     events.emit("missed", claim.job.schedule, job=claim.job, reason=reason)
 
 
-def cannot_run(claim: Claim, error: CannotRun) -> None:
+def cannot_run(claim: Claim, error: BaseException) -> None:
     """This listener cannot run a function; it is left for others."""
-    events.emit("cannot_run", claim.job.schedule, job=claim.job, reason=f"{error} Left for other listeners.")
+    events.emit("cannot_run", claim.job.schedule, job=claim.job, reason=f"{text_of(error)} Left for other listeners.")
 
 
 def fenced(claim: Claim, ago_ms: int) -> None:
