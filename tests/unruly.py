@@ -104,7 +104,8 @@ def note(path: str, *said: object) -> None:
         file.write(" ".join(map(str, said)) + "\n")
 
 
-def _fork(path: str, end: Callable[[], None]) -> None:
+def _fork(path: str, end: Callable[[], None]) -> bool:
+    """Fork; True in the child."""
     note(path, "run", os.getpid())
     if child := os.fork():
         _, status = os.waitpid(child, 0)
@@ -112,6 +113,7 @@ def _fork(path: str, end: Callable[[], None]) -> None:
     else:
         print("said by a child")
         end()
+    return not child
 
 
 def _end(how: str) -> None:
@@ -131,7 +133,8 @@ def fork_elsewhere(path: str, how: str) -> None:
 
 
 async def fork_in_a_coroutine(path: str, how: str) -> None:
-    _fork(path, lambda: None if how == "awaits" else _end(how))
+    if _fork(path, lambda: _end(how)) and how == "returns":
+        return
     await asyncio.sleep(0)
     note(path, "after", os.getpid())
 

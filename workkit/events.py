@@ -7,7 +7,7 @@ JSON logs print them, metrics count them.
     quiet, resumed   taking nothing new; going on
     may_run      text                                         lost, back            url, reason, running / after_ms
     started      job, late_ms                                 late                  job, late_ms   (from 1 s)
-    done         job, took_ms, late_ms                        fenced                job, ago_ms
+    done         job, took_ms, late_ms                        fenced                job, ago_ms (away for so long)
     failed       job, took_ms, error_type, error, where, traceback, attempt, attempts, again_ms (None: no retry)
     dead         job, error_type, error, where, traceback, attempt, attempts
     retrying     job, again_ms   (the handler asked for it)   discarded             job, reason

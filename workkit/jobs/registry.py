@@ -300,7 +300,7 @@ def _why(error: BaseException) -> str:
     where = f" ({os.path.basename(own[-1].filename)}:{own[-1].lineno})" if own else ""
     if issubclass(type(error), SystemExit):
         return f'{described(error)}{where}. Put what starts a program under if __name__ == "__main__".'
-    return f"{described(error)}{where}"
+    return f"{described(error)}{where}."
 
 
 def _no_name(module: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,9 +28,7 @@ class Dispatch:
 
     hands: Hands
     stopping: bool = False
-    _fenced_at: dict[Any, float] = field(
-        default_factory=dict
-    )  # receipts of what was handed to others while it ran here
+    _fenced: dict[Any, float] = field(default_factory=dict)  # receipts of what runs here and was handed to others
     _reported: set[str] = field(default_factory=set)  # names whose refusal was said
     _ran: int = 0
     _failed: int = 0
@@ -117,7 +114,7 @@ class Dispatch:
         unsaid, latest_ms, wanted = 0, 0, events.wanted("done")
         for attempt in attempts:
             run = attempt.run
-            if wanted or attempt.error is not None or self._fenced_at or run.claim.standing is not None:
+            if wanted or attempt.error is not None or self._fenced or run.claim.standing is not None:
                 self._ended(attempt)
                 wanted = events.wanted("done")
                 continue
@@ -143,7 +140,7 @@ class Dispatch:
             lane.wake_in(outcome.delay_ms)
         if claim.slots:
             lane.look = True  # one that waits for its slot is due with the ending
-        if self._fenced_at and claim.receipt in self._fenced_at:
+        if self._fenced and claim.receipt in self._fenced:
             return
         if isinstance(outcome, Done):
             self._ran += 1
@@ -191,7 +188,7 @@ class Dispatch:
         """Give back what still runs; others run it anew."""
         for run in self.hands.runs:
             run.ask_to_stop()
-            if run.claim.receipt not in self._fenced_at:
+            if run.claim.receipt not in self._fenced:
                 self.release(run.lane, run.claim)
 
     def cancel(self, lane: Lane, names: Collection[str]) -> None:
@@ -216,15 +213,14 @@ class Dispatch:
         self.hands.taken_back(lambda task: task.lane is lane and task.claim.receipt in lost)
         for run in self.hands.runs:
             if run.lane is lane and lost.pop(run.claim.receipt, None) is not None:
-                self._fenced_at[run.claim.receipt] = time.monotonic()
+                self._fenced[run.claim.receipt] = lane.away
                 run.ask_to_stop()
-        self.refuse(list(lost.values()))
+        self.refuse(lane, list(lost.values()))
 
-    def refuse(self, refused: Sequence[Claim]) -> None:
-        """Report endings that came too late."""
+    def refuse(self, lane: Lane, refused: Sequence[Claim]) -> None:
+        """Report endings that came too late, and for how long this listener was away before it learnt of that."""
         for claim in refused:
-            since = self._fenced_at.pop(claim.receipt, None)
-            report.fenced(claim, 0 if since is None else round((time.monotonic() - since) * 1000))
+            report.fenced(claim, round(self._fenced.pop(claim.receipt, lane.away) * 1000))
 
 
 def _is_last_chance(claim: Claim) -> bool:

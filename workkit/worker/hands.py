@@ -54,6 +54,7 @@ class Hands:
         self._pool: Pool[Task] = Pool(threads, self._do)
         self._pending: list[Task] = []
         self._pace = Pace(threads)
+        self._ended_at = 0.0
         self._moved_at = 0.0  # when work came to an empty queue, or something ended
         self._mean = 0.0  # seconds that a short run takes of late
         self.free: set[str] = set()  # names of functions that can be run, and have neither limit nor rate
@@ -160,8 +161,14 @@ class Hands:
         self.runs.difference_update([attempt.run for attempt in attempts])
         took = min(attempt.took_ms for attempt in attempts) / 1000
         self._mean += (took - self._mean) / (8 if took > self._mean else 2) if self._mean else took
-        self._moved_at = time.monotonic()
+        self._moved_at = self._ended_at = time.monotonic()
         self._pace.note(len(attempts), self._moved_at)
+
+    def progress(self) -> tuple[int, int, float]:
+        """How many claims wait for a thread, how many threads are free, and when a run last began or ended."""
+        started = [run.started for run in self.runs if run.started]
+        waiting = self.busy - len(started) - len(self.lookups)
+        return waiting, self.threads - len(started) - len(self.lookups), max(*started, self._ended_at, 0.0)
 
     @property
     def looks_at(self) -> float:
