@@ -94,6 +94,8 @@ class _Errand:
     def lose(self, why: str) -> None:
         """The loop is gone."""
         if not self.over.is_set():
+            if self._task is None:
+                self._coroutine.close()
             self.raised[:] = [WorkerLost(f"the event loop of coroutines died in the middle of the run: {why}")]
             self.over.set()
 
@@ -134,8 +136,9 @@ class _Served:
 
     def call(self, act: Callable[[], None]) -> None:
         """Have the loop call it soon, if it lives."""
-        with suppress(RuntimeError):  # it is closed, and all its errands are over
-            self._loop.call_soon_threadsafe(act)
+        if not self._is_over:
+            with suppress(RuntimeError):  # it is closed, and all its errands are over
+                self._loop.call_soon_threadsafe(act)
 
     def stop(self) -> None:
         """End the loop, after cancelling what it runs."""

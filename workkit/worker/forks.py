@@ -24,7 +24,9 @@ def leave(error: BaseException | None = None) -> NoReturn:
     with suppress(BaseException):
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(PATIENCE)
+    with suppress(BaseException):
         status = _status(error)
+    with suppress(BaseException):
         _flush()
     os._exit(status)
 

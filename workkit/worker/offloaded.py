@@ -17,7 +17,7 @@ from queue import SimpleQueue
 from typing import Any, NoReturn, cast
 
 from workkit.broker import Claim
-from workkit.errors import FunctionNotFound, InvalidFunction
+from workkit.errors import FunctionNotFound, InvalidFunction, described
 from workkit.jobs.middleware import AROUND, Around, within, within_async
 from workkit.jobs.names import shown
 from workkit.jobs.registry import Handler, Registry, importing
@@ -162,8 +162,8 @@ def _import(modules: Iterable[str], *, fn: str) -> None:
         token = importing.set(module)
         try:
             importlib.import_module(module)
-        except Exception as error:
-            reason = f"{type(error).__name__}: {error}"
+        except BaseException as error:  # an import may raise anything
+            reason = described(error)
             raise FunctionNotFound(
                 f"cannot run {shown(fn)} in a worker process: importing {module} there failed: {reason}", given=fn
             ) from error
