@@ -14,7 +14,7 @@ def test_a_subscriber_that_fails_to_be_asked_hinders_nothing() -> None:
         least: int = 0
 
         def __call__(self, event: Event) -> None:
-            raise AssertionError("never told")
+            raise AssertionError("never called")
 
         def wants(self, name: str) -> bool:
             raise SystemExit(3)

@@ -99,9 +99,9 @@ async def block() -> None:
 # Forks: what runs is noted in a file, with the process.
 
 
-def note(path: str, *said: object) -> None:
+def note(path: str, *words: object) -> None:
     with open(path, "a") as file:
-        file.write(" ".join(map(str, said)) + "\n")
+        file.write(" ".join(map(str, words)) + "\n")
 
 
 def _fork(path: str, end: Callable[[], None]) -> bool:
@@ -111,7 +111,7 @@ def _fork(path: str, end: Callable[[], None]) -> bool:
         _, status = os.waitpid(child, 0)
         note(path, "child", child, os.waitstatus_to_exitcode(status))
     else:
-        print("said by a child")
+        print("written by a child")
         end()
     return not child
 

@@ -131,8 +131,8 @@ def count(name: str, number: int, late_ms: int) -> None:
 
 
 def _failed(error: BaseException, name: str) -> None:
-    """Report a subscriber's error: its thread may be a listener's loop, or hold a run, and must go on. Raises only
-    KeyboardInterrupt in the main thread, where it is of the person at the keyboard.
+    """Log a subscriber's error: its thread may be a listener's loop, or hold a run, and must survive. Only a
+    KeyboardInterrupt in the main thread is raised again: there it comes from the person at the keyboard.
     """
     if issubclass(type(error), KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
         raise error

@@ -24,7 +24,7 @@ def test_a_module_that_fails_or_exits_is_refused(run: Run, folder: Path, kind: s
 
 
 @pytest.mark.parametrize(
-    ("module", "said"),
+    ("module", "sentence"),
     [
         ("../x", "--import ../x is relative."),
         ("", '--import "" is not the name of a module.'),
@@ -32,10 +32,10 @@ def test_a_module_that_fails_or_exits_is_refused(run: Run, folder: Path, kind: s
         ("a/b.py", "--import a/b.py names a file. Name the module, as Python imports it: a.b."),
     ],
 )
-def test_what_names_no_module_is_refused(run: Run, module: str, said: str) -> None:
+def test_what_names_no_module_is_refused(run: Run, module: str, sentence: str) -> None:
     ran = run("listen", "t", "--redis", NOWHERE, "--import", module)
     assert (ran.status, ran.out) == (2, "")
-    assert ran.err.startswith(f"error: {said}")
+    assert ran.err.startswith(f"error: {sentence}")
     assert ran.err.count("\n") == 1
 
 
@@ -46,14 +46,14 @@ def test_an_empty_variable_names_no_module(run: Run, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("server", ["valkey"], indirect=True)
 @pytest.mark.parametrize(
-    ("module", "said"),
+    ("module", "sentence"),
     [("exits", r"^error: --import exits: importing it failed: SystemExit: 0 \(exits.py:1\)"), ("../x", "is relative")],
 )
 def test_several_processes_refuse_it_once(
-    processes: Processes, server: Server, name: str, folder: Path, module: str, said: str
+    processes: Processes, server: Server, name: str, folder: Path, module: str, sentence: str
 ) -> None:
     (folder / "exits.py").write_text("raise SystemExit(0)\n")
     listener = processes.workkit("listen", name, "--redis", server.url, "--processes", "2", "--import", module)
     assert listener.wait() == 2
-    listener.wait_for(said)
+    listener.wait_for(sentence)
     assert len([line for line in listener.lines if line.startswith("error")]) == 1, listener.transcript()

@@ -55,9 +55,9 @@ def test_a_module_that_raises_anything_is_refused_with_a_sentence(
     error = registry.refusal(f"#'{module}/f")
     assert isinstance(error, FunctionNotFound)
     assert registry.knows(f"#'{module}/f")
-    said = str(error)
-    assert said.startswith(f"cannot run {module}:f: importing {module} failed: ")
-    assert len(said) < 1500
+    sentence = str(error)
+    assert sentence.startswith(f"cannot run {module}:f: importing {module} failed: ")
+    assert len(sentence) < 1500
     with pytest.raises(FunctionNotFound, match=message.format(module=module)):
         registry.resolve(f"#'{module}/f")
 
@@ -148,14 +148,14 @@ async def numbers_async() -> AsyncIterator[int]:
 
 @pytest.mark.parametrize(("fn", "kind"), [(numbers, "a generator"), (numbers_async, "an async generator")])
 def test_a_generator_function_is_no_handler(fn: Any, kind: str) -> None:
-    said = f"is {kind} function: calling it runs nothing of its body. Write a handler without yield."
-    with pytest.raises(InvalidFunction, match=said):
+    sentence = f"is {kind} function: calling it runs nothing of its body. Write a handler without yield."
+    with pytest.raises(InvalidFunction, match=sentence):
         job(fn)
-    with pytest.raises(InvalidFunction, match=said):
+    with pytest.raises(InvalidFunction, match=sentence):
         job("your-app/numbers", retries=2)(fn)
-    with pytest.raises(InvalidFunction, match=said):
+    with pytest.raises(InvalidFunction, match=sentence):
         schedule.add_now(schedule.create("t", redis="redis://127.0.0.1:1"), fn)
-    with pytest.raises(NotAllowed, match=said):
+    with pytest.raises(NotAllowed, match=sentence):
         Registry(imports=["tests"]).resolve(f"#'tests.jobs.test_lookups/{fn.__name__}")
 
 

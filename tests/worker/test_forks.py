@@ -77,7 +77,7 @@ def test_each_job_runs_once_beside_children_that_return(
 
 
 @pytest.mark.parametrize(
-    ("fn", "how", "status", "said"),
+    ("fn", "how", "status", "sentence"),
     [
         (unruly.fork, "returns", 0, None),
         (unruly.fork, "raises", 1, "OSError: in a child"),
@@ -98,20 +98,20 @@ def test_each_job_runs_once_beside_children_that_return(
     ],
 )
 def test_a_child_ends_where_its_handler_does(
-    s: schedule.Schedule, listening: Process, diary: Path, fn: Any, how: str, status: int, said: str | None
+    s: schedule.Schedule, listening: Process, diary: Path, fn: Any, how: str, status: int, sentence: str | None
 ) -> None:
     schedule.add_now(s, unruly.run_slowly, args=[0.1])
     schedule.add_now(s, fn, args=[str(diary), how])
     ((_, child, ended),) = until(lambda: lines(diary, "child"))
     assert int(ended) == status
     assert not is_alive(int(child))
-    if said is not None:
-        listening.wait_for(f"^{said}")
+    if sentence is not None:
+        listening.wait_for(f"^{sentence}")
     until(lambda: settled(s))
     assert len(lines(diary, "run")) == 1
     assert len(lines(diary, "after")) == fn.__name__.count("in_a")
     assert listening.is_running
-    assert listening.out.count("said by a child") == 1
+    assert listening.out.count("written by a child") == 1
 
 
 def test_a_child_neither_runs_middleware_nor_writes_what_its_parent_has_written(
@@ -128,7 +128,7 @@ def test_a_child_neither_runs_middleware_nor_writes_what_its_parent_has_written(
     assert len(lines(diary, "around")) == 3
     out = "\n".join(listener.out)
     assert out.count("begun ") == 1
-    assert out.count("said by a child") == 3
+    assert out.count("written by a child") == 3
     assert out.count("the listener's own end") == 1
 
 

@@ -53,9 +53,9 @@ def test_an_import_without_end_is_told(
     monkeypatch.syspath_prepend(str(tmp_path))
     with listener(s, server, folder=tmp_path) as serving:
         schedule.add_now(s, "slow_to_import:f")
-        said = until(serving._loop.unready)
-        assert said == "1 thread has been importing slow_to_import for 1 s"
-        assert serving._loop.trouble() == said
+        sentence = until(serving._loop.unready)
+        assert sentence == "1 thread has been importing slow_to_import for 1 s"
+        assert serving._loop.trouble() == sentence
         serving.quiet()
         until(lambda: serving._loop.unready() == "quiet")
         serving.resume()
@@ -68,8 +68,8 @@ def test_a_blocked_event_loop_is_told(s: schedule.Schedule, server: Server) -> N
     with listener(s, server) as serving:
         schedule.add_now(s, unruly.block)
         until(calls(1))
-        said = until(serving._loop.unready)
-        assert said in [
+        sentence = until(serving._loop.unready)
+        assert sentence in [
             f"the event loop of coroutines has not answered for {n} s: a handler blocks it" for n in (1, 2, 3)
         ]
         handlers.gate.set()

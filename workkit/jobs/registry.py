@@ -258,8 +258,8 @@ class Registry:
 
 
 def _modules(folder: Path, *, depth: int) -> Iterator[str]:
-    """The modules with so many parts in their names, for a guess at the one that was meant: no link is followed, and of
-    a large folder a part is looked at.
+    """Find modules whose names have so many parts, for a guess at a mistyped one. Follows no link, and looks at no more
+    than `MOST_FILES` files.
     """
     if depth > DEEPEST:
         return

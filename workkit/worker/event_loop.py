@@ -1,5 +1,5 @@
 """The event loop for coroutines of one listener, in a thread of its own. What a handler does to it ends that run at
-most: it survives `sys.exit()` and `loop.stop()`, and where it cannot go on it is replaced.
+most: it survives `sys.exit()` and `loop.stop()`, and another takes its place where it dies.
 """
 
 from __future__ import annotations
@@ -226,11 +226,11 @@ class Watched(Coroutine[Any, Any, Any]):
         """Show the coroutine to whoever inspects tasks."""
         return getattr(self._coroutine, name)
 
-    def _step(self, act: Callable[..., Any], *given: Any) -> Any:
+    def _step(self, act: Callable[..., Any], *values: Any) -> Any:
         if forks.count != self._born:  # another one has forked on this loop
             forks.leave()
         try:
-            awaited = act(*given)
+            awaited = act(*values)
         except BaseException as error:
             if forks.count != self._born:
                 forks.leave(None if isinstance(error, StopIteration) else error)

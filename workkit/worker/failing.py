@@ -51,13 +51,13 @@ def _traced(error: BaseException) -> tuple[str | None, str]:
     return where, text if len(text) <= TRACEBACK_BYTES else "...\n" + text[-TRACEBACK_BYTES:]
 
 
-def _without_our_frames(told: traceback.TracebackException) -> traceback.TracebackException:
-    """The same without the frames through which handlers and middleware were called; nor what caused it has them."""
-    link: traceback.TracebackException | None = told
+def _without_our_frames(whole: traceback.TracebackException) -> traceback.TracebackException:
+    """The same without the frames through which handlers and middleware were called, its causes included."""
+    link: traceback.TracebackException | None = whole
     while link is not None:
         link.stack[:] = [frame for frame in link.stack if not frame.filename.startswith(_OWN)]
         link = link.__cause__ or link.__context__
-    return told
+    return whole
 
 
 def _without_ours(at: TracebackType | None) -> TracebackType | None:

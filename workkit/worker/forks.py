@@ -17,8 +17,8 @@ count = 0  # forks between the first process and this one; code that finds it ch
 
 
 def leave(error: BaseException | None = None) -> NoReturn:
-    """End this process now: with status 0, or as an interpreter does that `error` ends. What stands in the streams is
-    written; nothing that the parent has registered for its own end is called.
+    """End this process now: with status 0, or as Python ends with `error`. Writes what the child has printed; calls no
+    exit handler, since those are the parent's.
     """
     status = 1
     with suppress(BaseException):
@@ -32,7 +32,7 @@ def leave(error: BaseException | None = None) -> NoReturn:
 
 
 def _status(error: BaseException | None) -> int:
-    """The exit status that an error deserves, which is told on stderr."""
+    """The exit status for an error, after writing the error to stderr."""
     if error is None:
         return 0
     if issubclass(type(error), SystemExit):

@@ -86,7 +86,7 @@ def cannot_run(claim: Claim, error: BaseException) -> None:
 
 def fenced(claim: Claim, ago_ms: int) -> None:
     """Work that ended here, or was held here, belongs to another listener: this one was away for `ago_ms`, the time
-    between the last answer of its server and the one that said so.
+    between the last two answers of its server.
     """
     events.emit("fenced", claim.job.schedule, job=claim.job, ago_ms=ago_ms)
 

@@ -1,5 +1,5 @@
 """What does not move in a listener whose loop does: a lookup without end, due work that no thread begins, an event loop
-that is blocked or dead. Told by `/readyz`, and with each heartbeat.
+that is blocked or dead. `/readyz` shows it.
 """
 
 from __future__ import annotations
