@@ -28,6 +28,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+MOST_TEXT = 1000  # characters of an error's text
+
 
 class WorkkitError(Exception):
     """The root. ``str(e)`` is one line: what was given, where the trouble is, what to do.
@@ -143,7 +145,9 @@ class JobCancelled(WorkkitError):
 
 
 class WorkerLost(WorkkitError):
-    """The worker process of a handler with `cpu=True` ended in the middle of its run."""
+    """What carried a run ended in the middle of it: the worker process of a handler with `cpu=True`, or the event loop
+    of coroutines.
+    """
 
 
 class Unsupported(WorkkitError):
@@ -176,3 +180,24 @@ class Discard(Exception):
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
+
+
+def type_name(error: BaseException) -> str:
+    """Name the class of an error, whatever its metaclass makes of `__name__`."""
+    name: str = type.__dict__["__name__"].__get__(type(error))
+    return name[:MOST_TEXT]
+
+
+def text_of(error: BaseException) -> str:
+    """Put the text of an error into one line of at most 1,000 characters. Never raises, whatever its `__str__` does."""
+    try:
+        text = str.__getitem__(str(error), slice(10 * MOST_TEXT))  # an exact str, also of a subclass
+    except BaseException as broken:  # SystemExit, RecursionError: it is code of somebody else
+        return f"(its text cannot be had: {type_name(broken)})"
+    return " ".join(text.split())[:MOST_TEXT]
+
+
+def described(error: BaseException) -> str:
+    """Describe an error in one line, ``OSError: disk full``. Never raises."""
+    text = text_of(error)
+    return f"{type_name(error)}: {text}" if text else type_name(error)

@@ -7,7 +7,7 @@ JSON logs print them, metrics count them.
     quiet, resumed   taking nothing new; going on
     may_run      text                                         lost, back            url, reason, running / after_ms
     started      job, late_ms                                 late                  job, late_ms   (from 1 s)
-    done         job, took_ms, late_ms                        fenced                job, ago_ms
+    done         job, took_ms, late_ms                        fenced                job, ago_ms (away for so long)
     failed       job, took_ms, error_type, error, where, traceback, attempt, attempts, again_ms (None: no retry)
     dead         job, error_type, error, where, traceback, attempt, attempts
     retrying     job, again_ms   (the handler asked for it)   discarded             job, reason
@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -95,15 +96,15 @@ def _tell_least() -> None:
 
 
 def emit(name: str, schedule: str | None = None, /, **fields: Any) -> None:
-    """Announce an event. A subscriber that fails is reported to `logging` and hinders nothing."""
+    """Announce an event. A subscriber that fails is reported to `logging` and hinders nothing, whatever it raises."""
     if not _subscribers:
         return
     event = Event(name=name, schedule=schedule, fields=fields)
     for subscriber in tuple(_subscribers):
         try:
             subscriber(event)
-        except Exception:
-            logging.getLogger("workkit").exception("a subscriber failed on the event %r", name)
+        except BaseException as error:
+            _failed(error, name)
 
 
 def wanted(name: str) -> bool:
@@ -111,13 +112,29 @@ def wanted(name: str) -> bool:
     if LEVELS.get(name, INFO) < _least:
         return False
     for subscriber in _subscribers:
-        wants = getattr(subscriber, "wants", None)
-        if wants is None or wants(name):
-            return True
+        try:
+            wants = getattr(subscriber, "wants", None)
+            if wants is None or wants(name):
+                return True
+        except BaseException as error:
+            _failed(error, name)
     return False
 
 
 def count(name: str, number: int, late_ms: int) -> None:
     """Tell of so many events that nobody wanted, the latest of them so late."""
     for subscriber in _subscribers:
-        subscriber.count(name, number, late_ms)  # type: ignore[attr-defined]  # who has `wants` has it
+        try:
+            subscriber.count(name, number, late_ms)  # type: ignore[attr-defined]  # who has `wants` has it
+        except BaseException as error:
+            _failed(error, name)
+
+
+def _failed(error: BaseException, name: str) -> None:
+    """Log a subscriber's error: its thread may be a listener's loop, or hold a run, and must survive. Only a
+    KeyboardInterrupt in the main thread is raised again: there it comes from the person at the keyboard.
+    """
+    if issubclass(type(error), KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
+        raise error
+    with contextlib.suppress(BaseException):  # the error's class may fail too, and a handler of logging
+        logging.getLogger("workkit").error("a subscriber failed on the event %r", name, exc_info=error)

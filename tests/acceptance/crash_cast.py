@@ -211,7 +211,7 @@ def listen(*, url: str, name: str, threads: int = 3, deadline: str = "0.3s", tim
     def heard(event: events.Event) -> None:
         if event.name in EVENTS:
             job = event.fields.get("job")
-            said = {"listener": event.fields["listener"]} if "listener" in event.fields else {}
+            said = {key: event.fields[key] for key in ("listener", "ago_ms") if key in event.fields}
             write(
                 os.environ["WORKKIT_TEST_HISTORY"],
                 what=event.name if event.name == "given_back" else f"said {event.name}",

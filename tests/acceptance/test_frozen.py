@@ -93,6 +93,8 @@ def test_a_listener_that_was_stopped_and_continued_ends_nothing_and_goes_on(plac
     first.send(signal.SIGCONT)
     until(lambda: place.count("said fenced", first.pid), what="the refusal")
     assert [line["id"] for line in place.lines("said fenced")] == [job.id]
+    (away_ms,) = [line["ago_ms"] for line in place.lines("said fenced")]
+    assert (FROZEN - 1) * 1000 <= away_ms <= (FROZEN + 5) * 1000
     assert took < TIMEOUT + 1 + 2, "listener_timeout, the run, and a margin"
 
     before = place.lines("said listening", first.pid)[0]["listener"]

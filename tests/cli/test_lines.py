@@ -56,8 +56,8 @@ SAMPLES = [
      "lost       redis://127.0.0.1:6379/0  connection refused. 2 jobs go on; trying again."),
     (event("back", url="redis://127.0.0.1:6379/0", after_ms=2100), "back       redis://127.0.0.1:6379/0  after 2.1 s"),
     (event("fenced", job=replace(JOB, fn="#'app.mail/poll", args=()), ago_ms=14_000),
-     "fenced     09b802b1  app.mail.poll()  ended here, but it was handed to another listener 14 s ago. "
-     "This ending was not counted."),
+     "fenced     09b802b1  app.mail.poll()  ended here, but it was handed to another listener: "
+     "this one was away for 14 s. This ending was not counted."),
     (event("stopping", running=2, deadline_ms=25_000),
      "stopping   2 running, up to 25 s to finish. Ctrl-C again stops at once."),
     (event("stopped", ran=1204, failed=3, given_back=0, up_ms=934_000),

@@ -178,8 +178,8 @@ def _summary(event: Event) -> list[str]:
 
 def _fenced(event: Event) -> list[str]:
     ago = event.fields.get("ago_ms")
-    when = f" {wording.duration(ago)} ago" if ago is not None else ""
-    return [f"ended here, but it was handed to another listener{when}. This ending was not counted."]
+    why = f": this one was away for {wording.duration(ago)}" if ago is not None else ""
+    return [f"ended here, but it was handed to another listener{why}. This ending was not counted."]
 
 
 def _crashed(event: Event) -> list[str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from workkit.cli.command import Option
 from workkit.cli.live import ScheduleName
@@ -118,7 +119,8 @@ def listen_command(
     if verbose and quiet:
         raise click.UsageError("-v and -q were both given. Keep one of them.")
     settings = read_settings()
-    imports = tuple(name for name in imports or settings.imports if name)
+    if click.get_current_context().get_parameter_source("imports") != ParameterSource.COMMANDLINE:
+        imports = tuple(name for name in imports or settings.imports if name)
     if only_imports and not imports:
         raise click.UsageError("--only-imports allows nothing without --import. Add --import MODULE.")
     how: dict[str, Any] = {"imports": imports, "folder": None if only_imports else Path.cwd(), "strict": strict}

@@ -6,6 +6,7 @@ here imports or evaluates what a name points to.
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import sys
@@ -18,6 +19,9 @@ from typing import Any
 from workkit.errors import InvalidFunction
 
 Fn = Callable[..., Any] | str
+
+LONGEST = 500  # characters of a stored name that a listener looks up
+SHOWN = 80  # characters of it that a message quotes
 
 _SYMBOL = r"[^\s/()\[\]{}\"';:`,~@^#\\]+"
 _NAME = re.compile(rf"({_SYMBOL})/({_SYMBOL}|/)")
@@ -95,6 +99,23 @@ def shown(job: str) -> str:
     return f"{name.space}.{name.path}" if name.is_python else f"{name.space}/{name.path}"
 
 
+def brief(text: str) -> str:
+    """A text as a message quotes it: its beginning, where it is long."""
+    return text if len(text) <= SHOWN else text[:SHOWN] + "..."
+
+
+def is_module(text: str) -> bool:
+    """Whether a text names a module as Python imports it: ``app.jobs``."""
+    return bool(_PYTHON.fullmatch(f"{text}:f"))
+
+
+def generator(fn: Any) -> str | None:
+    """What kind of generator function this is, or None. Calling one runs nothing of its body, so it is no handler."""
+    if inspect.isgeneratorfunction(fn):
+        return "a generator function"
+    return "an async generator function" if inspect.isasyncgenfunction(fn) else None
+
+
 def main_module() -> str | None:
     """The module name under which ``__main__`` can be imported elsewhere, or None at a prompt or in a notebook."""
     main = sys.modules.get("__main__")
@@ -143,6 +164,8 @@ def _locate(fn: Any) -> tuple[str, str]:
         )
     if "<locals>" in fn.__qualname__:
         raise InvalidFunction(f"fn={fn.__qualname__} {where} is defined inside a function. {_MODULE_LEVEL}", given=fn)
+    if yields := generator(fn):
+        raise InvalidFunction(f"fn={fn.__qualname__} {where} is {yields}: {NO_YIELD}", given=fn)
     module = main_module() if fn.__module__ == "__main__" else fn.__module__
     if module is None:
         raise InvalidFunction(
@@ -159,6 +182,7 @@ def _locate(fn: Any) -> tuple[str, str]:
     return module, fn.__qualname__
 
 
+NO_YIELD = "calling it runs nothing of its body. Write a handler without yield."
 _MODULE_LEVEL = "Use a module-level function and pass what it needs in args=[...]."
 
 

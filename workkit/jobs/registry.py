@@ -8,15 +8,29 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import sys
-from collections.abc import Callable, Iterable
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from contextvars import ContextVar
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, TypeVar, overload
 
-from workkit.errors import CannotRun, FunctionNotFound, InvalidFunction, NotAllowed
-from workkit.jobs.names import Name, hidden_part, main_module, read_name, shown
+from workkit.errors import CannotRun, FunctionNotFound, InvalidFunction, ListenerStopped, NotAllowed, described
+from workkit.jobs.names import (
+    LONGEST,
+    NO_YIELD,
+    Name,
+    brief,
+    generator,
+    hidden_part,
+    is_module,
+    main_module,
+    read_name,
+    shown,
+)
 from workkit.jobs.run_options import HANDLER_OPTIONS, RUN_OPTIONS, UNSAID, RunOptions, check_names, read_run_options
 from workkit.jobs.terms import TERMS
 from workkit.nearest import nearest
@@ -26,7 +40,9 @@ Handler = Callable[..., Any]
 
 _marked: dict[str, Handler] = {}  # registered name -> function, filled by @job at import
 MOST_NAMES = 10_000
+DEEPEST, MOST_FILES = 5, 2000  # how far a search for the nearest module goes: parts of its name, files looked at
 _said: dict[tuple[str, str], RunOptions] = {}  # module and name of a function -> what @job says of its runs
+_IMPORT = os.path.dirname(importlib.__file__)
 importing: ContextVar[str | None] = ContextVar("workkit_importing", default=None)  # what a listener imports right now
 
 
@@ -52,12 +68,18 @@ def job(name: Any = None, /, **run_options: Any) -> Any:
 
 
 def _mark(fn: Any, name: str | None, options: RunOptions) -> Any:
+    if kind := generator(fn):
+        raise InvalidFunction(f"@job: {fn.__qualname__} is {kind}: {NO_YIELD}", given=fn)
     options = options.bound_to(fn)
     keys = [f"{fn.__module__}:{fn.__qualname__}"]
     if name is not None:
         said = read_name(name if name.startswith(("#", "(", "'")) else f"#'{name}") or read_name(name)
         if said is None:
             raise InvalidFunction(f'@job({name!r}) is not a name. Write "namespace/name".', given=name)
+        if len(name) > LONGEST:
+            raise InvalidFunction(
+                f"@job({brief(name)!r}): a name of {len(name):,} characters. Accepted: up to {LONGEST}.", given=name
+            )
         keys.append(str(said))
     for key in keys:
         known = _marked.get(key)
@@ -79,19 +101,26 @@ class Registry:
         self._found: dict[str, tuple[Handler, RunOptions] | CannotRun] = {}
 
     def load(self) -> None:
-        """Import what `imports` names; a module that does not exist raises InvalidFunction, its own errors pass."""
+        """Import what `imports` names. Raises InvalidFunction for what is no module, and for one that fails or exits
+        at its import; ListenerStopped where it listens there.
+        """
         for module in self.imports:
+            if not is_module(module):
+                raise InvalidFunction(f"--import {_no_name(module)}", given=module)
             if _top(module) in sys.stdlib_module_names:
                 raise InvalidFunction(f"--import {module}: the standard library is never run.", given=module)
             try:
                 _import(module)
-            except ModuleNotFoundError as error:
-                if error.name and (module == error.name or module.startswith(error.name + ".")):
+            except (KeyboardInterrupt, ListenerStopped):  # the person who waits; a sentence of its own
+                raise
+            except BaseException as error:
+                if _is_missing(module, error):
+                    hint = f" For a file write --import {module[:-3]}." if module.endswith(".py") else ""
                     raise InvalidFunction(
-                        f"--import {module}: no such module. Name it as Python imports it, for example app.jobs.",
+                        f"--import {module}: no such module. Name it as Python imports it, for example app.jobs.{hint}",
                         given=module,
                     ) from error
-                raise
+                raise InvalidFunction(f"--import {module}: importing it failed: {_why(error)}", given=module) from error
 
     def resolve(self, job: str) -> Handler:
         """The function that a stored `job` names. Raises NotAllowed or FunctionNotFound, the same one every time."""
@@ -101,11 +130,15 @@ class Registry:
         """The same, and what `@job` says of its runs."""
         found = self._found.get(job)
         if found is None:
+            if len(job) > LONGEST:  # refused at once, and not remembered: it may be of any length
+                raise _too_long(job)
             try:
                 function = self._find(job)
                 found = function, _said.get(_key(function), UNSAID)
             except CannotRun as error:
                 found = error
+            except BaseException as error:  # an import runs code of any kind, and may raise anything
+                found = FunctionNotFound(f"cannot run {brief(shown(job))}: looking it up failed: {_why(error)}")
             if len(self._found) >= MOST_NAMES:  # whoever writes names without end must not fill this memory
                 self._found.clear()
             self._found[job] = found
@@ -115,7 +148,7 @@ class Registry:
 
     def knows(self, job: str) -> bool:
         """Whether `resolve` and `refusal` answer at once, without importing."""
-        return job in self._found
+        return job in self._found or len(job) > LONGEST
 
     def refusal(self, job: str) -> CannotRun | None:
         """Why `job` cannot be run here, or None if it can."""
@@ -128,7 +161,7 @@ class Registry:
     def _find(self, job: str) -> Handler:
         said = read_name(job)
         if said is None:
-            raise FunctionNotFound(f"cannot run {job}: a Clojure form, for a Clojure listener.", given=job)
+            raise FunctionNotFound(f"cannot run {brief(job)}: a Clojure form, for a Clojure listener.", given=job)
         munged = Name(said.space.replace("-", "_"), said.path.replace("-", "_"))
         for key in (str(said), str(munged)):
             if key in _marked:
@@ -148,17 +181,12 @@ class Registry:
             raise self._outside(name)
         try:
             module = _import(name.space)
-        except ModuleNotFoundError as error:
-            if error.name is None or not (name.space + ".").startswith(error.name + "."):
-                raise FunctionNotFound(
-                    f"cannot run {name}: importing {name.space} failed: {error}", given=name
-                ) from error
-            raise FunctionNotFound(f"cannot run {name}: {self._no_module(name.space)}", given=name) from error
         except BaseException as error:
-            if isinstance(error, (KeyboardInterrupt, SystemExit)):
-                raise
-            reason = f"{type(error).__name__}: {error}"
-            raise FunctionNotFound(f"cannot run {name}: importing {name.space} failed: {reason}", given=name) from error
+            if _is_missing(name.space, error):
+                raise FunctionNotFound(f"cannot run {name}: {self._no_module(name.space)}", given=name) from error
+            raise FunctionNotFound(
+                f"cannot run {name}: importing {name.space} failed: {_why(error)}", given=name
+            ) from error
         if not self._allows(module):
             raise self._outside(name)
         return module
@@ -209,6 +237,8 @@ class Registry:
         home = sys.modules.get(function.__module__)
         if home is None or not self._allows(home):
             raise NotAllowed(f"may not run {name}: it is defined in {function.__module__}, not there.", given=name)
+        if kind := generator(function):
+            raise NotAllowed(f"may not run {name}: it is {kind}: {NO_YIELD}", given=name)
         return function
 
     def _outside(self, name: Name) -> NotAllowed:
@@ -219,15 +249,73 @@ class Registry:
         return NotAllowed(f"may not run {name}: {name.space} {place}.", given=name)
 
     def _no_module(self, module: str) -> str:
-        known = {m for m in sys.modules if self._named(m)}
+        known = {m for m in list(sys.modules) if self._named(m)}
         if self.folder is not None:
-            depth = module.count(".") + 1
-            for file in self.folder.glob("/".join(["*"] * depth)):
-                if file.suffix == ".py" or (file.is_dir() and (file / "__init__.py").exists()):
-                    known.add(".".join(file.relative_to(self.folder).with_suffix("").parts))
+            known.update(_modules(self.folder, depth=module.count(".") + 1))
         place = "." if self.folder is None else " under ./."
         near = nearest(module, known)
         return f"no module {module}" + (f"{place[:-1]}; nearest: {near}." if near else place)
+
+
+def _modules(folder: Path, *, depth: int) -> Iterator[str]:
+    """Find modules whose names have so many parts, for a guess at a mistyped one. Follows no link, and looks at no more
+    than `MOST_FILES` files.
+    """
+    if depth > DEEPEST:
+        return
+    places, looked = [(folder, "")], 0
+    for level in range(1, depth + 1):
+        inner = []
+        for place, prefix in places:
+            with suppress(OSError), os.scandir(place) as entries:
+                for entry in entries:
+                    if (looked := looked + 1) > MOST_FILES:
+                        return
+                    stem, suffix = os.path.splitext(entry.name)
+                    if not stem.isidentifier() or entry.is_symlink():
+                        continue
+                    if suffix == ".py" and level == depth:
+                        yield prefix + stem
+                    elif not suffix and entry.is_dir():
+                        inner.append((Path(entry.path), f"{prefix}{stem}."))
+                        if level == depth and (inner[-1][0] / "__init__.py").exists():
+                            yield prefix + stem
+        places = inner
+
+
+def _is_missing(module: str, error: BaseException) -> bool:
+    """Whether an import failed because there is no such module, and not for one that it imports itself."""
+    if not issubclass(type(error), ModuleNotFoundError):
+        return False
+    name = getattr(error, "name", None)
+    return type(name) is str and (module == name or module.startswith(name + "."))
+
+
+def _why(error: BaseException) -> str:
+    """Why an import failed, and where; never raises."""
+    frames = []
+    with suppress(Exception):
+        frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(("<", __file__))]
+    own = [f for f in frames if not f.filename.startswith(_IMPORT)]
+    where = f" ({os.path.basename(own[-1].filename)}:{own[-1].lineno})" if own else ""
+    if issubclass(type(error), SystemExit):
+        return f'{described(error)}{where}. Put what starts a program under if __name__ == "__main__".'
+    return f"{described(error)}{where}."
+
+
+def _no_name(module: str) -> str:
+    """What to write instead of what names no module."""
+    stem = module.removesuffix(".py").removeprefix("./").replace("/", ".")
+    if "/" in module and is_module(stem):
+        return f"{module} names a file. Name the module, as Python imports it: {stem}."
+    kind = "is relative" if module.startswith(".") else "is not the name of a module"
+    return f"{brief(module) or chr(34) * 2} {kind}. Name it as Python imports it, for example app.jobs."
+
+
+def _too_long(job: str) -> FunctionNotFound:
+    if job.lstrip()[:1] == "(":
+        return FunctionNotFound(f"cannot run {brief(job)}: a Clojure form, for a Clojure listener.")
+    return FunctionNotFound(f"cannot run {brief(job)}: a name of {len(job):,} characters. Accepted: up to {LONGEST}.")
 
 
 def _attribute(module: ModuleType, name: Name) -> Any:

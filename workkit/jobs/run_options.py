@@ -79,7 +79,7 @@ class RunOptions:
         try:
             value = self.limit_key(*args, **(kwargs or {})) if callable(self.limit_key) else None
             return json.dumps(value, sort_keys=True, default=str)
-        except (Exception, SystemExit):  # it runs in the listener's own thread
+        except BaseException:  # it is called in the listener's loop, which nothing that it raises may end
             return "null"
 
     def bound_to(self, fn: Callable[..., Any]) -> RunOptions:

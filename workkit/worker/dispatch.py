@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,11 +10,12 @@ from workkit import events
 from workkit.broker import Claim, Tally, Turn
 from workkit.errors import CannotRun
 from workkit.jobs.admission import FREE
+from workkit.jobs.names import LONGEST
 from workkit.jobs.outcome import DONE, Again, Dead, Done, Failure, Released
 from workkit.jobs.registry import MOST_NAMES
 from workkit.worker import report
 from workkit.worker.executor import Attempt
-from workkit.worker.hands import Hands
+from workkit.worker.hands import Hands, LookUp
 from workkit.worker.lane import Lane
 
 CRASHES = 3  # after so many listeners died with it, a job is taken for what killed them
@@ -28,9 +28,7 @@ class Dispatch:
 
     hands: Hands
     stopping: bool = False
-    _fenced_at: dict[Any, float] = field(
-        default_factory=dict
-    )  # receipts of what was handed to others while it ran here
+    _fenced: dict[Any, float] = field(default_factory=dict)  # receipts of what runs here and was handed to others
     _reported: set[str] = field(default_factory=set)  # names whose refusal was said
     _ran: int = 0
     _failed: int = 0
@@ -65,6 +63,13 @@ class Dispatch:
                 self._hand_out(lane, claim)
             else:
                 lane.unarmed.append((claim, wanted))
+
+    def looked_up(self, found: LookUp) -> None:
+        """The next step of a claim whose function was looked up. It is not looked up again if that failed."""
+        if found.error is None:
+            self.route(found.lane, found.claim)
+        else:
+            self._cannot_run(found.lane, found.claim, found.error)
 
     def admitted(self, lane: Lane, turn: Turn) -> None:
         """Claims may go that were admitted; others are over without a run."""
@@ -109,7 +114,7 @@ class Dispatch:
         unsaid, latest_ms, wanted = 0, 0, events.wanted("done")
         for attempt in attempts:
             run = attempt.run
-            if wanted or attempt.error is not None or self._fenced_at or run.claim.standing is not None:
+            if wanted or attempt.error is not None or self._fenced or run.claim.standing is not None:
                 self._ended(attempt)
                 wanted = events.wanted("done")
                 continue
@@ -125,7 +130,7 @@ class Dispatch:
 
     def _ended(self, attempt: Attempt) -> None:
         lane, claim = attempt.run.lane, attempt.run.claim
-        if isinstance(attempt.error, CannotRun):
+        if attempt.error is not None and issubclass(type(attempt.error), CannotRun):
             self._cannot_run(lane, claim, attempt.error)
             return
         outcome = attempt.decide()
@@ -135,7 +140,7 @@ class Dispatch:
             lane.wake_in(outcome.delay_ms)
         if claim.slots:
             lane.look = True  # one that waits for its slot is due with the ending
-        if self._fenced_at and claim.receipt in self._fenced_at:
+        if self._fenced and claim.receipt in self._fenced:
             return
         if isinstance(outcome, Done):
             self._ran += 1
@@ -143,11 +148,12 @@ class Dispatch:
             self._failed += 1
         report.ended(attempt, outcome)
 
-    def _cannot_run(self, lane: Lane, claim: Claim, error: CannotRun) -> None:
-        if claim.fn not in self._reported:
+    def _cannot_run(self, lane: Lane, claim: Claim, error: BaseException) -> None:
+        name = claim.fn[:LONGEST]
+        if name not in self._reported:
             if len(self._reported) >= MOST_NAMES:
                 self._reported.clear()
-            self._reported.add(claim.fn)
+            self._reported.add(name)
             report.cannot_run(claim, error)
         lane.ends.append((claim, Released(unknown=True)))
 
@@ -182,7 +188,7 @@ class Dispatch:
         """Give back what still runs; others run it anew."""
         for run in self.hands.runs:
             run.ask_to_stop()
-            if run.claim.receipt not in self._fenced_at:
+            if run.claim.receipt not in self._fenced:
                 self.release(run.lane, run.claim)
 
     def cancel(self, lane: Lane, names: Collection[str]) -> None:
@@ -207,15 +213,14 @@ class Dispatch:
         self.hands.taken_back(lambda task: task.lane is lane and task.claim.receipt in lost)
         for run in self.hands.runs:
             if run.lane is lane and lost.pop(run.claim.receipt, None) is not None:
-                self._fenced_at[run.claim.receipt] = time.monotonic()
+                self._fenced[run.claim.receipt] = lane.away
                 run.ask_to_stop()
-        self.refuse(list(lost.values()))
+        self.refuse(lane, list(lost.values()))
 
-    def refuse(self, refused: Sequence[Claim]) -> None:
-        """Report endings that came too late."""
+    def refuse(self, lane: Lane, refused: Sequence[Claim]) -> None:
+        """Report endings that came too late, and for how long this listener was away before it learnt of that."""
         for claim in refused:
-            since = self._fenced_at.pop(claim.receipt, None)
-            report.fenced(claim, 0 if since is None else round((time.monotonic() - since) * 1000))
+            report.fenced(claim, round(self._fenced.pop(claim.receipt, lane.away) * 1000))
 
 
 def _is_last_chance(claim: Claim) -> bool:

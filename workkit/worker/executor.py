@@ -5,36 +5,30 @@ from __future__ import annotations
 import asyncio
 import inspect
 import random
-import sysconfig
 import threading
 import time
-import traceback
 from collections.abc import Coroutine, Mapping, Sequence
-from contextvars import Context, copy_context
+from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from workkit.broker import Claim
-from workkit.errors import CannotRun, InvalidArguments, JobCancelled, JobTimeout
-from workkit.jobs import arguments, middleware
+from workkit.errors import CannotRun, JobCancelled, JobTimeout
 from workkit.jobs.admission import Admission, Control, admission
-from workkit.jobs.arguments import check_call, compiled_check
+from workkit.jobs.arguments import compiled_check
 from workkit.jobs.middleware import AROUND, Around, within, within_async
-from workkit.jobs.outcome import DONE, Failure, Outcome, decide
+from workkit.jobs.outcome import DONE, Dead, Failure, Outcome, decide
 from workkit.jobs.registry import Handler, Registry
 from workkit.jobs.run_options import UNSAID, RunOptions
+from workkit.worker import forks
+from workkit.worker.event_loop import EventLoop, Watched
+from workkit.worker.failing import explained, failure_of
 from workkit.worker.running import Run, current
-from workkit.worker.timeouts import Clock, Interruption, Timeouts
+from workkit.worker.timeouts import Clock, Timeouts
 
 if TYPE_CHECKING:
     from workkit.worker.offload import Offload
-
-TRACEBACK_BYTES = 8192
-_OWN = (str(Path(__file__).parent), middleware.__file__, arguments.__file__)
-_LIBRARIES = tuple({sysconfig.get_path(key) for key in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
 @dataclass(slots=True, eq=False)
@@ -52,14 +46,17 @@ class Attempt:
         if self.error is None:
             return DONE
         attempt = self.run.claim.attempt
-        return decide(
-            self.error,
-            self.failure,
-            attempt=attempt,
-            options=self.options,
-            cancelled=self.run.cancelled,
-            chance=random.random(),
-        )
+        try:
+            return decide(
+                self.error,
+                self.failure,
+                attempt=attempt,
+                options=self.options,
+                cancelled=self.run.cancelled,
+                chance=random.random(),
+            )
+        except BaseException as broken:  # the class of an error, or of what a Retry asks for, is code of the handler
+            return Dead(failure=self.failure or failure_of(broken))
 
 
 class Executor:
@@ -67,7 +64,7 @@ class Executor:
 
     def __init__(self, registry: Registry) -> None:
         self.registry = registry
-        self._loop = _EventLoop()
+        self.event_loop = EventLoop()
         self._timeouts = Timeouts()
         self._offload: Offload | None = None
         self._making = threading.Lock()
@@ -93,6 +90,7 @@ class Executor:
         error: BaseException | None = None
         failure: Failure | None = None
         options = UNSAID
+        born = forks.count
         try:
             handler, options = self.registry.handler(claim.fn)
             if claim.options is not UNSAID:
@@ -108,6 +106,8 @@ class Executor:
                     if (check := compiled_check(handler)) is not None:
                         check(claim.args, claim.kwargs)
                     result = handler(*claim.args, **claim.kwargs) if claim.kwargs else handler(*claim.args)
+                    if forks.count != born:
+                        forks.leave()
                     if result is not None and inspect.iscoroutine(result):
                         self._await(run, result)
                 elif options.cpu:
@@ -121,6 +121,10 @@ class Executor:
                         self._call(run, handler)
                     else:
                         within(around.plain, partial(self._call, run, handler, around))
+            except BaseException as raised:
+                if forks.count != born:
+                    forks.leave(raised)
+                raise
             finally:
                 run.thread = 0
                 if run.interruption is not None:
@@ -149,10 +153,12 @@ class Executor:
     def _call(self, run: Run, handler: Handler, around: Around | None = None) -> None:
         """Call the handler here; a coroutine is awaited on the event loop."""
         if (coroutine := invoke(handler, run.claim.args, run.claim.kwargs)) is not None:
-            self._await(run, coroutine if around is None else within_async(around.coroutines, coroutine))
+            self._await(run, coroutine, around)
 
-    def _await(self, run: Run, coroutine: Coroutine[Any, Any, Any]) -> None:
-        self._loop.run(coroutine, context=copy_context(), interruption=run.interruptible())
+    def _await(self, run: Run, coroutine: Coroutine[Any, Any, Any], around: Around | None = None) -> None:
+        watched: Coroutine[Any, Any, Any] = Watched(coroutine)
+        whole = watched if around is None else within_async(around.coroutines, watched)
+        self.event_loop.run(whole, context=copy_context(), interruption=run.interruptible())
 
     def _elsewhere(
         self, run: Run, handler: Handler, around: Around | None, options: RunOptions
@@ -188,7 +194,7 @@ class Executor:
     def close(self) -> None:
         """Stop the event loop, whose tasks are cancelled, and kill the worker processes."""
         self._timeouts.close()
-        self._loop.close()
+        self.event_loop.close()
         with self._making:
             if self._offload is not None:
                 self._offload.close()
@@ -197,113 +203,17 @@ class Executor:
 def invoke(handler: Handler, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> Coroutine[Any, Any, Any] | None:
     """Call a handler with arguments that fit its annotations. Returns a coroutine if it made one, to be awaited.
 
-    Raises InvalidArguments, and what the handler does.
+    A child that the handler forks does not come back. Raises InvalidArguments, and what the handler does.
     """
     if (check := compiled_check(handler)) is not None:
         check(args, kwargs)
-    result = handler(*args, **kwargs) if kwargs else handler(*args)
+    born = forks.count
+    try:
+        result = handler(*args, **kwargs) if kwargs else handler(*args)
+    except BaseException as raised:
+        if forks.count != born:
+            forks.leave(raised)
+        raise
+    if forks.count != born:
+        forks.leave()
     return result if result is not None and inspect.iscoroutine(result) else None
-
-
-def explained(
-    error: BaseException, handler: Handler, *, args: Sequence[Any], kwargs: Mapping[str, Any] | None
-) -> BaseException:
-    """A call that did not fit the function's parameters says which; any other error is the handler's own."""
-    if isinstance(error, TypeError) and _without_ours(error.__traceback__) is None:
-        try:
-            check_call(handler, args=args, kwargs=kwargs or {})
-        except InvalidArguments as better:
-            return better
-    return error
-
-
-def failure_of(error: BaseException) -> Failure:
-    """An exception as it is kept: the handler's frames only."""
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(_OWN)]
-    own = [f for f in frames if not f.filename.startswith(_LIBRARIES)]
-    at = (own or frames)[-1:]
-    text = "".join(_without_our_frames(traceback.TracebackException(type(error), error, error.__traceback__)).format())
-    return Failure(
-        type=type(error).__name__,
-        message=" ".join(_said(error).split())[:1000],
-        where=f"{Path(at[0].filename).name}:{at[0].lineno}" if at else None,
-        traceback=text if len(text) <= TRACEBACK_BYTES else "...\n" + text[-TRACEBACK_BYTES:],
-    )
-
-
-def _said(error: BaseException) -> str:
-    try:
-        return str(error)
-    except Exception as broken:
-        return f"(its text cannot be had: {type(broken).__name__})"
-
-
-def _without_our_frames(told: traceback.TracebackException) -> traceback.TracebackException:
-    """The same without the frames through which handlers and middleware were called; nor what caused it has them."""
-    link: traceback.TracebackException | None = told
-    while link is not None:
-        link.stack[:] = [frame for frame in link.stack if not frame.filename.startswith(_OWN)]
-        link = link.__cause__ or link.__context__
-    return told
-
-
-def _without_ours(at: TracebackType | None) -> TracebackType | None:
-    while at is not None and at.tb_frame.f_code.co_filename.startswith(_OWN):
-        at = at.tb_next
-    return at
-
-
-class _EventLoop:
-    """One event loop in a thread of its own, started with the first coroutine."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._loop: asyncio.AbstractEventLoop | None = None
-
-    def run(self, coroutine: Coroutine[Any, Any, Any], *, context: Context, interruption: Interruption) -> None:
-        """Run a coroutine on the loop, and wait for its end here; interrupted, it is cancelled there."""
-        with self._lock:
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                threading.Thread(target=_serve, args=(self._loop,), name="workkit-asyncio", daemon=True).start()
-        ended = threading.Event()
-        task: list[asyncio.Task[Any]] = []
-        early: list[bool] = []  # interrupted before it began
-
-        def start() -> None:
-            task.append(asyncio.get_running_loop().create_task(coroutine, context=context))
-            task[0].add_done_callback(lambda _: ended.set())
-            if early:
-                task[0].cancel()
-
-        def stop() -> None:
-            if task:
-                task[0].cancel()
-            else:
-                early.append(True)
-
-        loop = self._loop
-        # before it begins: from here on nothing is raised in this thread, which would leave it behind
-        interruption.interrupt_by(lambda: loop.call_soon_threadsafe(stop))
-        loop.call_soon_threadsafe(start)
-        ended.wait()
-        task[0].result()
-
-    def close(self) -> None:
-        with self._lock:
-            loop, self._loop = self._loop, None
-        if loop is not None:
-            loop.call_soon_threadsafe(loop.stop)
-
-
-def _serve(loop: asyncio.AbstractEventLoop) -> None:
-    asyncio.set_event_loop(loop)
-    try:
-        loop.run_forever()
-        left = asyncio.all_tasks(loop)
-        for task in left:
-            task.cancel()
-        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
-        loop.run_until_complete(loop.shutdown_asyncgens())
-    finally:
-        loop.close()

@@ -7,14 +7,16 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from workkit.broker import Claim
-from workkit.errors import CannotRun
+from workkit.errors import CannotRun, FunctionNotFound, described
 from workkit.jobs.admission import Admission, Control
+from workkit.jobs.names import brief
 from workkit.jobs.registry import MOST_NAMES
-from workkit.worker import report
+from workkit.worker import forks, report
 from workkit.worker.executor import Attempt, Executor
+from workkit.worker.failing import failure_of
 from workkit.worker.lane import Lane
 from workkit.worker.pace import Pace
 from workkit.worker.pool import Pool
@@ -26,10 +28,13 @@ WAKE = 0.001  # seconds of work that are worth a thread of their own
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LookUp:
-    """A claim whose function is to be looked up in a thread: importing can take long. Known once it is posted back."""
+    """A claim whose function is to be looked up in a thread: importing can take long. Posted back it is known, or has
+    the reason why it cannot be run here.
+    """
 
     lane: Lane
     claim: Claim
+    error: CannotRun | None = None
 
 
 Task = Run | LookUp
@@ -43,27 +48,44 @@ class Hands:
         self.threads, self.executor = threads, executor
         self.runs: set[Run] = set()  # handed over, begun or not
         self.looking_up = 0
+        self.lookups: set[LookUp] = set()  # those that a thread has begun
         self._post = post
+        self._born = forks.count
         self._pool: Pool[Task] = Pool(threads, self._do)
         self._pending: list[Task] = []
         self._pace = Pace(threads)
+        self._ended_at = 0.0
         self._moved_at = 0.0  # when work came to an empty queue, or something ended
         self._mean = 0.0  # seconds that a short run takes of late
         self.free: set[str] = set()  # names of functions that can be run, and have neither limit nor rate
 
     def _do(self, task: Task) -> None:
-        """Do it, in a pool thread; never raises."""
-        if type(task) is LookUp:
-            self.refusal(task.claim)
-            self._post(task)
-            return
-        assert type(task) is Run
-        task.late_ms = max(0, task.lane.broker.now_ms() - task.claim.due_ms)
-        report.started(task)
-        # fault: starting
-        attempt = self.executor.run(task)
-        # fault: returned
-        self._post(attempt)
+        """Do it, in a pool thread, and post what came of it. Never raises: a thread that ends here is missing for good,
+        and so is its task.
+        """
+        posted: Attempt | LookUp
+        try:
+            if type(task) is LookUp:
+                posted = self._looked_up(task)
+            else:
+                assert type(task) is Run
+                task.late_ms = max(0, task.lane.broker.now_ms() - task.claim.due_ms)
+                report.started(task)
+                # fault: starting
+                posted = self.executor.run(task)
+                # fault: returned
+        except BaseException as error:
+            posted = _failed(task, error)
+        if forks.count != self._born:
+            forks.leave()
+        self._post(posted)
+
+    def _looked_up(self, task: LookUp) -> LookUp:
+        self.lookups.add(task)
+        try:
+            return replace(task, error=self.refusal(task.claim))
+        finally:
+            self.lookups.discard(task)
 
     def start(self) -> None:
         """Start the threads."""
@@ -139,8 +161,14 @@ class Hands:
         self.runs.difference_update([attempt.run for attempt in attempts])
         took = min(attempt.took_ms for attempt in attempts) / 1000
         self._mean += (took - self._mean) / (8 if took > self._mean else 2) if self._mean else took
-        self._moved_at = time.monotonic()
+        self._moved_at = self._ended_at = time.monotonic()
         self._pace.note(len(attempts), self._moved_at)
+
+    def progress(self) -> tuple[int, int, float]:
+        """How many claims wait for a thread, how many threads are free, and when a run last began or ended."""
+        started = [run.started for run in self.runs if run.started]
+        waiting = self.busy - len(started) - len(self.lookups)
+        return waiting, self.threads - len(started) - len(self.lookups), max(*started, self._ended_at, 0.0)
 
     @property
     def looks_at(self) -> float:
@@ -172,3 +200,10 @@ class Hands:
         """Let the threads end, and stop the event loop."""
         self._pool.close()
         self.executor.close()
+
+
+def _failed(task: Task, error: BaseException) -> Attempt | LookUp:
+    """What is posted for a task that raised: a run has failed, a function cannot be run here."""
+    if isinstance(task, Run):
+        return Attempt(task, error, failure_of(error))
+    return replace(task, error=FunctionNotFound(f"cannot run {brief(task.claim.fn)}: {described(error)}"))

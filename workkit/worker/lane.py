@@ -31,6 +31,9 @@ class Lane:
     wake_at: float = float("inf")
     seen_at: float = 0.0  # the last claim or beat
     beat_at: float = 0.0
+    answered_at: float = field(default_factory=time.monotonic)
+    away: float = 0.0  # seconds between the last two answers of the server
+    more: bool = False  # whether more was due than was claimed
     ends: list[Ending] = field(default_factory=list)
     unarmed: list[tuple[Claim, Admission | None]] = field(default_factory=list)  # to be admitted
     control: Control = FREE
@@ -50,6 +53,12 @@ class Lane:
     def tell_at(self) -> float:
         """When there is something to tell of runs."""
         return float("inf") if self.telling is None else self.telling.at
+
+    def answered(self) -> float:
+        """The server has answered now."""
+        now = time.monotonic()
+        self.away, self.answered_at = now - self.answered_at, now
+        return now
 
     def hear_of(self, control: Control | None) -> None:
         """What holds for the schedule, where that has changed."""

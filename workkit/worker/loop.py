@@ -21,12 +21,13 @@ from workkit._version import __version__
 from workkit.broker import Broker, ListenerInfo, Orders, Tally
 from workkit.errors import ServerError
 from workkit.jobs.registry import Registry
-from workkit.worker import report
+from workkit.worker import forks, report
 from workkit.worker.dispatch import Dispatch
 from workkit.worker.executor import Attempt, Executor
 from workkit.worker.hands import Hands, LookUp
 from workkit.worker.inbox import Inbox
 from workkit.worker.lane import BEAT, TICK, Lane
+from workkit.worker.stalls import Stalls
 from workkit.worker.telling import Telling
 
 TOGETHER = 0.05  # seconds by which a beat may be early, so as to go with others
@@ -62,11 +63,12 @@ class Loop:
         self._dispatch = Dispatch(self._hands)
         for lane in self._lanes:
             lane.telling = Telling(lane.broker, post=self.post)
+        self._stalls = Stalls(self._hands, seconds=how.stuck_after.total_seconds())
         self._quiet = False
         self._stop_at: float | None = None
         self._is_open = False  # whether wake-ups are waited for
         self._over = threading.Event()
-        self._began = time.monotonic()
+        self._began, self._born = time.monotonic(), forks.count
         self.pulse = 0  # changes as long as the loop moves; read by the watchdog
 
     def post(self, order: Callable[[], None]) -> None:
@@ -106,6 +108,10 @@ class Loop:
                     self._beat_together(time.monotonic())
                 for lane in self._order(self._awake(time.monotonic())):
                     self._turn(lane)
+                if (now := time.monotonic()) >= self._stalls.at:
+                    self._stalls.look(now, is_due=any(lane.more for lane in self._lanes) and self._room() > 0)
+                if forks.count != self._born:  # a subscriber of events forked: the child is no listener
+                    forks.leave()
                 self._open_for_tokens(self._idle() > 0)
                 self._dispatch.give_last_chance()
                 self._hands.flush()
@@ -140,7 +146,13 @@ class Loop:
         if not all(lane.broker.listener for lane in self._lanes):
             return "not registered yet"
         lost = [lane.broker.url for lane in self._lanes if lane.lost_at is not None]
-        return f"without {lost[0]}" if lost else None
+        return f"without {lost[0]}" if lost else self.trouble()
+
+    def trouble(self) -> str | None:
+        """What does not move here although this loop does (see `stalls.py`), or None. At most a second old. From any
+        thread.
+        """
+        return self._stalls.trouble
 
     # What comes in, and what each schedule needs.
 
@@ -166,7 +178,7 @@ class Loop:
                     pass
                 case LookUp():
                     self._hands.looking_up -= 1
-                    self._dispatch.route(message.lane, message.claim)
+                    self._dispatch.looked_up(message)
                 case Lane():
                     message.look = True
                     if not self._idle():
@@ -206,14 +218,14 @@ class Loop:
     def _exchange(self, lane: Lane, limit: int) -> None:
         ends, lane.ends = lane.ends, []
         turn = lane.broker.claim(limit, ends=ends)  # it keeps the endings, whatever happens
-        now = lane.seen_at = time.monotonic()
+        now = lane.seen_at = lane.answered()
         lane.asked = turn.asked
         if limit > 0:
             wake = turn.wake_in_ms
-            lane.look = wake == 0
+            lane.look = lane.more = wake == 0
             lane.wake_at = now + wake / 1000 if wake else float("inf")
         self._dispatch.lose(lane, turn.fenced)
-        self._dispatch.refuse(turn.refused)
+        self._dispatch.refuse(lane, turn.refused)
         lane.hear_of(turn.control)
         # fault: claimed
         for claim in turn.claims:
@@ -225,12 +237,13 @@ class Loop:
         if not lane.unarmed:
             return
         turn = lane.broker.admit(lane.unarmed)
+        lane.answered()
         if turn.wake_in_ms is not None:
             lane.wake_in(turn.wake_in_ms)
         # fault: admitted
         lane.unarmed = []
         self._dispatch.lose(lane, turn.fenced)
-        self._dispatch.refuse(turn.refused)
+        self._dispatch.refuse(lane, turn.refused)
         self._dispatch.admitted(lane, turn)
 
     def _beat_together(self, now: float) -> None:
@@ -254,7 +267,7 @@ class Loop:
         lane.at = lane.next_at()
 
     def _beat(self, lane: Lane, orders: Orders) -> None:
-        lane.seen_at = lane.beat_at = time.monotonic()
+        lane.seen_at = lane.beat_at = lane.answered()
         lane.look = lane.look or orders.look
         self._dispatch.lose(lane, orders.fenced)
         lane.hear_of(orders.control)
@@ -309,7 +322,8 @@ class Loop:
                 try:
                     ends, lane.ends = lane.ends, []
                     turn = lane.broker.claim(0, ends=ends)
-                    self._dispatch.refuse(turn.refused)
+                    lane.answered()
+                    self._dispatch.refuse(lane, turn.refused)
                     for claim in turn.claims:
                         self._dispatch.release(lane, claim)
                     if not lane.ends:

@@ -302,14 +302,16 @@ class _Errors(pickle.Unpickler):
 
 def _error(ended: Ended, failure: Failure) -> BaseException:
     """The error as it was raised there; where that cannot be had here, one that says the same."""
-    found = None
+    found: Any = None
     if ended.error is not None:
-        with suppress(Exception):  # whatever an unusual class does when it is made anew
+        with suppress(BaseException):  # whatever an unusual class does when it is made anew
             found = _Errors(io.BytesIO(ended.error)).load()
-    if not isinstance(found, BaseException):
+    if not issubclass(type(found), BaseException):
         found = WorkkitError(f"{failure.type}: {failure.message}")
-    found.add_note(f"In a worker process:\n{failure.traceback}")
-    return found
+    error: BaseException = found
+    with suppress(BaseException):
+        error.add_note(f"In a worker process:\n{failure.traceback}")
+    return error
 
 
 def _named(fn: Any) -> Function:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import importlib
 import os
 import pickle
@@ -10,7 +9,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from multiprocessing.connection import Connection
@@ -18,11 +17,14 @@ from queue import SimpleQueue
 from typing import Any, NoReturn, cast
 
 from workkit.broker import Claim
-from workkit.errors import FunctionNotFound, InvalidFunction
+from workkit.errors import FunctionNotFound, InvalidFunction, described
 from workkit.jobs.middleware import AROUND, Around, within, within_async
 from workkit.jobs.names import shown
 from workkit.jobs.registry import Handler, Registry, importing
-from workkit.worker.executor import explained, failure_of, invoke
+from workkit.worker import forks
+from workkit.worker.event_loop import Watched, run_alone
+from workkit.worker.executor import invoke
+from workkit.worker.failing import explained, failure_of
 from workkit.worker.lane import Lane
 from workkit.worker.offload import Begun, Cancelled, Ended, Extends, Says, Setting, Task
 from workkit.worker.running import Run, current
@@ -50,6 +52,7 @@ class Offloaded:
         self._tasks: SimpleQueue[Task] = SimpleQueue()
         self._news: SimpleQueue[Words] = SimpleQueue()
         self._run: Run | None = None
+        self._born = forks.count
 
     def serve(self) -> None:
         """Run what comes in, in this thread, as long as the listener is there."""
@@ -101,6 +104,8 @@ class Offloaded:
         return Ended()
 
     def _send(self, said: Begun | Says | Extends | Ended) -> None:
+        if forks.count != self._born:  # a child that a handler or its middleware forked: the socket is its parent's
+            forks.leave()
         with self._sending:
             if isinstance(said, Ended):
                 self._run = None
@@ -148,18 +153,7 @@ class _Clock(Clock):
 
 def _call(handler: Handler, claim: Claim, around: Around) -> None:
     if (coroutine := invoke(handler, claim.args, claim.kwargs)) is not None:
-        raised: list[BaseException] = []
-        asyncio.run(_kept(within_async(around.coroutines, coroutine), raised))
-        if raised:
-            raise raised[0]
-
-
-async def _kept(coroutine: Coroutine[Any, Any, None], raised: list[BaseException]) -> None:
-    """Await it; an error is kept, without asyncio's part of its way."""
-    try:
-        await coroutine
-    except BaseException as error:
-        raised.append(error)
+        run_alone(within_async(around.coroutines, Watched(coroutine)))
 
 
 def _import(modules: Iterable[str], *, fn: str) -> None:
@@ -168,8 +162,8 @@ def _import(modules: Iterable[str], *, fn: str) -> None:
         token = importing.set(module)
         try:
             importlib.import_module(module)
-        except Exception as error:
-            reason = f"{type(error).__name__}: {error}"
+        except BaseException as error:  # an import may raise anything
+            reason = described(error)
             raise FunctionNotFound(
                 f"cannot run {shown(fn)} in a worker process: importing {module} there failed: {reason}", given=fn
             ) from error
@@ -195,7 +189,7 @@ def _around(task: Task) -> Around:
 def _ended(error: BaseException) -> Ended:
     try:
         pickled = pickle.dumps(error)
-    except Exception:  # whatever an unusual class does when it is taken apart
+    except BaseException:  # whatever an unusual class does when it is taken apart
         return Ended(failure=failure_of(error))
     return Ended(failure=failure_of(error), error=pickled)
 

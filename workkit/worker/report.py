@@ -7,7 +7,7 @@ from pathlib import Path
 
 from workkit import events
 from workkit.broker import Claim
-from workkit.errors import CannotRun
+from workkit.errors import text_of
 from workkit.jobs.outcome import Again, Dead, Done, Failure, Outcome, Released
 from workkit.worker.executor import Attempt
 from workkit.worker.running import Run
@@ -79,13 +79,15 @@ def missed(claim: Claim, reason: str) -> None:
     events.emit("missed", claim.job.schedule, job=claim.job, reason=reason)
 
 
-def cannot_run(claim: Claim, error: CannotRun) -> None:
+def cannot_run(claim: Claim, error: BaseException) -> None:
     """This listener cannot run a function; it is left for others."""
-    events.emit("cannot_run", claim.job.schedule, job=claim.job, reason=f"{error} Left for other listeners.")
+    events.emit("cannot_run", claim.job.schedule, job=claim.job, reason=f"{text_of(error)} Left for other listeners.")
 
 
 def fenced(claim: Claim, ago_ms: int) -> None:
-    """Work that ended here, or was held here, belongs to another listener since `ago_ms`."""
+    """Work that ended here, or was held here, belongs to another listener: this one was away for `ago_ms`, the time
+    between the last two answers of its server.
+    """
     events.emit("fenced", claim.job.schedule, job=claim.job, ago_ms=ago_ms)
 
 

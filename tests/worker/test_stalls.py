@@ -1,0 +1,120 @@
+"""What `/readyz` says of a listener whose loop moves, and whose threads do not."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from tests import handlers, unruly
+from tests.processes import until
+from tests.servers import Server
+from tests.worker.test_guards import claimed
+from tests.worker.test_listener import calls
+from workkit import schedule
+from workkit.brokers.connect import open_broker
+from workkit.jobs.registry import Registry
+from workkit.worker.executor import Executor
+from workkit.worker.hands import Hands
+from workkit.worker.listener import Listener
+from workkit.worker.loop import How
+from workkit.worker.stalls import MOST, Stalls
+
+pytestmark = pytest.mark.parametrize("server", ["valkey"], indirect=True)  # nothing here depends on the product
+PATIENCE = 1.0
+
+
+@pytest.fixture
+def s(server: Server, name: str) -> Iterator[schedule.Schedule]:
+    handlers.calls.clear()
+    handlers.gate.clear()
+    yield schedule.create(name, redis=server.url)
+    handlers.gate.set()
+
+
+def listener(s: schedule.Schedule, server: Server, *, folder: Path | None = None) -> Listener:
+    how = How(
+        threads=2,
+        imports=("tests.handlers", "tests.unruly"),
+        folder=folder,
+        stuck_after=timedelta(seconds=PATIENCE),
+        deadline=timedelta(seconds=1),
+    )
+    return Listener([(open_broker(s.name, redis=server.url), 1)], how=how)
+
+
+def test_an_import_without_end_is_told(
+    s: schedule.Schedule, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "slow_to_import.py").write_text("from tests import handlers\nhandlers.gate.wait(20)\ndef f(): pass\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with listener(s, server, folder=tmp_path) as serving:
+        schedule.add_now(s, "slow_to_import:f")
+        sentence = until(serving._loop.unready)
+        assert sentence == "1 thread has been importing slow_to_import for 1 s"
+        assert serving._loop.trouble() == sentence
+        serving.quiet()
+        until(lambda: serving._loop.unready() == "quiet")
+        serving.resume()
+        handlers.gate.set()
+        until(lambda: serving._loop.unready() is None)
+    sys.modules.pop("slow_to_import")
+
+
+def test_a_blocked_event_loop_is_told(s: schedule.Schedule, server: Server) -> None:
+    with listener(s, server) as serving:
+        schedule.add_now(s, unruly.block)
+        until(calls(1))
+        sentence = until(serving._loop.unready)
+        assert sentence in [
+            f"the event loop of coroutines has not answered for {n} s: a handler blocks it" for n in (1, 2, 3)
+        ]
+        handlers.gate.set()
+        until(lambda: serving._loop.unready() is None)
+
+
+def test_a_listener_that_works_has_no_trouble(s: schedule.Schedule, server: Server) -> None:
+    with listener(s, server) as serving:
+        schedule.add_now(s, unruly.run_slowly, args=[2.5])
+        for _ in range(250):
+            schedule.add_now(s, unruly.burn, args=[0.01])
+        until(lambda: serving._loop.trouble() or "ended" in handlers.calls)
+        assert serving._loop.trouble() is None
+
+
+def test_work_that_no_free_thread_begins_is_told(s: schedule.Schedule, server: Server) -> None:
+    schedule.add_now(s, handlers.note)
+    lane, (claim,) = claimed(server, s.name)
+    posted: list[object] = []
+    hands = Hands(3, executor=Executor(Registry(imports=["tests.handlers"])), post=posted.append)
+    stalls = Stalls(hands, seconds=10)
+
+    def looked(*seconds: float, is_due: bool = False) -> str | None:
+        for second in seconds:
+            stalls.look(second, is_due=is_due)
+        return stalls.trouble
+
+    assert looked(*range(100, 112)) is None  # nothing is due
+    assert looked(*range(112, 121), is_due=True) is None
+    assert looked(121, 122, is_due=True) == "work is due and 3 threads are free, but none has begun any for 11 s"
+    assert looked(123) is None
+    hands.execute(lane, claim)  # and never flushed
+    assert looked(*range(124, 133)) is None
+    assert looked(133, 134) == "work is due and 3 threads are free, but none has begun any for 11 s"
+    hands.start()
+    hands.flush()
+    until(lambda: posted)
+    hands.close()
+    lane.broker.close()
+
+
+def test_time_in_which_the_process_was_stopped_does_not_count(s: schedule.Schedule, server: Server) -> None:
+    hands = Hands(1, executor=Executor(Registry()), post=lambda _: None)
+    stalls = Stalls(hands, seconds=MOST + 1)
+    stalls.look(100, is_due=True)
+    stalls.look(5000, is_due=True)
+    assert stalls.trouble is None
+    assert stalls.at == 5001

@@ -1,0 +1,61 @@
+"""Processes that handlers fork. A child has a copy of the thread that forked it, and of nothing else that a listener is
+made of: it must neither take further jobs nor end the one that its parent runs. So it ends where its handler does.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import traceback
+from contextlib import suppress
+from typing import NoReturn
+
+PATIENCE = 5  # seconds for the last words: another thread may have held the lock of a stream at the fork
+
+count = 0  # forks between the first process and this one; code that finds it changed is in a child of who began it
+
+
+def leave(error: BaseException | None = None) -> NoReturn:
+    """End this process now: with status 0, or as Python ends with `error`. Writes what the child has printed; calls no
+    exit handler, since those are the parent's.
+    """
+    status = 1
+    with suppress(BaseException):
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(PATIENCE)
+    with suppress(BaseException):
+        status = _status(error)
+    with suppress(BaseException):
+        _flush()
+    os._exit(status)
+
+
+def _status(error: BaseException | None) -> int:
+    """The exit status for an error, after writing the error to stderr."""
+    if error is None:
+        return 0
+    if issubclass(type(error), SystemExit):
+        code = getattr(error, "code", None)
+        if code is None or type(code) is int:
+            return (code or 0) & 0xFF
+        text = f"{code}\n"
+    else:
+        text = "".join(traceback.format_exception(error))
+    if sys.stderr is not None:
+        sys.stderr.write(text)
+    return 1
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+
+
+def _in_child() -> None:
+    global count
+    count += 1
+
+
+os.register_at_fork(before=_flush, after_in_child=_in_child)  # what the parent has written is not written twice
