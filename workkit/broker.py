@@ -272,7 +272,9 @@ class Broker(Producer, Protocol):
         """The name of this registration as a listener; empty before there is one."""
 
     def register(self, info: ListenerInfo) -> None:
-        """Become a listener. Raises ServerUnreachable or ServerRefused."""
+        """Become a listener. Raises ServerUnreachable or ServerRefused; after ServerFull the next `claim` or `heartbeat`
+        tries again first.
+        """
 
     def claim(self, limit: int, *, ends: Sequence[Ending] = (), now_ms: int | None = None) -> Turn:
         """Apply endings and take up to `limit` due jobs, in one round trip, or two if these are many; never blocks.

@@ -223,8 +223,8 @@ class NativeBroker:
 
     def register(self, info: ListenerInfo) -> None:
         """Become a listener."""
-        self._session.register(info)
         self.now_ms()  # ask the clock now: threads that run jobs need it when the server may be away
+        self._session.register(info)
 
     def claim(self, limit: int, *, ends: Sequence[Ending] = (), now_ms: int | None = None) -> Turn:
         """Apply endings and take due work."""
