@@ -23,8 +23,9 @@ from typing import Any
 
 from tests.acceptance import soak_cast, soak_verdict
 from tests.acceptance.hostile_commands import HERE, PLAN, Names, Ran, looked, run
+from tests.acceptance.hostile_known import named, standing
 from tests.acceptance.hostile_left import Left
-from tests.acceptance.hostile_values import MAKERS, Aim, Source, Value, named
+from tests.acceptance.hostile_values import MAKERS, Aim, Source, Value
 from tests.acceptance.soak_verdict import Incident
 from tests.processes import Process, Processes, until
 from tests.servers import Server, free_port, program
@@ -136,8 +137,8 @@ class Storm:
     def _batch(self, number: int, count: int) -> None:
         before = self.report.complaints.total()
         values = list(self.source.values(count, self._aim(has_fences=number % 8 == 1), only=self.only))
-        if not number:
-            values = [value for value in named(self._aim(has_fences=False)) if value.name in self.only] + values
+        aim = self._aim(has_fences=False)
+        values = [value for value in ([] if number else named(aim)) + standing(aim) if value.name in self.only] + values
         (self.folder / f"batch-{number}").write_text("\n".join(map(repr, values)), encoding="utf-8", errors="replace")
         for value in values:
             self._write(value)
