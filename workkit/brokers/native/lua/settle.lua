@@ -41,6 +41,7 @@ if plain > 0 then
   count('done', plain)
 end
 
+-- part: id
 -- part: entry
 -- part: promote
 
