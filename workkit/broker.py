@@ -272,8 +272,8 @@ class Broker(Producer, Protocol):
         """The name of this registration as a listener; empty before there is one."""
 
     def register(self, info: ListenerInfo) -> None:
-        """Become a listener. Raises ServerUnreachable or ServerRefused; after ServerFull the next `claim` or `heartbeat`
-        tries again first.
+        """Become a listener. Raises ServerUnreachable or ServerRefused. After ServerFull the next `claim` or
+        `heartbeat` tries again first.
         """
 
     def claim(self, limit: int, *, ends: Sequence[Ending] = (), now_ms: int | None = None) -> Turn:

@@ -76,8 +76,8 @@ class Loop:
         self._inbox.put(order)
 
     def open(self) -> None:
-        """Import what may be run, and register everywhere. Raises InvalidFunction, ServerUnreachable, ServerRefused. Where
-        the server takes no writes for now, the listener waits for it as for one that is away, and registers then.
+        """Import what may be run, and register everywhere. Where the server takes no writes for now, the listener waits
+        for it as for one that is away, and registers then. Raises InvalidFunction, ServerUnreachable, ServerRefused.
         """
         self._hands.executor.registry.load()
         names = {lane.broker.schedule: lane.weight for lane in self._lanes}

@@ -129,8 +129,8 @@ def _bury(places: Places, found: Unreadable) -> bool:
 
 
 def _hurried(places: Places, id: bytes) -> bool:
-    """Have what waits of a job in `S:again` due now: a listener that claims it buries it. False: nothing waits there, and
-    a listener has it in hand.
+    """Have what waits of a job in `S:again` due now: a listener that claims it buries it. False: nothing waits there,
+    and a listener has it in hand.
     """
     key, any_waits = places.keys.again, False
     for page in places.scored_pages(key):
