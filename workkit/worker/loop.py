@@ -206,7 +206,7 @@ class Loop:
             if limit > 0 or self._settles(lane):
                 self._exchange(lane, limit)
             if lane.lost_at is not None or now - lane.beat_at >= BEAT or now - lane.seen_at >= TICK:
-                self._beat(lane, lane.broker.heartbeat())
+                self._beat(lane, lane.broker.heartbeat(trouble=self.trouble()))
             if lane.telling is not None and now >= lane.telling.at:
                 lane.telling.tell(self._hands.runs)
             lane.back()
@@ -259,7 +259,7 @@ class Loop:
         asked: list[tuple[Lane, Callable[[], Orders]]] = []
         for lane in idle:
             if lane.at <= now + TOGETHER and not lane.unarmed and min(lane.wake_at, lane.tell_at()) > now:
-                self._guarded(lane, lambda lane: asked.append((lane, lane.broker.beating())))
+                self._guarded(lane, lambda lane: asked.append((lane, lane.broker.beating(trouble=self.trouble()))))
         for lane, orders in asked:
             self._guarded(lane, lambda lane, orders=orders: self._beat(lane, orders()))  # type: ignore[misc]
 

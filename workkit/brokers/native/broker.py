@@ -234,13 +234,13 @@ class NativeBroker:
         """Re-arm recurring jobs, take slots and turns, before they start."""
         return self._session.admit(asked, now_ms=now_ms)
 
-    def heartbeat(self) -> Orders:
+    def heartbeat(self, *, trouble: str | None = None) -> Orders:
         """Show presence; remembers who looks dead, for `maintain`."""
-        return self.beating()()
+        return self.beating(trouble=trouble)()
 
-    def beating(self) -> Callable[[], Orders]:
+    def beating(self, *, trouble: str | None = None) -> Callable[[], Orders]:
         """The same in two halves: presence is shown, and what is returned waits for the answer."""
-        heard = self._session.beating()
+        heard = self._session.beating(trouble=trouble)
 
         def orders() -> Orders:
             found, self._stale = heard()
