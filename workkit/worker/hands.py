@@ -106,13 +106,13 @@ class Hands:
         """How many claims no thread has begun."""
         return self._pool.unbegun + len(self._pending)
 
-    def room(self) -> int:
+    def room(self, *, is_asked: bool) -> int:
         """How many more claims are useful: one for each idle thread, and while runs are short as many as will be begun
-        within `pace.AHEAD`. None as long as half of those are still here.
+        within `pace.AHEAD`. None as long as half of those are still here, unless a request goes out anyway.
         """
         busy = self.busy
         most = self.threads + self._pace.ahead(time.monotonic(), idle=not busy)
-        return most - busy if busy < self.threads or busy <= most // 2 else 0
+        return max(0, most - busy) if is_asked or busy < self.threads or busy <= most // 2 else 0
 
     def knows(self, claim: Claim) -> bool:
         """Whether `refusal` answers at once."""

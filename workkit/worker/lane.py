@@ -34,6 +34,7 @@ class Lane:
     answered_at: float = field(default_factory=time.monotonic)
     away: float = 0.0  # seconds between the last two answers of the server
     more: bool = False  # whether more was due than was claimed
+    settle_at: float = 0.0  # when the first of its endings has waited long enough
     ends: list[Ending] = field(default_factory=list)
     unarmed: list[tuple[Claim, Admission | None]] = field(default_factory=list)  # to be admitted
     control: Control = FREE

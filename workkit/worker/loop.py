@@ -30,6 +30,7 @@ from workkit.worker.lane import BEAT, TICK, Lane
 from workkit.worker.stalls import Stalls
 from workkit.worker.telling import Telling
 
+PROMPT, MANY = 0.004, 100  # seconds that an ending waits here for its request, and for how many others
 TOGETHER = 0.05  # seconds by which a beat may be early, so as to go with others
 FAREWELL = 3.0  # seconds for the last settle, after the deadline of a stop
 
@@ -170,12 +171,16 @@ class Loop:
         for lane in self._awake(at):
             if lane.lost_at is None and (self._settles(lane) or lane.unarmed or (lane.look and self._room())):
                 return 0.0
-        at = min(at, self._hands.looks_at)
+        at = min([at, self._hands.looks_at, *(lane.settle_at for lane in self._lanes if lane.ends)])
         return at if self._stop_at is None else min(at, self._stop_at)
 
     def _hear(self, messages: Sequence[Message]) -> None:
         attempts = [message for message in messages if type(message) is Attempt]
         if attempts:
+            settle_at = time.monotonic() + PROMPT
+            for lane in self._lanes:
+                if not lane.ends:
+                    lane.settle_at = settle_at
             self._dispatch.ended(attempts)
         for message in messages if len(attempts) < len(messages) else ():
             match message:
@@ -202,8 +207,9 @@ class Loop:
         lane.look = lane.look or now >= lane.wake_at
         try:
             self._arm(lane)
-            limit = self._room() if lane.look or lane.asked else 0
-            if limit > 0 or self._settles(lane):
+            settles = self._settles(lane)
+            limit = self._room(is_asked=settles) if lane.look or lane.asked else 0
+            if limit > 0 or settles:
                 self._exchange(lane, limit)
             if lane.lost_at is not None or now - lane.beat_at >= BEAT or now - lane.seen_at >= TICK:
                 self._beat(lane, lane.broker.heartbeat(trouble=self.trouble()))
@@ -215,9 +221,12 @@ class Loop:
         lane.at = lane.next_at()
 
     def _settles(self, lane: Lane) -> bool:
-        """Whether its endings go now, and what is on its way is fetched. As long as more waits to be begun here they
-        go with what is claimed next.
+        """Whether its endings go now, and what is on its way is fetched. As long as more waits to be begun here, they
+        go with what is claimed next. But none waits for longer than `PROMPT` nor for more than `MANY` others: what has
+        ended and is not settled runs again elsewhere if this process is killed.
         """
+        if lane.ends and (len(lane.ends) >= MANY or time.monotonic() >= lane.settle_at):
+            return True
         return (bool(lane.ends) or lane.asked) and not self._hands.unbegun
 
     def _exchange(self, lane: Lane, limit: int) -> None:
@@ -284,8 +293,8 @@ class Loop:
 
     # Room, order, the end.
 
-    def _room(self) -> int:
-        return 0 if self._quiet or self._stop_at is not None else self._hands.room()
+    def _room(self, *, is_asked: bool = False) -> int:
+        return 0 if self._quiet or self._stop_at is not None else self._hands.room(is_asked=is_asked)
 
     def _idle(self) -> int:
         return 0 if self._quiet or self._stop_at is not None else self._hands.idle

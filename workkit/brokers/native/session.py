@@ -30,7 +30,8 @@ from workkit.brokers.scripts import load
 from workkit.brokers.server import Asked, Server
 from workkit.jobs.admission import FREE, Admission, Control
 
-MOST = 1000  # jobs in one call
+MOST = 1000  # jobs, or endings, in one call
+PORTION = 500  # jobs in one claim: while the server looks for more, endings wait
 MANY = 200  # from so many on, jobs are asked for in two portions, the second while the first is read
 _MISSED = {b"m": "late", b"o": "overlap"}
 OTHER_FIELDS = 2  # of a record hash: the number, and who the listener is
@@ -309,7 +310,7 @@ class Session:
         return requests
 
     def _claims(self, limit: int, now_ms: int | None) -> list[Request]:
-        return [self._claim(min(limit, MOST), now_ms)] if limit > 0 else []
+        return [self._claim(min(limit, PORTION), now_ms)] if limit > 0 else []
 
     def _claim(self, limit: int, now_ms: int | None) -> Request:
         seq = self._next_seq()

@@ -1,0 +1,65 @@
+"""How many jobs run again after `kill -9` of a listener at full speed: those that had ended and were not settled.
+
+    python -m tests.benchmarks.bench_kill [JOBS] [RUNS]
+
+Each run: a server, a listener process with ten threads, JOBS no-op jobs, and then a tenth as many of 5 ms; the kill
+comes at a random moment. A run of a job is a line in a file, so that what was run twice is counted exactly.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import signal
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.processes import Processes, until
+from tests.servers import Server
+from workkit import schedule
+
+APP = """
+import os, time
+fd = os.open("ran", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+def note(n): os.write(fd, b"%d\\n" % n)
+def slow(n): time.sleep(0.005); os.write(fd, b"%d\\n" % n)
+"""
+
+
+def main(jobs: int, runs: int) -> None:
+    """Run all of it and print the figures."""
+    program = shutil.which("redis-server") or shutil.which("valkey-server")
+    assert program, "no redis-server on PATH"
+    for fn, count in (("note", jobs), ("slow", jobs // 10)):
+        again = [_killed(program, fn, count) for _ in range(runs)]
+        print(f"{count:,} jobs of app:{fn}, run again: median {statistics.median(again):g} of {sorted(again)}")
+
+
+def _killed(program: str, fn: str, jobs: int) -> int:
+    folder = Path(tempfile.mkdtemp(prefix="workkit-bench-"))
+    (folder / "app.py").write_text(APP)
+    server, processes = Server(program, folder=folder, is_durable=False), Processes(folder)
+    try:
+        server.start()
+        s, client = schedule.create("bench", redis=server.url), server.client()
+        schedule.add_many(s, [{"fn": f"app:{fn}", "at": "now", "args": [n]} for n in range(jobs)])
+        listener = processes.workkit("listen", "bench", "-q", "--redis", server.url)
+        left = jobs * random.uniform(0.3, 0.7)
+        until(lambda: client.hlen("bench:jobs") <= left, timeout=120)
+        listener.send(signal.SIGKILL)
+        listener.wait()
+        processes.workkit("listen", "bench", "-q", "--redis", server.url)
+        until(lambda: not client.exists("bench:jobs"), timeout=120, what="the rest, taken over")
+        ran = (folder / "ran").read_text().split()
+        assert len(set(ran)) == jobs, "not every job ran: this figure is void"
+        return len(ran) - jobs
+    finally:
+        processes.close()
+        server.close()
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main(*(int(word) for word in (sys.argv[1:] + ["100000", "5"][len(sys.argv) - 1 :])))
