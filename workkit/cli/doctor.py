@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from workkit.brokers.addresses import masked
 from workkit.cli import failure, records, terminal, wording
@@ -149,6 +150,8 @@ def _settings(
         stored = getattr(settings, attribute)
         if key == "schedules" and named:
             rows.append((key, ",".join(names), "command line"))
+        elif key == "dialect" and _is_flag(key):
+            rows.append((key, os.environ[env], "--dialect"))
         elif os.environ.get(env) and (key != "dialect" or stored is None):  # a setting is handed on by the environment
             rows.append((key, os.environ[env], env))
         elif stored not in (None, ()):
@@ -159,6 +162,11 @@ def _settings(
     first, second = (max(len(row[n]) for row in rows) for n in (0, 1))
     for key, value, origin in rows:
         yield wording.printable(f"{key:{first}}  {value:{min(second, 50)}}  {origin}")
+
+
+def _is_flag(option: str) -> bool:
+    """Whether an option was typed; one that was not may have its value from the environment."""
+    return click.get_current_context().get_parameter_source(option) is ParameterSource.COMMANDLINE
 
 
 def _server_origin(given: str | None) -> str:
