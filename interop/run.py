@@ -26,6 +26,7 @@ from play import SCENARIOS, Failed, Play, Scenario, read
 from processes import Peer, PeerError, Server, shared_order
 
 AT_ONCE = 24  # scenarios; most of the time they wait
+STARTS_AT_ONCE = 4  # of those that start peers of their own: to start a JVM keeps a processor busy for seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,21 +107,28 @@ def started(names: Sequence[str]) -> Iterator[tuple[Server, list[Peer]]]:
 
 
 def plays_of(scenarios: Sequence[Scenario], peers: Sequence[Peer]) -> list[tuple[Scenario, Peer, Peer]]:
-    """Each scenario with each pair for which it is, those that start peers first: they take longest."""
+    """Each scenario with each pair for which it is."""
     return [
         (scenario, producer, consumer)
-        for scenario in sorted(scenarios, key=lambda s: not s.crashes)
+        for scenario in scenarios
         for producer, consumer in product(peers, peers)
         if shared_order(producer, consumer) and not scenario.leaves_out(producer, consumer)
     ]
 
 
 def play_all(scenarios: Sequence[Scenario], server: Server, peers: Sequence[Peer]) -> list[Result]:
-    """Play each scenario with each pair that has a schedule in common, several at a time; heavy ones last, alone."""
+    """Play each scenario with each pair that has a schedule in common, several at a time: first those that start
+    peers, last the heavy ones, alone.
+    """
     plays = plays_of(scenarios, peers)
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        results = list(pool.map(lambda play: _played(*play, server=server), [p for p in plays if not p[0].heavy]))
-    return results + [_played(*play, server=server) for play in plays if play[0].heavy]
+    heavy = [play for play in plays if play[0].heavy]
+    starting = [play for play in plays if play[0].crashes]
+    others = [play for play in plays if play not in heavy and play not in starting]
+    results = []
+    for part, at_once in ((starting, STARTS_AT_ONCE), (others, AT_ONCE), (heavy, 1)):
+        with ThreadPoolExecutor(at_once) as pool:
+            results += pool.map(lambda play: _played(*play, server=server), part)
+    return results
 
 
 def _played(scenario: Scenario, producer: Peer, consumer: Peer, *, server: Server) -> Result:

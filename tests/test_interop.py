@@ -5,6 +5,7 @@ All of them, several times over, and many jobs over a mixed fleet: interop/READM
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -92,6 +93,13 @@ def test_a_trait_that_no_scenario_knows_is_refused(processes: Processes, tmp_pat
 def test_no_scenario_names_a_peer() -> None:
     for path in (RUN.parent / "scenarios").glob("*.json"):
         assert re.search(r'"(python|later|node|ruby)":|"who"', path.read_text()) is None, path.name
+
+
+def test_ci_installs_what_the_peers_need() -> None:
+    installed = (RUN.parent.parent / ".ci" / "run").read_text().partition("missing() {")[2].partition("\n}")[0]
+    for file in RUN.parent.glob("*/peer.json"):
+        for package in json.loads(file.read_text()).get("debian", "").split():
+            assert re.search(rf"\|\| echo {package}\b", installed), package
 
 
 def test_a_peer_that_is_not_installed_is_named_and_fails_in_ci(processes: Processes, tmp_path: Path) -> None:

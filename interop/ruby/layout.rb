@@ -80,7 +80,7 @@ class Layout
     id = Payload.read(item)['id']
     payload = @redis.call('HGET', "#{@schedule}:jobs", id) or return
     job, cron, args = Payload.read(payload).values_at('job', 'cron', 'args')
-    name = @known.call(job)
+    name = @known.call(job) if args.nil? || args.is_a?(Array)
     return Found.new(item, score, id, name, args || [], Cron.new(cron, @order)) if name
 
     left_to_others(item)

@@ -13,7 +13,7 @@ module Payload
   module_function
 
   # Raises JSON::ParserError.
-  def read(text) = JSON.parse(text, max_nesting: false)
+  def read(text) = JSON.parse(text, max_nesting: 1000)
 
   def id_of(text) = Digest::SHA1.hexdigest(text)
 

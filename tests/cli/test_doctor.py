@@ -144,6 +144,18 @@ def test_a_finding_says_what_why_and_the_command(run: Run, well: Server, name: s
     ]
 
 
+def test_a_command_names_the_dialect_that_was_named(run: Run, well: Server, name: str) -> None:
+    """Without it, a repair would read the crons in the other order."""
+    orphans(well, name, 1)
+    data = wire.payload(cron="0 0 9 * * ? 2099", job="#'app/hi", args=[])
+    well.client().hset(f"{name}:jobs", wire.job_id(data), data)
+    out = run("doctor", name, "--dialect", "cuckoo").out
+    assert f"    > workkit doctor {name} --dialect cuckoo --fix\n" in out
+    out = run("doctor", name, "--dialect", "published", "--redis", well.url).out
+    assert f"    > workkit doctor {name} --redis {well.url} --dialect published --fix\n" in out
+    assert f"    > workkit doctor {name} --redis {well.url} --dialect cuckoo, and the same for listeners\n" in out
+
+
 def test_a_command_names_the_server_that_was_named(run: Run, well: Server, name: str) -> None:
     orphans(well, name, 1)
     out = run("doctor", name, "--redis", well.url).out

@@ -96,7 +96,7 @@ def doctor_command(
             terminal.data(line)
     patients = _examined(brokers, patience_ms)
     if not as_json:
-        _show(patients, server_words(server))
+        _show(patients, server_words(server) + _dialect_words())
     repaired = _repaired(patients, yes=yes) if fix else {}
     if as_json:
         records.show(_record(finding, repaired) for patient in patients for finding in patient.findings)
@@ -169,6 +169,10 @@ def _is_flag(option: str) -> bool:
     return click.get_current_context().get_parameter_source(option) is ParameterSource.COMMANDLINE
 
 
+def _dialect_words() -> str:
+    return f" --dialect {os.environ['WORKKIT_DIALECT']}" if _is_flag("dialect") else ""
+
+
 def _server_origin(given: str | None) -> str:
     if given is not None:
         return "command line"
@@ -208,7 +212,9 @@ def _section(title: str, findings: Sequence[Finding], words: str, *, name: str) 
 
 
 def _at(remedy: str, name: str, words: str) -> str:
-    """Name the server in a command as it was named in this one."""
+    """Name the server and the dialect in a command as they were named in this one."""
+    if " --dialect " in remedy:
+        words = words.partition(" --dialect ")[0]
     if not words or not name:
         return remedy
     return re.sub(rf"(workkit [a-z]+ {re.escape(name)}(?: [0-9a-f]{{8}})?)(?=[ ,:;.]|$)", rf"\g<1>{words}", remedy)
