@@ -1,4 +1,4 @@
-"""Which peers there are: one folder a language, each with a `peer.json` that says how its peers are started.
+"""Which peers exist: one folder a language, each with a `peer.json` that says how its peers are started.
 
 A new peer is a new folder; nothing here names one.
 """
@@ -17,7 +17,7 @@ PLACES = {  # what may stand in a command of peer.json
     "$PYTHON": sys.executable,
     "$DATA_JSON": os.environ.get("DATA_JSON_JAR", "/usr/share/java/data.json.jar"),
 }
-TRAITS = {  # what a peer may say of itself where it begins; a scenario asks for them, and never for a name
+TRAITS = {  # what a peer may declare in its first line; a scenario asks for traits, and never for a name
     "evaluates": "evaluates the text of a job, as Clojure does; without it a peer looks names up",
     "takes-blindly": "takes an item before it looks whether it can run the job, and gives it back",
     "in-steps": "takes an item in one step, and puts its next item back in another",

@@ -154,7 +154,7 @@ def show(results: Sequence[Result], peers: Sequence[Peer], *, verbose: bool) -> 
     names = [peer.name for peer in peers]
     for peer in peers:
         if peer.traits:
-            print(f"  {peer.name} says of itself: {', '.join(peer.traits)}")
+            print(f"  {peer.name} declares: {', '.join(peer.traits)}")
     print("  producer \\ consumer  " + "".join(f"{name:>22}" for name in names))
     for producer in peers:
         cells = [_cell(results, producer, consumer) for consumer in peers]

@@ -81,7 +81,7 @@ def stored_name(fn: Fn) -> str:
 
 
 def known_name(fn: Fn) -> str:
-    """As `stored_name`, for a job that stands already: another program may have stored a name that nobody can add."""
+    """As `stored_name`, for a job that is stored already: another program may store a name that nobody can add here."""
     name = read_name(fn) if isinstance(fn, str) and not isinstance(fn, Clojure) else None
     return stored_name(fn) if name is None else f"#'{name.space}/{name.path}"
 
@@ -103,12 +103,12 @@ def _named(text: str) -> str | None:
     return next((found[1] for form in _FORMS if (found := form.fullmatch(text))), None)
 
 
-def said_name(text: str) -> Name | None:
-    """The name that a user writes, or None. As `read_name`, without what Clojure's reader refuses."""
-    return read_name(text) if _said_flaw(text) is None else None
+def addable_name(text: str) -> Name | None:
+    """The name in what a user adds or registers, or None. As `read_name`, without names that Clojure refuses."""
+    return read_name(text) if _addable_flaw(text) is None else None
 
 
-def _said_flaw(text: str) -> str | None:
+def _addable_flaw(text: str) -> str | None:
     named = _named(text.strip())
     return None if named is None or "/" not in named else flaw(named)
 
@@ -151,9 +151,9 @@ def main_module() -> str | None:
 
 @lru_cache(maxsize=1024)
 def _from_text(text: str) -> str:
-    if (name := said_name(text)) is not None:
+    if (name := addable_name(text)) is not None:
         return f"#'{name.space}/{name.path}"
-    if trouble := _said_flaw(text):
+    if trouble := _addable_flaw(text):
         hint = f"It is not a name: {trouble}."
     elif text.startswith("("):
         hint = f"For a Clojure form write clojure({text!r})."

@@ -23,13 +23,13 @@ from workkit.jobs.names import (
     LONGEST,
     NO_YIELD,
     Name,
+    addable_name,
     brief,
     generator,
     hidden_part,
     is_module,
     main_module,
     read_name,
-    said_name,
     shown,
 )
 from workkit.jobs.run_options import HANDLER_OPTIONS, RUN_OPTIONS, UNSAID, RunOptions, check_names, read_run_options
@@ -75,7 +75,7 @@ def _mark(fn: Any, name: str | None, options: RunOptions) -> Any:
     options = options.bound_to(fn)
     keys = [f"{fn.__module__}:{fn.__qualname__}"]
     if name is not None:
-        said = said_name(name if name.startswith(("#", "(", "'")) else f"#'{name}") or said_name(name)
+        said = addable_name(name if name.startswith(("#", "(", "'")) else f"#'{name}") or addable_name(name)
         if said is None:
             trouble = flaw(name.removeprefix("#'"))
             raise InvalidFunction(f'@job({name!r}) is not a name: {trouble}. Write "namespace/name".', given=name)

@@ -16,10 +16,10 @@ _LIKE_A_NUMBER = re.compile(r"[+-]?(?=[\0-\uffff])\d")
 def flaw(name: str) -> str | None:
     """Say why a user cannot add NAME, as the end of a sentence; None where it can be added.
 
-    Stricter than Clojure in one point: a character that nobody sees is refused.
+    Stricter than Clojure in one point: an invisible character is refused.
     """
     unseen = next((mark for mark in name if unicodedata.category(mark) in _UNSEEN), None)
-    return refused(name) if unseen is None else f"it contains {unseen!r}, which nobody sees"
+    return refused(name) if unseen is None else f"it contains {unseen!r}, an invisible character"
 
 
 def refused(name: str) -> str | None:
