@@ -16,7 +16,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from processes import HERE, Peer, PeerError, Record, Server, shared_order
+from kinds import HERE, TRAITS
+from processes import Peer, PeerError, Record, Server, shared_order
 
 SCENARIOS = HERE / "scenarios"
 WITHIN = 10.0  # seconds, unless a step says another time
@@ -34,7 +35,8 @@ class Scenario:
     name: str
     about: str
     steps: list[Record]
-    who: dict[str, list[str]] = field(default_factory=dict)
+    only: dict[str, list[str]] = field(default_factory=dict)
+    without: dict[str, list[str]] = field(default_factory=dict)
     crashes: dict[str, str] = field(default_factory=dict)
     other_language: bool = False
     alone: bool = False
@@ -44,7 +46,8 @@ class Scenario:
         """Whether it is not for these two."""
         roles = {"producer": producer, "consumer": consumer}
         return (
-            any(roles[role].name not in names for role, names in self.who.items())
+            any(not set(traits) <= set(roles[role].traits) for role, traits in self.only.items())
+            or any(set(traits) & set(roles[role].traits) for role, traits in self.without.items())
             or any(point not in roles[role].points for role, point in self.crashes.items())
             or (self.other_language and producer.language == consumer.language)
             or (self.alone and producer is not consumer)
@@ -52,8 +55,12 @@ class Scenario:
 
 
 def read(path: Path) -> Scenario:
-    """Raises TypeError for a field that is not known."""
-    return Scenario(name=path.stem, **json.loads(path.read_text()))
+    """Raises TypeError for a field that is not known, and for a trait that no peer can have."""
+    scenario = Scenario(name=path.stem, **json.loads(path.read_text()))
+    asked = [trait for traits in (*scenario.only.values(), *scenario.without.values()) for trait in traits]
+    if unknown := set(asked) - TRAITS.keys():
+        raise TypeError(f"{path.name}: no such trait: {', '.join(unknown)}")
+    return scenario
 
 
 class Play:
@@ -219,8 +226,10 @@ class Play:
         return self._of_consumer(expected.get("times", 1))
 
     def _of_consumer(self, value: Any) -> int:
-        """A number, or one for each kind of consumer: {"python": 2, "others": 1}."""
-        return int(value if isinstance(value, int) else value.get(self.peers["consumer"].name, value["others"]))
+        """A number, or one for each trait that a consumer may have: {"retries": 2, "others": 1}."""
+        if isinstance(value, int):
+            return value
+        return int(next((n for trait, n in value.items() if trait in self.peers["consumer"].traits), value["others"]))
 
     def _holds(self, given: Record) -> bool:
         found: Record = {

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import socket
 import subprocess
-import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import redis
+from kinds import KINDS, TRAITS
 
 from workkit.brokers import embedded_program
 
-HERE = Path(__file__).resolve().parent
-DATA_JSON = Path(os.environ.get("DATA_JSON_JAR", "/usr/share/java/data.json.jar"))
-LANGUAGES = {"python": "python", "published": "clojure", "later": "clojure", "node": "node"}
 STARTS_WITHIN, ANSWERS_WITHIN = 60.0, 30.0  # seconds; a JVM on a busy machine takes a while
 
 Record = dict[str, Any]
@@ -68,39 +63,21 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def absence(peer: str) -> str | None:
-    """What a peer lacks on this machine, or None."""
-    if LANGUAGES[peer] == "clojure" and not (shutil.which("clojure") and DATA_JSON.exists()):
-        return "no clojure with data.json; on Debian: apt-get install clojure libdata-json-clojure"
-    if peer == "node" and not shutil.which("node"):
-        return "no node; on Debian: apt-get install nodejs"
-    return None
-
-
-def command_of(peer: str, port: int) -> list[str]:
-    """How a peer is started, in the folder of its language."""
-    match LANGUAGES[peer]:
-        case "clojure":
-            return ["clojure", "-cp", f"{DATA_JSON}:.", "-m", peer, str(port)]
-        case "node":
-            return ["node", "peer.mjs", str(port)]
-    return [sys.executable, "peer.py", str(port)]
-
-
 class Peer:
     """One process of a peer. `seen` is all that it announced, in order."""
 
     def __init__(self, name: str, port: int) -> None:
         self.name = name
-        self.language = LANGUAGES[name]
+        kind = KINDS[name]
+        self.language = kind.language
         self.seen: list[Record] = []
         self._answers: dict[int, Record] = {}
         self._news = threading.Condition()
         self._number = 0
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  # closed with the peer
         self._child = subprocess.Popen(
-            command_of(name, port),
-            cwd=HERE / self.language,
+            kind.started_on(port),
+            cwd=kind.folder,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -111,6 +88,10 @@ class Peer:
         hello = self._await(lambda: next((r for r in self.seen if "peer" in r), None), STARTS_WITHIN, "to start")
         self.orders: Sequence[str] = hello["orders"]
         self.points: Sequence[str] = hello["points"]
+        self.traits: Sequence[str] = hello.get("traits", [])
+        if unknown := set(self.traits) - TRAITS.keys():
+            self.close()
+            raise SystemExit(f"{name}: no such trait: {', '.join(unknown)}. Accepted: {', '.join(TRAITS)}")
 
     def ask(self, command: Record) -> Record:
         """Send a command and return its answer. Raises PeerError."""

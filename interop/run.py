@@ -1,6 +1,6 @@
 """Play the scenarios with every pair of peers and print a matrix: who adds, who runs, and what each side saw.
 
-    python interop/run.py [--peers python,published,later,node] [--scenarios add-now,...] [--runs N] [--fleet 10000]
+    python interop/run.py [--peers python,node,...] [--also FOLDER] [--scenarios add-now,...] [--runs N] [--fleet 10000]
 
 Exit status 0: all that was played is green. A peer whose language is not installed is named, and left out; with
 CI set that is a failure.
@@ -17,12 +17,16 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from itertools import product
+from pathlib import Path
 
+import kinds
 from fleet import play_fleet
+from kinds import KINDS
 from play import SCENARIOS, Failed, Play, Scenario, read
-from processes import LANGUAGES, Peer, PeerError, Server, absence, shared_order
+from processes import Peer, PeerError, Server, shared_order
 
-AT_ONCE = 16  # scenarios; most of the time they wait
+AT_ONCE = 24  # scenarios; most of the time they wait
+STARTS_AT_ONCE = 4  # of those that start peers of their own: to start a JVM keeps a processor busy for seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,13 +46,18 @@ def main() -> int:
     options = _options()
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # whoever pipes it sees how far it is
     wanted = options.peers.split(",")
-    absent = {peer: why for peer in wanted if (why := absence(peer))}
+    absent = {peer: why for peer in wanted if (why := KINDS[peer].absence())}
     for peer, why in absent.items():
         print(f"absent: {peer}: {why}")
     at_hand = [peer for peer in wanted if peer not in absent]
     scenarios = [read(path) for path in sorted(SCENARIOS.glob("*.json"))]
     if options.scenarios:
         scenarios = [s for s in scenarios if s.name in options.scenarios.split(",")]
+    if options.list:
+        with started(at_hand) as (_, peers):
+            for scenario, producer, consumer in plays_of(scenarios, peers):
+                print(f"{producer.name} -> {consumer.name}: {scenario.name}")
+        return 0
     is_green = not (absent and os.environ.get("CI"))
     for number in range(1, options.runs + 1):
         begun = time.monotonic()
@@ -65,14 +74,21 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--peers", default=",".join(LANGUAGES), help="default: all of %(default)s")
+    parser.add_argument("--peers", help=f"default: all of {','.join(KINDS)}")
+    parser.add_argument(
+        "--also", action="append", default=[], metavar="FOLDER", help="a peer.json and a peer elsewhere"
+    )
     parser.add_argument("--scenarios", help="names of files in scenarios/, without .json; default: all")
     parser.add_argument("--runs", type=int, default=1, help="play all so many times; default 1")
     parser.add_argument("--fleet", type=int, default=0, metavar="JOBS", help="then so many jobs over mixed fleets")
+    parser.add_argument("--list", action="store_true", help="say what would be played, and play nothing")
     parser.add_argument("-v", "--verbose", action="store_true", help="a line for each play")
     options = parser.parse_args()
+    for folder in options.also:
+        KINDS.update(kinds.read(Path(folder)))
+    options.peers = options.peers or ",".join(KINDS)
     known = {path.stem for path in SCENARIOS.glob("*.json")}
-    for given, accepted in ((options.peers, set(LANGUAGES)), (options.scenarios or "", known)):
+    for given, accepted in ((options.peers, set(KINDS)), (options.scenarios or "", known)):
         if unknown := set(filter(None, given.split(","))) - accepted:
             parser.error(f"{', '.join(sorted(unknown))}: not known. Accepted: {', '.join(sorted(accepted))}")
     return options
@@ -90,17 +106,29 @@ def started(names: Sequence[str]) -> Iterator[tuple[Server, list[Peer]]]:
         yield server, peers
 
 
-def play_all(scenarios: Sequence[Scenario], server: Server, peers: Sequence[Peer]) -> list[Result]:
-    """Play each scenario with each pair that has a schedule in common, several at a time; heavy ones last, alone."""
-    plays = [
+def plays_of(scenarios: Sequence[Scenario], peers: Sequence[Peer]) -> list[tuple[Scenario, Peer, Peer]]:
+    """Each scenario with each pair for which it is."""
+    return [
         (scenario, producer, consumer)
-        for scenario in sorted(scenarios, key=lambda s: not s.crashes)  # those that start peers take longest
+        for scenario in scenarios
         for producer, consumer in product(peers, peers)
         if shared_order(producer, consumer) and not scenario.leaves_out(producer, consumer)
     ]
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        results = list(pool.map(lambda play: _played(*play, server=server), [p for p in plays if not p[0].heavy]))
-    return results + [_played(*play, server=server) for play in plays if play[0].heavy]
+
+
+def play_all(scenarios: Sequence[Scenario], server: Server, peers: Sequence[Peer]) -> list[Result]:
+    """Play each scenario with each pair that has a schedule in common, several at a time: first those that start
+    peers, last the heavy ones, alone.
+    """
+    plays = plays_of(scenarios, peers)
+    heavy = [play for play in plays if play[0].heavy]
+    starting = [play for play in plays if play[0].crashes]
+    others = [play for play in plays if play not in heavy and play not in starting]
+    results = []
+    for part, at_once in ((starting, STARTS_AT_ONCE), (others, AT_ONCE), (heavy, 1)):
+        with ThreadPoolExecutor(at_once) as pool:
+            results += pool.map(lambda play: _played(*play, server=server), part)
+    return results
 
 
 def _played(scenario: Scenario, producer: Peer, consumer: Peer, *, server: Server) -> Result:
@@ -124,6 +152,9 @@ def _played(scenario: Scenario, producer: Peer, consumer: Peer, *, server: Serve
 def show(results: Sequence[Result], peers: Sequence[Peer], *, verbose: bool) -> bool:
     """Print the matrix and the failures; whether all was green."""
     names = [peer.name for peer in peers]
+    for peer in peers:
+        if peer.traits:
+            print(f"  {peer.name} declares: {', '.join(peer.traits)}")
     print("  producer \\ consumer  " + "".join(f"{name:>22}" for name in names))
     for producer in peers:
         cells = [_cell(results, producer, consumer) for consumer in peers]

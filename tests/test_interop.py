@@ -5,6 +5,7 @@ All of them, several times over, and many jobs over a mixed fleet: interop/READM
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -16,15 +17,31 @@ import pytest
 from tests.processes import Processes
 
 RUN = Path(__file__).parent.parent / "interop" / "run.py"
-QUICK = [
-    "add-now", "clojure-form", "drain", "duplicate", "foreign-bytes", "names", "put-back",
-    "recurring-shared", "retry", "unicode-numbers",
-]  # fmt: skip
+QUICK = ["add-now", "clojure-form", "duplicate", "foreign-bytes", "names", "recurring-shared", "unicode-numbers"]
+MUST = {  # spec/conformance.md, for a consumer without any trait beside a producer in Python
+    "add-now", "at", "drain", "recurring", "recurring-shared", "duplicate", "unicode-numbers", "foreign-bytes",
+    "put-back", "unreadable", "names", "names-quoted", "failing", "retry", "slow-recurring", "stop", "not-mine",
+    "not-mine-recurring", "not-mine-two", "left-alone", "crowd",
+}  # fmt: skip
+REFUSES_ALL = """
+import json, sys
+print(json.dumps({"peer": "cobol", "orders": ["published"], "points": ["after-pop"], "traits": TRAITS}), flush=True)
+for line in sys.stdin:
+    print(json.dumps({"n": json.loads(line)["n"], "error": "not yet"}), flush=True)
+"""
+
+
+def cobol(folder: Path, traits: str) -> Path:
+    """A peer in a language that no scenario names. It refuses whatever it is told."""
+    (folder / "cobol").mkdir()
+    (folder / "cobol" / "peer.py").write_text(REFUSES_ALL.replace("TRAITS", traits))
+    (folder / "cobol" / "peer.json").write_text('{"peers": {"cobol": ["$PYTHON", "peer.py"]}}')
+    return folder / "cobol"
 
 
 def test_each_peer_runs_what_each_other_adds(processes: Processes) -> None:
-    """Without Clojure or Node on this machine: the rest is played, then this is skipped with what is missing; in CI
-    it fails.
+    """Where Clojure, Node or Ruby is not installed, the rest is played, and this is skipped with what is missing; in
+    CI it fails.
     """
     playing = processes.run(sys.executable, str(RUN), "--scenarios", ",".join(QUICK))
     status = playing.wait(timeout=240)
@@ -35,8 +52,8 @@ def test_each_peer_runs_what_each_other_adds(processes: Processes) -> None:
         pytest.skip("; ".join(absent))
     assert status == 0, said
     assert re.search(r"^all green$", said, re.MULTILINE), said
-    matrix = re.findall(r"^  (python|published|later|node) .*?(\d+)/\2 ok", said, re.MULTILINE)
-    assert {producer for producer, _ in matrix} == {"python", "published", "later", "node"}, said
+    matrix = re.findall(r"^  (\w+) .*?(\d+)/\2 ok", said, re.MULTILINE)
+    assert {producer for producer, _ in matrix} == {"python", "published", "later", "node", "ruby"}, said
 
 
 @pytest.mark.skipif(not (os.environ.get("CI") or shutil.which("node")), reason="no node")
@@ -50,4 +67,48 @@ def test_what_a_killed_peer_leaves_is_found_and_mended(processes: Processes) -> 
 def test_a_peer_that_does_not_exist_is_refused(processes: Processes) -> None:
     playing = processes.run(sys.executable, str(RUN), "--peers", "python,cobol")
     assert playing.wait(timeout=30) == 2
-    playing.wait_for("cobol: not known. Accepted: later, node, published, python")
+    playing.wait_for("cobol: not known. Accepted: later, node, published, python, ruby")
+
+
+def test_a_new_language_is_asked_for_all_that_it_must(processes: Processes, tmp_path: Path) -> None:
+    """No file of interop/ knows its name; it declares no trait, so no scenario of a MUST leaves it out."""
+    words = ["--also", str(cobol(tmp_path, "[]")), "--peers", "python,cobol"]
+    listing = processes.run(sys.executable, str(RUN), *words, "--list")
+    assert listing.wait(timeout=30) == 0, listing.transcript()
+    asked = re.findall(r"^python -> cobol: ([\w-]+)$", listing.transcript(), re.MULTILINE)
+    assert set(asked) == MUST | {"crash-after-pop"}, listing.transcript()
+    assert re.search(r"^cobol -> cobol: cron$", listing.transcript(), re.MULTILINE)
+    playing = processes.run(sys.executable, str(RUN), *words, "--scenarios", "add-now")
+    assert playing.wait(timeout=60) == 1, playing.transcript()
+    playing.wait_for("FAILED add-now: python -> cobol: cobol answered .* with not yet")
+
+
+def test_a_trait_that_no_scenario_knows_is_refused(processes: Processes, tmp_path: Path) -> None:
+    words = ["--also", str(cobol(tmp_path, '["lazy"]')), "--peers", "cobol", "--scenarios", "add-now"]
+    playing = processes.run(sys.executable, str(RUN), *words)
+    assert playing.wait(timeout=30) == 1
+    playing.wait_for("cobol: no such trait: lazy. Accepted: evaluates, ")
+
+
+def test_no_scenario_names_a_peer() -> None:
+    for path in (RUN.parent / "scenarios").glob("*.json"):
+        assert re.search(r'"(python|later|node|ruby)":|"who"', path.read_text()) is None, path.name
+
+
+def test_ci_installs_what_the_peers_need() -> None:
+    installed = (RUN.parent.parent / ".ci" / "run").read_text().partition("missing() {")[2].partition("\n}")[0]
+    for file in RUN.parent.glob("*/peer.json"):
+        for package in json.loads(file.read_text()).get("debian", "").split():
+            assert re.search(rf"\|\| echo {package}\b", installed), package
+
+
+def test_a_peer_that_is_not_installed_is_named_and_fails_in_ci(processes: Processes, tmp_path: Path) -> None:
+    folder = cobol(tmp_path, "[]")
+    folder.joinpath("peer.json").write_text(
+        '{"peers": {"cobol": ["cobc", "peer"]}, "programs": ["cobc"], "debian": "gnucobol"}'
+    )
+    words = ["--also", str(folder), "--peers", "python,cobol", "--scenarios", "add-now"]
+    for variable, status in (("", 0), ("1", 1)):
+        playing = processes.run(sys.executable, str(RUN), *words, env={"CI": variable})
+        assert playing.wait(timeout=60) == status, playing.transcript()
+        playing.wait_for("absent: cobol: no cobc; on Debian: apt-get install gnucobol")

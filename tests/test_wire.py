@@ -128,3 +128,16 @@ def test_items_are_read_leniently() -> None:
 def test_an_item_that_would_not_survive_a_put_back_is_refused(bad: dict[str, Any]) -> None:
     with pytest.raises(InvalidArguments):
         wire.item(**bad)
+
+
+def test_doubles_are_written_as_the_page_shows_them() -> None:
+    """The table of spec/job.md: numbers as people write them, beside their texts."""
+    page = (Path(__file__).parent.parent / "spec" / "job.md").read_text()
+    section = page.partition("| double | text | double | text |")[2].partition("\n\n")[0]
+    rows = [row.strip("| ").split(" | ") for row in section.splitlines()[2:]]
+    shown = [pair for row in rows for pair in (row[:2], row[2:])]
+    assert len(shown) == 8
+    for numbers, texts in shown:
+        values = [1 / 3 if number == "1/3" else float(number) for number in numbers.split(", ")]
+        written = wire.payload(cron="", job="", args=values).decode().partition("[")[2].partition("]")[0]
+        assert written.split(",") == texts.replace("`", "").split(", ")

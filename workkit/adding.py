@@ -96,7 +96,8 @@ def put_off(new: NewJob, *, now_ms: int) -> NewJob:
     """A job to run at once that was added with debounce: due when the window from now is over."""
     if (window := new.entrance.debounce_ms) is not None:
         new.queued, new.due_ms = False, now_ms + window
-        new.trigger = once(datetime.fromtimestamp(-(-new.due_ms // 1000), UTC))
+        # The second in which it ends. A later one is a second run to a foreign peer, which takes the job at its score.
+        new.trigger = once(datetime.fromtimestamp(new.due_ms // 1000, UTC))
     return new
 
 

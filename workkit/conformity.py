@@ -19,6 +19,7 @@ from workkit.errors import CorruptRecord, InvalidArguments, TriggerError
 from workkit.jobs.arguments import inexact
 from workkit.jobs.names import read_name
 from workkit.jobs.run_options import stored_run_options
+from workkit.jobs.symbols import refused
 from workkit.jobs.terms import stored_terms
 from workkit.triggers import explain
 from workkit.triggers.cron import parse_cron
@@ -252,7 +253,7 @@ def _explained(trigger: Trigger) -> str:
 
 # What runs.
 
-_SYMBOL = r"[^\s/()\[\]{}\"';:`,~@^#\\\d][^\s/()\[\]{}\"';`,~@^#\\]*"
+_SYMBOL = r"[^\s/()\[\]{}\"';:`,~@^#\\\d][^\s/()\[\]{}\";`,~@^\\]*"
 _UNQUALIFIED = re.compile(
     rf"(?:#'{_SYMBOL}|\(\s*var\s+{_SYMBOL}\s*\)|{_SYMBOL}|\((?:clojure\.core/)?resolve\s+'{_SYMBOL}\s*\))"
 )
@@ -270,6 +271,8 @@ def judge_job(job: str) -> tuple[Flaw, ...]:
     name = read_name(text)
     if name is not None and text[0] not in "#'(":
         return (Flaw("python-name", f"job {text} is a Python name as it is typed, not as it is stored"),)
+    if name is not None and (trouble := refused(f"{name.space}/{name.path}")):
+        return (Flaw("job", f"job {text} is no name to Clojure: {trouble}"),)
     if name is not None and re.match(r"'|\(\s*quote\b", text):
         return (Flaw("quoted", f"job {text} is quoted"),)
     if name is None and _UNQUALIFIED.fullmatch(text):

@@ -10,7 +10,7 @@ from workkit.broker import Inspector
 from workkit.errors import InvalidOptions, TriggerError
 from workkit.jobs.admission import Control, Pause
 from workkit.jobs.job import Job
-from workkit.jobs.names import Fn, read_name, shown, stored_name
+from workkit.jobs.names import Fn, known_name, read_name, shown
 
 SCHEDULE = "schedule"
 
@@ -22,7 +22,7 @@ def target(job: Job | None, fn: Fn | None) -> str:
     """
     if job is not None:
         return f"job:{_key(job)}"
-    return SCHEDULE if fn is None else f"fn:{stored_name(fn)}"
+    return SCHEDULE if fn is None else f"fn:{known_name(fn)}"
 
 
 def paused_target(inspector: Inspector, which: str | Job | None, fn: Fn | None) -> str:

@@ -30,7 +30,7 @@
   (when (= point @crash-point)
     (.halt (Runtime/getRuntime) 137)))
 
-;; Commands. A peer is {:name :order :dialect :add :turn}; `add` and `turn` are the layout's insertion and processing.
+;; Commands. A peer is {:name :order :traits :dialect :add :turn}; `add` and `turn` are the layout's insertion and processing.
 
 (def ^:private listening (atom {}))   ; schedule -> promise of its end, and the thread
 (def pause-ms 50)
@@ -83,9 +83,9 @@
 
 (defn serve
   "Obey the commands of stdin until it ends. The answer to a command bears its number, `n`."
-  [{:keys [name order] :as peer} port]
+  [{:keys [name order traits] :as peer} port]
   (let [redis (resp/connect port)]
-    (say {"peer" name "orders" [order] "points" crash-points})
+    (say {"peer" name "orders" [order] "points" crash-points "traits" traits})
     (doseq [line (line-seq (java.io.BufferedReader. (java.io.InputStreamReader. System/in "UTF-8")))]
       (let [command (json/read-str line)
             answer  (try (obey peer port redis command)

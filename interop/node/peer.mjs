@@ -58,7 +58,7 @@ const commands = {
   next: ({ cron, order, from }) => ({ next: nextRun(parse(cron, order), from) }),
 }
 
-say({ peer: 'node', orders: ['published', 'clojure'], points: ['after-hsetnx', 'after-pop', 'after-run'] })
+say({ peer: 'node', orders: ['published', 'clojure'], points: ['after-hsetnx', 'after-pop', 'after-run'], traits: [] })
 for await (const line of createInterface({ input: process.stdin })) {
   const command = read(line)
   try {

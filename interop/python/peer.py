@@ -65,7 +65,7 @@ def main() -> None:
     obey: dict[str, Callable[[Command], Command]] = {
         name: getattr(peer, name) for name in ("add", "listen", "stop", "drain", "next")
     }
-    say({"peer": "python", "orders": list(DIALECTS), "points": []})
+    say({"peer": "python", "orders": list(DIALECTS), "points": [], "traits": ["puts-off", "retries"]})
     for line in sys.stdin:
         command = json.loads(line)
         try:

@@ -88,6 +88,46 @@ def test_each_setting_is_said_with_where_it_came_from(
     assert re.search(r"server .*  command line\n", run("doctor", name, "--redis", well.url).out)
 
 
+@pytest.mark.parametrize(
+    ("words", "environment", "row"),
+    [
+        (["--dialect", "cuckoo"], None, ["cuckoo", "--dialect"]),
+        (["--dialect", "cuckoo"], "published", ["cuckoo", "--dialect"]),
+        ([], "cuckoo", ["cuckoo", "WORKKIT_DIALECT"]),
+        ([], None, ["published", "default"]),
+    ],
+)
+def test_the_dialect_is_said_with_where_it_came_from(
+    run: Run,
+    well: Server,
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+    words: list[str],
+    environment: str | None,
+    row: list[str],
+) -> None:
+    monkeypatch.setenv("WORKKIT_DIALECT", environment or "")
+    said = {line.split()[0]: line.split()[1:] for line in run("doctor", name, *words).out.split("\n\n")[0].splitlines()}
+    assert said["dialect"] == row
+
+
+@pytest.mark.parametrize(("dialect", "cron"), [("published", "2026 11 1 * 3 52 49"), ("cuckoo", "49 52 3 11 1 ? 2026")])
+def test_an_orphan_whose_only_time_is_over_is_explained(
+    run: Run, well: Server, name: str, dialect: str, cron: str
+) -> None:
+    """A foreign peer stored a job for the current second, and found no later time for its item."""
+    data = wire.payload(cron=cron, job="#'app/hi", args=[])
+    well.client().hset(f"{name}:jobs", wire.job_id(data), data)
+    section = run("doctor", name, "--dialect", dialect).out.split("\n\n")[1].splitlines()
+    assert section[1:3] == [
+        f"  orphan  job {wire.job_id(data)[:8]} app.hi waits nowhere, and no listener has it; put back, it runs at "
+        f'once, as its cron "{cron}" names no later time',
+        "    It never ran where a foreign peer added it for the current second: such a peer stores the payload, finds "
+        "no later time, and queues no item. Else whoever added or ran it was cut off in the middle, or still has it; "
+        "then it may have run already.",
+    ]
+
+
 def test_a_finding_says_what_why_and_the_command(run: Run, well: Server, name: str) -> None:
     (id,) = orphans(well, name, 1)
     ran = run("doctor", name)
@@ -102,6 +142,18 @@ def test_a_finding_says_what_why_and_the_command(run: Run, well: Server, name: s
         "    Whoever added or ran it was cut off in the middle, or still has it; it may have run already.",
         f"    > workkit doctor {name} --fix",
     ]
+
+
+def test_a_command_names_the_dialect_that_was_named(run: Run, well: Server, name: str) -> None:
+    """Without it, a repair would read the crons in the other order."""
+    orphans(well, name, 1)
+    data = wire.payload(cron="0 0 9 * * ? 2099", job="#'app/hi", args=[])
+    well.client().hset(f"{name}:jobs", wire.job_id(data), data)
+    out = run("doctor", name, "--dialect", "cuckoo").out
+    assert f"    > workkit doctor {name} --dialect cuckoo --fix\n" in out
+    out = run("doctor", name, "--dialect", "published", "--redis", well.url).out
+    assert f"    > workkit doctor {name} --redis {well.url} --dialect published --fix\n" in out
+    assert f"    > workkit doctor {name} --redis {well.url} --dialect cuckoo, and the same for listeners\n" in out
 
 
 def test_a_command_names_the_server_that_was_named(run: Run, well: Server, name: str) -> None:

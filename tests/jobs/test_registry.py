@@ -126,6 +126,12 @@ def test_registered_names_come_first() -> None:
     assert Registry().resolve("#'tests.handlers/clear_cache") is handlers.clear_cache
 
 
+@pytest.mark.parametrize("name", ["your-app.cache/clear'", "your-app.cache/it's", "your'app/x#", "your-app/a:b"])
+def test_a_clojure_name_with_a_mark_inside_finds_its_function(name: str) -> None:
+    assert job(name)(handlers.clear_cache) is handlers.clear_cache
+    assert Registry().resolve(f"#'{name}") is Registry().resolve(f"(var {name})") is handlers.clear_cache
+
+
 def test_a_registered_name_belongs_to_one_function() -> None:
     with pytest.raises(InvalidFunction, match=r"belongs to tests\.handlers\.clear_cache already"):
         job("your-app.cache/clear")(handlers.note)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -19,6 +20,7 @@ from workkit.errors import CronError
 from workkit.triggers import Trigger, cron
 from workkit.triggers.cuckoo import clojure_order, cuckoo
 from workkit.triggers.trigger import from_fields, once, published
+from workkit.triggers.when import When, read_when
 
 VECTORS = Path(__file__).parents[2] / "spec" / "vectors" / "clojure" / "cuckoo_cron_next.json"
 END_OF_STARS = int(datetime(2100, 1, 1, tzinfo=UTC).timestamp() * 1000)
@@ -232,3 +234,20 @@ def test_hostile_texts_cost_little(text: str) -> None:
     with suppress(CronError):
         cuckoo(text).next_after_ms(1_795_237_200_000)
     assert time.process_time() - began < 0.2
+
+
+SAID = re.findall(
+    r'^\| `every="(.+)"` \| `(.+)` \|$',
+    (Path(__file__).parents[2] / "spec" / "cron.md").read_text(),
+    re.MULTILINE,
+)
+
+
+@pytest.mark.parametrize(("words", "stored"), SAID)
+def test_words_are_stored_in_clojure_order_as_the_page_says(words: str, stored: str) -> None:
+    trigger = read_when(When(every=words, dialect="cuckoo"), now=datetime(2026, 11, 22, tzinfo=UTC))
+    assert clojure_order(trigger).fields() == {"cron": stored}
+
+
+def test_the_page_has_such_words() -> None:
+    assert len(SAID) == 3

@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from workkit.brokers.addresses import masked
 from workkit.cli import failure, records, terminal, wording
@@ -95,7 +96,7 @@ def doctor_command(
             terminal.data(line)
     patients = _examined(brokers, patience_ms)
     if not as_json:
-        _show(patients, server_words(server))
+        _show(patients, server_words(server) + _dialect_words())
     repaired = _repaired(patients, yes=yes) if fix else {}
     if as_json:
         records.show(_record(finding, repaired) for patient in patients for finding in patient.findings)
@@ -149,6 +150,8 @@ def _settings(
         stored = getattr(settings, attribute)
         if key == "schedules" and named:
             rows.append((key, ",".join(names), "command line"))
+        elif key == "dialect" and _is_flag(key):
+            rows.append((key, os.environ[env], "--dialect"))
         elif os.environ.get(env) and (key != "dialect" or stored is None):  # a setting is handed on by the environment
             rows.append((key, os.environ[env], env))
         elif stored not in (None, ()):
@@ -159,6 +162,15 @@ def _settings(
     first, second = (max(len(row[n]) for row in rows) for n in (0, 1))
     for key, value, origin in rows:
         yield wording.printable(f"{key:{first}}  {value:{min(second, 50)}}  {origin}")
+
+
+def _is_flag(option: str) -> bool:
+    """Whether an option was typed; one that was not may have its value from the environment."""
+    return click.get_current_context().get_parameter_source(option) is ParameterSource.COMMANDLINE
+
+
+def _dialect_words() -> str:
+    return f" --dialect {os.environ['WORKKIT_DIALECT']}" if _is_flag("dialect") else ""
 
 
 def _server_origin(given: str | None) -> str:
@@ -200,7 +212,9 @@ def _section(title: str, findings: Sequence[Finding], words: str, *, name: str) 
 
 
 def _at(remedy: str, name: str, words: str) -> str:
-    """Name the server in a command as it was named in this one."""
+    """Name the server and the dialect in a command as they were named in this one."""
+    if " --dialect " in remedy:
+        words = words.partition(" --dialect ")[0]
     if not words or not name:
         return remedy
     return re.sub(rf"(workkit [a-z]+ {re.escape(name)}(?: [0-9a-f]{{8}})?)(?=[ ,:;.]|$)", rf"\g<1>{words}", remedy)

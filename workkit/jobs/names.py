@@ -17,6 +17,7 @@ from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
 from workkit.errors import InvalidFunction
+from workkit.jobs.symbols import flaw
 
 Fn = Callable[..., Any] | str
 
@@ -24,9 +25,9 @@ LONGEST = 500  # characters of a stored name that a listener looks up
 SHOWN = 80  # characters of it that a message quotes
 
 _SYMBOL = r"[^\s/()\[\]{}\"';:`,~@^#\\]+"
-_NAME = re.compile(rf"({_SYMBOL})/({_SYMBOL}|/)")
+_LENIENT = re.compile(rf"{_SYMBOL}/(?:{_SYMBOL}|/)")  # what other programs may have stored: #'a.b/1st
 _FORMS = tuple(
-    re.compile(pattern.replace("NAME", rf"({_SYMBOL}/(?:{_SYMBOL}|/))"))
+    re.compile(pattern.replace("NAME", r"([^\s()]+)"))
     for pattern in (
         r"#'NAME",
         r"'NAME",
@@ -79,16 +80,37 @@ def stored_name(fn: Fn) -> str:
     return f"#'{module}/{path}"
 
 
+def known_name(fn: Fn) -> str:
+    """As `stored_name`, for a job that is stored already: another program may store a name that nobody can add here."""
+    name = read_name(fn) if isinstance(fn, str) and not isinstance(fn, Clojure) else None
+    return stored_name(fn) if name is None else f"#'{name.space}/{name.path}"
+
+
 def read_name(job: str) -> Name | None:
     """The name in a stored `job`, or None for a form that is not a name (it is for Clojure listeners)."""
     text = job.strip()
-    for form in _FORMS:
-        if found := form.fullmatch(text):
-            space, _, path = found[1].partition("/")
-            return Name(space, path)
+    named = _named(text)
+    if named is not None and (_LENIENT.fullmatch(named) or flaw(named) is None):
+        space, _, path = named.partition("/")
+        return Name(space, path)
     if found := _PYTHON.fullmatch(text):
         return Name(found[1], found[2])
     return None
+
+
+def _named(text: str) -> str | None:
+    """What stands at the place of the name in one of the forms; it may be no name."""
+    return next((found[1] for form in _FORMS if (found := form.fullmatch(text))), None)
+
+
+def addable_name(text: str) -> Name | None:
+    """The name in what a user adds or registers, or None. As `read_name`, without names that Clojure refuses."""
+    return read_name(text) if _addable_flaw(text) is None else None
+
+
+def _addable_flaw(text: str) -> str | None:
+    named = _named(text.strip())
+    return None if named is None or "/" not in named else flaw(named)
 
 
 def shown(job: str) -> str:
@@ -129,13 +151,11 @@ def main_module() -> str | None:
 
 @lru_cache(maxsize=1024)
 def _from_text(text: str) -> str:
-    if found := _PYTHON.fullmatch(text):
-        return f"#'{found[1]}/{found[2]}"
-    if text.startswith("#'") and _NAME.fullmatch(text[2:]):
-        return text
-    if (name := read_name(text)) is not None:
+    if (name := addable_name(text)) is not None:
         return f"#'{name.space}/{name.path}"
-    if text.startswith("("):
+    if trouble := _addable_flaw(text):
+        hint = f"It is not a name: {trouble}."
+    elif text.startswith("("):
         hint = f"For a Clojure form write clojure({text!r})."
     elif "." in text and re.fullmatch(r"[\w.]+", text):
         module, _, last = text.rpartition(".")

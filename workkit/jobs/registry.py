@@ -23,6 +23,7 @@ from workkit.jobs.names import (
     LONGEST,
     NO_YIELD,
     Name,
+    addable_name,
     brief,
     generator,
     hidden_part,
@@ -32,6 +33,7 @@ from workkit.jobs.names import (
     shown,
 )
 from workkit.jobs.run_options import HANDLER_OPTIONS, RUN_OPTIONS, UNSAID, RunOptions, check_names, read_run_options
+from workkit.jobs.symbols import flaw
 from workkit.jobs.terms import TERMS
 from workkit.nearest import nearest
 
@@ -73,9 +75,10 @@ def _mark(fn: Any, name: str | None, options: RunOptions) -> Any:
     options = options.bound_to(fn)
     keys = [f"{fn.__module__}:{fn.__qualname__}"]
     if name is not None:
-        said = read_name(name if name.startswith(("#", "(", "'")) else f"#'{name}") or read_name(name)
+        said = addable_name(name if name.startswith(("#", "(", "'")) else f"#'{name}") or addable_name(name)
         if said is None:
-            raise InvalidFunction(f'@job({name!r}) is not a name. Write "namespace/name".', given=name)
+            trouble = flaw(name.removeprefix("#'"))
+            raise InvalidFunction(f'@job({name!r}) is not a name: {trouble}. Write "namespace/name".', given=name)
         if len(name) > LONGEST:
             raise InvalidFunction(
                 f"@job({brief(name)!r}): a name of {len(name):,} characters. Accepted: up to {LONGEST}.", given=name

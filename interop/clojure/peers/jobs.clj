@@ -8,6 +8,8 @@
 
 (defn count! [& args] (ran "peers.jobs/count!" args))         ; registered under this name in Python
 
+(defn note' [& args] (ran "peers.jobs/note'" args))           ; the same
+
 (defn slow [ms & args]
   (ran "peers.jobs/slow" (cons ms args))
   (Thread/sleep ms))

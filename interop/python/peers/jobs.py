@@ -25,6 +25,11 @@ def count(*args: Any) -> None:
     ran("peers.jobs/count!", args)
 
 
+@job("peers.jobs/note'")
+def note_again(*args: Any) -> None:
+    ran("peers.jobs/note'", args)
+
+
 def slow(ms: int, *args: Any) -> None:
     ran("peers.jobs/slow", (ms, *args))
     time.sleep(ms / 1000)

@@ -27,6 +27,12 @@ from workkit.jobs.names import shown
 LATE_MS = 60_000  # due for longer than this is worth a finding
 MOMENT = 1.0  # seconds between two looks: a foreign peer takes an item and puts the next one back in two steps
 SUSPECTS = 20_000  # kept in mind at once
+CUT_OFF = "Whoever added or ran it was cut off in the middle, or still has it; it may have run already."
+OVER = (
+    "It never ran where a foreign peer added it for the current second: such a peer stores the payload, finds no later "
+    "time, and queues no item. Else whoever added or ran it was cut off in the middle, or still has it; then it may "
+    "have run already."
+)
 _FIXED = re.compile(r"(\d{4}) (\d\d?) (\d\d?) \* (\d\d?) (\d\d?) (\d\d?)")
 
 
@@ -269,14 +275,15 @@ class Inventory:
     def _orphan(self, id: bytes, due: int | None, *, wide: bool) -> Finding:
         payload = self.places.payload(id) or b"{}"
         try:
-            fn = shown(wire.read_payload(payload).job)
+            read = wire.read_payload(payload)
+            fn, cron = shown(read.job), f'its cron "{brief(read.cron.encode("utf-8", "replace"))}"'
         except CorruptRecord:
-            fn = "?"
-        when = "at once" if due is None else f"in {age(due - self.places.now_ms)}"
+            fn, cron = "?", "its cron"
+        when = f"at once, as {cron} names no later time" if due is None else f"in {age(due - self.places.now_ms)}"
         return Finding(
             kind="orphan",
             what=f"job {brief(id)} {fn} waits nowhere, and no listener has it; put back, it runs {when}",
-            why="Whoever added or ran it was cut off in the middle, or still has it; it may have run already.",
+            why=OVER if due is None else CUT_OFF,
             remedy=self._fix,
             repairs=True,
             subject=Loose(
