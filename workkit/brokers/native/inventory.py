@@ -17,7 +17,7 @@ from workkit import wire
 from workkit.broker import Finding
 from workkit.brokers.native.entry import LAST_MS, due_ms
 from workkit.brokers.native.parked import PAUSED, under
-from workkit.brokers.native.places import Places, is_ours, item_id
+from workkit.brokers.native.places import Places, is_ours, is_text, item_id
 from workkit.brokers.native.repairs import Loose, Misplaced, Unreadable, queue_text
 from workkit.brokers.native.steering import Steering, said_of
 from workkit.errors import CorruptRecord, OtherDialect
@@ -42,6 +42,8 @@ class Inventory:
     wide: bool = False  # whether S:next holds items under other texts than ours
     _foreign: int = 0  # jobs whose cron stands in the other order, the last of them with this reason
     _reason: str = ""
+    _unclear: int = 0  # jobs of which only the function can be read, the last of them with this id and reason
+    _unclear_last: tuple[bytes, str] = b"", ""
     _unread: dict[bytes, str] = field(default_factory=dict)  # why a job cannot be read
     _loose: dict[bytes, int | None] = field(default_factory=dict)  # when a job without an item of ours is due next
 
@@ -59,6 +61,7 @@ class Inventory:
                 yield from self._judged()
         yield from self._judged()
         yield from self._in_the_other_order()
+        yield from self._understood_in_part()
         yield from self._overdue()
 
     # Items: what they point to, and when.
@@ -177,6 +180,20 @@ class Inventory:
             remedy=f"workkit doctor {self.places.keys.schedule} --dialect {other}, and the same for listeners",
         )
 
+    def _understood_in_part(self) -> Iterator[Finding]:
+        if not self._unclear:
+            return
+        id, reason = self._unclear_last
+        jobs = "1 job" if self._unclear == 1 else f"{self._unclear:,} jobs"
+        yield Finding(
+            kind="unclear",
+            what=f"{jobs} can be read by function only, {brief(id)} for one: {reason}",
+            why="Such a job may be for a foreign peer: a listener without its function leaves it in "
+            f"{self.places.keys.next}. A listener with its function moves it to the dead set.",
+            remedy=f"workkit show {self.places.keys.schedule} {brief(id)}; if nobody is to run it: workkit cancel",
+            about=(text(id),),
+        )
+
     # Jobs: whether they can be read, and whether anything refers to them.
 
     def _jobs(self, page: dict[bytes, bytes]) -> None:
@@ -190,7 +207,10 @@ class Inventory:
                 self._foreign, self._reason = self._foreign + 1, str(error)
                 continue
             except CorruptRecord as error:
-                self._unread[id] = str(error)
+                if is_text(id) and wire.job_of(page[id]) is not None:
+                    self._unclear, self._unclear_last = self._unclear + 1, (id, str(error))
+                else:
+                    self._unread[id] = str(error)
                 continue
             if score is None:
                 due = times(self.places.now_ms)

@@ -64,6 +64,11 @@ class Keys:
         return self._key("errors")
 
     @property
+    def crashed(self) -> str:
+        """Hash: occurrence -> crashes, of what came back into `next` from listeners that died."""
+        return self._key("crashed")
+
+    @property
     def dead(self) -> str:
         """Sorted set: dead id -> when it died."""
         return self._key("dead")

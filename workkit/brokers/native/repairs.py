@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha1
 from typing import Any, Literal, assert_never
 
+from workkit import wire
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.endings import occurrence, write_grave
 from workkit.brokers.native.entry import Entry
@@ -79,7 +80,14 @@ class Garbled:
     value: bytes | str = ""
 
 
-Subject = Loose | Unreadable | Misplaced | Unlisted | Parted | Garbled
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hidden:
+    """Entries of `S:again` that nobody has admitted, and that have no attempt: no foreign peer sees them there."""
+
+    entries: tuple[bytes, ...]
+
+
+Subject = Loose | Unreadable | Misplaced | Unlisted | Parted | Garbled | Hidden
 
 
 def repair(places: Places, subject: Subject) -> bool:
@@ -97,6 +105,9 @@ def repair(places: Places, subject: Subject) -> bool:
             return Steering(server=places.server, keys=places.keys, codec=places.codec).put_back(target)
         case Garbled(key=key, kind=kind, name=name, value=value):
             return bool(places.server.call(load("native")["tidy"], [key], [kind, name, value]))
+        case Hidden(entries=entries):
+            k = places.keys
+            return bool(places.server.call(load("native")["restore"], [k.again, k.next, k.crashed, k.wake], entries))
     assert_never(subject)
 
 
@@ -143,6 +154,8 @@ def _replace(places: Places, found: Misplaced) -> bool:
     try:
         due = due_again(places.codec, id, payload, now_ms=places.now_ms)
     except CorruptRecord as error:
+        if wire.job_of(payload) is not None:
+            return False  # a foreign peer may run it: only a listener with its function may judge it
         digest = sha1(payload, usedforsecurity=False).hexdigest()
         unread = Unreadable(id=id, digest=digest, items=((found.item, found.score),), reason=str(error))
         return _bury(places, unread)
@@ -172,6 +185,7 @@ def _take_back(places: Places, listener: str, beat: float | None) -> bool:
                 return False
             client.zadd(k.listeners, {raw: beat}, nx=True)
     keys = [k.listeners, k.running(listener), k.again, k.skip(listener), k.wake, k.progress(listener)]
+    keys += [k.next, k.crashed]
     while True:
         reply = places.server.call(load("native")["reap"], keys, [raw, repr(beat), 0, MOST_MOVED])
         if reply[0] == b"alive":

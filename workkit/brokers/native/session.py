@@ -183,6 +183,7 @@ class Session:
         """Fence a listener last seen at `beat` and hand its work back: (moved, left), or None if it lives."""
         k = self._keys
         keys = [k.listeners, k.running(listener), k.again, k.skip(listener), k.wake, k.progress(listener)]
+        keys += [k.next, k.crashed]
         reply = self._server.call(self._scripts["reap"], keys, [listener, repr(beat), self._lease_ms, 500])
         return None if reply[0] == b"alive" else (int(reply[0]), int(reply[1]))
 
@@ -307,7 +308,7 @@ class Session:
     def _claim(self, limit: int, now_ms: int | None) -> Request:
         seq, k = self._next_seq(), self._keys
         keys = [k.next, k.jobs, k.running(self._name), k.listeners, k.watch, k.wake, k.again, k.skip(self._name)]
-        keys += [k.cancelled, k.control, k.first(3), k.first(2), k.first(1)]
+        keys += [k.cancelled, k.control, k.first(3), k.first(2), k.first(1), k.crashed]
 
         def done(reply: list[Any]) -> None:
             _, now, wake_in, marks, control = reply[:5]
@@ -371,7 +372,7 @@ class Session:
             self._ends = [end for end in self._ends if end[0].receipt.field not in lost]
 
         k = self._keys
-        return Request("resync", [k.running(self._name), k.again, k.wake], args, done)
+        return Request("resync", [k.running(self._name), k.again, k.wake, k.next, k.crashed], args, done)
 
     def _settle(self, ends: Sequence[Ending], now_ms: int | None) -> Request:
         plain, others = [], []
@@ -395,4 +396,4 @@ class Session:
         k, me = self._keys, self._name
         keys = [k.jobs, k.running(me), k.next, k.again, k.slots, k.ended, k.errors, k.dead, k.graves]
         keys += [k.skip(me), k.cancelled, k.stats, k.wake, k.waiting, k.unique, k.names, k.counts]
-        return Request("settle", [*keys, k.first(1), k.first(2), k.first(3)], args, done, ends)
+        return Request("settle", [*keys, k.first(1), k.first(2), k.first(3), k.crashed], args, done, ends)

@@ -170,17 +170,16 @@ class Steering:
 
     def _moves(self, target: str, page: Sequence[Parked]) -> list[tuple[bytes, bytes, int, str, int]]:
         """Where what is parked goes: what a listener had claimed, among our own; the item of a job, to the queue."""
-        if not target.startswith(JOB):
-            return [(p.text, p.entry.encode(), p.entry.due_ms, "again", 0) for p in page]
-        now, moves = self._now_ms(), []
+        now, moves, is_job = self._now_ms(), [], target.startswith(JOB)
         jobs = self._jobs({id for p in page if (id := item_id(p.entry.item)) is not None})
         for p in page:
             entry, due_ms = p.entry, p.entry.due_ms
             job = jobs.get(item_id(entry.item) or b"")
-            untouched = not (entry.attempt or entry.crashes) and entry.flags == "-"
-            if entry.kind == "r" and job is not None and (untouched or not is_once(job)):
-                due = None if is_once(job) or due_ms > now else _next_after(job, now)
-                level = job.terms.priority or 0
+            untouched = entry.is_regular and not entry.crashes and item_id(entry.item) is not None
+            carries = is_job and entry.kind == "r" and job is not None and not is_once(job)
+            if untouched or carries:
+                due = _next_after(job, now) if carries and job is not None and due_ms <= now else None
+                level = 0 if job is None else job.terms.priority or 0
                 moves.append((p.text, entry.item, due_ms if due is None else due, "next", level))
             else:
                 moves.append((p.text, entry.encode(), due_ms, "again", 0))
