@@ -64,7 +64,7 @@ for _, e in ipairs(cmsgpack.unpack(ARGV[3])) do
     end
     if e.next then
       give_back(e.next[1], e.next[2], e.next[3])
-      if e.first then redis.call('ZADD', KEYS[17 + e.first], 'NX', e.next[2], e.next[1]) end
+      if e.first then redis.call('ZADD', KEYS[17 + e.first], 'NX', score_text(e.next[2]), e.next[1]) end
       due_now = true
     end
     if e.again then
