@@ -220,9 +220,10 @@ class Leftovers:
             found = [(member, id) for member, e in entries if e.is_regular and (id := item_id(e.item)) is not None]
             if found:
                 jobs = "1 job waits" if len(found) == 1 else f"{len(found):,} jobs wait"
+                which = ", ".join(brief(id) for _, id in found[:3]) + (", ..." if len(found) > 3 else "")
                 yield Finding(
                     kind="hidden",
-                    what=f"{jobs} in {self.places.keys.again} with no attempt so far ({brief(found[0][1])} and so on)",
+                    what=f"{jobs} in {self.places.keys.again} without an attempt so far ({which})",
                     why="Foreign peers look into "
                     f"{self.places.keys.next} only. A listener of an earlier version died or stalled with them.",
                     remedy=self._fix,
