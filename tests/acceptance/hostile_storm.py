@@ -33,7 +33,7 @@ from workkit.brokers.native import inventory, published
 from workkit.brokers.native.keys import Keys
 
 TICKS = ("tick-a", "tick-b", "tick-c")
-ALLOWED = {"no-append-file", "dead", "nobody-runs", "other-dialect", "overdue", "versions"}  # in the end
+ALLOWED = {"no-append-file", "dead", "nobody-runs", "other-dialect", "overdue", "unclear", "versions"}  # in the end
 FIXES = 8  # repairs until nothing is found
 FENCED = (3.0, 8.0)  # seconds around a bent `@`: what was in flight then may run again
 LISTEN = """

@@ -106,8 +106,7 @@ def repair(places: Places, subject: Subject) -> bool:
         case Garbled(key=key, kind=kind, name=name, value=value):
             return bool(places.server.call(load("native")["tidy"], [key], [kind, name, value]))
         case Hidden(entries=entries):
-            k = places.keys
-            return bool(places.server.call(load("native")["restore"], [k.again, k.next, k.crashed, k.wake], entries))
+            return _restore(places, entries)
     assert_never(subject)
 
 
@@ -192,6 +191,14 @@ def _take_back(places: Places, listener: str, beat: float | None) -> bool:
             return False
         if not int(reply[1]):
             return True
+
+
+def _restore(places: Places, entries: tuple[bytes, ...]) -> bool:
+    k, script, moved = places.keys, load("native")["restore"], 0
+    for start in range(0, len(entries), MOST_MOVED):
+        keys = [k.again, k.next, k.crashed, k.wake]
+        moved += int(places.server.call(script, keys, entries[start : start + MOST_MOVED]))
+    return moved > 0
 
 
 def _grave(id: bytes, payload: bytes | None, entry: Entry, reason: str) -> bytes:
