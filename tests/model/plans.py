@@ -115,7 +115,7 @@ LARGE: dict[str, Plan] = {
     "foreign, peer, all faults": Plan(
         {"F": FOREIGN_RECURRING}, Budget(crash=1, expire=1, lose=1, peer_crash=1), peer=True
     ),
-    "foreign, failover and crash": Plan({"F": FOREIGN}, Budget(failover=1, crash=2, lose=1)),
+    "foreign, failover and crash": Plan({"F": FOREIGN}, Budget(failover=1, crash=1, lose=1)),
     "foreign among ours": Plan({"F": FOREIGN, "A": ONE, "R": RECURRING}, Budget(crash=1), capacity=3, listeners=1),
     "crashes, peer, expired": Plan({"A": ONE}, Budget(crash=2, expire=1), peer=True),
     "one-shot, all faults": Plan({"A": ONE}, Budget(crash=1, expire=1, lose=2), calls=(("add", "A"),)),
