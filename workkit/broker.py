@@ -164,7 +164,9 @@ class Orders:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListenerInfo:
-    """A listener as others see it. `beat_ms` and `up_ms` are ages; `running` what it holds."""
+    """A listener as others see it. `beat_ms` and `up_ms` are ages; `running` what it holds; `trouble` what in it
+    does not move although it beats, in a sentence.
+    """
 
     listener: str
     host: str
@@ -176,6 +178,7 @@ class ListenerInfo:
     beat_ms: int = 0
     up_ms: int = 0
     running: tuple[Job, ...] = ()
+    trouble: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -273,7 +276,9 @@ class Broker(Producer, Protocol):
         """The name of this registration as a listener; empty before there is one."""
 
     def register(self, info: ListenerInfo) -> None:
-        """Become a listener. Raises ServerUnreachable or ServerRefused."""
+        """Become a listener. Raises ServerUnreachable or ServerRefused. After ServerFull the next `claim` or
+        `heartbeat` tries again first.
+        """
 
     def claim(self, limit: int, *, ends: Sequence[Ending] = (), now_ms: int | None = None) -> Turn:
         """Apply endings and take up to `limit` due jobs, in one round trip, or two if these are many; never blocks.
@@ -287,10 +292,10 @@ class Broker(Producer, Protocol):
         first of the next ones is due.
         """
 
-    def heartbeat(self) -> Orders:
-        """Show presence, and hear what others want of this listener."""
+    def heartbeat(self, *, trouble: str | None = None) -> Orders:
+        """Show presence, and what does not move in this listener; hear what others want of it."""
 
-    def beating(self) -> Callable[[], Orders]:
+    def beating(self, *, trouble: str | None = None) -> Callable[[], Orders]:
         """The same in two halves: presence is shown, and what is returned waits for the answer. It must be called."""
 
     def tell(self, said: Mapping[Any, str | None]) -> None:

@@ -15,6 +15,7 @@ Knows nothing of times, wires or threads, so that every floor may use it.
     ├─ ServerError (ConnectionError)
     │  ├─ ServerUnreachable          no answer
     │  └─ ServerRefused              it answered, and said no
+    │     └─ ServerFull              it takes no writes for now
     ├─ CannotRun                     on the listener; given back, never raised into the loop
     │  ├─ NotAllowed
     │  └─ FunctionNotFound
@@ -104,6 +105,10 @@ class ServerRefused(ServerError):
     def __init__(self, message: str, *, given: object = None, lasting: bool = False) -> None:
         super().__init__(message, given=given)
         self.lasting = lasting
+
+
+class ServerFull(ServerRefused):
+    """The server takes no writes for now: its memory is full, or it cannot save. Nothing was half-done."""
 
 
 class CannotRun(WorkkitError):

@@ -14,7 +14,7 @@ from workkit.brokers.native.entry import LAST_MS, read_entry
 from workkit.brokers.native.inventory import text
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.parked import read_parked
-from workkit.brokers.native.places import item_id
+from workkit.brokers.native.places import LISTENER, item_id
 from workkit.errors import CorruptRecord
 
 HARMLESS = frozenset(  # spec/layouts/native.md: means nothing where no job refers to it, and is trimmed by others
@@ -70,8 +70,10 @@ class Left:
                 score = self.client.zscore(self.keys.next, value.member)
                 return 0 <= score <= LAST_MS and score == int(score) and self._exists(value.member)
             case "again":
-                entry, score = read_entry(value.member), self.client.zscore(self.keys.again, value.member)
-                return entry is not None and score <= LAST_MS and self._exists(entry.item)
+                score = self.client.zscore(self.keys.again, value.member)  # one without a job ends when it is due
+                return read_entry(value.member) is not None and score <= LAST_MS
+            case "running":  # a hash of a name that no listener has is no key of ours
+                return not LISTENER.fullmatch(value.key(self.keys).removeprefix(self.keys.running("")))
             case "waiting":
                 parked = read_parked(value.member)
                 return parked is not None and self._exists(parked.entry.item)

@@ -23,8 +23,9 @@ from typing import Any
 
 from tests.acceptance import soak_cast, soak_verdict
 from tests.acceptance.hostile_commands import HERE, PLAN, Names, Ran, looked, run
+from tests.acceptance.hostile_known import named, standing
 from tests.acceptance.hostile_left import Left
-from tests.acceptance.hostile_values import MAKERS, Aim, Source, Value, named
+from tests.acceptance.hostile_values import MAKERS, Aim, Source, Value
 from tests.acceptance.soak_verdict import Incident
 from tests.processes import Process, Processes, until
 from tests.servers import Server, free_port, program
@@ -34,7 +35,7 @@ from workkit.brokers.native.keys import Keys
 
 TICKS = ("tick-a", "tick-b", "tick-c")
 ALLOWED = {"no-append-file", "dead", "nobody-runs", "other-dialect", "overdue", "unclear", "versions"}  # in the end
-FIXES = 8  # repairs until nothing is found
+REPAIR = 40.0  # seconds of repairs until nothing is found: listeners that are gone are reaped meanwhile
 FENCED = (3.0, 8.0)  # seconds around a bent `@`: what was in flight then may run again
 LISTEN = """
 import logging, sys
@@ -136,8 +137,8 @@ class Storm:
     def _batch(self, number: int, count: int) -> None:
         before = self.report.complaints.total()
         values = list(self.source.values(count, self._aim(has_fences=number % 8 == 1), only=self.only))
-        if not number:
-            values = [value for value in named(self._aim(has_fences=False)) if value.name in self.only] + values
+        aim = self._aim(has_fences=False)
+        values = [value for value in ([] if number else named(aim)) + standing(aim) if value.name in self.only] + values
         (self.folder / f"batch-{number}").write_text("\n".join(map(repr, values)), encoding="utf-8", errors="replace")
         for value in values:
             self._write(value)
@@ -270,7 +271,7 @@ class Storm:
         env = {soak_cast.FOLDER: str(self.folder)}
         last = self.processes.python(LISTEN, self.name, self.server.url, HERE, str(free_port()), env=env)
         with suppress(AssertionError):  # who cannot be reaped is told of below
-            until(lambda: self.client.zcard(self.keys.listeners) == 1, timeout=15)
+            until(lambda: self.client.zcard(self.keys.listeners) == 1, timeout=REPAIR)
         time.sleep(1.0)  # for what came back with the last of them
         last.send(signal.SIGTERM)
         try:
@@ -283,7 +284,8 @@ class Storm:
     def _repaired(self, allowed: set[str]) -> frozenset[str]:
         """Repair until nothing is found that a repair could mend; what the last look told of."""
         findings: list[dict[str, Any]] = []
-        for _ in range(FIXES):
+        until_at = time.monotonic() + REPAIR
+        while time.monotonic() < until_at:
             ran = run("doctor", self.name, "--fix", "--yes", "--json", "--older-than", "1s", "--redis", self.server.url)
             if not self._note(ran) and ran.status != 1:
                 break
@@ -294,6 +296,7 @@ class Storm:
             findings = json.loads(ran.out)
             if {finding["kind"] for finding in findings} <= allowed:
                 break
+            time.sleep(0.5)
         for finding in findings:
             if finding["kind"] not in allowed:
                 self._complain(f"the doctor is not clean in the end: {finding['kind']}: {finding['what'][:160]}")

@@ -10,12 +10,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from hashlib import sha1
 from random import Random
 from typing import Any, Literal
 
-from tests.acceptance import hostile_parts as parts
 from tests.acceptance.hostile_parts import SCORES, bent, noise, number_text, packed, token
 from tests.acceptance.hostile_texts import (
     ERROR,
@@ -311,52 +309,9 @@ MAKERS: Mapping[str, Maker] = {
 }
 
 
-def named(aim: Aim) -> list[Value]:
-    """The values of which it is known that they hurt once, one of each kind; every storm begins with them."""
-    hour, rules = b"%d" % (aim.now_ms // HOUR_MS), parts.many_rules(20_000)
-    base = {"args": "[0]", "cron": '"* 1 1 * 0 0 0"', "job": f'"{FN}"'}
-    huge = (
-        {**base, "local": rules, "zone": '"Europe/Paris"'},
-        {**base, "cron": '"' + "*," * 500_000 + '"'},
-        {**base, "opts": "{" + ",".join(f'"{n}":{n}' for n in range(20_000)) + "}"},
-        {**base, "until": "9" * 4000, "from": "-1"},
-        {**base, "args": "[" * 900 + "]" * 900},
-    )
-    made = []
-    for data in map(parts.written, huge):
-        id_ = sha1(data).hexdigest().encode()
-        made += [Value(name="jobs", kind="hash", member=id_, value=data)]
-        made += [Value(name="next", kind="zset", member=b'{"id":"%b"}' % id_, score="9e12")]
-    running = partial(Value, name="running", kind="hash", of="hostile:1:00000000000a")
-    items = (b'{"id":"\\ud800"}', b'{"id":""}', b'{"id":null}', b"", b"\0")
-    long = b"1" + b"0" * 20
-    texts = (b"r %b 0 0 - " % long, b"r 5 %b 0 - " % long, b"o 1e300 0 0 - ", b"r -1e300 3 9 - ")
-    made += [Value(name="next", kind="zset", member=one, score=score) for one in items for score in ("1", "-1e300")]
-    made += [Value(name="again", kind="zset", member=text + items[0], score="1") for text in texts]
-    made += [
-        Value(name="again", kind="zset", member=text + b'{"id":"%b"}' % IDS[n].encode(), score=("1", "-1e300")[n % 2])
-        for n, text in enumerate(texts)
-    ]
-    made += [running(member=b"1." + one, value=one) for one in (*items, *texts)]
-    made += [running(member=b"", value=b""), running(member=b"2.x", value=long)]
-    made += [Value(name="control", kind="hash", member=b"limit", value=b"-1")]
-    made += [Value(name="control", kind="hash", member=b"turn_ms", value=value) for value in (b"-1", b"nan")]
-    made += [Value(name="control", kind="hash", member=b"paused:schedule", value=value) for value in (b"\xc1", b"")]
-    for key in (*aim.limits, "over:hostile", "schedule"):
-        short = (as_bytes(key) + b"\0", as_bytes(key) + b"\0" + b"0" * 16, as_bytes(key) + b"\0" + b"0" * 16 + b"\0a")
-        made += [Value(name="waiting", kind="zset", member=one) for one in short]
-    for what in (b"done", b"dead", b"retried", b"corrupt", b"missing", b"cancelled"):
-        made += [Value(name="stats", kind="hash", member=what + b":" + hour, value=b"9" * 30)]
-    made += [Value(name="names", kind="hash", member=b"\xff", value=b" - \xff")]
-    made += [Value(name="listeners", kind="zset", member=b"\xff\xfe", score="-inf")]
-    made += [Value(name="listeners", kind="zset", member=b"hostile:2:00000000000b", score="inf")]
-    made += [Value(name="dead", kind="zset", member=b"nothing", score="inf")]
-    return made
-
-
 def every_key() -> set[str]:
     """The names of all keys, as `Keys` has them."""
-    return {name for name in vars(Keys) if not name.startswith("_") and not _is_field(name)}
+    return {name for name in vars(Keys) if not name.startswith(("_", "for_")) and not _is_field(name)}
 
 
 def _is_field(name: str) -> bool:

@@ -10,8 +10,9 @@ from typing import Any
 import redis
 
 from tests.acceptance import soak_cast
+from tests.acceptance.hostile_known import named
 from tests.acceptance.hostile_left import HARMLESS
-from tests.acceptance.hostile_values import Aim, Source, named
+from tests.acceptance.hostile_values import Aim, Source
 from workkit import Job, schedule
 from workkit.broker import ListenerInfo
 from workkit.brokers.connect import open_broker

@@ -156,8 +156,8 @@ def _reap(s: Scene) -> None:
 
 
 def _dead(s: Scene, most: int) -> list[Job]:
-    """Dead jobs by their ids alone: those that cannot be listed are retried and discarded too."""
-    names = [name.decode("utf-8", "replace") for name in s.client.zrange(s.keys.dead, 0, most - 1)]
+    """Dead jobs by their ids alone, and one that is none: those that cannot be listed are retried and discarded too."""
+    names = [name.decode("utf-8", "replace") for name in s.client.zrange(s.keys.dead, 0, most - 1)] + ["none"]
     return [Job(id=name, schedule=s.keys.schedule, fn="?", dead_id=name) for name in names]
 
 

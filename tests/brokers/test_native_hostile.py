@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.acceptance.hostile_values import MAKERS, Aim, Source, Value, every_key, named
+from tests.acceptance.hostile_known import named
+from tests.acceptance.hostile_values import MAKERS, Aim, Source, Value, every_key
 from tests.brokers.hostile_rounds import Calls, Failed, choices, mark_of
 from tests.servers import Server
 from workkit.brokers.scripts import load

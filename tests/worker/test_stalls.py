@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from datetime import timedelta
@@ -56,11 +57,16 @@ def test_an_import_without_end_is_told(
         sentence = until(serving._loop.unready)
         assert sentence == "1 thread has been importing slow_to_import for 1 s"
         assert serving._loop.trouble() == sentence
+        assert re.sub(r"\d+ s", "1 s", until(lambda: schedule.listeners(s)[0].trouble)) == sentence
+        (finding,) = (f for f in open_broker(s.name, redis=server.url).inspector.checkup(patience_ms=0) if f.about)
+        assert finding.kind == "stalled"
+        assert "has been importing slow_to_import for" in finding.what
         serving.quiet()
         until(lambda: serving._loop.unready() == "quiet")
         serving.resume()
         handlers.gate.set()
         until(lambda: serving._loop.unready() is None)
+        until(lambda: schedule.listeners(s)[0].trouble is None)
     sys.modules.pop("slow_to_import")
 
 

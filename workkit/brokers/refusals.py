@@ -12,7 +12,7 @@ import redis
 
 from workkit.brokers.route import ANSWER_SECONDS, FULL, Misdirected, Unlocated
 from workkit.brokers.tls import trouble
-from workkit.errors import ServerError, ServerRefused, ServerUnreachable
+from workkit.errors import ServerError, ServerFull, ServerRefused, ServerUnreachable
 
 _WAYS_OUT = "Start a Redis or Valkey there, name another with --redis URL, or use a private one: --embedded."
 _CODES: tuple[tuple[type[Exception], str], ...] = (
@@ -27,6 +27,7 @@ _CODES: tuple[tuple[type[Exception], str], ...] = (
     (redis.exceptions.OutOfMemoryError, "OOM"),
 )
 _NOT_YET = ("LOADING", "MASTERDOWN", "BUSY", "CLUSTERDOWN", "UNBLOCKED", "UNKILLABLE", "NOREPLICAS")
+_FULL = re.compile(r"\b(?:OOM|MISCONF)\b")  # the script's own error may stand around it
 _ON_THE_WAY = ("MOVED", "ASK", "TRYAGAIN")
 
 
@@ -70,7 +71,8 @@ def refusal(error: redis.exceptions.RedisError, place: Place) -> ServerError:
         return ServerUnreachable(f"{url}: its keys are on their way to another node. Try again.", given=url)
     for matches, translate, lasting in _REFUSALS:
         if matches(error, text):
-            return ServerRefused(f"{url}{translate(place, text)}", given=url, lasting=lasting)
+            kind = ServerFull if _FULL.search(f"{code} {text}") else ServerRefused
+            return kind(f"{url}{translate(place, text)}", given=url, lasting=lasting)
     if code in _NOT_YET:
         return ServerUnreachable(f"{url}: {text.rstrip('.')}. It is not ready yet; try again.", given=url)
     if isinstance(error, (redis.exceptions.ConnectionError, redis.exceptions.TimeoutError)):
@@ -167,13 +169,13 @@ _REFUSALS: tuple[Refusal, ...] = (
         False,
     ),
     (
-        lambda e, t: code_of(e) == "OOM" or "OOM" in t,
+        lambda e, t: re.search(r"\bOOM\b", f"{code_of(e)} {t}") is not None,
         lambda place, t: (
             " is out of memory (maxmemory) and took nothing. Add memory; nothing was half-added, so simply add again."
         ),
         False,
     ),
-    (lambda e, t: code_of(e) == "MISCONF", _cannot_save, False),
+    (lambda e, t: re.search(r"\bMISCONF\b", f"{code_of(e)} {t}") is not None, _cannot_save, False),
     (lambda e, t: code_of(e) in ("CROSSSLOT", "MOVED", "ASK"), _is_cluster, True),
     (lambda e, t: code_of(e) == "WRONGTYPE", _is_no_schedule, False),
     (lambda e, t: "DB index is out of range" in t, lambda place, t: ": there is no such database.", True),

@@ -57,7 +57,7 @@ def _listener_row(info: ListenerInfo) -> list[str]:
         info.listener,
         schedules,
         f"{len(info.running)}/{info.threads}",
-        info.state,
+        "stuck" if info.trouble else info.state,
         wording.duration(info.beat_ms),
         wording.duration(info.up_ms).replace("min", "m"),
         info.version,

@@ -76,6 +76,7 @@ def listener_record(info: ListenerInfo) -> dict[str, Any]:
         "schedules": dict(info.schedules),
         "threads": info.threads,
         "state": info.state,
+        "trouble": info.trouble,
         "beat_ms": info.beat_ms,
         "up_ms": info.up_ms,
         "running": [{"id": job.id, "fn": job.fn, "started": None, "progress": job.progress} for job in info.running],

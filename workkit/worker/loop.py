@@ -19,7 +19,7 @@ from pathlib import Path
 from workkit import events
 from workkit._version import __version__
 from workkit.broker import Broker, ListenerInfo, Orders, Tally
-from workkit.errors import ServerError
+from workkit.errors import ServerError, ServerFull
 from workkit.jobs.registry import Registry
 from workkit.worker import forks, report
 from workkit.worker.dispatch import Dispatch
@@ -76,7 +76,9 @@ class Loop:
         self._inbox.put(order)
 
     def open(self) -> None:
-        """Import what may be run, and register everywhere. Raises InvalidFunction, ServerUnreachable, ServerRefused."""
+        """Import what may be run, and register everywhere. Where the server takes no writes for now, the listener waits
+        for it as for one that is away, and registers then. Raises InvalidFunction, ServerUnreachable, ServerRefused.
+        """
         self._hands.executor.registry.load()
         names = {lane.broker.schedule: lane.weight for lane in self._lanes}
         info = ListenerInfo(
@@ -88,7 +90,10 @@ class Loop:
             threads=self._how.threads,
         )
         for lane in self._lanes:
-            lane.broker.register(info)
+            try:
+                lane.broker.register(info)
+            except ServerFull as error:
+                lane.lost(error, running=0)
         self._hands.start()
         for lane in self._lanes:
             lane.listen_for_tokens(self._inbox.put, self._over)
@@ -201,7 +206,7 @@ class Loop:
             if limit > 0 or self._settles(lane):
                 self._exchange(lane, limit)
             if lane.lost_at is not None or now - lane.beat_at >= BEAT or now - lane.seen_at >= TICK:
-                self._beat(lane, lane.broker.heartbeat())
+                self._beat(lane, lane.broker.heartbeat(trouble=self.trouble()))
             if lane.telling is not None and now >= lane.telling.at:
                 lane.telling.tell(self._hands.runs)
             lane.back()
@@ -254,7 +259,7 @@ class Loop:
         asked: list[tuple[Lane, Callable[[], Orders]]] = []
         for lane in idle:
             if lane.at <= now + TOGETHER and not lane.unarmed and min(lane.wake_at, lane.tell_at()) > now:
-                self._guarded(lane, lambda lane: asked.append((lane, lane.broker.beating())))
+                self._guarded(lane, lambda lane: asked.append((lane, lane.broker.beating(trouble=self.trouble()))))
         for lane, orders in asked:
             self._guarded(lane, lambda lane, orders=orders: self._beat(lane, orders()))  # type: ignore[misc]
 
@@ -300,6 +305,8 @@ class Loop:
     def _pass_on(self, lane: Lane) -> None:
         try:
             lane.broker.pass_on()
+        except ServerFull:
+            pass  # others look for themselves within a second
         except ServerError as error:
             lane.lost(error, running=len(self._hands.runs))
 

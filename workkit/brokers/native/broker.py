@@ -223,8 +223,8 @@ class NativeBroker:
 
     def register(self, info: ListenerInfo) -> None:
         """Become a listener."""
-        self._session.register(info)
         self.now_ms()  # ask the clock now: threads that run jobs need it when the server may be away
+        self._session.register(info)
 
     def claim(self, limit: int, *, ends: Sequence[Ending] = (), now_ms: int | None = None) -> Turn:
         """Apply endings and take due work."""
@@ -234,13 +234,13 @@ class NativeBroker:
         """Re-arm recurring jobs, take slots and turns, before they start."""
         return self._session.admit(asked, now_ms=now_ms)
 
-    def heartbeat(self) -> Orders:
+    def heartbeat(self, *, trouble: str | None = None) -> Orders:
         """Show presence; remembers who looks dead, for `maintain`."""
-        return self.beating()()
+        return self.beating(trouble=trouble)()
 
-    def beating(self) -> Callable[[], Orders]:
+    def beating(self, *, trouble: str | None = None) -> Callable[[], Orders]:
         """The same in two halves: presence is shown, and what is returned waits for the answer."""
-        heard = self._session.beating()
+        heard = self._session.beating(trouble=trouble)
 
         def orders() -> Orders:
             found, self._stale = heard()

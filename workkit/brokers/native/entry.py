@@ -47,7 +47,7 @@ class Entry:
 
     def encode(self) -> bytes:
         """The text as it stands on the server."""
-        return f"{self.head}{self.flags} ".encode("ascii") + self.item
+        return f"{self.head}{self.flags} ".encode("utf-8", "surrogatepass") + self.item
 
     @property
     def head(self) -> str:

@@ -47,6 +47,8 @@ class Fleet:
         for peer in self.peers:
             if peer.is_whole and not peer.is_live:
                 yield self._silent(peer)
+            elif peer.info.trouble:
+                yield self._troubled(peer.info)
         yield from self._versions()
         yield from self._nobody()
         yield from self._unrun()
@@ -75,6 +77,15 @@ class Fleet:
             what=since,
             why=f"Its process or machine is gone. {held}",
             remedy=self._listen,
+            about=(info.listener,),
+        )
+
+    def _troubled(self, info: ListenerInfo) -> Finding:
+        return Finding(
+            kind="stalled",
+            what=f"listener {info.listener} beats, but does not get on: {info.trouble}",
+            why="What it holds waits until that is over; its /readyz fails meanwhile.",
+            remedy=f"kill -USR2 {info.pid} on {info.host} shows where its threads are; restart it if it stays so",
             about=(info.listener,),
         )
 

@@ -22,6 +22,7 @@ from workkit.triggers.trigger import is_one_second
 MARKS, MARKED_MS = 100, 60_000  # cancellations in one beat; how long they are told again
 _COUNT = re.compile(rb"\d{1,18}")
 PADDED = 65  # bytes; a shorter field would leave the record hash in its packed form, slower per job
+PADDING = "." * PADDED
 
 
 def read_claim(record: Sequence[Any], *, field: bytes, listener: str, codec: Codec, cancelled: bool) -> Claim:
@@ -145,9 +146,9 @@ def write_info(info: ListenerInfo, *, began_ms: int) -> bytes:
     """A listener's description as it stands in its record hash. `up_ms` is not kept; when it began is, by the server's
     clock.
     """
-    fields = [info.host, info.pid, info.version, info.schedules, info.threads, info.state, began_ms]
+    fields = [info.host, info.pid, info.version, info.schedules, info.threads, info.state, began_ms, info.trouble]
     packed = bytes(msgpack.packb(fields))
-    return packed if len(packed) >= PADDED else bytes(msgpack.packb([*fields, "." * PADDED]))
+    return packed if len(packed) >= PADDED else bytes(msgpack.packb([*fields, PADDING]))
 
 
 def is_info(packed: bytes) -> bool:
@@ -158,7 +159,7 @@ def is_info(packed: bytes) -> bool:
 def read_info(packed: bytes | None, *, listener: str, now_ms: int) -> ListenerInfo:
     """The inverse; of a listener that is being taken apart, or says nothing that can be read, what its name tells."""
     match read_packed(packed):
-        case [str(host), int(pid), str(version), dict(names), int(threads), str(state), int(began), *_]:
+        case [str(host), int(pid), str(version), dict(names), int(threads), str(state), int(began), *more]:
             return ListenerInfo(
                 listener=listener,
                 host=host,
@@ -168,5 +169,6 @@ def read_info(packed: bytes | None, *, listener: str, now_ms: int) -> ListenerIn
                 threads=threads,
                 state=state,
                 up_ms=max(0, now_ms - began),
+                trouble=more[0] if more and isinstance(more[0], str) and more[0] != PADDING else None,
             )
     return ListenerInfo(listener=listener, host=listener.partition(":")[0], pid=0, version="?", schedules={}, threads=0)

@@ -14,7 +14,7 @@ from typing import Any, Literal, assert_never
 from workkit import wire
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.endings import occurrence, write_grave
-from workkit.brokers.native.entry import Entry
+from workkit.brokers.native.entry import Entry, read_entry
 from workkit.brokers.native.places import Places, item_id
 from workkit.brokers.native.steering import Steering
 from workkit.brokers.scripts import load
@@ -131,11 +131,25 @@ def _bury(places: Places, found: Unreadable) -> bool:
     if payload is None:
         return False
     if not found.items and not places.mend([{"id": found.id}], wide=True)[0]:
-        return False  # a listener has it in hand, and will bury it
+        return _hurried(places, found.id)
     item, score = found.items[0] if found.items else (b"", 0.0)
     grave = _grave(found.id, payload, Entry(due=_text(score), item=item), found.reason)
     dead_id = occurrence(found.id.decode("utf-8", "replace"), Entry(due=_text(score), item=item))
     return _buried(places, [found.id, found.digest, dead_id, grave, *(member for member, _ in found.items)])
+
+
+def _hurried(places: Places, id: bytes) -> bool:
+    """Have what waits of a job in `S:again` due now: a listener that claims it buries it. False: nothing waits there,
+    and a listener has it in hand.
+    """
+    key, any_waits = places.keys.again, False
+    for page in places.scored_pages(key):
+        for text, score in page:
+            entry = read_entry(text)
+            if entry is not None and item_id(entry.item) == id and score > places.now_ms:
+                done = places.server.call(load("native")["tidy"], [key], ["due", text, repr(score)])
+                any_waits = any_waits or bool(done)
+    return any_waits
 
 
 def _replace(places: Places, found: Misplaced) -> bool:
@@ -183,10 +197,10 @@ def _take_back(places: Places, listener: str, beat: float | None) -> bool:
             if not client.exists(k.running(listener)):
                 return False
             client.zadd(k.listeners, {raw: beat}, nx=True)
-    keys = [k.listeners, k.running(listener), k.again, k.skip(listener), k.wake, k.progress(listener)]
-    keys += [k.next, k.crashed]
+    elif places.server.call(load("native")["tidy"], [k.listeners], ["due", raw, repr(beat)]):
+        beat = 0.0  # it holds nothing, whenever it has beaten
     while True:
-        reply = places.server.call(load("native")["reap"], keys, [raw, repr(beat), 0, MOST_MOVED])
+        reply = places.server.call(load("native")["reap"], k.for_reap(listener), [raw, repr(beat), 0, MOST_MOVED])
         if reply[0] == b"alive":
             return False
         if not int(reply[1]):

@@ -62,7 +62,7 @@ class Session:
         self._armed_until_ms = float("inf")  # until the first of what was put back is due
         self._cancelled_upto = 0
         self._excess = 0  # records that only the server knows of
-        self._now_ms = 0
+        self._now_ms = self._began_ms = 0
         self._name, self._seq = "", 0
 
     @property
@@ -77,7 +77,8 @@ class Session:
         keys = [self._keys.listeners, self._keys.running(name)]
         with self._server.translated() as client:
             seconds, micros = client.time()
-        packed = write_info(replace(info, listener=name), began_ms=int(seconds) * 1000 + int(micros) // 1000)
+        self._began_ms = int(seconds) * 1000 + int(micros) // 1000
+        packed = write_info(replace(info, listener=name), began_ms=self._began_ms)
         self._server.call(self._scripts["register"], keys, [name, packed])
         self._name, self._seq = name, 0
 
@@ -130,20 +131,18 @@ class Session:
         wake, self._armed_until_ms = self._armed_until_ms, float("inf")
         return Turn(claims=armed, wake_in_ms=max(0.0, wake), fenced=self._take_lost(), missed=missed)
 
-    def beating(self) -> Callable[[], tuple[Orders, list[tuple[str, float]]]]:
-        """Show presence. What is returned waits for the answer: what others want of this listener, and who looks dead
-        (name, beat).
+    def beating(self, *, trouble: str | None) -> Callable[[], tuple[Orders, list[tuple[str, float]]]]:
+        """Show presence, and trouble where it is other than before. What is returned waits for the answer: what others
+        want of this listener, and who looks dead (name, beat).
         """
         try:
             self._step(self._take_up)
         except Gone:
             gone = Orders(fenced=self._forget())
             return lambda: (gone, [])
-        k = self._keys
-        keys = [k.listeners, k.running(self._name), k.next, k.again, k.watch, k.cancelled, k.dead, k.graves, k.stats]
-        keys += [k.rates, k.windows, k.held, k.control, k.slots, k.waiting]
         args = [self._name, self._lease_ms, self._cancelled_upto, DEAD_KEPT, DEAD_KEPT_MS, self._version]
-        asked = self._server.ask([(self._scripts["beat"], keys, args)])
+        args.append(self._told(trouble))
+        asked = self._server.ask([(self._scripts["beat"], self._keys.for_beat(self._name), args)])
         return lambda: self._heard_beat(self._server.answers(asked)[0])
 
     def _heard_beat(self, reply: list[Any]) -> tuple[Orders, list[tuple[str, float]]]:
@@ -163,6 +162,14 @@ class Session:
         orders = Orders(look=bool(look), cancelled=cancelled, fenced=self._take_lost(), control=self._take_news())
         return orders, [p for p in pairs if p[0] != self._name]
 
+    def _told(self, trouble: str | None) -> bytes:
+        """Who this listener is, where others are to hear of other trouble than before; else nothing."""
+        assert self._info is not None, "register first"
+        if trouble == self._info.trouble:
+            return b""
+        self._info = replace(self._info, trouble=trouble)
+        return write_info(replace(self._info, listener=self._name), began_ms=self._began_ms)
+
     def _compare(self, excess: int) -> None:
         """Agree with the server anew where it has other records than this session, once for each such number."""
         if excess not in (0, self._excess):
@@ -181,9 +188,7 @@ class Session:
 
     def reap(self, listener: str, beat: float) -> tuple[int, int] | None:
         """Fence a listener last seen at `beat` and hand its work back: (moved, left), or None if it lives."""
-        k = self._keys
-        keys = [k.listeners, k.running(listener), k.again, k.skip(listener), k.wake, k.progress(listener)]
-        keys += [k.next, k.crashed]
+        keys = self._keys.for_reap(listener)
         reply = self._server.call(self._scripts["reap"], keys, [listener, repr(beat), self._lease_ms, 500])
         return None if reply[0] == b"alive" else (int(reply[0]), int(reply[1]))
 
@@ -306,9 +311,7 @@ class Session:
         return [self._claim(min(limit, MOST), now_ms)] if limit > 0 else []
 
     def _claim(self, limit: int, now_ms: int | None) -> Request:
-        seq, k = self._next_seq(), self._keys
-        keys = [k.next, k.jobs, k.running(self._name), k.listeners, k.watch, k.wake, k.again, k.skip(self._name)]
-        keys += [k.cancelled, k.control, k.first(3), k.first(2), k.first(1), k.crashed]
+        seq = self._next_seq()
 
         def done(reply: list[Any]) -> None:
             _, now, wake_in, marks, control = reply[:5]
@@ -325,7 +328,7 @@ class Session:
                 self._ready.append(claim)
 
         args = [self._name, seq, limit, "" if now_ms is None else now_ms, self._version]
-        return Request("claim", keys, args, done)
+        return Request("claim", self._keys.for_claim(self._name), args, done)
 
     def _admit(self, pairs: Sequence[tuple[Claim, Admission | None]], now_ms: int | None) -> Request:
         now, is_now = max(now_ms or 0, self._now_ms), now_ms is None
@@ -352,10 +355,8 @@ class Session:
                     elif letter in _MISSED:
                         self._missed.append((a.before, _MISSED[letter]))
 
-        k = self._keys
-        keys = [k.jobs, k.running(self._name), k.next, k.slots, k.ended, k.waiting, k.again, k.control, k.rates]
-        keys += [k.unique, k.counts, k.missed, k.cancelled, k.wake, k.first(1), k.first(2), k.first(3)]
-        return Request("admit", keys, [self._next_seq(), *(a.packed for a in asked)], done)
+        args = [self._next_seq(), *(a.packed for a in asked)]
+        return Request("admit", self._keys.for_admit(self._name), args, done)
 
     def _resync(self) -> Request:
         args: list[Any] = [self._next_seq()]
@@ -393,7 +394,4 @@ class Session:
                 if claim.receipt.field in refused and held is not None:
                     self._refused.append(held)
 
-        k, me = self._keys, self._name
-        keys = [k.jobs, k.running(me), k.next, k.again, k.slots, k.ended, k.errors, k.dead, k.graves]
-        keys += [k.skip(me), k.cancelled, k.stats, k.wake, k.waiting, k.unique, k.names, k.counts]
-        return Request("settle", [*keys, k.first(1), k.first(2), k.first(3), k.crashed], args, done, ends)
+        return Request("settle", self._keys.for_settle(self._name), args, done, ends)

@@ -25,6 +25,7 @@ local LONGEST = 400 * 86400000 -- ms between two turns
 
 local function taken(key) return redis.call('ZLEXCOUNT', slots, '[' .. key .. '\0', '(' .. key .. '\1') end
 local function waits(key) return redis.call('ZRANGEBYLEX', waiting, '[' .. key .. '\0', '(' .. key .. '\1', 'LIMIT', 0, 1)[1] end
+-- part: id
 -- part: entry
 -- part: pause
 -- part: counter

@@ -2,7 +2,7 @@
 -- KEYS  1 S:listeners  2 S:running:<L>  3 S:next  4 S:again  5 S:watch  6 S:cancelled  7 S:dead  8 S:graves  9 S:stats
 --       10 S:rates  11 S:windows  12 S:held  13 S:control  14 S:slots  15 S:waiting
 -- ARGV  1 L  2 lease ms  3 cancellations seen up to (ms)  4 most dead kept  5 longest dead kept (ms)
---       6 version of S:control that L knows
+--       6 version of S:control that L knows  7 who L is: msgpack; '' = as it stands
 -- ->    'gone', or 'ok', now, look (1: something waits and nobody watches it, or it is due),
 --       {stale listener, its beat, ...} (10 at most), {cancelled id, when, ...} (100 at most),
 --       S:control (fields and values) where it is not as L knows it, fields in S:running:<L>
@@ -14,6 +14,7 @@ redis.call('HDEL', running, '')
 local t = redis.call('TIME')
 local now = t[1] .. string.format('%03d', math.floor(t[2] / 1000))
 redis.call('ZADD', listeners, 'XX', now, me)
+if ARGV[7] ~= '' then redis.call('HSET', running, 'info', ARGV[7]) end
 
 local head = nil
 for _, key in ipairs({ next_, again }) do

@@ -86,8 +86,16 @@ else
         while #listed > 0 and #taken < limit do
           for _, t in ipairs(listed) do
             if #taken == limit then break end
-            if redis.call('ZREM', next_, t[1]) == 1 then taken[#taken + 1] = t end
-            redis.call('ZREM', KEYS[k], t[1])
+            local score = redis.call('ZSCORE', next_, t[1])
+            if score and tonumber(score) > tonumber(now) then -- the index is wrong
+              redis.call('ZADD', KEYS[k], score, t[1])
+            else
+              if score then
+                redis.call('ZREM', next_, t[1])
+                t[2], taken[#taken + 1] = score, t
+              end
+              redis.call('ZREM', KEYS[k], t[1])
+            end
           end
           listed = read(KEYS[k], false)
         end

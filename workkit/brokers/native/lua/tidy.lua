@@ -1,5 +1,4 @@
--- tidy: take out one thing that cannot be read, while it is as it was read. Of S:again: have it due, so that a listener
--- claims it.
+-- tidy: take out one thing that cannot be read, while it is as it was read; or ('due') only put its score at 0.
 -- KEYS  1 the key
 -- ARGV  1 hash | zset | stream | due  2 field, member or number of an entry  3 its value or score as read
 -- ->    1 | 0 (gone, or another by now)
