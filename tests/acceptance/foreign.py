@@ -140,8 +140,11 @@ class Scene:
             until(lambda: not is_alive(pid), what="its end")
             self._back(time.monotonic())
             return Faced(kind=kind, held=held, took=took)
-        os.kill(pid, signal.SIGKILL if kind == "kill" else signal.SIGTERM)
-        os.kill(pid, signal.SIGCONT)
+        if kind == "kill":
+            os.kill(pid, signal.SIGKILL)
+        else:
+            os.kill(pid, signal.SIGTERM)
+            os.kill(pid, signal.SIGCONT)
         self._back(began)
         return Faced(kind=kind, held=held, took=time.monotonic() - began)
 

@@ -271,7 +271,11 @@ class Storm:
         env = {soak_cast.FOLDER: str(self.folder)}
         last = self.processes.python(LISTEN, self.name, self.server.url, HERE, str(free_port()), env=env)
         with suppress(AssertionError):  # who cannot be reaped is told of below
-            until(lambda: self.client.zcard(self.keys.listeners) == 1, timeout=REPAIR)
+            mine = b":%d:" % last.pid
+            until(
+                lambda: [mine in name for name in self.client.zrange(self.keys.listeners, 0, -1)] == [True],
+                timeout=REPAIR,
+            )
         time.sleep(1.0)  # for what came back with the last of them
         last.send(signal.SIGTERM)
         try:

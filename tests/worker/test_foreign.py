@@ -131,8 +131,9 @@ def test_a_checkup_offers_no_repair_for_what_a_foreign_peer_may_run(
     assert "unreadable" not in found
     assert found["unclear"].what.startswith("3 jobs can be read by function only")
     assert not found["unclear"].repairs
+    assert set(found["unclear"].about) == ids | {odd}
     inspector = open_broker(s.name, redis=server.url).inspector
-    assert not any(inspector.repair(finding) for finding in found.values())
+    assert [kind for kind, finding in found.items() if inspector.repair(finding)] == ["score"]
     assert set(waits(client, s.name)) == ids | {odd}
     assert not client.exists(f"{s.name}:dead")
 

@@ -42,8 +42,9 @@ class Inventory:
     wide: bool = False  # whether S:next holds items under other texts than ours
     _foreign: int = 0  # jobs whose cron stands in the other order, the last of them with this reason
     _reason: str = ""
-    _unclear: int = 0  # jobs of which only the function can be read, the last of them with this id and reason
-    _unclear_last: tuple[bytes, str] = b"", ""
+    _unclear: int = 0  # jobs of which only the function can be read; some of them, and why not the first
+    _unclear_ids: list[bytes] = field(default_factory=list)
+    _why: str = ""
     _unread: dict[bytes, str] = field(default_factory=dict)  # why a job cannot be read
     _loose: dict[bytes, int | None] = field(default_factory=dict)  # when a job without an item of ours is due next
 
@@ -183,15 +184,15 @@ class Inventory:
     def _understood_in_part(self) -> Iterator[Finding]:
         if not self._unclear:
             return
-        id, reason = self._unclear_last
+        id = self._unclear_ids[0]
         jobs = "1 job" if self._unclear == 1 else f"{self._unclear:,} jobs"
         yield Finding(
             kind="unclear",
-            what=f"{jobs} can be read by function only, {brief(id)} for one: {reason}",
+            what=f"{jobs} can be read by function only, {brief(id)} for one: {self._why}",
             why="Such a job may be for a foreign peer: a listener without its function leaves it in "
             f"{self.places.keys.next}. A listener with its function moves it to the dead set.",
             remedy=f"workkit show {self.places.keys.schedule} {brief(id)}; if nobody is to run it: workkit cancel",
-            about=(text(id),),
+            about=tuple(text(id) for id in self._unclear_ids),
         )
 
     # Jobs: whether they can be read, and whether anything refers to them.
@@ -208,7 +209,9 @@ class Inventory:
                 continue
             except CorruptRecord as error:
                 if is_text(id) and wire.job_of(page[id]) is not None:
-                    self._unclear, self._unclear_last = self._unclear + 1, (id, str(error))
+                    self._unclear, self._why = self._unclear + 1, self._why or str(error)
+                    if len(self._unclear_ids) < SUSPECTS:
+                        self._unclear_ids.append(id)
                 else:
                     self._unread[id] = str(error)
                 continue

@@ -6,6 +6,7 @@ Every repair looks again in the step that changes something, so it is harmless w
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha1
@@ -14,7 +15,7 @@ from typing import Any, Literal, assert_never
 from workkit import wire
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.endings import occurrence, write_grave
-from workkit.brokers.native.entry import Entry, read_entry
+from workkit.brokers.native.entry import LAST_MS, Entry, read_entry
 from workkit.brokers.native.places import Places, item_id
 from workkit.brokers.native.steering import Steering
 from workkit.brokers.scripts import load
@@ -167,8 +168,11 @@ def _replace(places: Places, found: Misplaced) -> bool:
     try:
         due = due_again(places.codec, id, payload, now_ms=places.now_ms)
     except CorruptRecord as error:
-        if wire.job_of(payload) is not None:
-            return False  # a foreign peer may run it: only a listener with its function may judge it
+        if (
+            wire.job_of(payload) is not None
+        ):  # a foreign peer may run it: only a listener with its function may judge it
+            whole = math.floor(found.score) if 0 <= found.score <= LAST_MS else ""
+            return _reschedule(places, found, id, whole)
         digest = sha1(payload, usedforsecurity=False).hexdigest()
         unread = Unreadable(id=id, digest=digest, items=((found.item, found.score),), reason=str(error))
         return _bury(places, unread)
