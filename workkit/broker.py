@@ -19,7 +19,7 @@ from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.jobs.terms import PLAIN, USUAL, Entrance, Terms
 from workkit.triggers import Trigger
 
-Trouble = Literal["corrupt", "missing", "cancelled", "foreign"]
+Trouble = Literal["corrupt", "broken", "missing", "cancelled", "foreign"]
 Revival = Literal["revived", "gone", "waits", "unreadable"]
 
 
@@ -68,8 +68,9 @@ class Standing:
 class Claim:
     """Work this listener holds: what a run needs of the job, and the broker's opaque receipt for it.
 
-    `trouble` says why it must not be run: its record cannot be read, its payload is gone, it was cancelled, or it
-    is written for listeners of another dialect; `reason` says it in a sentence. Such a claim is settled like any
+    `trouble` says why it must not be run: its record cannot be read; nothing of it but the function can be read, and
+    only a listener that can run this may end it; its payload is gone; it was cancelled; or it is written for listeners
+    of another dialect. `reason` says it in a sentence. Such a claim is settled like any
     other. `armed` False: its next occurrence must be put back by `admit` before it may start. `standing` None: it asks
     for nothing but a run, and has nothing. Never changed, though not frozen: many thousands are made in a second.
     """

@@ -143,7 +143,7 @@ def _no_item(payload: bytes, dialect: str, now_ms: int) -> Flaw:
         read = wire.read_payload(payload)
         trigger = from_fields({**read.extra, "cron": read.cron}, dialect=dialect)
     except (CorruptRecord, TriggerError):
-        return Flaw("no-item", "no item points to it, and it cannot be read", True)
+        return Flaw("no-item", "no item points to it, and it cannot be read", wire.job_of(payload) is None)
     waits = trigger.next_after_ms(now_ms) is None and trigger.next_after_ms(now_ms - PATIENCE_MS) is not None
     if waits:
         return Flaw("in-doubt", "no item points to it, and its last time is less than a day ago")
@@ -155,19 +155,20 @@ def _no_item(payload: bytes, dialect: str, now_ms: int) -> Flaw:
 
 def _payload(pair: Pair, dialect: str) -> Iterator[Flaw]:
     data = pair.payload or b""
+    mends = wire.job_of(data) is None  # else it may be for a foreign peer: no repair buries it
     try:
         read = wire.read_payload(data)
     except CorruptRecord as error:
-        yield Flaw("unreadable", str(error), True)
+        yield Flaw("unreadable", str(error), mends)
         return
     if not pair.is_hashed:
         nameless = "\ufffd" in pair.id.decode("utf-8", "replace")  # no item can point to it
         yield Flaw("id", f"its id is not the SHA-1 of its payload, which is {wire.job_id(data)}", nameless)
     broken = _broken_fields(read)
     if broken:
-        yield Flaw("unreadable", broken, True)
+        yield Flaw("unreadable", broken, mends)
     for flaw in judge_cron(read.cron, dialect):  # beside `local`, ours do not read it
-        yield Flaw(flaw.kind, flaw.what) if flaw.mends and "local" in read.extra else flaw
+        yield Flaw(flaw.kind, flaw.what, flaw.mends and mends and "local" not in read.extra)
     yield from judge_job(read.job)
     own = [meant for field, meant in _OWN.items() if field in read.extra]
     if own and not broken:

@@ -25,6 +25,7 @@ HARMLESS = frozenset(  # spec/layouts/native.md: means nothing where no job refe
         "held",
         "rates",
         "counts",
+        "crashed",
         "stats",
         "cancelled",
         "missed",

@@ -34,7 +34,7 @@ from workkit.brokers.native import inventory, published
 from workkit.brokers.native.keys import Keys
 
 TICKS = ("tick-a", "tick-b", "tick-c")
-ALLOWED = {"no-append-file", "dead", "nobody-runs", "other-dialect", "overdue", "versions"}  # in the end
+ALLOWED = {"no-append-file", "dead", "nobody-runs", "other-dialect", "overdue", "unclear", "versions"}  # in the end
 REPAIR = 40.0  # seconds of repairs until nothing is found: listeners that are gone are reaped meanwhile
 FENCED = (3.0, 8.0)  # seconds around a bent `@`: what was in flight then may run again
 LISTEN = """
@@ -271,7 +271,11 @@ class Storm:
         env = {soak_cast.FOLDER: str(self.folder)}
         last = self.processes.python(LISTEN, self.name, self.server.url, HERE, str(free_port()), env=env)
         with suppress(AssertionError):  # who cannot be reaped is told of below
-            until(lambda: self.client.zcard(self.keys.listeners) == 1, timeout=REPAIR)
+            mine = b":%d:" % last.pid
+            until(
+                lambda: [mine in name for name in self.client.zrange(self.keys.listeners, 0, -1)] == [True],
+                timeout=REPAIR,
+            )
         time.sleep(1.0)  # for what came back with the last of them
         last.send(signal.SIGTERM)
         try:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-BY_EXPIRY = ("watch", "producer")
+BY_EXPIRY = ("watch", "producer", "crashed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,7 @@ from tests.acceptance.stage import Stage
 from tests.processes import is_alive, until
 from tests.servers import Server
 from workkit import schedule
+from workkit.brokers.native.places import item_id
 
 NAME = "scene"
 OF_PRODUCER = ("add", "put", "cancel")
@@ -217,7 +218,9 @@ class Scene:
                 self._late.append(f"{who} printed: {printed.splitlines()[-1]}")
 
     def _is_over(self) -> bool:
-        """Nothing is owed but what nobody can run; everyone who is listed lives, and holds nothing."""
+        """Nothing is owed but what nobody can run, and that stands in S:next; everyone who is listed lives, and holds
+        nothing.
+        """
         client = self.client
         nowhere = {line["id"].encode() for line in self._lines("ack") if line["label"] == "nowhere"}
         try:
@@ -226,7 +229,8 @@ class Scene:
             held = [client.hlen(f"{NAME}:running:{name.decode()}") for name in listed]
             pids = sorted(int(name.split(b":")[1]) for name in listed)
             is_idle = pids == sorted(alive) and all(number == 2 for number in held)
-            return is_idle and set(client.hkeys(f"{NAME}:jobs")) == nowhere
+            seen = {item_id(item) for item in client.zrange(f"{NAME}:next", 0, -1)}
+            return is_idle and set(client.hkeys(f"{NAME}:jobs")) == nowhere == seen
         except redis.ConnectionError:
             return False
 

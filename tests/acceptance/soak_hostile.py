@@ -20,7 +20,15 @@ from workkit.brokers.native.keys import Keys
 from workkit.errors import NotFound
 
 GOOD = soak_cast.HERE
-LEGAL = {"no-append-file", "no-listener", "dead", "overdue", "nobody-runs", "other-dialect"}  # may be found in the end
+LEGAL = {
+    "no-append-file",
+    "no-listener",
+    "dead",
+    "overdue",
+    "nobody-runs",
+    "other-dialect",
+    "unclear",
+}  # may be found in the end
 ROUNDS, PAUSE = 15, 1.0  # of repairs, seconds between two
 PATIENCE_MS = 1000
 INFO = ListenerInfo(listener="", host="here", pid=1, version="0", schedules={}, threads=1)

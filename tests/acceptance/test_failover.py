@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 import time
 from collections import Counter
@@ -11,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.acceptance.foreign import MARGIN, TIMEOUT, Scene
+from tests.acceptance.stage import Stage
 from tests.fleets import Diary, SentinelFleet
 from tests.processes import Process, Processes, until
 from workkit import schedule
@@ -130,3 +134,31 @@ def test_what_the_replica_never_got_is_lost_and_all_else_is_run(
     assert schedule.counts(s).listeners == 1
     assert schedule.add(s, "app:note", at=DUE, args=["unknown"]).new, "it was lost, and may be added again"
     assert fleet.client(replica).zcard(f"{name}:next") == fleet.client(replica).hlen(f"{name}:jobs") == 4
+
+
+def test_foreign_jobs_stand_in_the_queue_of_a_new_primary(fleet: SentinelFleet, name: str, tmp_path: Path) -> None:
+    first, replica = fleet.primary(), fleet.replica()
+    here = [first]
+    with (
+        closing(Stage()) as stage,
+        closing(
+            Scene(url=fleet.url, client=lambda: fleet.client(here[0]), stage=stage, folder=tmp_path, name=name)
+        ) as scene,
+    ):
+        scene.fill(3000)
+        living = [scene.listen(), scene.listen()]
+        dying = scene.listen()
+        assert scene.caught(dying)
+        until(lambda: fleet.client(first).zcard(f"{name}:listeners") == 3, what="all to be registered")
+        scene.fill(3000, seed=1)
+        until(lambda: any(map(scene.held, living)), what="others in the middle of their look")
+        fleet.replicate(first, key="mark")
+        fleet.cut_replication(replica)  # what they do from here on is forgotten
+        switches = fleet.switches()
+        first.kill()
+        assert switches.wait() == replica.port
+        os.kill(dying, signal.SIGKILL)
+        here[0] = replica
+        until(lambda: not scene.missing(), timeout=TIMEOUT + MARGIN, what="all foreign jobs in S:next")
+        scene.add_ours(20)
+        scene.check()

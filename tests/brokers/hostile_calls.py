@@ -18,6 +18,7 @@ from workkit.brokers.native.inspector import NativeInspector
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.places import Places
 from workkit.brokers.native.published import Published
+from workkit.brokers.native.repairs import Hidden, repair
 from workkit.brokers.scripts import Script
 from workkit.brokers.server import Asked, connect
 from workkit.errors import InvalidOptions, NotFound
@@ -194,6 +195,13 @@ def _repair(s: Scene) -> None:
         s.inspector.repair(finding)
 
 
+def _restore(s: Scene) -> None:
+    """Whatever stands in S:again is called hidden: the script tells what is."""
+    places = Places(server=s.inspector.server, keys=s.keys, codec=s.inspector.codec, now_ms=s.aim.now_ms)
+    if s.client.type(s.keys.again) == b"zset":
+        repair(places, Hidden(entries=tuple(s.client.zrange(s.keys.again, 0, -1))))
+
+
 def _wire(s: Scene) -> None:
     places = Places(server=s.inspector.server, keys=s.keys, codec=s.inspector.codec, now_ms=s.aim.now_ms)
     published = Published(places=places)
@@ -245,6 +253,7 @@ CALLS: dict[str, Callable[[Scene], object]] = {
     "declare nothing": lambda s: s.inspector.declare(limit=None, turn_ms=None),
     "cancel": lambda s: _each(s, s.inspector.cancel),
     "checkup": lambda s: list(s.inspector.checkup(patience_ms=0)),
+    "restore": _restore,
     "repair": _repair,
     "resync": _resync,
     "leave": lambda s: s.broker.leave(),

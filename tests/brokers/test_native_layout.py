@@ -151,9 +151,9 @@ def test_two_fast_runs_in_the_future_are_pretended(s: schedule.Schedule) -> None
 
 
 HOSTILE_PAYLOADS = [
-    b"", b"null", b"\xff\xfe", b'{"cron":"* * * * * * *","job":', b'{"cron":5,"job":"x"}',
-    b'{"cron":"often","job":"x"}',
-    b'{"cron":"* * * * * * *","job":"#\'a/b","args":7}', b'{"cron":"* 2 30 * 0 0 0"}', b"[" * 50_000,
+    b"", b"null", b"\xff\xfe", b'{"cron":"* * * * * * *","job":', b'{"cron":5,"job":"#\'tests.handlers/note"}',
+    b'{"cron":"often","job":"#\'tests.handlers/note"}',
+    b'{"cron":"* * * * * * *","job":"#\'tests.handlers/note","args":7}', b'{"cron":"* 2 30 * 0 0 0"}', b"[" * 50_000,
 ]  # fmt: skip
 HOSTILE_ITEMS = [b"", b"null", b"{}", b'"x"', b"\xff", b'{"id":7}', b"r 5 0 0 - {}", b'{"id":"missing"}', b"{" * 10_000]
 

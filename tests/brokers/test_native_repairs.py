@@ -50,7 +50,7 @@ BAD = {
     "cut": b'{"job":"a:b","cron":"* * * *',
     "not an object": b"[1]",
     "not UTF-8": b'{"job":"\xff\xfe","cron":"* * * * * * 0"}',
-    "cron": b'{"args":[],"cron":"* * *","job":"a:b"}',
+    "no function": b'{"args":[],"cron":"* * *"}',
     "empty": b"",
     "NaN": b'{"args":[NaN],"cron":"* * * * * * 0","job":"a:b"}',
 }
@@ -226,10 +226,11 @@ def test_the_records_of_a_listener_that_is_not_listed_come_back(inspector: Inspe
     finding = next(f for f in found(inspector) if f.kind == "unlisted")
     assert finding.about == (lost,)
     mended(inspector, finding)
-    assert set(keys(client, name)) == {"jobs", "again"}
-    again = client.zrange(f"{name}:again", 0, -1, withscores=True)
-    assert len(again) == 1_200
-    assert (b"r 1394012056000 0 1 - " + wire.item(id), 1394012056000.0) in again
+    assert set(keys(client, name)) == {"jobs", "next", "crashed"}
+    back = client.zrange(f"{name}:next", 0, -1, withscores=True)
+    assert len(back) == 1_200
+    assert (wire.item(id), 1394012056000.0) in back
+    assert client.hget(f"{name}:crashed", f"{id}@1394012056000") == b"1"
     assert not client.exists(f"{name}:listeners", f"{name}:running:{lost}")
 
 

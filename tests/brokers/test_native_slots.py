@@ -212,7 +212,7 @@ def test_a_server_that_forgot_a_replacement_gets_the_claim_back(server: Server, 
     assert over.trouble == "missing"
     client.hset(f"{name}:jobs", job.id, payload)  # a replica takes over that has not seen it go
     client.hset(f"{name}:running:{b.listener}", mapping=record)
-    until(lambda: b.claim(0, ends=[(over, Done())]) is not None and client.exists(f"{name}:again"))
+    until(lambda: b.claim(0, ends=[(over, Done())]) is not None and client.exists(f"{name}:next"))
     (again,) = b.claim(1).claims
     assert (again.id, again.trouble) == (job.id, None)
     end(b, again)

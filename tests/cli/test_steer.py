@@ -87,7 +87,7 @@ def test_skip_says_the_next_run(run: Run, name: str) -> None:
 def test_run_runs_now(run: Run, name: str) -> None:
     recurring, once = added(run, name), added(run, name, "2090-01-01")
     assert run("run", name, recurring, once[:8]).out == (
-        f"running {recurring[:8]}  app.hi()  at once, beside its times\nrunning {once[:8]}  app.hi()  at once\n"
+        f"due now {recurring[:8]}  app.hi(), beside its times\ndue now {once[:8]}  app.hi()\n"
     )
     assert sorted(states(run, name)) == ["due", "due", "waiting"]
 

@@ -259,10 +259,11 @@ def test_what_is_said_to_mend_is_mended_by_the_doctor(run: Run, server: Server, 
     client.hset(f"{name}:jobs", b"\xff", payload(args=[5]))
     client.zadd(f"{name}:next", {b'{"id":"gone"}': 7, b"\xff": 8})
     before = json.loads(run("wire", "verify", name, "--json").out)
-    assert sum(record["mends"] for record in before) >= 10
+    assert sum(record["mends"] for record in before) >= 9
     run("doctor", name, "--fix", "--yes")
     after = json.loads(run("wire", "verify", name, "--json").out)
-    assert [(record["kind"], record["mends"]) for record in after] == [("other-order", False)]
+    left = sorted((record["kind"], record["mends"]) for record in after)
+    assert left == [("cron", False), ("other-order", False)], "foreign peers may run them"
 
 
 def test_a_command_names_the_server_that_was_named(run: Run, server: Server, name: str) -> None:

@@ -65,7 +65,9 @@ class Calls:
         if parked or (left and "replaced_runs" in self.bugs):
             return t._replace(s=s)
         aside = {(k, e) for k, e in self._aside(s, holder) if k == key or (k == PAUSED + holder and e.untouched)}
-        s = s._replace(jobs=s.jobs - {holder}, nxt=drop(s.nxt, holder), waiting=s.waiting - aside)
+        begun = any(run in dict(s.crashes) for run in s.nxt)  # it may have: what is left of it ends as missing
+        nxt = s.nxt if begun else drop(s.nxt, holder)
+        s = s._replace(jobs=s.jobs - {holder}, nxt=nxt, waiting=s.waiting - aside)
         marks = s.marks if "replaced_keeps_mark" in self.bugs else s.marks - {holder}
         return t._replace(s=s._replace(owed=s.owed - runs, marks=marks))
 
@@ -153,7 +155,7 @@ class Calls:
             if key != PAUSED + target:
                 continue
             s = s._replace(waiting=s.waiting - {(key, e)})
-            if target in self.jobs and e.kind == "r" and (e.untouched or self.jobs[e.job].recurs):
+            if e.untouched or (target in self.jobs and e.kind == "r" and self.jobs[e.job].recurs):
                 s = s._replace(nxt=put(s.nxt, e.job, e.occ, keep=True))
             else:
                 s = s._replace(again=s.again | {e})

@@ -203,6 +203,8 @@ class Listeners:
 
     def _phase(self, i: int, c: Client, e: Entry) -> str:
         spec = self.plan.jobs[e.job]
+        if spec.foreign:
+            return "G"
         unarmed = spec.recurs and e.kind == "r"
         waits = spec.until_started or self._pause(c, e.job) or set(self.slots.asked(e.job, i)).difference(e.slots)
         return "C" if unarmed or waits else self._ready(e)

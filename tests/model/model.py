@@ -51,6 +51,8 @@ class Model:
             else:
                 self._check_one_shot(t, job, places.get(job, 0))
         self._check_open(t)
+        self._check_foreign(t)
+        self._check_crashes(t)
         self._check_unique(t.s)
         if self._limited:
             self._check_slots(t)
@@ -83,6 +85,22 @@ class Model:
             if job not in t.s.jobs or not any(o[0] == job for o in t.s.slots):
                 raise Violation(f"ended: {job} has ended, and nothing is left that would take its payload")
 
+    def _check_foreign(self, t: State) -> None:
+        """What no listener can run is held for a moment, or stands where foreign peers look, at its own due time."""
+        for job, spec in self.jobs.items():
+            if not spec.foreign or job in t.adrift | t.stopped:
+                continue
+            hidden = [e for e in (*t.s.again, *(e for _, e in t.s.waiting)) if e.job == job]
+            if hidden or any(e.job == job and not e.is_regular for e in entries(t.s)):
+                raise Violation(f"foreign: {job} stands where no foreign peer looks: {hidden}")
+            if not self.plan.peer and dict(t.s.nxt).get(job, 0) != 0:
+                raise Violation(f"foreign: {job} has another due time, though nobody has run it")
+
+    def _check_crashes(self, t: State) -> None:
+        for e in entries(t.s) if not t.failed else ():
+            if e.crashes > dict(t.crashed).get(e.at, 0):
+                raise Violation(f"condemned: {e.job}{e.occ} bears {e.crashes} crashes that were not its own")
+
     def _check_unique(self, s: Server) -> None:
         if any(self.jobs[j].until_started for j in s.jobs):
             return self._check_unstarted(s)
@@ -92,7 +110,10 @@ class Model:
         return None
 
     def _check_unstarted(self, s: Server) -> None:
-        waiting = [*dict(s.nxt), *(e.job for e in s.again if not e.crashes + e.attempt)]
+        waiting = [
+            *(o[0] for o in s.nxt if o not in dict(s.crashes)),
+            *(e.job for e in s.again if not e.crashes + e.attempt),
+        ]
         keys = [key for j in waiting if (key := self.jobs[j].unique) and j in s.jobs]
         if len(keys) != len(set(keys)):
             raise Violation(f"unique: two wait under one key in {sorted(s.nxt)}")
@@ -136,7 +157,9 @@ class Model:
         left = {*s.jobs, *dict(s.nxt), *s.ended, *(o[0] for o in s.slots), *(o[0] for o in s.owed)}
         left |= {e.job for e in entries(s)} | {j for j in s.marks if not self.jobs[j].recurs}
         waits = {j for j in self.jobs if {j, self.jobs[j].fn} & s.paused}  # paused for good: only others must end
-        return not left - t.adrift - waits
+        foreign = {j for j, spec in self.jobs.items() if spec.foreign}  # they wait for a peer
+        seen = dict(s.nxt).keys() >= foreign & s.jobs - t.adrift and not any(e.job in foreign for e in entries(s))
+        return seen and not left - t.adrift - waits - foreign
 
     # States that differ in nothing that matters are one.
 

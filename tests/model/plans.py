@@ -7,6 +7,8 @@ from tests.model.protocol import Budget, JobSpec, Plan
 ONE = JobSpec()
 ONCE_MORE = JobSpec(retries=1)
 RECURRING = JobSpec(recurs=True, ticks=2)
+FOREIGN = JobSpec(foreign=True)
+FOREIGN_RECURRING = JobSpec(recurs=True, ticks=2, foreign=True)
 UNIQUE = JobSpec(unique="u", retries=1)
 UNTIL_STARTED = JobSpec(unique="u", until_started=True)
 NEWER = JobSpec(unique="u", replaces=True)
@@ -79,6 +81,16 @@ SMALL: dict[str, Plan] = {
 }
 
 SMALL |= {
+    "foreign": Plan({"F": FOREIGN}, Budget(crash=1, expire=1)),
+    "foreign, recurring": Plan({"F": FOREIGN_RECURRING}, Budget(crash=1, expire=1, lose=1), listeners=1),
+    "foreign, peer": Plan({"F": FOREIGN_RECURRING}, Budget(crash=2, peer_crash=1), peer=True, listeners=1),
+    "foreign, failover": Plan({"F": FOREIGN_RECURRING}, Budget(failover=1, crash=1)),
+    "foreign, beside ours": Plan({"F": FOREIGN, "R": RECURRING}, Budget(crash=1), capacity=2, listeners=1),
+    "foreign, cancelled": Plan({"F": FOREIGN_RECURRING}, Budget(crash=1), calls=(("cancel", "F"), ("peer adds", "F"))),
+    "crashes, peer": Plan({"R": RECURRING}, Budget(crash=2), peer=True, listeners=1),
+}
+
+SMALL |= {
     "limit": Plan({"A": LIMITED, "B": LIMITED}, Budget(expire=1)),
     "limit, again": Plan({"A": LIMITED, "B": LIMITED}, Budget(fail=1, release=1)),
     "limit of two": Plan(dict.fromkeys("ABC", LIMITED), limits=frozenset([("k", 2)]), capacity=3, listeners=1),
@@ -98,6 +110,14 @@ SMALL |= {
 }
 
 LARGE: dict[str, Plan] = {
+    "foreign, all faults": Plan({"F": FOREIGN}, Budget(crash=2, expire=1, lose=1)),
+    "foreign, recurring, all faults": Plan({"F": FOREIGN_RECURRING}, Budget(crash=2, expire=1, lose=1)),
+    "foreign, peer, all faults": Plan(
+        {"F": FOREIGN_RECURRING}, Budget(crash=1, expire=1, lose=1, peer_crash=1), peer=True
+    ),
+    "foreign, failover and crash": Plan({"F": FOREIGN}, Budget(failover=1, crash=1, lose=1)),
+    "foreign among ours": Plan({"F": FOREIGN, "A": ONE, "R": RECURRING}, Budget(crash=1), capacity=3, listeners=1),
+    "crashes, peer, expired": Plan({"A": ONE}, Budget(crash=2, expire=1), peer=True),
     "one-shot, all faults": Plan({"A": ONE}, Budget(crash=1, expire=1, lose=2), calls=(("add", "A"),)),
     "two one-shots, two lost": Plan({"A": ONE, "B": ONE}, Budget(expire=1, lose=2)),
     "batches of two": Plan({"A": ONE, "R": RECURRING}, Budget(crash=1, lose=1), capacity=2, listeners=1),
@@ -191,6 +211,9 @@ BUGS: list[tuple[str, str, str]] = [
     ("poison_never_counts", "poison", "poison"),
     ("reap_resets_crashes", "poison", "poison"),
     ("release_forgets_crashes", "poison", "poison"),
+    ("foreign_hidden", "foreign", "foreign"),
+    ("foreign_hidden", "foreign, failover", "foreign"),
+    ("crashes_of_a_job", "crashes, peer", "condemned"),
     ("attempt_forgotten", "retries", "attempts"),
     ("reap_resets_attempts", "retries", "attempts"),
     ("cancel_deletes_held_payload", "cancelled, added again", "referenced"),

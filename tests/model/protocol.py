@@ -29,7 +29,7 @@ class JobSpec(NamedTuple):
     """A job: `ticks` due times if it recurs, tried `retries` times again; at most one stands under `unique`, unless it
     `replaces` the other. It runs under limit `keys`, the most specific first. `overlap`: what becomes of an occurrence
     that meets another. `fn`: the function by which it may be paused. Listener 0 is of an older version, that knows
-    nothing of the limit keys `added`.
+    nothing of the limit keys `added`. No listener can run one that is `foreign`; a foreign peer can.
     """
 
     recurs: bool = False
@@ -42,6 +42,7 @@ class JobSpec(NamedTuple):
     added: tuple[str, ...] = ()
     overlap: str = ""
     fn: str = ""
+    foreign: bool = False
 
 
 class Entry(NamedTuple):
@@ -61,9 +62,14 @@ class Entry(NamedTuple):
         return self.job, self.occ
 
     @property
+    def is_regular(self) -> bool:
+        """Whether nobody has admitted it, and it has no attempt: it returns to the published queue."""
+        return self.kind == "r" and not self.attempt and not self.slots
+
+    @property
     def untouched(self) -> bool:
-        """Whether it may return to the published queue, which knows neither attempts nor crashes nor slots."""
-        return self.kind == "r" and not self.attempt and not self.crashes and not self.slots
+        """Whether nothing at all is known of it."""
+        return self.is_regular and not self.crashes
 
     @property
     def text(self) -> str:
@@ -140,10 +146,12 @@ class Server(NamedTuple):
     """The keys of one schedule, and what follows them through a failover: `owed`, runs asked for and not ended;
     `pardoned`, runs that a cancel has made neither required nor forbidden; `replaced`, one-shots that gave way before
     they began, and must never start. Of `S:slots`, `slots` are open occurrences and `owners` those of limit keys.
+    `crashes` counts those of occurrences that came back into `nxt`; a claim takes the count with the item.
     """
 
     jobs: frozenset[str] = frozenset()
     nxt: Pairs[str, int] = frozenset()
+    crashes: Pairs[Occ, int] = frozenset()
     again: frozenset[Entry] = frozenset()
     slots: frozenset[Occ] = frozenset()
     ended: frozenset[str] = frozenset()

@@ -51,6 +51,23 @@ def forgotten(s: Server, plan: Plan, job: str) -> Server:
     return s
 
 
+def given_back(s: Server, e: Entry, plan: Plan) -> Server:
+    """A regular item again, where every peer sees it; whoever put it back first wins (NX)."""
+    if e.job in dict(s.nxt):
+        return s
+    s = s._replace(nxt=put(s.nxt, e.job, e.occ))
+    if not e.crashes:
+        return s
+    return s._replace(crashes=put(s.crashes, (e.job, -1) if "crashes_of_a_job" in plan.bugs else e.at, e.crashes))
+
+
+def handed_back(s: Server, e: Entry, plan: Plan) -> Server:
+    """Nobody holds it any more: what was not admitted, and has no attempt, is a regular item; all else is ours."""
+    if e.is_regular and "foreign_hidden" not in plan.bugs:
+        return given_back(s, e, plan)
+    return s._replace(again=s.again | {e})
+
+
 class Scripts:
     """The scripts of one plan, with its seeded faults."""
 
@@ -95,7 +112,10 @@ class Scripts:
         batch: list[tuple[Receipt, Entry]] = []
         for member, e in picked:
             if member == e.job:
-                s = s._replace(nxt=drop(s.nxt, e.job))
+                mark = (e.job, -1) if "crashes_of_a_job" in self.bugs else e.at
+                e = e._replace(crashes=dict(s.crashes).get(mark, 0))
+                member = e.text if e.crashes else member
+                s = s._replace(nxt=drop(s.nxt, e.job), crashes=drop(s.crashes, mark))
                 taken = put(taken, e.job, max(e.occ, dict(taken)[e.job]))
             else:
                 s = s._replace(again=s.again - {e})
@@ -270,10 +290,10 @@ class Scripts:
         return t._replace(retried=retried)
 
     def _given_back(self, s: Server, e: Entry) -> Server:
-        """What carries counts waits among our own; `S:next` would forget them."""
-        if e.untouched or (e.kind == "r" and "release_forgets_crashes" in self.bugs):
-            return s._replace(nxt=put(s.nxt, e.job, e.occ, keep=True))
-        return s._replace(again=s.again | {e})
+        """What has attempts, slots or turns waits among our own; `S:next` would forget them."""
+        if e.kind == "r" and "release_forgets_crashes" in self.bugs:
+            return given_back(s, e._replace(crashes=0), self.plan)
+        return given_back(s, e, self.plan) if e.is_regular else s._replace(again=s.again | {e})
 
     def _ended(self, t: State, occ: Occ) -> State:
         s = t.s
@@ -323,5 +343,6 @@ class Scripts:
                 back.append(entry)
                 del run[receipt]
         s = with_records(s, who, run)
-        s = s._replace(again=s.again | set(back), regs=put(s.regs, who, seq))
-        return [(t._replace(s=s), ("ok", *sorted(mine)))]
+        for entry in back:
+            s = handed_back(s, entry, self.plan)
+        return [(t._replace(s=s._replace(regs=put(s.regs, who, seq))), ("ok", *sorted(mine)))]

@@ -17,7 +17,7 @@ from tests.model.protocol import (
     spend,
     with_records,
 )
-from tests.model.scripts import grant
+from tests.model.scripts import grant, handed_back
 from tests.model.slots import Slots
 
 
@@ -77,7 +77,7 @@ class World:
         elif "reap_resets_crashes" in self.bugs:
             crashes = 1
         attempt = 0 if "reap_resets_attempts" in self.bugs else e.attempt
-        return t._replace(s=s._replace(again=s.again | {e._replace(attempt=attempt, crashes=crashes)}))
+        return t._replace(s=handed_back(s, e._replace(attempt=attempt, crashes=crashes), self.plan))
 
     def _unlisting(self, t: State) -> list[Step]:
         """Only with the fault no_fence_claim: a name without records is taken off the list at once."""

@@ -182,7 +182,7 @@ def run_command(schedule: str, which: tuple[str, ...], server: str | None) -> in
     def one(word: str) -> str:
         job = verbs.run(s, word)
         beside = ", beside its times" if job.trigger is not None and job.trigger.recurs else ""
-        return f"running {_titled(job)}  at once{beside}"
+        return f"due now {_titled(job)}{beside}"
 
     return _each(which, one)
 

@@ -42,13 +42,13 @@ class Dispatch:
 
     def route(self, lane: Lane, claim: Claim) -> None:
         """The next step of a claim: to its end if it must not run, to be admitted if it recurs or asks for more than a
-        run, to a thread otherwise.
+        run, to a thread otherwise. Of one that cannot be read, but for its function, that is looked up first: it may be
+        for a foreign peer.
         """
         if claim.trouble == "foreign":
             self._cannot_run(lane, claim, CannotRun(claim.reason or ""))
-        elif claim.trouble:
-            report.trouble(claim)
-            lane.ends.append((claim, Done()))
+        elif claim.trouble and claim.trouble != "broken":
+            self._end_troubled(lane, claim)
         elif self.stopping:
             self.release(lane, claim)
         elif claim.standing is None and claim.armed and lane.control is FREE and claim.fn in self.hands.free:
@@ -57,12 +57,18 @@ class Dispatch:
             self.hands.look_up(lane, claim)
         elif error := self.hands.refusal(claim):
             self._cannot_run(lane, claim, error)
+        elif claim.trouble:
+            self._end_troubled(lane, claim)
         else:
             wanted = self.hands.admission(claim, lane.control)
             if claim.armed and (wanted is None or wanted.is_met(slots=claim.slots, paid=claim.paid)):
                 self._hand_out(lane, claim)
             else:
                 lane.unarmed.append((claim, wanted))
+
+    def _end_troubled(self, lane: Lane, claim: Claim) -> None:
+        report.trouble(claim)
+        lane.ends.append((claim, Done()))
 
     def looked_up(self, found: LookUp) -> None:
         """The next step of a claim whose function was looked up. It is not looked up again if that failed."""
@@ -185,7 +191,9 @@ class Dispatch:
             task.lane.ends.append((task.claim, Released()))
 
     def release_running(self) -> None:
-        """Give back what still runs; others run it anew."""
+        """Give back what still runs, and what a thread still looks up; others run it anew."""
+        for task in self.hands.lookups.copy():
+            self.release(task.lane, task.claim)
         for run in self.hands.runs:
             run.ask_to_stop()
             if run.claim.receipt not in self._fenced:

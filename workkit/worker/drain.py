@@ -72,8 +72,11 @@ class _Drain:
             broker.close()
 
     def _one(self, broker: Broker, claim: Claim, ends: list[Ending]) -> None:
-        if claim.trouble == "foreign":
-            report.cannot_run(claim, CannotRun(claim.reason or ""))
+        refusal = CannotRun(claim.reason or "") if claim.trouble == "foreign" else None
+        if claim.trouble == "broken":
+            refusal = self.executor.registry.refusal(claim.fn)
+        if refusal is not None:
+            report.cannot_run(claim, refusal)
             ends.append((claim, Released(unknown=True)))
             return
         if claim.trouble:

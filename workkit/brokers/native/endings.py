@@ -85,16 +85,19 @@ def is_plain(claim: Claim, outcome: Outcome) -> bool:
 
 
 def ending(claim: Claim, outcome: Outcome) -> dict[str, Any]:
-    """The map for one ending. A claim in trouble ends by its trouble, whatever the outcome says."""
+    """The map for one ending. A claim in trouble ends by its trouble, whatever the outcome says; but one of which the
+    function can be read may be given back.
+    """
     receipt: Receipt = claim.receipt
     out: dict[str, Any] = {"receipt": receipt.field}
-    match claim.trouble:
+    trouble = None if claim.trouble == "broken" and isinstance(outcome, Released) else claim.trouble
+    match trouble:
         case "missing" | "cancelled":
             over = _over(claim)
-            if claim.trouble == "missing":
+            if trouble == "missing":
                 over.pop("drop", None)  # what stands under its id by now was added anew
-            return out | over | {"count": claim.trouble}
-        case "corrupt":
+            return out | over | {"count": trouble}
+        case "corrupt" | "broken":
             failure = Failure(type="CorruptRecord", message=claim.reason or "")
             return out | _over(claim) | _buried(claim, failure, "corrupt") | {"count": "corrupt"}
     match outcome:
@@ -138,14 +141,15 @@ def _freed(receipt: Receipt, slots: Iterable[tuple[str, int]]) -> dict[str, Any]
 
 
 def _back(claim: Claim, delay_ms: int) -> dict[str, Any]:
-    """Given back: a regular item that nothing is known of returns to the published queue, so that foreign peers see
-    it; what carries counts or a turn that is paid, or is one occurrence of a chain that goes on, waits among our own.
+    """Given back: what nobody here has admitted, and has no attempt, returns to the published queue at its own due
+    time, so that foreign peers see it. What has attempts, slots or a turn, is one occurrence of a chain, or pauses
+    here, waits among our own.
     """
     entry = claim.receipt.entry
     entry = replace(entry, flags=entry.with_flags(slots=_kept(claim.receipt), is_paid=entry.is_paid))
-    if entry.kind == "r" and entry.flags == "-" and not entry.attempt and not entry.crashes:
+    if entry.is_regular and not delay_ms:
         first = {"first": claim.terms.priority} if claim.terms.priority else {}
-        return {"next": [entry.item, entry.due, delay_ms]} | first
+        return {"next": [entry.item, entry.due, entry.crashes]} | first
     return {"again": [entry.encode(), delay_ms]}
 
 

@@ -40,6 +40,11 @@ class Entry:
         """
         return due_ms(self.due)
 
+    @property
+    def is_regular(self) -> bool:
+        """Whether nobody has admitted it, and it has no attempt: then its place is `S:next`."""
+        return self.kind == "r" and self.flags == "-" and not self.attempt
+
     def encode(self) -> bytes:
         """The text as it stands on the server."""
         return f"{self.head}{self.flags} ".encode("utf-8", "surrogatepass") + self.item

@@ -7,6 +7,7 @@ import socket
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from workkit import wire
 from workkit.broker import Finding, ListenerInfo
 from workkit.brokers.native.entry import due_ms
 from workkit.brokers.native.inventory import age, brief, text
@@ -139,7 +140,7 @@ class Fleet:
         try:
             return self.places.codec.decode(id.decode("utf-8", "replace"), payload).fn
         except CorruptRecord:
-            return None
+            return wire.job_of(payload)
 
     def _not_run(self, name: str, jobs: list[bytes], live: int) -> Finding:
         none = "the listener cannot run it" if live == 1 else f"none of the {live} listeners can run it"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
+from workkit import wire
 from workkit.broker import Counts, Finding, ListenerInfo, Missed, Named, Revival
 from workkit.brokers.native.checkup import Checkup
 from workkit.brokers.native.codec import Codec, at, is_once
@@ -236,7 +237,7 @@ class NativeInspector:
         try:
             job = self.codec.decode(id, payload)
         except CorruptRecord as error:
-            job = Job(id=id, schedule=self.codec.schedule, fn="?", error=str(error))
+            job = Job(id=id, schedule=self.codec.schedule, fn=wire.job_of(payload) or "?", error=str(error))
         due_ms = known.pop("due_ms", None)
         return replace(job, **known) if due_ms is None else at(job, due_ms, **known)
 

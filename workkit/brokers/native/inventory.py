@@ -17,7 +17,7 @@ from workkit import wire
 from workkit.broker import Finding
 from workkit.brokers.native.entry import LAST_MS, due_ms
 from workkit.brokers.native.parked import PAUSED, under
-from workkit.brokers.native.places import Places, is_ours, item_id
+from workkit.brokers.native.places import Places, is_ours, is_text, item_id
 from workkit.brokers.native.repairs import Loose, Misplaced, Unreadable, queue_text
 from workkit.brokers.native.steering import Steering, said_of
 from workkit.errors import CorruptRecord, OtherDialect
@@ -48,6 +48,9 @@ class Inventory:
     wide: bool = False  # whether S:next holds items under other texts than ours
     _foreign: int = 0  # jobs whose cron stands in the other order, the last of them with this reason
     _reason: str = ""
+    _unclear: int = 0  # jobs of which only the function can be read; some of them, and why not the first
+    _unclear_ids: list[bytes] = field(default_factory=list)
+    _why: str = ""
     _unread: dict[bytes, str] = field(default_factory=dict)  # why a job cannot be read
     _loose: dict[bytes, int | None] = field(default_factory=dict)  # when a job without an item of ours is due next
 
@@ -65,6 +68,7 @@ class Inventory:
                 yield from self._judged()
         yield from self._judged()
         yield from self._in_the_other_order()
+        yield from self._understood_in_part()
         yield from self._overdue()
 
     # Items: what they point to, and when.
@@ -183,6 +187,20 @@ class Inventory:
             remedy=f"workkit doctor {self.places.keys.schedule} --dialect {other}, and the same for listeners",
         )
 
+    def _understood_in_part(self) -> Iterator[Finding]:
+        if not self._unclear:
+            return
+        id = self._unclear_ids[0]
+        jobs = "1 job" if self._unclear == 1 else f"{self._unclear:,} jobs"
+        yield Finding(
+            kind="unclear",
+            what=f"{jobs} can be read by function only, {brief(id)} for one: {self._why}",
+            why="Such a job may be for a foreign peer: a listener without its function leaves it in "
+            f"{self.places.keys.next}. A listener with its function moves it to the dead set.",
+            remedy=f"workkit show {self.places.keys.schedule} {brief(id)}; if nobody is to run it: workkit cancel",
+            about=tuple(text(id) for id in self._unclear_ids),
+        )
+
     # Jobs: whether they can be read, and whether anything refers to them.
 
     def _jobs(self, page: dict[bytes, bytes]) -> None:
@@ -196,7 +214,12 @@ class Inventory:
                 self._foreign, self._reason = self._foreign + 1, str(error)
                 continue
             except CorruptRecord as error:
-                self._unread[id] = str(error)
+                if is_text(id) and wire.job_of(page[id]) is not None:
+                    self._unclear, self._why = self._unclear + 1, self._why or str(error)
+                    if len(self._unclear_ids) < SUSPECTS:
+                        self._unclear_ids.append(id)
+                else:
+                    self._unread[id] = str(error)
                 continue
             if score is None:
                 due = times(self.places.now_ms)

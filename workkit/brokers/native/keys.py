@@ -64,6 +64,11 @@ class Keys:
         return self._key("errors")
 
     @property
+    def crashed(self) -> str:
+        """Hash: occurrence -> crashes, of what came back into `next` from listeners that died."""
+        return self._key("crashed")
+
+    @property
     def dead(self) -> str:
         """Sorted set: dead id -> when it died."""
         return self._key("dead")
@@ -151,7 +156,7 @@ class Keys:
     def for_claim(self, me: str) -> list[str]:
         """KEYS of claim.lua."""
         own = [self.next, self.jobs, self.running(me), self.listeners, self.watch, self.wake, self.again, self.skip(me)]
-        return [*own, self.cancelled, self.control, self.first(3), self.first(2), self.first(1)]
+        return [*own, self.cancelled, self.control, self.first(3), self.first(2), self.first(1), self.crashed]
 
     def for_admit(self, me: str) -> list[str]:
         """KEYS of admit.lua."""
@@ -163,7 +168,12 @@ class Keys:
         """KEYS of settle.lua."""
         own = [self.jobs, self.running(me), self.next, self.again, self.slots, self.ended, self.errors, self.dead]
         own += [self.graves, self.skip(me), self.cancelled, self.stats, self.wake, self.waiting, self.unique]
-        return [*own, self.names, self.counts, self.first(1), self.first(2), self.first(3)]
+        return [*own, self.names, self.counts, self.first(1), self.first(2), self.first(3), self.crashed]
+
+    def for_reap(self, whom: str) -> list[str]:
+        """KEYS of reap.lua."""
+        own = [self.listeners, self.running(whom), self.again, self.skip(whom), self.wake, self.progress(whom)]
+        return [*own, self.next, self.crashed]
 
     def for_beat(self, me: str) -> list[str]:
         """KEYS of beat.lua."""

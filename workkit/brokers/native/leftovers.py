@@ -12,12 +12,14 @@ from typing import Any
 
 from workkit.broker import Finding
 from workkit.brokers.native import inventory
+from workkit.brokers.native.entry import read_entry
 from workkit.brokers.native.inventory import SUSPECTS, brief, text
 from workkit.brokers.native.parked import PAUSED, read_parked, under
-from workkit.brokers.native.places import MOST_PAGES, PAGE, Places
-from workkit.brokers.native.repairs import Loose, Parted, Unlisted
+from workkit.brokers.native.places import MOST_PAGES, PAGE, Places, item_id
+from workkit.brokers.native.repairs import Hidden, Loose, Parted, Unlisted
 
 RUN = b"run:"
+HIDDEN_MS = 5_000  # a listener that can run it has claimed it by then
 Stray = Mapping[str, Any]
 Tell = Callable[[Stray], Finding]
 
@@ -40,6 +42,7 @@ class Leftovers:
         yield from self._swept(self._errors(), finding=self._error)
         yield from self._ended()
         yield from self._held_up()
+        yield from self._hidden()
 
     def _listeners(self) -> Iterator[Finding]:
         k = self.places.keys
@@ -207,6 +210,27 @@ class Leftovers:
             subject=subject,
             about=(text(key),),
         )
+
+    # What may be for a foreign peer, and waits where none looks.
+
+    def _hidden(self) -> Iterator[Finding]:
+        for scored in self.places.scored_pages(self.places.keys.again):
+            late = (member for member, score in scored if score <= self.places.now_ms - HIDDEN_MS)
+            entries = [(member, entry) for member in late if (entry := read_entry(member)) is not None]
+            found = [(member, id) for member, e in entries if e.is_regular and (id := item_id(e.item)) is not None]
+            if found:
+                jobs = "1 job waits" if len(found) == 1 else f"{len(found):,} jobs wait"
+                which = ", ".join(brief(id) for _, id in found[:3]) + (", ..." if len(found) > 3 else "")
+                yield Finding(
+                    kind="hidden",
+                    what=f"{jobs} in {self.places.keys.again} without an attempt so far ({which})",
+                    why="Foreign peers look into "
+                    f"{self.places.keys.next} only. A listener of an earlier version died or stalled with them.",
+                    remedy=self._fix,
+                    repairs=True,
+                    subject=Hidden(entries=tuple(member for member, _ in found)),
+                    about=tuple(text(id) for _, id in found),
+                )
 
     def _sweep(self, stray: Stray) -> Loose:
         return Loose(stray={**stray, "sweep": 1}, lost=self.places.lost)

@@ -31,7 +31,8 @@ def put_keys(keys: Keys, *, token: str) -> list[str]:
     """The keys of `put.lua`."""
     k = keys
     own = [k.names, k.unique, k.windows, k.held, k.control, k.waiting, k.counts, k.ended]
-    return [k.jobs, k.next, k.producer(token), k.wake, k.cancelled, *own, k.first(1), k.first(2), k.first(3), k.slots]
+    firsts = [k.first(1), k.first(2), k.first(3)]
+    return [k.jobs, k.next, k.producer(token), k.wake, k.cancelled, *own, *firsts, k.slots, k.crashed]
 
 
 def put_args(seq: int, jobs: Sequence[NewJob], *, stored: Sequence[Stored]) -> list[Any]:

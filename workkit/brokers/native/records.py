@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgpack
@@ -44,8 +45,27 @@ def read_claim(record: Sequence[Any], *, field: bytes, listener: str, codec: Cod
 
 
 def _unread(receipt: Receipt, codec: Codec, reason: str) -> Claim:
-    id, due_ms = receipt.id.decode("utf-8", "replace"), receipt.entry.due_ms
-    return Claim(receipt, codec.describe, id, "?", (), due_ms, trouble="corrupt", reason=reason)
+    id, entry = receipt.id.decode("utf-8", "replace"), receipt.entry
+    fn, trouble = _named(receipt)
+    return Claim(
+        receipt,
+        codec.describe,
+        id,
+        fn,
+        (),
+        entry.due_ms,
+        attempt=entry.attempt,
+        crashes=entry.crashes,
+        trouble=trouble,
+        reason=reason,
+        armed=False,
+    )
+
+
+def _named(receipt: Receipt) -> tuple[str, Trouble]:
+    """The function of a job that cannot be read in full, if that can: it may be for a foreign peer."""
+    fn = wire.job_of(receipt.payload or b"") if receipt.id else None
+    return ("?", "corrupt") if fn is None else (fn, "broken")
 
 
 def _read_with_care(receipt: Receipt, *, codec: Codec, cancelled: bool) -> Claim:
@@ -53,7 +73,7 @@ def _read_with_care(receipt: Receipt, *, codec: Codec, cancelled: bool) -> Claim
     job, trouble, reason = _read(receipt, codec)
     recurs = trouble is None and not is_once(job) and (entry.kind == "o" or job.trigger is not None)
     renewed = recurs and entry.kind == "r"  # a cancelled job that recurs has no payload: somebody has added it anew
-    if cancelled and trouble is None and not renewed:
+    if cancelled and trouble in (None, "broken", "foreign") and not renewed:
         trouble, reason, recurs = "cancelled", "cancelled before it started", False
     receipt.recurs = recurs or entry.kind == "o"
     standing = None
@@ -75,7 +95,7 @@ def _read_with_care(receipt: Receipt, *, codec: Codec, cancelled: bool) -> Claim
         crashes=entry.crashes,
         trouble=trouble,
         reason=reason,
-        armed=not recurs or entry.kind == "o",
+        armed=trouble != "broken" and (not recurs or entry.kind == "o"),
     )
 
 
@@ -92,7 +112,8 @@ def _read(receipt: Receipt, codec: Codec) -> tuple[Job, Trouble | None, str | No
     except OtherDialect as error:
         return unread, "foreign", f"cannot run {id[:8]}: {error}"
     except CorruptRecord as error:
-        return unread, "corrupt", str(error)
+        fn, trouble = _named(receipt)
+        return replace(unread, fn=fn), trouble, str(error)
 
 
 def heard_upto(marks: Sequence[Any], now_ms: int, *, before: int) -> int:

@@ -6,14 +6,16 @@ Every repair looks again in the step that changes something, so it is harmless w
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha1
 from typing import Any, Literal, assert_never
 
+from workkit import wire
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.endings import occurrence, write_grave
-from workkit.brokers.native.entry import Entry, read_entry
+from workkit.brokers.native.entry import LAST_MS, Entry, read_entry
 from workkit.brokers.native.places import Places, item_id
 from workkit.brokers.native.steering import Steering
 from workkit.brokers.scripts import load
@@ -79,7 +81,14 @@ class Garbled:
     value: bytes | str = ""
 
 
-Subject = Loose | Unreadable | Misplaced | Unlisted | Parted | Garbled
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hidden:
+    """Entries of `S:again` that nobody has admitted, and that have no attempt: no foreign peer sees them there."""
+
+    entries: tuple[bytes, ...]
+
+
+Subject = Loose | Unreadable | Misplaced | Unlisted | Parted | Garbled | Hidden
 
 
 def repair(places: Places, subject: Subject) -> bool:
@@ -97,6 +106,8 @@ def repair(places: Places, subject: Subject) -> bool:
             return Steering(server=places.server, keys=places.keys, codec=places.codec).put_back(target)
         case Garbled(key=key, kind=kind, name=name, value=value):
             return bool(places.server.call(load("native")["tidy"], [key], [kind, name, value]))
+        case Hidden(entries=entries):
+            return _restore(places, entries)
     assert_never(subject)
 
 
@@ -157,6 +168,11 @@ def _replace(places: Places, found: Misplaced) -> bool:
     try:
         due = due_again(places.codec, id, payload, now_ms=places.now_ms)
     except CorruptRecord as error:
+        if (
+            wire.job_of(payload) is not None
+        ):  # a foreign peer may run it: only a listener with its function may judge it
+            whole = math.floor(found.score) if 0 <= found.score <= LAST_MS else ""
+            return _reschedule(places, found, id, whole)
         digest = sha1(payload, usedforsecurity=False).hexdigest()
         unread = Unreadable(id=id, digest=digest, items=((found.item, found.score),), reason=str(error))
         return _bury(places, unread)
@@ -187,13 +203,20 @@ def _take_back(places: Places, listener: str, beat: float | None) -> bool:
             client.zadd(k.listeners, {raw: beat}, nx=True)
     elif places.server.call(load("native")["tidy"], [k.listeners], ["due", raw, repr(beat)]):
         beat = 0.0  # it holds nothing, whenever it has beaten
-    keys = [k.listeners, k.running(listener), k.again, k.skip(listener), k.wake, k.progress(listener)]
     while True:
-        reply = places.server.call(load("native")["reap"], keys, [raw, repr(beat), 0, MOST_MOVED])
+        reply = places.server.call(load("native")["reap"], k.for_reap(listener), [raw, repr(beat), 0, MOST_MOVED])
         if reply[0] == b"alive":
             return False
         if not int(reply[1]):
             return True
+
+
+def _restore(places: Places, entries: tuple[bytes, ...]) -> bool:
+    k, script, moved = places.keys, load("native")["restore"], 0
+    for start in range(0, len(entries), MOST_MOVED):
+        keys = [k.again, k.next, k.crashed, k.wake]
+        moved += int(places.server.call(script, keys, entries[start : start + MOST_MOVED]))
+    return moved > 0
 
 
 def _grave(id: bytes, payload: bytes | None, entry: Entry, reason: str) -> bytes:

@@ -189,8 +189,7 @@ class Session:
 
     def reap(self, listener: str, beat: float) -> tuple[int, int] | None:
         """Fence a listener last seen at `beat` and hand its work back: (moved, left), or None if it lives."""
-        k = self._keys
-        keys = [k.listeners, k.running(listener), k.again, k.skip(listener), k.wake, k.progress(listener)]
+        keys = self._keys.for_reap(listener)
         reply = self._server.call(self._scripts["reap"], keys, [listener, repr(beat), self._lease_ms, 500])
         return None if reply[0] == b"alive" else (int(reply[0]), int(reply[1]))
 
@@ -375,7 +374,7 @@ class Session:
             self._ends = [end for end in self._ends if end[0].receipt.field not in lost]
 
         k = self._keys
-        return Request("resync", [k.running(self._name), k.again, k.wake], args, done)
+        return Request("resync", [k.running(self._name), k.again, k.wake, k.next, k.crashed], args, done)
 
     def _settle(self, ends: Sequence[Ending], now_ms: int | None) -> Request:
         plain, others = [], []

@@ -31,6 +31,7 @@ from workkit.jobs.names import shown
 from workkit.jobs.recurrence import next_run, spread_offset_ms
 
 PAGE = 500
+STALE_MS = 5_000  # half of the default listener_timeout: an older beat says nothing of today
 TRIES = 5  # of a step whose ground moves
 JOB = "job:"
 GLOB, GLOB_ESCAPED = re.compile(r"([*?\[\]\\^-])"), r"\\\1"
@@ -124,13 +125,21 @@ class Steering:
         raise NotFound(f"{_named(job)} waits no more in {job.schedule}: a listener has its next run.", given=job.id)
 
     def run(self, job: Job) -> Job:
-        """Run a job once now. Raises NotFound where it is gone, or waits no more."""
+        """Run a job once now. Raises NotFound where it is gone, or waits no more; InvalidOptions where it recurs and no
+        listener can run it: a run of its own is for listeners only.
+        """
         k, now = self.keys, self._now_ms()
         if is_once(job) or job.trigger is None:
             owed = [entry.encode() for entry in self._owed(job.id)]
             items = standing(self.server, k, job.id) or [plain_item(job.id)]
             args: list[Any] = [job.id, now, "", *items, *owed]
         else:
+            if count := self._unable(job.id, now):
+                them = "the listener" if count == 1 else f"any of the {count} listeners"
+                raise InvalidOptions(
+                    f"{_named(job)} cannot be run by {them}, and foreign peers run it at its own times only.",
+                    given=job.id,
+                )
             item = plain_item(job.id)
             entry = Entry(kind="o", due=str(now), flags=f"-#{secrets.token_hex(6)}", item=item)
             args = [job.id, now, occurrence(job.id, entry), entry.encode()]
@@ -170,17 +179,16 @@ class Steering:
 
     def _moves(self, target: str, page: Sequence[Parked]) -> list[tuple[bytes, bytes, int, str, int]]:
         """Where what is parked goes: what a listener had claimed, among our own; the item of a job, to the queue."""
-        if not target.startswith(JOB):
-            return [(p.text, p.entry.encode(), p.entry.due_ms, "again", 0) for p in page]
-        now, moves = self._now_ms(), []
+        now, moves, is_job = self._now_ms(), [], target.startswith(JOB)
         jobs = self._jobs({id for p in page if (id := item_id(p.entry.item)) is not None})
         for p in page:
             entry, due_ms = p.entry, p.entry.due_ms
             job = jobs.get(item_id(entry.item) or b"")
-            untouched = not (entry.attempt or entry.crashes) and entry.flags == "-"
-            if entry.kind == "r" and job is not None and (untouched or not is_once(job)):
-                due = None if is_once(job) or due_ms > now else _next_after(job, now)
-                level = job.terms.priority or 0
+            untouched = entry.is_regular and not entry.crashes and item_id(entry.item) is not None
+            carries = is_job and entry.kind == "r" and job is not None and not is_once(job)
+            if untouched or carries:
+                due = _next_after(job, now) if carries and job is not None and due_ms <= now else None
+                level = 0 if job is None else job.terms.priority or 0
                 moves.append((p.text, entry.item, due_ms if due is None else due, "next", level))
             else:
                 moves.append((p.text, entry.encode(), due_ms, "again", 0))
@@ -225,6 +233,16 @@ class Steering:
                     found[text] = entry
             if not cursor:
                 return list(found.values())
+
+    def _unable(self, id: str, now_ms: int) -> int:
+        """How many listeners beat, where each of them has found that it cannot run this job; else 0."""
+        k = self.keys
+        with self.server.translated() as client:
+            live = client.zrangebyscore(k.listeners, now_ms - STALE_MS, "+inf")
+            pipe = client.pipeline(transaction=False)
+            for name in live:
+                pipe.sismember(k.skip(name.decode("utf-8", "surrogateescape")), id)
+            return len(live) if live and all(pipe.execute()) else 0
 
     @property
     def _firsts(self) -> list[str]:

@@ -46,6 +46,7 @@ class Unread:
             (k.unique, _is_holder, "a job's id"),
             (k.held, lambda _, value: _ID.fullmatch(value) is not None, "a job's id"),
             (k.counts, _is_count, "a count"),
+            (k.crashed, _is_count, "a count"),
             (
                 k.stats,
                 lambda name, value: _HOUR.fullmatch(name) is not None and _is_count(name, value),

@@ -1,6 +1,6 @@
 -- claim: take what is due and write this listener's records in the same step; a claim is also a beat.
 -- KEYS  1 S:next  2 S:jobs  3 S:running:<L>  4 S:listeners  5 S:watch  6 S:wake  7 S:again  8 S:skip:<L>  9 S:cancelled
---       10 S:control  11 S:first:3  12 S:first:2  13 S:first:1
+--       10 S:control  11 S:first:3  12 S:first:2  13 S:first:1  14 S:crashed
 -- ARGV  1 L  2 seq  3 limit (1 to 1000)  4 now ms, or '' for this server's clock  5 version of S:control that L knows
 -- ->    'gone' | 'old' | 'step' (see spec/layouts/native.md, requests), or
 --       'ok', now, ms until it should ask again, a text with fractions (-1: another listener watches, or nothing waits;
@@ -28,7 +28,7 @@ local function id_in(entry) -- the job of an entry; '' where it is none
 end
 
 local taken = {} -- member, due text, id
-local is_plain = redis.call('EXISTS', unpack(KEYS, 7, 13)) == 0 -- nothing but published keys
+local is_plain = redis.call('EXISTS', unpack(KEYS, 7, 14)) == 0 -- nothing but published keys
 local seen_again = not is_plain and redis.call('EXISTS', again) == 1
 local seen_skip = not is_plain and redis.call('EXISTS', skip) == 1
 local seen_control = not is_plain and redis.call('EXISTS', control) == 1
@@ -117,6 +117,18 @@ else
       end
     end
     for n = from, #taken do redis.call('ZREM', taken[n][5], taken[n][1]) end
+  end
+  if not is_plain and #taken > 0 and redis.call('EXISTS', KEYS[14]) == 1 then -- what came back from listeners that died
+    local runs = {}
+    for i, t in ipairs(taken) do runs[i] = t[3] .. '@' .. due_text(t[2]) end
+    local counts = redis.pcall('HMGET', KEYS[14], unpack(runs))
+    for i, n in ipairs(counts.err and {} or counts) do
+      local t = taken[i]
+      if n and t[2] ~= '' and #n < 10 and string.find(n, '^%d+$') then
+        t[1], t[2] = 'r ' .. t[2] .. ' 0 ' .. n .. ' - ' .. t[1], '' -- from here on an entry, which bears its crashes
+        redis.call('HDEL', KEYS[14], runs[i])
+      end
+    end
   end
 end
 

@@ -1,6 +1,7 @@
 -- put: additions under a name or a unique key, in a window, or with a priority; what gives way to them goes in the same step.
 -- KEYS  1 S:jobs  2 S:next  3 S:producer:<token>  4 S:wake  5 S:cancelled  6 S:names  7 S:unique  8 S:windows  9 S:held
 --       10 S:control  11 S:waiting  12 S:counts  13 S:ended  14 S:first:1  15 S:first:2  16 S:first:3  17 S:slots
+--       18 S:crashed
 -- ARGV  1 seq  2 now ms, or '' for this server's clock
 --       3 msgpack list, a map for each job of what applies: id; payload; due ms, a text (absent: now); recurs;
 --       second {id, payload}: where the first is known, or with fresh always: id only tells its content then; name;
@@ -27,13 +28,17 @@ local function holder_of(hash, field) -- the job that stands there: its id, whet
   return id, kind == 'r', content == '' and id or content
 end
 
+local function has_crashed(id, due) -- it was claimed by a listener that died, and may have begun
+  return redis.pcall('HEXISTS', KEYS[18], id .. '@' .. due_text(due)) == 1
+end
+
 local function place(id, target) -- where a job waits that has not begun: its due time, and its entry if a pause has parked it
   local due = redis.call('ZSCORE', next_, item_of(id))
-  if due then return due end
+  if due then return not has_crashed(id, due) and due or nil end
   local key = 'paused:job:' .. target
   for _, member in ipairs(redis.call('ZRANGEBYLEX', waiting, '[' .. key .. '\0', '(' .. key .. '\1')) do
     local ms, of = string.match(string.sub(member, #key + 2), '^(%d+)%z(%x+)@[^%z]*%zr %S+ 0 0 %- ')
-    if of == id then return string.format('%.0f', tonumber(ms)), member end
+    if of == id and not has_crashed(id, ms) then return string.format('%.0f', tonumber(ms)), member end
   end
 end
 

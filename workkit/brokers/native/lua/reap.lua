@@ -1,9 +1,11 @@
 -- reap: fence a listener whose beat stopped, and hand its records back. Decides nothing else; any listener continues a half-done one.
--- KEYS  1 S:listeners  2 S:running:<X>  3 S:again  4 S:skip:<X>  5 S:wake  6 S:progress:<X>
+-- KEYS  1 S:listeners  2 S:running:<X>  3 S:again  4 S:skip:<X>  5 S:wake  6 S:progress:<X>  7 S:next  8 S:crashed
 -- ARGV  1 X  2 the beat that was seen  3 lease ms  4 most records to move
 -- ->    'alive', or moved, left
-local listeners, running, again = KEYS[1], KEYS[2], KEYS[3]
+local listeners, running, again, next_, crashed = KEYS[1], KEYS[2], KEYS[3], KEYS[7], KEYS[8]
+-- part: id
 -- part: entry
+-- part: handback
 local beat = redis.call('ZSCORE', listeners, ARGV[1])
 local t = redis.call('TIME')
 local now = t[1] .. string.format('%03d', math.floor(t[2] / 1000))
@@ -20,10 +22,7 @@ for i = 1, #all, 2 do
     if moved >= limit then
       left = left + 1
     else
-      local kind, due, attempt, crashes, flags, item = parts_of(value)
-      if not kind then kind, due, attempt, crashes, flags, item = 'r', due_text(value), 0, 0, '-', member end
-      local entry = kind .. ' ' .. due .. ' ' .. attempt .. ' ' .. (tonumber(crashes) + 1) .. ' ' .. flags .. ' ' .. item
-      redis.call('ZADD', again, due_text(due), entry)
+      hand_back(value, member, 1)
       redis.call('HDEL', running, field)
       moved = moved + 1
     end

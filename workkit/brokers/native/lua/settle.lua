@@ -1,10 +1,10 @@
 -- settle: apply endings, each only while its record stands; leaving one place and entering the next is one step.
 -- KEYS  1 S:jobs  2 S:running:<L>  3 S:next  4 S:again  5 S:slots  6 S:ended  7 S:errors  8 S:dead  9 S:graves
 --       10 S:skip:<L>  11 S:cancelled  12 S:stats  13 S:wake  14 S:waiting  15 S:unique  16 S:names  17 S:counts
---       18 S:first:1  19 S:first:2  20 S:first:3
+--       18 S:first:1  19 S:first:2  20 S:first:3  21 S:crashed
 -- ARGV  1 seq  2 now ms, or '' for this server's clock  3 msgpack list of the other endings
 --       4 number of plain endings (one-shot done), then their receipts, then their ids
---       an ending is a map of what applies: receipt; drop id; close {id, occurrence}; next {item, due, delay ms};
+--       an ending is a map of what applies: receipt; drop id; close {id, occurrence}; next {item, due, crashes};
 --       again {entry, delay ms}; dead {dead id, grave}; error {occurrence, bytes or ''}; skip id; count name;
 --       free {occurrence, then the limit key of each slot}; unique key, name: given up with the payload;
 --       first: the priority under which next is listed
@@ -12,6 +12,7 @@
 local jobs, running, next_, again, slots, ended = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local errors, dead, graves, skip, cancelled, stats, wake = unpack(KEYS, 7, 13)
 local waiting, unique, names, counts = unpack(KEYS, 14, 17)
+local crashed = KEYS[21]
 local number = ARGV[1]
 -- part: request
 local now = ARGV[2]
@@ -44,6 +45,7 @@ end
 -- part: id
 -- part: entry
 -- part: promote
+-- part: handback
 
 local function forget(e, id) -- its payload is gone, and what stood for it
   for hash, field in pairs({ [unique] = e.unique, [names] = e.name }) do
@@ -55,21 +57,19 @@ for _, e in ipairs(cmsgpack.unpack(ARGV[3])) do
   if redis.call('HDEL', running, e.receipt) == 0 then
     refused[#refused + 1] = e.receipt
   else
-    local pause = 0 -- for one that may be offered to this listener again, as its mark gave way to others
     if e.skip and redis.call('SADD', skip, e.skip) == 1 and redis.call('SCARD', skip) > 10000 then
-      redis.call('SPOP', skip)
-      pause = 2000
+      for _, id in ipairs(redis.call('SRANDMEMBER', skip, 10)) do -- marks of jobs that are over give way
+        if redis.call('HEXISTS', jobs, id) == 0 then redis.call('SREM', skip, id) end
+      end
     end
     if e.next then
-      local due, delay = e.next[2], math.max(pause, e.next[3])
-      if delay > 0 then due = string.format('%.0f', tonumber(now) + delay) else due_now = true end
-      redis.call('ZADD', next_, 'NX', due, e.next[1])
-      if e.first then redis.call('ZADD', KEYS[17 + e.first], 'NX', due, e.next[1]) end
+      give_back(e.next[1], e.next[2], e.next[3])
+      if e.first then redis.call('ZADD', KEYS[17 + e.first], 'NX', score_text(e.next[2]), e.next[1]) end
+      due_now = true
     end
     if e.again then
-      local delay = math.max(pause, e.again[2])
-      redis.call('ZADD', again, string.format('%.0f', tonumber(now) + delay), e.again[1])
-      if delay == 0 then due_now = true end
+      redis.call('ZADD', again, string.format('%.0f', tonumber(now) + e.again[2]), e.again[1])
+      if e.again[2] == 0 then due_now = true end
     end
     if e.dead then
       redis.call('ZADD', dead, now, e.dead[1])
