@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import msgpack
 
 from workkit.brokers.native.endings import read_packed
+from workkit.brokers.native.entry import LAST_MS
 from workkit.jobs.admission import FREE, Control, Pause
 from workkit.jobs.run_options import LONGEST_MS, MOST_AT_ONCE
 
@@ -51,7 +52,7 @@ def read_pause(packed: bytes) -> Pause | None:
         case [str() | None as reason, None, *_]:
             return Pause(reason=reason)
         case [str() | None as reason, int() | float() as until_ms, *_] if _is_time(until_ms):
-            return Pause(reason=reason, until_ms=math.floor(until_ms))
+            return Pause(reason=reason, until_ms=None if until_ms > LAST_MS else math.floor(until_ms))
     return None
 
 
