@@ -107,7 +107,7 @@ def test_an_addition_that_a_server_without_snapshots_refuses_is_refused_whole(
     run: Run, mortal: Server, name: str
 ) -> None:
     client = refuses_writes(mortal)
-    for command in (("now", "app:hi"), ("add", "7pm tomorrow", "app:hi", "--name", "x"), ("listen",)):
+    for command in (("now", "app:hi"), ("add", "7pm tomorrow", "app:hi", "--name", "x")):
         ran = run(*in_place(command, name), "--redis", mortal.url)
         assert (ran.status, ran.out, ran.err) == (69, "", f"error: {mortal.url}: {UNSAVED}\n"), command
     assert client.keys("*") == []
@@ -124,6 +124,18 @@ def test_a_listener_waits_for_a_server_that_cannot_save(mortal: Server, name: st
     process.wait_for("back")
     runs(process, mortal, name)
     assert len([line for line in process.lines if " lost " in line]) == 1
+
+
+@pytest.mark.parametrize("mortal", ["redis"], indirect=True)
+def test_a_listener_that_starts_waits_until_the_server_saves_again(
+    mortal: Server, name: str, processes: Processes
+) -> None:
+    client = refuses_writes(mortal)
+    process = processes.workkit("listen", name, "--redis", mortal.url)
+    process.wait_for(r"lost .* it takes no writes \(MISCONF\)")
+    client.config_set("stop-writes-on-bgsave-error", "no")
+    process.wait_for("back")
+    runs(process, mortal, name)
 
 
 def test_an_addition_to_a_full_server_is_refused_whole_and_said_once(run: Run, mortal: Server, name: str) -> None:
