@@ -126,10 +126,9 @@ def test_a_child_neither_runs_middleware_nor_writes_what_its_parent_has_written(
     os.kill(listener.pid, 15)
     assert listener.wait() == 0
     assert len(lines(diary, "around")) == 3
-    out = "\n".join(listener.out)
-    assert out.count("begun ") == 1
-    assert out.count("written by a child") == 3
-    assert out.count("the listener's own end") == 1
+    until(lambda: "\n".join(listener.out).count("written by a child") == 3)
+    until(lambda: "\n".join(listener.out).count("the listener's own end") == 1)
+    assert "\n".join(listener.out).count("begun ") == 1
 
 
 def test_a_module_that_forks_at_its_import_is_imported_once(
