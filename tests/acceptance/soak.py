@@ -25,7 +25,7 @@ import redis
 from tests.acceptance import soak_cast, soak_verdict
 from tests.acceptance.leftovers import check_keys, look
 from tests.acceptance.scene import DURABLE
-from tests.acceptance.soak_hostile import Hostile, is_owned
+from tests.acceptance.soak_hostile import Hostile, is_good, is_owned
 from tests.acceptance.soak_verdict import Incident
 from tests.processes import ROOT, until
 from tests.servers import Server, program
@@ -289,8 +289,12 @@ class Soak:
         except ServerError:
             return False
         alive = sum(process.poll() is None for process in self.listeners)
+        if counts.listeners != alive:
+            return False
+        if self.hostile:  # what nobody here can run stays where it is, for others
+            return not any(is_good(job) for job in schedule.jobs(self.schedule) if job.state != "dead")
         waiting = counts.waiting + counts.due + counts.running + counts.retrying
-        return waiting == 0 and self._length("jobs") == 0 and counts.listeners == alive
+        return waiting == 0 and self._length("jobs") == 0
 
     def _judge(self, cancelled_at: float) -> None:
         runs = soak_verdict.read_runs(self.folder)

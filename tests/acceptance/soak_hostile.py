@@ -91,6 +91,11 @@ class Hostile:
         modules = [soak_cast.HERE, soak_cast.HOSTILE]
         schedule.drain(self._schedule, imports=modules, folder=None, raise_errors=False)
         yield from self.clear()
+        for id, payload in self.client.hgetall(self.keys.jobs).items():
+            if (
+                GOOD.encode() not in payload
+            ):  # `unclear`: it may be a job of another program, so no repair takes it away
+                self.client.hdel(self.keys.jobs, id)
 
     def _aim(self) -> Aim:
         seconds, micros = self.client.time()

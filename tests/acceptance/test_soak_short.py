@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.soak import HASTY, Soak
+from tests.acceptance.soak import HASTY, HOSTILE, Soak
 
 
 @pytest.mark.parametrize("product", ["redis"])
@@ -18,3 +18,11 @@ def test_twenty_seconds_of_random_kills_lose_nothing(product: str, tmp_path: Pat
     assert report.acknowledged >= 2000, str(report)
     kinds = {"listeners killed", "listeners stopped", "listeners frozen", "server killed", "connections cut"}
     assert kinds <= report.troubles.keys(), str(report)
+
+
+def test_random_kills_among_hostile_values_lose_nothing(tmp_path: Path) -> None:
+    with closing(Soak(tmp_path, rate=200, seed=11)) as soak:
+        report = soak.run(15, troubles=(*HASTY, HOSTILE))
+    assert report.complaints == [], str(report)
+    assert report.acknowledged >= 500, str(report)
+    assert report.troubles["hostile values"] >= 50, str(report)

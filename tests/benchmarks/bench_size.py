@@ -4,7 +4,8 @@
 
 A server of its own. For each size: how many can be added in a second; what the server works on each that is added,
 claimed and settled (its own statistics); what a waiting job takes of its memory, set against the two published
-structures alone; how long each page of a listing takes, to the last; and how long it takes to find one job.
+structures alone; how long each page of a listing takes, to the last; and how long it takes to find one job. Then
+`bench_crowd`: own work among due jobs that the listener cannot run.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pathlib import Path
 
 import redis
 
+from tests.benchmarks import bench_crowd
 from tests.servers import Server
 from workkit import schedule
 from workkit.broker import ListenerInfo
@@ -130,3 +132,4 @@ def _rows(at: str, number: int) -> Iterator[dict[str, object]]:
 
 if __name__ == "__main__":
     main([int(word) for word in sys.argv[1:]] or [10_000, 1_000_000])
+    bench_crowd.main(bench_crowd.CROWDS)

@@ -16,6 +16,7 @@ from workkit.worker.telling import Telling
 
 TICK = 1.0  # seconds between looks when idle: also how late a foreign producer's addition may be seen
 BEAT = 2.0  # seconds between heartbeats when busy
+MOST_PAST = 500  # claims at once, while a listener can run none of them
 BACKOFF = 0.05, 1.0  # seconds: the first and the longest pause between tries when the server is lost
 
 
@@ -34,6 +35,7 @@ class Lane:
     answered_at: float = field(default_factory=time.monotonic)
     away: float = 0.0  # seconds between the last two answers of the server
     more: bool = False  # whether more was due than was claimed
+    passing: int = 0  # how many to claim next, as this listener could run none of the last
     settle_at: float = 0.0  # when the first of its endings has waited long enough
     ends: list[Ending] = field(default_factory=list)
     unarmed: list[tuple[Claim, Admission | None]] = field(default_factory=list)  # to be admitted
@@ -60,6 +62,11 @@ class Lane:
         now = time.monotonic()
         self.away, self.answered_at = now - self.answered_at, now
         return now
+
+    def passed(self, claims: int, *, kept: bool) -> None:
+        """Note how many claims came. Where none was kept, twice as many come next: they take no room."""
+        if claims:
+            self.passing = 0 if kept else min(MOST_PAST, 2 * claims)
 
     def hear_of(self, control: Control | None) -> None:
         """What holds for the schedule, where that has changed."""

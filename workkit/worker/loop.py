@@ -210,7 +210,7 @@ class Loop:
             settles = self._settles(lane)
             limit = self._room(is_asked=settles) if lane.look or lane.asked else 0
             if limit > 0 or settles:
-                self._exchange(lane, limit)
+                self._exchange(lane, max(limit, lane.passing) if limit else 0)
             if lane.lost_at is not None or now - lane.beat_at >= BEAT or now - lane.seen_at >= TICK:
                 self._beat(lane, lane.broker.heartbeat(trouble=self.trouble()))
             if lane.telling is not None and now >= lane.telling.at:
@@ -242,8 +242,10 @@ class Loop:
         self._dispatch.refuse(lane, turn.refused)
         lane.hear_of(turn.control)
         # fault: claimed
+        held = self._hands.busy
         for claim in turn.claims:
             self._dispatch.route(lane, claim)
+        lane.passed(len(turn.claims), kept=bool(lane.unarmed) or self._hands.busy > held)
         self._arm(lane)
 
     def _arm(self, lane: Lane) -> None:

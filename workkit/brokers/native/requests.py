@@ -34,7 +34,7 @@ class Forgotten(Exception):
 def jobs_in(answer: Answer) -> int:
     """How many jobs an answer brings."""
     request, reply = answer
-    return (len(reply) - 5) // 4 if request.verb == "claim" else 0
+    return (len(reply) - 6) // 4 if request.verb == "claim" else 0
 
 
 def more_is_due(heard: Sequence[Answer]) -> bool:

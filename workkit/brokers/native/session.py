@@ -57,6 +57,7 @@ class Session:
         self._lost: list[Claim] = []
         self._missed: list[tuple[Claim, str]] = []
         self.control, self._version = FREE, b""  # as last heard
+        self._cursors = b""  # the server's note of what this listener has read past, as last heard
         self._is_news = False
         self._ends: list[Ending] = []
         self._wake_in_ms: float | None = None
@@ -216,6 +217,7 @@ class Session:
                     self.register(self._info)
                 return act()
             except Forgotten:
+                self._cursors = b""
                 self._ends = [end for request in self._outstanding for end in request.ends] + self._ends
                 self._ask([self._resync()])
 
@@ -245,6 +247,8 @@ class Session:
                 raise Forgotten
             if reply[0] != b"ok":
                 raise Gone
+            if request.verb == "claim":
+                self._cursors = reply[5]  # the next claim may go out before this one is taken up
             self._heard.append((request, reply))
 
     def _take_up(self) -> None:
@@ -260,7 +264,7 @@ class Session:
         lost += self._take_lost()
         self._ready, self._armed, self._ends, self._outstanding, self._name = [], [], [], (), ""
         self._missed = []
-        self._asked, self._heard = None, []
+        self._asked, self._heard, self._cursors = None, [], b""
         return lost
 
     def _holds(self, claim: Claim) -> bool:
@@ -320,7 +324,7 @@ class Session:
             self._wake_in_ms = max(0.0, float(wake_in)) if wake_in != -1 else None
             self._hear_of(control)
             prefix = b"%d." % seq
-            parts = iter(reply[5:])
+            parts = iter(reply[6:])
             for number, record in enumerate(zip(parts, parts, parts, parts, strict=True), 1):
                 field = prefix + record[0]
                 cancelled = bool(marks) and number in marks
@@ -328,7 +332,7 @@ class Session:
                 self._held[field] = claim
                 self._ready.append(claim)
 
-        args = [self._name, seq, limit, "" if now_ms is None else now_ms, self._version]
+        args = [self._name, seq, limit, "" if now_ms is None else now_ms, self._version, self._cursors]
         return Request("claim", self._keys.for_claim(self._name), args, done)
 
     def _admit(self, pairs: Sequence[tuple[Claim, Admission | None]], now_ms: int | None) -> Request:

@@ -2,11 +2,12 @@
 -- KEYS  1 S:next  2 S:jobs  3 S:running:<L>  4 S:listeners  5 S:watch  6 S:wake  7 S:again  8 S:skip:<L>  9 S:cancelled
 --       10 S:control  11 S:first:3  12 S:first:2  13 S:first:1  14 S:crashed
 -- ARGV  1 L  2 seq  3 limit (1 to 1000)  4 now ms, or '' for this server's clock  5 version of S:control that L knows
+--       6 cursors of the last claim that was answered, or ''
 -- ->    'gone' | 'old' | 'step' (see spec/layouts/native.md, requests), or
 --       'ok', now, ms until it should ask again, a text with fractions (-1: another listener watches, or nothing waits;
 --       0: more is due),
 --       which of the jobs are marked as cancelled (their numbers, from 1), S:control (fields and values) where it is not
---       as L knows it, then four for each job: member or entry, due text (member) or '' (entry), id, payload or nil
+--       as L knows it, cursors (bytes; '' where nothing is skipped), then four for each job: member or entry, due text (member) or '' (entry), id, payload or nil
 local next_, jobs, running, listeners = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local watch, wake, again, skip, cancelled, control = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local me, number, limit, now = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
@@ -38,34 +39,32 @@ if seen_control then
   if rests_until and rests_until <= tonumber(now) then rests_until = nil end
 end
 
-local size = seen_skip and 1000 or limit -- as many may be skipped as there are marks
+-- part: crowd
+local SKIMMED = { next_, again, KEYS[11], KEYS[12], KEYS[13] } -- keys with a cursor, in the order of these
+local cursors, is_all = {}, true
+if seen_skip and not rests_until then
+  local packed = ARGV[6] ~= '' and cmsgpack.unpack(ARGV[6]) or {}
+  for n, key in ipairs(SKIMMED) do cursors[key] = new_cursor(packed[n]) end
+end
 
-local function page(key, start, is_entry)
-  local got = redis.call('ZRANGEBYSCORE', key, '-inf', now, 'WITHSCORES', 'LIMIT', start, size)
-  local found, ids = {}, {}
+local function read(key, most, is_entry) -- the first that are due and not skipped
+  if rests_until then return {} end
+  if seen_skip then
+    local mine, is_end = read_past(key, cursors[key], most, is_entry)
+    is_all = is_all and is_end
+    return mine
+  end
+  local got = redis.call('ZRANGEBYSCORE', key, '-inf', now, 'WITHSCORES', 'LIMIT', 0, most)
+  local found = {}
   for i = 1, #got, 2 do
     local id = is_entry and id_in(got[i]) or not is_entry and id_of(got[i]) or ''
     found[#found + 1] = { got[i], is_entry and '' or got[i + 1], id, tonumber(got[i + 1]), key }
-    ids[#ids + 1] = id
   end
-  return found, ids
+  return found
 end
 
-local function read(key, is_entry) -- the first that are due and not skipped, at most limit
-  if rests_until then return {} end
-  local found, ids = page(key, 0, is_entry)
-  if not seen_skip then return found end
-  local mine, start = {}, 0
-  while #ids > 0 do
-    local flags = redis.call('SMISMEMBER', skip, unpack(ids))
-    for k = 1, #flags do
-      if flags[k] == 0 and #mine < limit then mine[#mine + 1] = found[k] end
-    end
-    if #ids < size or #mine == limit then break end
-    start = start + size
-    found, ids = page(key, start, is_entry)
-  end
-  return mine
+local function took_from(key, found, n)
+  if cursors[key] then took(cursors[key], found, n) end
 end
 
 if repeated then -- asked again: the reply was lost
@@ -82,10 +81,12 @@ else
   if not is_plain then
     for k = 11, 13 do -- an index of S:next; what counts is that it stood there
       if #taken < limit and redis.call('EXISTS', KEYS[k]) == 1 then
-        local listed = read(KEYS[k], false)
-        while #listed > 0 and #taken < limit do
+        local listed = read(KEYS[k], limit - #taken, false)
+        while #listed > 0 do
+          local n = 0
           for _, t in ipairs(listed) do
             if #taken == limit then break end
+            n = n + 1
             local score = redis.call('ZSCORE', next_, t[1])
             if score and tonumber(score) > tonumber(now) then -- the index is wrong
               redis.call('ZADD', KEYS[k], score, t[1])
@@ -97,17 +98,18 @@ else
               redis.call('ZREM', KEYS[k], t[1])
             end
           end
-          listed = read(KEYS[k], false)
+          took_from(KEYS[k], listed, n)
+          listed = #taken < limit and read(KEYS[k], limit - #taken, false) or {}
         end
       end
     end
   end
-  local queue = #taken < limit and read(next_, false) or {}
+  local queue = #taken < limit and read(next_, limit - #taken, false) or {}
   if is_plain then
     taken = queue
     if #taken > 0 then redis.call('ZREMRANGEBYRANK', next_, 0, #taken - 1) end -- exactly those read
   else
-    local others = seen_again and read(again, true) or {}
+    local others = seen_again and #taken < limit and read(again, limit - #taken, true) or {}
     local i, k, from = 1, 1, #taken + 1
     while #taken < limit and (queue[i] or others[k]) do
       if queue[i] and (not others[k] or queue[i][4] <= others[k][4]) then
@@ -117,6 +119,8 @@ else
       end
     end
     for n = from, #taken do redis.call('ZREM', taken[n][5], taken[n][1]) end
+    took_from(next_, queue, i - 1)
+    took_from(again, others, k - 1)
   end
   if not is_plain and #taken > 0 and redis.call('EXISTS', KEYS[14]) == 1 then -- what came back from listeners that died
     local runs = {}
@@ -132,7 +136,12 @@ else
   end
 end
 
-local reply = { 'ok', now, -1, {}, {} }
+local reply = { 'ok', now, -1, {}, {}, repeated and ARGV[6] or '' }
+if seen_skip and not repeated then
+  local packed = {}
+  for n, key in ipairs(SKIMMED) do packed[n] = pack_cursor(cursors[key]) end
+  reply[6] = cmsgpack.pack(packed)
+end
 if seen_control and redis.call('HGET', control, 'v') ~= ARGV[5] then reply[5] = redis.call('HGETALL', control) end
 local ids, records = {}, { '@', number }
 for i, t in ipairs(taken) do
@@ -147,7 +156,7 @@ redis.call('ZADD', listeners, 'XX', now, me)
 if #ids > 0 then
   local payloads = redis.call('HMGET', jobs, unpack(ids))
   for i, t in ipairs(taken) do
-    local at = 4 * i + 1
+    local at = 4 * i + 2
     reply[at + 1], reply[at + 2], reply[at + 3], reply[at + 4] = t[1], t[2], t[3], payloads[i]
   end
   if not is_plain and redis.call('EXISTS', cancelled) == 1 then
@@ -171,11 +180,20 @@ if rests_until then
   if rests_until < math.huge then reply[3] = string.format('%.3f', rests_until - tonumber(now)) end
   return reply
 end
+local function waits_in(key) -- whether something is due that this listener has not read past
+  local c = cursors[key]
+  return redis.call('ZCOUNT', key, '-inf', now) > (c and c.past or 0) or (c and c.hidden > 0)
+end
+
+if #taken < limit and not is_all then -- skipped so far; the next claim continues there
+  reply[3] = 0
+  return reply
+end
 local held = redis.call('GET', watch)
 local due, owner
 if held then due, owner = string.match(held, '^(%d+) (.*)$') end
 if #taken >= limit then -- full: leave the rest, and the watch, to others
-  local more = redis.call('ZCOUNT', next_, '-inf', now) > 0 or (seen_again and redis.call('ZCOUNT', again, '-inf', now) > 0)
+  local more = waits_in(next_) or (seen_again and waits_in(again))
   if owner == me then redis.call('DEL', watch) end
   if more or owner == me then token() end
   if more then reply[3] = 0 end
