@@ -15,7 +15,7 @@ from typing import Any
 import redis
 from kinds import KINDS, TRAITS
 
-from workkit.brokers import embedded_program
+from workkit.brokers.embedded import program as embedded_program
 
 STARTS_WITHIN, ANSWERS_WITHIN = 60.0, 30.0  # seconds; a JVM on a busy machine takes a while
 

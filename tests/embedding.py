@@ -7,13 +7,13 @@ from pathlib import Path
 import redis
 
 from tests.processes import Process, Processes, is_alive, until
-from workkit.brokers.embedded import EmbeddedServer
+from workkit.brokers.embedded.attachment import EmbeddedServer
 
 USER = """
 import sys
 from pathlib import Path
 import redis
-from workkit.brokers.embedded import attach
+from workkit.brokers.embedded.attachment import attach
 server = attach(Path(sys.argv[1]))
 with redis.Redis.from_url(server.url) as client:
     print("attached", server.pid, "visit", client.incr("visits"))

@@ -18,7 +18,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from tests.processes import until
-from workkit.brokers import embedded_program
+from workkit.brokers.embedded import program as embedded_program
 
 PRODUCTS = ("redis", "valkey")
 

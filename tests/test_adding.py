@@ -10,13 +10,13 @@ import pytest
 
 from tests import handlers
 from workkit import schedule
-from workkit.adding import read_row
-from workkit.broker import NewJob
 from workkit.brokers.native.codec import Codec
+from workkit.contract.broker import NewJob
 from workkit.errors import InvalidOptions
 from workkit.jobs.recurrence import spread_offset_ms
 from workkit.jobs.run_options import UNSAID
 from workkit.jobs.terms import PLAIN, USUAL, Entrance, Terms
+from workkit.verbs.addition import read_row
 
 NOW = round(datetime(2026, 11, 21, 12, 0, 20, 500_000, tzinfo=UTC).timestamp() * 1000)
 HOUR = 3_600_000

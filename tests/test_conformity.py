@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workkit import wire
+from workkit.brokers.native.care.conformity import RULES, SEVERITIES, Flaw, Pair, judge, judge_cron, judge_job, put_back
 from workkit.brokers.native.codec import Codec
-from workkit.brokers.native.places import item_id
-from workkit.conformity import RULES, SEVERITIES, Flaw, Pair, judge, judge_cron, judge_job, put_back
+from workkit.brokers.native.look.location import item_id
 from workkit.errors import CorruptRecord, OtherDialect
 
 VECTORS = Path(__file__).parent.parent / "spec" / "vectors" / "clojure"

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from workkit import deadset
-from workkit.broker import Revival
+from workkit.contract.broker import Revival
 from workkit.errors import CorruptRecord, InvalidArguments, InvalidOptions, NotFound
 from workkit.jobs.job import Job
+from workkit.verbs import dead as deadset
 
 EPOCH = datetime(2026, 11, 20, tzinfo=UTC)
 

@@ -10,8 +10,9 @@ import pytest
 
 from tests import handlers
 from tests.servers import Server
-from workkit import errors, place, schedule
-from workkit.broker import Tally
+from workkit import errors, schedule
+from workkit.contract.broker import Tally
+from workkit.verbs import opening as place
 
 
 @pytest.fixture

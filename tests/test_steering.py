@@ -14,7 +14,7 @@ from tests.servers import Server
 from workkit import Job, aio, schedule
 from workkit.errors import InvalidFunction, InvalidOptions, NotFound, PhraseError, TriggerError
 from workkit.jobs.admission import FREE, Control, Pause
-from workkit.steering import check_run, read_pause, target
+from workkit.verbs.control import check_run, read_pause, target
 
 HOW: dict[str, Any] = {"imports": ["tests.handlers"], "folder": None}
 NOW = round(datetime(2026, 11, 20, 10, 15, tzinfo=UTC).timestamp() * 1000)

@@ -10,10 +10,10 @@ import pytest
 from tests import handlers
 from tests.servers import Server
 from workkit import errors, schedule
-from workkit.broker import Named
+from workkit.contract.broker import Named
 from workkit.jobs.job import Job
-from workkit.syncing import Plan, compare, read_plan
 from workkit.triggers import cron
+from workkit.verbs.plan import Plan, compare, read_plan
 
 DAILY, ONCE = cron("* * * * 9 0 0"), cron("2050 1 1 * 9 0 0")
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from workkit.jobs.names import clojure
     from workkit.jobs.registry import job
     from workkit.schedule import Schedule
-    from workkit.worker.running import current_job
+    from workkit.worker.run.current import current_job
 
 __all__ = [
     "Discard",
@@ -44,7 +44,7 @@ _HOMES = {
     "Schedule": "schedule",
     "WorkkitError": "errors",
     "clojure": "jobs.names",
-    "current_job": "worker.running",
+    "current_job": "worker.run.current",
     "job": "jobs.registry",
 }
 _MODULES = ("aio", "schedule", "triggers", "wire")

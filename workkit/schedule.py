@@ -11,20 +11,20 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
-from workkit.adding import CHUNK, Bulk, as_job, call, put_off, queued, read_row, timed
-from workkit.broker import Added, Counts, ListenerInfo, Missed, Tally
-from workkit.deadset import chosen, read_rate
-from workkit.deadset import discard as discard_dead
-from workkit.deadset import retry as retry_dead
-from workkit.entering import entered
+from workkit.contract.broker import Added, Counts, ListenerInfo, Missed, Tally
 from workkit.errors import InvalidOptions, ListenerStopped, NotFound
 from workkit.jobs.job import STATES, Job, JobState, matches
 from workkit.jobs.names import Fn
-from workkit.options import NOTHING, read_options
-from workkit.place import Schedule, described, listening_brokers, producer_of
-from workkit.steering import check_dead, check_one, check_run, check_skip, paused_target, read_pause, target
-from workkit.syncing import Plan, carry_out, compare, read_plan
 from workkit.triggers.when import When
+from workkit.verbs.add_options import NOTHING, read_options
+from workkit.verbs.addition import CHUNK, Bulk, as_job, call, put_off, queued, read_row, timed
+from workkit.verbs.chain import entered
+from workkit.verbs.control import check_dead, check_one, check_run, check_skip, paused_target, read_pause, target
+from workkit.verbs.dead import chosen, read_rate
+from workkit.verbs.dead import discard as discard_dead
+from workkit.verbs.dead import retry as retry_dead
+from workkit.verbs.opening import Schedule, described, listening_brokers, producer_of
+from workkit.verbs.plan import Plan, carry_out, compare, read_plan
 
 if TYPE_CHECKING:
     import redis as redis_client
@@ -296,7 +296,7 @@ def listen(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: Any
 
 def listener(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: Any) -> Listener:
     """The same, not yet started: ``.start() .stop(deadline) .quiet() .resume() .wait()``; ``with`` starts and stops."""
-    from workkit.listening import read_how
+    from workkit.verbs.listen_options import read_how
     from workkit.worker.listener import Listener
 
     chosen = {s: 1} if isinstance(s, Schedule) else dict(s) if isinstance(s, Mapping) else dict.fromkeys(s, 1)
@@ -327,7 +327,7 @@ def drain(
     `now` pretends a time; `limit` ends after so many runs. A handler's error is recorded, then raised, unless
     `raise_errors` is False.
     """
-    from workkit.listening import read_how
+    from workkit.verbs.listen_options import read_how
     from workkit.worker.drain import drain_brokers
 
     if now is not None and now.tzinfo is None:

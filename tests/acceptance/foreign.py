@@ -28,7 +28,7 @@ from tests.acceptance.stage import Stage
 from tests.processes import is_alive, until
 from tests.servers import PRODUCTS, Server, program
 from workkit import schedule, wire
-from workkit.brokers.embedded import attach
+from workkit.brokers.embedded.attachment import attach
 
 TIMEOUT, MARGIN = 5.0, 3.0  # seconds
 FAULTS = ("kill", "stall", "stop")

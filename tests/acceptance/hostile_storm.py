@@ -30,8 +30,9 @@ from tests.acceptance.soak_verdict import Incident
 from tests.processes import Process, Processes, until
 from tests.servers import Server, free_port, program
 from workkit import schedule
-from workkit.brokers.native import inventory, published
+from workkit.brokers.native.care import inventory
 from workkit.brokers.native.keys import Keys
+from workkit.brokers.native.look import published
 
 TICKS = ("tick-a", "tick-b", "tick-c")
 ALLOWED = {"no-append-file", "dead", "nobody-runs", "other-dialect", "overdue", "unclear", "versions"}  # in the end

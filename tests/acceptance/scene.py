@@ -20,7 +20,7 @@ from tests.acceptance.stage import Stage
 from tests.processes import is_alive, until
 from tests.servers import Server
 from workkit import schedule
-from workkit.brokers.native.places import item_id
+from workkit.brokers.native.look.location import item_id
 
 NAME = "scene"
 OF_PRODUCER = ("add", "put", "cancel")

@@ -14,9 +14,9 @@ from tests.acceptance.hostile_known import named
 from tests.acceptance.hostile_left import HARMLESS
 from tests.acceptance.hostile_values import Aim, Source
 from workkit import Job, schedule
-from workkit.broker import ListenerInfo
 from workkit.brokers.connect import open_broker
 from workkit.brokers.native.keys import Keys
+from workkit.contract.broker import ListenerInfo
 from workkit.errors import NotFound
 
 GOOD = soak_cast.HERE

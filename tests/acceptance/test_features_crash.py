@@ -20,8 +20,8 @@ from tests.acceptance.feature_jobs import RATE_APART, SLACK, TIMEOUT, WAIT, Cast
 from tests.processes import is_alive, until
 from tests.servers import Server, program
 from workkit import schedule
-from workkit.place import producer_of
 from workkit.schedule import Schedule
+from workkit.verbs.opening import producer_of
 
 DOWN = 3.5  # seconds without any listener, for what is to catch up
 SPREAD = 3  # seconds

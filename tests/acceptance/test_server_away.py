@@ -10,14 +10,14 @@ import pytest
 from tests.processes import until
 from tests.servers import Server
 from workkit import schedule
-from workkit.broker import Broker, Claim, ListenerInfo
 from workkit.brokers.connect import open_broker
+from workkit.contract.broker import Broker, Claim, ListenerInfo
 from workkit.errors import ServerUnreachable
 from workkit.jobs.outcome import Released
 from workkit.jobs.registry import Registry
-from workkit.worker.executor import Attempt, Executor
 from workkit.worker.hands import Hands, LookUp
 from workkit.worker.lane import Lane
+from workkit.worker.run.executor import Attempt, Executor
 
 HANDLERS = "tests.handlers"
 

@@ -21,7 +21,7 @@ from typing import Any
 from croniter import croniter
 
 from workkit import triggers
-from workkit.triggers.cron import parse_cron
+from workkit.triggers.crons.cron import parse_cron
 
 CronSim: Any = import_module("cronsim").CronSim if find_spec("cronsim") else None
 
@@ -98,7 +98,7 @@ def reading(make: Callable[[], object]) -> float:
 
 def unread(text: str) -> Callable[[], object]:
     """Read a seven-field text as if for the first time."""
-    from workkit.triggers.cron import _parse
+    from workkit.triggers.crons.cron import _parse
 
     def read() -> object:
         _parse.cache_clear()

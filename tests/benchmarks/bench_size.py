@@ -24,9 +24,9 @@ import redis
 from tests.benchmarks import bench_crowd
 from tests.servers import Server
 from workkit import schedule
-from workkit.broker import ListenerInfo
 from workkit.brokers.connect import open_broker
-from workkit.brokers.native.inspector import PAGE
+from workkit.brokers.native.look.inspector import PAGE
+from workkit.contract.broker import ListenerInfo
 from workkit.jobs.outcome import DONE
 
 MEASURED = 20_000  # jobs that are added, and run, beside those that wait

@@ -9,9 +9,9 @@ from typing import Any
 
 from tests.servers import Server
 from workkit import schedule, wire
-from workkit.broker import Finding, Inspector, ListenerInfo
 from workkit.brokers.connect import open_broker
 from workkit.brokers.native.broker import NativeBroker
+from workkit.contract.broker import Finding, Inspector, ListenerInfo
 
 DAY = 86_400_000
 HOST = {"no-append-file"}  # the shared servers keep nothing on disk

@@ -12,15 +12,15 @@ from typing import Any
 
 from tests.acceptance.hostile_texts import FN, IDS, PAST
 from tests.acceptance.hostile_values import Aim
-from workkit.broker import Claim, Ending, ListenerInfo, NewJob
 from workkit.brokers.native.broker import NativeBroker
-from workkit.brokers.native.inspector import NativeInspector
+from workkit.brokers.native.care.repair import Hidden, repair
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.native.places import Places
-from workkit.brokers.native.published import Published
-from workkit.brokers.native.repairs import Hidden, repair
-from workkit.brokers.scripts import Script
-from workkit.brokers.server import Asked, connect
+from workkit.brokers.native.look.inspector import NativeInspector
+from workkit.brokers.native.look.location import Places
+from workkit.brokers.native.look.published import Published
+from workkit.brokers.redis_server.script import Script
+from workkit.brokers.redis_server.server import Asked, connect
+from workkit.contract.broker import Claim, Ending, ListenerInfo, NewJob
 from workkit.errors import InvalidOptions, NotFound
 from workkit.jobs.admission import Pause, admission
 from workkit.jobs.job import Job

@@ -24,9 +24,10 @@ from tests.acceptance.hostile_texts import IDS, JOBS, PAST
 from tests.acceptance.hostile_values import MAKERS, Aim, Source, Value
 from tests.brokers.hostile_calls import CALLS, LEGITIMATE, NEEDS, Scene, scene
 from tests.servers import Server, program
-from workkit.brokers.native import inventory, published
-from workkit.brokers.native.places import LISTENER
-from workkit.brokers.scripts import load
+from workkit.brokers.native.care import inventory
+from workkit.brokers.native.look import published
+from workkit.brokers.native.look.location import LISTENER
+from workkit.brokers.redis_server.script import load
 
 SECONDS = 10  # for one call; more is a hang
 

@@ -18,9 +18,9 @@ from tests.fleets import ClusterFleet, Diary, try_verbs
 from tests.processes import Processes, until
 from tests.servers import Server, free_port
 from workkit import schedule
-from workkit.broker import NewJob
 from workkit.brokers.connect import open_broker, open_brokers
-from workkit.brokers.sharded import shard_names
+from workkit.brokers.native.sharded import shard_names
+from workkit.contract.broker import NewJob
 from workkit.errors import ServerError, ServerRefused, ServerUnreachable
 from workkit.triggers.trigger import once
 

@@ -15,8 +15,8 @@ import pytest
 from tests.embedding import USER, client_of, ended, flushed, leave, user
 from tests.processes import Processes, is_alive
 from tests.servers import program
-from workkit.brokers import embedded
-from workkit.brokers.embedded import EmbeddedServer, attach, temporary
+from workkit.brokers.embedded import attachment
+from workkit.brokers.embedded.attachment import EmbeddedServer, attach, temporary
 from workkit.errors import EmbeddedError
 
 
@@ -137,7 +137,7 @@ def fork(child: Callable[[], None]) -> int:
     try:
         child()
         sys.stdout.flush()
-        embedded._leave_all()
+        attachment._leave_all()
         os._exit(0)
     finally:
         os._exit(1)
@@ -177,7 +177,7 @@ def void(_: object) -> None:
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_child_forked_while_another_thread_attaches_holds_nothing_up(folder: Path) -> None:
     told, tell = os.pipe()
-    with embedded._mutex, embedded._opened(prepared(folder) / "gate.lock") as gate:
+    with attachment._mutex, attachment._opened(prepared(folder) / "gate.lock") as gate:
         fcntl.flock(gate, fcntl.LOCK_EX)
         pid = fork(lambda: void(os.read(told, 1)))
     try:

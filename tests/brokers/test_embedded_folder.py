@@ -12,8 +12,8 @@ import pytest
 from tests.embedding import USER, client_of, ended, flushed, leave
 from tests.processes import Processes, is_alive
 from tests.servers import program
-from workkit.brokers import embedded
-from workkit.brokers.embedded import attach, folder_of, temporary
+from workkit.brokers.embedded import attachment
+from workkit.brokers.embedded.attachment import attach, folder_of, temporary
 from workkit.errors import EmbeddedError, InvalidSchedule, WorkkitWarning
 
 
@@ -336,7 +336,7 @@ def test_attach_asks_no_socket_in_a_folder_that_others_can_reach(tmp_path: Path)
             path.rename(path.with_name("hidden"))
             foreign.bind(str(path))
             foreign.listen()
-            assert embedded._addresses(place) == set()
+            assert attachment._addresses(place) == set()
             path.unlink()
             path.with_name("hidden").rename(path)
         path.parent.chmod(0o700)

@@ -11,8 +11,8 @@ import pytest
 from tests.embedding import client_of, ended, leave, user
 from tests.processes import Processes, is_alive, parent_of
 from tests.servers import program
-from workkit.brokers import embedded_keeper
-from workkit.brokers.embedded import attach
+from workkit.brokers.embedded import keeper as embedded_keeper
+from workkit.brokers.embedded.attachment import attach
 
 
 @pytest.fixture

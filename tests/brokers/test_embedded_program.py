@@ -7,9 +7,10 @@ import pytest
 from tests.embedding import client_of
 from tests.processes import is_alive
 from tests.servers import program
-from workkit.brokers import embedded, embedded_program
-from workkit.brokers.embedded import attach
-from workkit.brokers.embedded_program import Release
+from workkit.brokers.embedded import attachment
+from workkit.brokers.embedded import program as embedded_program
+from workkit.brokers.embedded.attachment import attach
+from workkit.brokers.embedded.program import Release
 from workkit.errors import EmbeddedError
 
 
@@ -84,7 +85,7 @@ def test_attach_refuses_a_running_server_that_is_newer(folder: Path, monkeypatch
     monkeypatch.chdir(folder.parent)
     with attach(folder) as server:
         ours = Release(product="Valkey", version="8.0.4")
-        monkeypatch.setattr(embedded, "find", lambda: ("/nowhere", ours))
+        monkeypatch.setattr(attachment, "find", lambda: ("/nowhere", ours))
         with pytest.raises(EmbeddedError) as caught:
             attach(folder)
         assert is_alive(server.pid)

@@ -10,9 +10,9 @@ import pytest
 from tests.brokers.test_native_session import listening, standing
 from tests.servers import Server
 from workkit import schedule
-from workkit.broker import Claim
 from workkit.brokers.native.broker import NativeBroker
-from workkit.brokers.native.control import write_pause
+from workkit.brokers.native.control_key import write_pause
+from workkit.contract.broker import Claim
 from workkit.errors import ServerUnreachable
 from workkit.jobs.admission import Admission, Pause
 from workkit.jobs.outcome import Again, Dead, Done, Failure, Outcome, Released

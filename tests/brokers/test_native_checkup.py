@@ -20,15 +20,15 @@ from tests.brokers.checkups import DAY, fixed, found, keys, mended, only, payloa
 from tests.processes import Processes, until
 from tests.servers import Server
 from workkit import schedule, wire
-from workkit.broker import Inspector
 from workkit.brokers.connect import open_broker
 from workkit.brokers.native.broker import NativeBroker
+from workkit.contract.broker import Inspector
 
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the second look at an orphan follow at once; the moment between is for foreign peers, and none is here."""
-    monkeypatch.setattr("workkit.brokers.native.inventory.MOMENT", 0.01)
+    monkeypatch.setattr("workkit.brokers.native.care.inventory.MOMENT", 0.01)
 
 
 @pytest.fixture

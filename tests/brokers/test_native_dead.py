@@ -12,9 +12,10 @@ from tests import handlers
 from tests.brokers.test_native_session import add, claim_one, listening, standing
 from tests.processes import until
 from tests.servers import Server
-from workkit import errors, place, schedule
+from workkit import errors, schedule
 from workkit.jobs.job import Job
 from workkit.jobs.outcome import Dead, Done, Failure
+from workkit.verbs import opening
 
 FAILURE = Failure(type="OSError", message="disk full", where="app.py:3", traceback="...")
 
@@ -55,7 +56,7 @@ def test_a_one_shot_goes_back_where_every_peer_sees_it(server: Server, name: str
 
 def test_it_is_put_back_once(server: Server, name: str, s: schedule.Schedule) -> None:
     (dead,) = die(server, name)
-    inspector = place.producer_of(s).inspector
+    inspector = opening.producer_of(s).inspector
     assert inspector.retry([dead]) == ["revived"]
     assert inspector.retry([dead]) == ["gone"]
     assert server.client().zcard(f"{name}:next") == 1

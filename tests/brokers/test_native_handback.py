@@ -11,9 +11,9 @@ from tests.brokers.test_native_resync import remembered
 from tests.brokers.test_native_session import INFO, add, claim_one, listening, standing
 from tests.servers import Server
 from workkit import schedule, wire
-from workkit.broker import Claim
 from workkit.brokers.connect import open_broker
 from workkit.brokers.native.broker import NativeBroker
+from workkit.contract.broker import Claim
 from workkit.errors import ServerError
 from workkit.jobs.outcome import Again, Dead, Done, Failure, Released
 

@@ -10,7 +10,7 @@ from tests.acceptance.hostile_known import named
 from tests.acceptance.hostile_values import MAKERS, Aim, Source, Value, every_key
 from tests.brokers.hostile_rounds import Calls, Failed, choices, mark_of
 from tests.servers import Server
-from workkit.brokers.scripts import load
+from workkit.brokers.redis_server.script import load
 
 ROUNDS, VALUES = 5, 110
 

@@ -15,8 +15,8 @@ from tests.brokers import test_native_session as session
 from tests.brokers.test_native_session import Losing, standing
 from tests.servers import Server
 from workkit import schedule
-from workkit.broker import Added, NewJob
 from workkit.brokers.native.broker import NativeBroker
+from workkit.contract.broker import Added, NewJob
 from workkit.errors import ServerRefused
 from workkit.jobs.admission import Admission, Pause
 from workkit.jobs.outcome import Again, Done

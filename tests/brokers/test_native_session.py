@@ -9,9 +9,9 @@ import pytest
 from tests.processes import until
 from tests.servers import Server
 from workkit import schedule, wire
-from workkit.broker import Claim, ListenerInfo, Turn
 from workkit.brokers.native.broker import NativeBroker
-from workkit.brokers.server import Asked, connect
+from workkit.brokers.redis_server.server import Asked, connect
+from workkit.contract.broker import Claim, ListenerInfo, Turn
 from workkit.errors import ServerUnreachable
 from workkit.jobs.outcome import Again, Dead, Done, Failure, Released
 
@@ -159,7 +159,7 @@ def test_an_addition_whose_reply_was_lost_is_made_once(server: Server, name: str
     s = schedule.create(name, redis=server.url)
     b, losing = broker(server, name)
     losing.lose = 1
-    from workkit.broker import NewJob
+    from workkit.contract.broker import NewJob
 
     (added,) = b.add([NewJob(fn="#'app/note", args=(1,), kwargs=None, trigger=None, due_ms=None, queued=True)])
     assert added.new

@@ -12,12 +12,12 @@ import pytest
 from tests.brokers.checkups import found, keys, mended, only, registered
 from tests.servers import Server
 from workkit import schedule, wire
-from workkit.broker import Counts
 from workkit.brokers.connect import open_broker
 from workkit.brokers.native.entry import Entry, slot_flag
-from workkit.brokers.native.inspector import NativeInspector
-from workkit.brokers.native.parked import parked_text, read_parked
-from workkit.brokers.native.steering import Steering
+from workkit.brokers.native.look.inspector import NativeInspector
+from workkit.brokers.native.look.parked import parked_text, read_parked
+from workkit.brokers.native.look.steering import Steering
+from workkit.contract.broker import Counts
 from workkit.errors import InvalidOptions, NotFound
 from workkit.jobs.admission import Control, Pause
 
@@ -26,7 +26,7 @@ HOUR = 3_600_000
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workkit.brokers.native.inventory.MOMENT", 0.01)
+    monkeypatch.setattr("workkit.brokers.native.care.inventory.MOMENT", 0.01)
 
 
 @pytest.fixture

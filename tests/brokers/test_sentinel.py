@@ -17,8 +17,8 @@ from tests.fleets import SERVICE, SentinelFleet, try_verbs
 from tests.processes import Processes, until
 from tests.servers import Server, free_port, program
 from workkit import schedule
-from workkit.broker import Broker
 from workkit.brokers.connect import open_broker
+from workkit.contract.broker import Broker
 from workkit.errors import ServerError, ServerRefused, ServerUnreachable
 
 DUE = "2040-01-01 09:00"

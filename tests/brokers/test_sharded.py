@@ -13,9 +13,9 @@ from tests import handlers
 from tests.processes import until
 from tests.servers import Server
 from workkit import schedule, wire
-from workkit.broker import Broker, NewJob
 from workkit.brokers.connect import check, open_broker, open_brokers
-from workkit.brokers.sharded import ShardedBroker, shard_names, shard_of
+from workkit.brokers.native.sharded import ShardedBroker, shard_names, shard_of
+from workkit.contract.broker import Broker, NewJob
 from workkit.errors import InvalidSchedule, NotFound
 from workkit.jobs.job import Job
 from workkit.triggers.trigger import once

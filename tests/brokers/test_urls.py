@@ -9,10 +9,10 @@ import pytest
 import redis.sentinel
 
 from workkit import schedule
-from workkit.brokers.addresses import masked, read_addresses
-from workkit.brokers.cluster import tag_of
 from workkit.brokers.connect import check, open_broker, open_brokers
-from workkit.brokers.server import connect
+from workkit.brokers.redis_server.address import masked, read_addresses
+from workkit.brokers.redis_server.cluster import tag_of
+from workkit.brokers.redis_server.server import connect
 from workkit.errors import InvalidSchedule
 
 Sentinel: Any = redis.sentinel.Sentinel

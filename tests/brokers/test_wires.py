@@ -10,8 +10,8 @@ import pytest
 import redis
 
 from tests.servers import Server
-from workkit.brokers import wires as wires_of
-from workkit.brokers.wires import Wires
+from workkit.brokers.redis_server import pipe as wires_of
+from workkit.brokers.redis_server.pipe import Wires
 
 
 @pytest.fixture

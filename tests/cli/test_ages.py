@@ -75,7 +75,7 @@ def test_a_recurring_job_is_skipped_and_paused_by_the_clock_of_the_server(
     seconds, _ = server.client().time()
     machine.says("pause", name, "--until", "in 2 hours")
     from workkit import schedule
-    from workkit.place import producer_of
+    from workkit.verbs.opening import producer_of
 
     (pause,) = producer_of(schedule.create(name, redis=server.url)).inspector.control().paused.values()
     assert pause.until_ms is not None

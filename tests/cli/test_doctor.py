@@ -20,8 +20,8 @@ from tests.cli.conftest import Run
 from tests.processes import Processes, until
 from tests.servers import Server
 from workkit import wire
-from workkit.broker import ListenerInfo
 from workkit.brokers.connect import open_broker
+from workkit.contract.broker import ListenerInfo
 
 APP = "import os\ndef hi():\n    print('hi', flush=True)\ndef _secret():\n    os._exit(1)\n"
 
@@ -35,7 +35,7 @@ def app(folder: Path) -> Path:
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the second look at an orphan follow at once; the moment between is for foreign peers, and none is here."""
-    monkeypatch.setattr("workkit.brokers.native.inventory.MOMENT", 0.01)
+    monkeypatch.setattr("workkit.brokers.native.care.inventory.MOMENT", 0.01)
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Run
-from workkit.cli.lines import Style, console_line
-from workkit.cli.processes import program
+from workkit.cli.commands.processes import program
+from workkit.cli.printing.event_line import Style, console_line
 from workkit.events import Event
 
 LISTENING = {"schedules": {"t": 1}, "url": "redis://h:1/0", "threads": 10, "pid": 1, "version": "0.1.0"}

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from workkit.cli.log import A_SECOND, AT_ONCE, Log
+from workkit.cli.printing.log import A_SECOND, AT_ONCE, Log
 from workkit.events import Event
 from workkit.jobs.job import Job
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workkit.cli import wording
-from workkit.cli.tables import GAP, SHORTEST, Column, fitted
+from workkit.cli.printing import wording
+from workkit.cli.printing.table import GAP, SHORTEST, Column, fitted
 
 COLUMNS = (
     Column(title="NEXT", least=20),

@@ -16,8 +16,8 @@ import pytest
 from tests.cli.conftest import Run
 from tests.servers import Server
 from workkit import schedule, wire
-from workkit.broker import Claim, ListenerInfo
 from workkit.brokers.connect import open_broker
+from workkit.contract.broker import Claim, ListenerInfo
 from workkit.jobs.outcome import Again, Failure
 
 DUE = 4_102_444_800_000
@@ -28,8 +28,8 @@ ODD = b'{"args":[],"cron":"* * * * 9 0 0","job":"a.b:c\xff"}'
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch, server: Server) -> None:
     """Let the second look at an orphan follow at once; the moment between is for foreign peers, and none is here."""
-    monkeypatch.setattr("workkit.brokers.native.published.MOMENT", 0.01)
-    monkeypatch.setattr("workkit.brokers.native.inventory.MOMENT", 0.01)
+    monkeypatch.setattr("workkit.brokers.native.look.published.MOMENT", 0.01)
+    monkeypatch.setattr("workkit.brokers.native.care.inventory.MOMENT", 0.01)
     monkeypatch.setenv("WORKKIT_REDIS_URL", server.url)
 
 

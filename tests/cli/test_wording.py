@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workkit.cli import wording
+from workkit.cli.printing import wording
 from workkit.jobs.job import Job
 
 NOW = datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC)

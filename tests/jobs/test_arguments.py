@@ -10,10 +10,10 @@ import pytest
 
 from tests.servers import Server
 from workkit import schedule
-from workkit.adding import call
 from workkit.errors import InvalidArguments, WorkkitWarning
 from workkit.jobs.arguments import check_call, compiled_check
 from workkit.jobs.names import clojure
+from workkit.verbs.addition import call
 
 
 def welcome(email: str) -> None: ...

@@ -13,7 +13,7 @@ import pytest
 from workkit import job, schedule
 from workkit.errors import CannotRun, FunctionNotFound, InvalidFunction, NotAllowed, described
 from workkit.jobs.registry import Registry
-from workkit.nearest import nearest
+from workkit.text.nearest import nearest
 
 HOSTILE = {
     "exits": ("import sys\nsys.exit(0)\n", r"SystemExit: 0 \({module}\.py:2\)\. Put what .*__main__"),

@@ -12,7 +12,7 @@ from workkit import job
 from workkit.errors import Invalid, InvalidOptions
 from workkit.jobs import registry
 from workkit.jobs.run_options import UNSAID, RunOptions, read_run_options, turn_ms
-from workkit.options import NOTHING, read_options
+from workkit.verbs.add_options import NOTHING, read_options
 
 
 def export(customer: str, day: str = "today", *tags: str, depth: int = 3, **more: Any) -> None: ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from workkit.triggers.field import DAY, HOUR, MINUTE, MONTH, SECOND, WEEKDAY, YEAR, Spec
+from workkit.triggers.crons.field import DAY, HOUR, MINUTE, MONTH, SECOND, WEEKDAY, YEAR, Spec
 
 
 @st.composite

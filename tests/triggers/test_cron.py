@@ -14,7 +14,7 @@ import pytest
 
 from workkit.errors import CronError
 from workkit.triggers import cron
-from workkit.triggers.cron import Cron, parse_cron
+from workkit.triggers.crons.cron import Cron, parse_cron
 
 VECTORS = Path(__file__).parents[2] / "spec" / "vectors" / "cron_next.json"
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.triggers import slow_cron
 from workkit.errors import CronError
 from workkit.triggers import cron
-from workkit.triggers.cron import Cron, parse_cron
+from workkit.triggers.crons.cron import Cron, parse_cron
 from workkit.triggers.trigger import Dialect, from_fields
 
 # Beyond this many days the slow reading gives up; the engine may then say what it likes, so long as it is later.

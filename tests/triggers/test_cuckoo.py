@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from tests.triggers.crons import crons
 from workkit.errors import CronError
 from workkit.triggers import Trigger, cron
-from workkit.triggers.cuckoo import clojure_order, cuckoo
+from workkit.triggers.dialects.cuckoo import clojure_order, cuckoo
 from workkit.triggers.trigger import from_fields, once, published
 from workkit.triggers.when import When, read_when
 

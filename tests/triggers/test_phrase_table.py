@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from workkit.errors import PhraseError
-from workkit.triggers.phrase import parse
+from workkit.triggers.english.phrase import parse
 
 NOW = datetime(2026, 11, 18, 10, 15, 30, tzinfo=UTC)  # a Wednesday
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from workkit.errors import CronError, TriggerError
 from workkit.triggers import cron
-from workkit.triggers.standard import standard
+from workkit.triggers.dialects.crontab import standard
 
 NOW = datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.triggers.crons import rules
 from workkit.errors import TriggerError
 from workkit.triggers import Trigger
-from workkit.triggers.cron import parse_cron
+from workkit.triggers.crons.cron import parse_cron
 from workkit.triggers.trigger import from_fields, is_fixed, published
 
 NOW = datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC)

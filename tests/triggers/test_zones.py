@@ -10,9 +10,9 @@ from zoneinfo import ZoneInfo, available_timezones
 import pytest
 
 from workkit.errors import TriggerError
-from workkit.triggers.cron import parse_cron
+from workkit.triggers.clock.zone import goes_on, next_local, standard_offset, zone
+from workkit.triggers.crons.cron import parse_cron
 from workkit.triggers.trigger import Trigger
-from workkit.triggers.zones import goes_on, next_local, standard_offset, zone
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FIRST, LAST = (int(datetime(year, 1, 1, tzinfo=UTC).timestamp()) for year in (2026, 2029))

@@ -20,19 +20,19 @@ from tests.processes import Process, Processes, until
 from tests.servers import Server
 from tests.worker.test_listener import named
 from workkit import Retry, current_job, events, job, schedule
-from workkit.broker import Claim, ListenerInfo
 from workkit.brokers.native.broker import NativeBroker
-from workkit.brokers.native.records import MARKED_MS, MARKS, heard_upto
-from workkit.brokers.server import connect
+from workkit.brokers.native.record import MARKED_MS, MARKS, heard_upto
+from workkit.brokers.redis_server.server import connect
+from workkit.contract.broker import Claim, ListenerInfo
 from workkit.errors import JobCancelled, JobTimeout
 from workkit.events import Event
 from workkit.jobs.job import Job
 from workkit.jobs.registry import Registry
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.worker import lane, loop
-from workkit.worker.executor import Executor
 from workkit.worker.lane import Lane
-from workkit.worker.running import Run
+from workkit.worker.run.current import Run
+from workkit.worker.run.executor import Executor
 
 HOW: dict[str, Any] = {"imports": [__name__], "folder": None}
 INFO = ListenerInfo(listener="", host="here", pid=1, version="0", schedules={}, threads=1)

@@ -17,8 +17,8 @@ from tests.worker.test_health import get
 from tests.worker.test_listener import calls, named
 from workkit import events, schedule
 from workkit.events import Event
-from workkit.worker.event_loop import EventLoop, run_alone
-from workkit.worker.timeouts import Interruption
+from workkit.worker.run.event_loop import EventLoop, run_alone
+from workkit.worker.run.interruption import Interruption
 
 HOW: dict[str, Any] = {"imports": ["tests.handlers", "tests.unruly"], "folder": None}
 

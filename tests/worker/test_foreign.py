@@ -17,8 +17,8 @@ from tests import handlers
 from tests.processes import until
 from tests.servers import Server
 from workkit import events, schedule, wire
-from workkit.broker import Finding
 from workkit.brokers.connect import open_broker
+from workkit.contract.broker import Finding
 from workkit.errors import InvalidOptions
 from workkit.events import Event
 

@@ -16,15 +16,15 @@ from tests.processes import until
 from tests.servers import Server
 from tests.worker.test_listener import calls, named
 from workkit import events, schedule
-from workkit.broker import Claim, ListenerInfo
 from workkit.brokers.connect import open_broker
+from workkit.contract.broker import Claim, ListenerInfo
 from workkit.errors import FunctionNotFound
 from workkit.events import Event
 from workkit.jobs.registry import Registry
-from workkit.worker.executor import Attempt, Executor
 from workkit.worker.hands import Hands, LookUp
 from workkit.worker.lane import Lane
-from workkit.worker.running import Run
+from workkit.worker.run.current import Run
+from workkit.worker.run.executor import Attempt, Executor
 
 HOW: dict[str, Any] = {"imports": ["tests.handlers", "tests.unruly"]}
 pytestmark = pytest.mark.parametrize("server", ["valkey"], indirect=True)  # nothing here depends on the product

@@ -18,11 +18,11 @@ import pytest
 from tests.processes import ROOT, Processes, until
 from tests.servers import Server, program
 from workkit import current_job, errors, schedule
-from workkit.broker import Claim, ListenerInfo
 from workkit.brokers.native.broker import NativeBroker
-from workkit.brokers.native.records import read_said
-from workkit.brokers.server import connect
+from workkit.brokers.native.record import read_said
+from workkit.brokers.redis_server.server import connect
 from workkit.cli import main
+from workkit.contract.broker import Claim, ListenerInfo
 from workkit.jobs.outcome import Done
 
 HOW: dict[str, Any] = {"imports": [__name__], "folder": None}

@@ -19,8 +19,8 @@ from tests.processes import ROOT, is_alive, until
 from tests.worker.test_listener import named
 from workkit import errors, events
 from workkit.events import Event
-from workkit.worker.child import Slot, how_it_ended
-from workkit.worker.supervisor import Ending, Plan, Supervisor
+from workkit.worker.supervision.child import Slot, how_it_ended
+from workkit.worker.supervision.supervisor import Ending, Plan, Supervisor
 
 CHILD = """
 import json, os, signal, sys, time
@@ -207,7 +207,7 @@ def test_burst_ends_with_the_worst_status(seen: list[Event]) -> None:
 def test_one_that_does_not_end_is_killed_after_deadline_and_grace(
     seen: list[Event], ends_on: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workkit.worker.supervisor.GRACE", 0.2)
+    monkeypatch.setattr("workkit.worker.supervision.supervisor.GRACE", 0.2)
     ends_on("listening")
     ending = supervisor("listen()\nwhile True: time.sleep(60)", deadline=timedelta(seconds=0.1)).run()
     assert ending.status == 128 + signal.SIGKILL
@@ -250,7 +250,7 @@ def test_a_child_has_a_session_of_its_own_and_no_terminal_input(
 CHILDS_END = """
 import sys, time
 from datetime import timedelta
-from workkit.worker import supervised
+from workkit.worker.supervision import orders as supervised
 
 class Listener:
     def __getattr__(self, name):

@@ -17,7 +17,7 @@ from tests.worker.test_listener import HOW, named
 from workkit import events, schedule
 from workkit.errors import JobTimeout
 from workkit.events import Event
-from workkit.worker.timeouts import Clock, Timeouts
+from workkit.worker.run.interruption import Clock, Timeouts
 
 
 @pytest.fixture

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, overload
 
-from workkit.broker import Broker
-from workkit.brokers.cluster import check_tag
 from workkit.brokers.native.broker import NativeBroker
-from workkit.brokers.server import Server, connect, is_cluster
-from workkit.brokers.sharded import ShardedBroker, shard_names
+from workkit.brokers.native.sharded import ShardedBroker, shard_names
+from workkit.brokers.redis_server.cluster import check_tag
+from workkit.brokers.redis_server.server import Server, connect, is_cluster
+from workkit.contract.broker import Broker
 
 
 @overload
@@ -51,7 +51,7 @@ def check(redis: Any, *, schedule: str | None = None, shards: int = 1) -> None:
     """
     names = shard_names(schedule or "", shards)
     if isinstance(redis, str) and redis.startswith("embedded:"):
-        from workkit.brokers.embedded import folder_of
+        from workkit.brokers.embedded.attachment import folder_of
 
         folder_of(redis)
         return
@@ -67,7 +67,7 @@ def _native(name: str, *, redis: Any, dialect: str, timeout_ms: int) -> NativeBr
 def _server(redis: Any, *, schedule: str) -> Server:
     if not (isinstance(redis, str) and redis.startswith("embedded:")):
         return connect(redis, schedule=schedule)
-    from workkit.brokers.embedded import attach, folder_of
+    from workkit.brokers.embedded.attachment import attach, folder_of
 
     attached = attach(folder_of(redis))
     return connect(attached.url, shown=redis, attached=attached, schedule=schedule)

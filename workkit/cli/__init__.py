@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 import click
 
-from workkit.cli import terminal
+from workkit.cli.printing import terminal
+from workkit.cli.printing.warning import warnings_shown
 from workkit.cli.tree import tree
-from workkit.cli.warned import warnings_shown
 
 COMPLETE = "_WORKKIT_COMPLETE"
 

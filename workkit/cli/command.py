@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from workkit.cli import terminal
+from workkit.cli.printing import terminal
 
 INDENT, TEXT_COLUMN, ENV_COLUMN = "  ", 26, 84
 EMBEDDED, EMBEDDED_FOLDER = "--embedded", ".workkit"

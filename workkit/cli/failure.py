@@ -11,8 +11,8 @@ from pathlib import Path
 import click
 
 from workkit import errors
-from workkit.brokers.addresses import masked
-from workkit.cli import terminal, wording
+from workkit.brokers.redis_server.address import masked
+from workkit.cli.printing import terminal, wording
 
 USAGE, MISSING, REFUSED, SERVER, BUG = 2, 3, 4, 69, 70
 _LOGIN = re.compile(r"\w[\w+.-]*://[^\s/]*@")  # in what was typed where no URL belongs

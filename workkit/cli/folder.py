@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from workkit.cli.wording import listed
+from workkit.cli.printing.wording import listed
 from workkit.errors import InvalidFunction
 from workkit.jobs.names import Name, clojure, hidden_part, read_name, stored_name
-from workkit.nearest import nearest
+from workkit.text.nearest import nearest
 
 SHOWN = 6
 FOREIGN = ("site-packages", "dist-packages")

@@ -14,8 +14,8 @@ import click
 from click.shell_completion import CompletionItem
 from click.types import StringParamType
 
-from workkit.cli import wording
 from workkit.cli.options import EMBEDDED_SCHEME, server_url
+from workkit.cli.printing import wording
 from workkit.cli.settings import read as read_settings
 
 FRESH_SECONDS = 5.0

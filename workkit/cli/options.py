@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote
 import click
 from click.types import IntParamType, StringParamType
 
-from workkit.brokers.addresses import masked
+from workkit.brokers.redis_server.address import masked
 from workkit.cli.command import EMBEDDED_FOLDER, Option
 from workkit.cli.settings import Settings
 from workkit.cli.settings import read as read_settings
@@ -242,7 +242,7 @@ def zone_of(name: str | None, settings: Settings) -> ZoneInfo:
     """Find the zone that `--tz`, WORKKIT_TZ or the settings name; UTC by default. Raises TriggerError."""
     from zoneinfo import ZoneInfo, available_timezones
 
-    from workkit.nearest import nearest
+    from workkit.text.nearest import nearest
 
     text = name or settings.tz or "UTC"
     try:

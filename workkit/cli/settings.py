@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from workkit.cli.wording import listed
+from workkit.cli.printing.wording import listed
 from workkit.errors import InvalidOptions
-from workkit.nearest import nearest
+from workkit.text.nearest import nearest
 
 FILE = "pyproject.toml"
 MOST_PROCESSES = 64

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import click
 
-from workkit.cli import terminal
-from workkit.nearest import nearest
+from workkit.cli.printing import terminal
+from workkit.text.nearest import nearest
 
 
 class Entry(NamedTuple):
@@ -28,28 +28,28 @@ GROUPS: dict[str, dict[str, Entry]] = {
     "Add": {
         "add": Entry("add", 'add a job at a time in words ("7pm tomorrow", "every weekday at 9am")'),
         "now": Entry("add", "add a job to run at once"),
-        "add-many": Entry("bulk", "add jobs from a JSON Lines file, with a progress bar"),
+        "add-many": Entry("add_many", "add jobs from a JSON Lines file, with a progress bar"),
         "sync": Entry("sync", "make named jobs equal to a plan; shows the changes first"),
     },
     "Look": {
-        "list": Entry("look", "jobs of a schedule, soonest first"),
-        "show": Entry("look", "one job in full"),
-        "listeners": Entry("fleet", "who is listening and what they run"),
-        "stats": Entry("fleet", "counts"),
-        "dead": Entry("look", "jobs that failed for good, with errors"),
+        "list": Entry("list", "jobs of a schedule, soonest first"),
+        "show": Entry("list", "one job in full"),
+        "listeners": Entry("listeners", "who is listening and what they run"),
+        "stats": Entry("listeners", "counts"),
+        "dead": Entry("list", "jobs that failed for good, with errors"),
     },
     "Change": {
-        "cancel": Entry("admin", "by id, beginning of an id (6+ characters) or name"),
-        "pause": Entry("steer", "start nothing more of a schedule, a job or a function"),
-        "resume": Entry("steer", "go on with what was paused"),
-        "skip": Entry("steer", "leave out the next run of a recurring job"),
-        "run": Entry("steer", "run a job once now"),
-        "retry": Entry("deadset", "run again what stands in the dead set"),
-        "discard": Entry("deadset", "forget what stands in the dead set"),
+        "cancel": Entry("cancel", "by id, beginning of an id (6+ characters) or name"),
+        "pause": Entry("control", "start nothing more of a schedule, a job or a function"),
+        "resume": Entry("control", "go on with what was paused"),
+        "skip": Entry("control", "leave out the next run of a recurring job"),
+        "run": Entry("control", "run a job once now"),
+        "retry": Entry("dead", "run again what stands in the dead set"),
+        "discard": Entry("dead", "forget what stands in the dead set"),
     },
     "Time": {
-        "next": Entry("time", "when words or a cron string fire (offline)"),
-        "explain": Entry("time", "a cron string in English (offline)"),
+        "next": Entry("explain", "when words or a cron string fire (offline)"),
+        "explain": Entry("explain", "a cron string in English (offline)"),
     },
     "Care": {
         "doctor": Entry("doctor", "find what is wrong with server, schedule and listeners"),
@@ -75,7 +75,7 @@ class Tree(click.Group):
         entry = ENTRIES.get(cmd_name)
         if entry is None:
             return None
-        module = import_module(f"workkit.cli.{entry.module}")
+        module = import_module(f"workkit.cli.commands.{entry.module}")
         command: click.Command = getattr(module, f"{cmd_name.replace('-', '_')}_command")
         return command
 
@@ -89,7 +89,7 @@ class Tree(click.Group):
         return super().parse_args(ctx, args)
 
     def _refuse_order(self, ctx: click.Context, args: list[str]) -> None:
-        from workkit.brokers.addresses import masked  # here, as few come this way
+        from workkit.brokers.redis_server.address import masked
 
         place = next((n for n, word in enumerate(args) if word in ENTRIES), None)
         if place is None:

@@ -35,7 +35,7 @@ from workkit.jobs.names import (
 from workkit.jobs.run_options import HANDLER_OPTIONS, RUN_OPTIONS, UNSAID, RunOptions, check_names, read_run_options
 from workkit.jobs.symbols import flaw
 from workkit.jobs.terms import TERMS
-from workkit.nearest import nearest
+from workkit.text.nearest import nearest
 
 F = TypeVar("F", bound=Callable[..., Any])
 Handler = Callable[..., Any]

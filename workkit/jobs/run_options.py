@@ -14,7 +14,7 @@ from datetime import timedelta
 from typing import Any
 
 from workkit.errors import CorruptRecord, InvalidOptions
-from workkit.nearest import nearest
+from workkit.text.nearest import nearest
 
 RUN_OPTIONS = ("retries", "backoff", "base", "cap", "jitter", "timeout")  # of a job, or of a handler
 HANDLER_OPTIONS = ("retry_on", "discard_on", "limit", "limit_key", "rate", "cpu")  # of a handler alone

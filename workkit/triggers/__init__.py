@@ -22,11 +22,11 @@ def cron(text: str, dialect: Dialect = "published", *, tz: str = "UTC") -> Trigg
         case "published":
             return published(text)
         case "cuckoo":
-            from workkit.triggers.cuckoo import cuckoo
+            from workkit.triggers.dialects.cuckoo import cuckoo
 
             return cuckoo(text)
         case "standard" | "auto":
-            from workkit.triggers.standard import standard
+            from workkit.triggers.dialects.crontab import standard
 
             if dialect == "auto" and len(str(text).split()) == 7:
                 return published(text)
@@ -36,7 +36,7 @@ def cron(text: str, dialect: Dialect = "published", *, tz: str = "UTC") -> Trigg
 
 def parse(text: str, *, now: datetime, tz: str | ZoneInfo = "UTC") -> Trigger:
     """Read a time in English, as it is meant at `now` (aware) in the zone `tz`. Raises PhraseError, TriggerError."""
-    from workkit.triggers import phrase
+    from workkit.triggers.english import phrase
 
     return phrase.parse(text, now=now, tz=tz)
 
@@ -47,6 +47,6 @@ def explain(trigger_or_text: Trigger | str, *, zone: bool = True) -> str:
     Without `zone`, UTC is left unsaid, as in a list headed "times in UTC"; any other zone is always said. Raises
     CronError for a text that is no cron string.
     """
-    from workkit.triggers import sentence
+    from workkit.triggers.english import sentence
 
     return sentence.explain(trigger_or_text, zone=zone)

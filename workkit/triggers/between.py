@@ -56,7 +56,7 @@ def instant(name: str, said: Any, now: datetime, tz: str) -> datetime:
 
 
 def _words(name: str, said: str, now: datetime, tz: str) -> datetime:
-    from workkit.triggers import phrase  # its vocabulary takes a while to import
+    from workkit.triggers.english import phrase
 
     try:
         trigger = phrase.parse(said, now=now, tz=tz)
@@ -78,7 +78,7 @@ def _words(name: str, said: str, now: datetime, tz: str) -> datetime:
 
 def _absolute(said: str, tz: str) -> datetime | None:
     """The instant of words that mean the same whenever they are read, though it has passed."""
-    from workkit.triggers import phrase
+    from workkit.triggers.english import phrase
 
     try:
         first, second = (phrase.parse(said, now=then, tz=tz) for then in _LONG_AGO)

@@ -6,9 +6,9 @@ from datetime import timedelta
 from typing import Final
 
 from workkit.errors import PhraseError, TriggerError
-from workkit.triggers.mend import mended
-from workkit.triggers.numbers import amount
-from workkit.triggers.reader import Misread, Reader
+from workkit.triggers.english.grammar.numbers import amount
+from workkit.triggers.english.grammar.reader import Misread, Reader
+from workkit.triggers.english.guess import mended
 
 EXAMPLES: Final = '"30s", "1h30m" or "5 minutes"'
 ACCEPTED: Final = '"30s", "1h30m", "5 minutes", "2 days" or a timedelta'

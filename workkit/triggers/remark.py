@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from calendar import isleap
 
-from workkit.triggers.branch import LENGTHS
-from workkit.triggers.cron import Cron
-from workkit.triggers.field import Field, shown
-from workkit.triggers.words import MONTH_NAMES, WEEKDAY_NAMES, listed, ordinal
+from workkit.triggers.crons.branch import LENGTHS
+from workkit.triggers.crons.cron import Cron
+from workkit.triggers.crons.field import Field, shown
+from workkit.triggers.english.grammar.words import MONTH_NAMES, WEEKDAY_NAMES, listed, ordinal
 
 
 def both_days(cron: Cron, *, given: str) -> tuple[str, ...]:

@@ -10,10 +10,10 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from workkit.errors import CronError, TriggerError
-from workkit.triggers.branch import DAY_SECONDS
-from workkit.triggers.cron import LAST_SECOND, Cron, parse_cron
-from workkit.triggers.field import FIRST_YEAR, shown
-from workkit.triggers.zones import next_local, standard_offset, zone
+from workkit.triggers.clock.zone import next_local, standard_offset, zone
+from workkit.triggers.crons.branch import DAY_SECONDS
+from workkit.triggers.crons.cron import LAST_SECOND, Cron, parse_cron
+from workkit.triggers.crons.field import FIRST_YEAR, shown
 
 MOST_RULES = 64  # of one trigger: each costs a search at every run
 Dialect = Literal["published", "standard", "cuckoo", "auto"]
@@ -91,7 +91,7 @@ class Trigger:
         return {"cron": self._approximation(), "local": list(self.rules), "zone": self.tz, **known}
 
     def _approximation(self) -> str:
-        from workkit.triggers.lowering import shifted
+        from workkit.triggers.clock.lowering import shifted
 
         return shifted(self.rules[0], seconds=-standard_offset(zone(self.tz)))
 
@@ -213,7 +213,7 @@ def _stored(cron: str, dialect: str, start: int | None, end: int | None) -> Trig
     if start is not None or end is not None:
         return _bounded(_stored(cron, dialect, None, None), start, end)
     if dialect == "cuckoo":
-        from workkit.triggers.cuckoo import cuckoo
+        from workkit.triggers.dialects.cuckoo import cuckoo
 
         return cuckoo(cron)
     return published(cron, stored=True)

@@ -74,7 +74,7 @@ def read_when(when: When, *, now: datetime) -> Trigger:
         _never(kind, getattr(when, kind), trigger)
     if trigger.cron is not None:
         return trigger
-    from workkit.triggers.skipped import with_skipped  # needs the table of the zone's changes
+    from workkit.triggers.clock.skipped import with_skipped
 
     return with_skipped(trigger, after=now)
 
@@ -142,7 +142,7 @@ def _every(said: Any, when: When, now: datetime) -> Trigger:
 
 
 def _phrase(said: str, when: When, now: datetime, *, lead: Literal["every", "in"] | None = None) -> Trigger:
-    from workkit.triggers import phrase  # its vocabulary takes a while to import
+    from workkit.triggers.english import phrase
 
     return phrase.parse(said, now=now, tz=when.zone, lead=lead)
 

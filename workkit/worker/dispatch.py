@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workkit import events
-from workkit.broker import Claim, Tally, Turn
+from workkit.contract.broker import Claim, Tally, Turn
 from workkit.errors import CannotRun
 from workkit.jobs.admission import FREE
 from workkit.jobs.names import LONGEST
 from workkit.jobs.outcome import DONE, Again, Dead, Done, Failure, Released
 from workkit.jobs.registry import MOST_NAMES
 from workkit.worker import report
-from workkit.worker.executor import Attempt
 from workkit.worker.hands import Hands, LookUp
 from workkit.worker.lane import Lane
+from workkit.worker.run.executor import Attempt
 
 CRASHES = 3  # after so many listeners died with it, a job is taken for what killed them
 ALONE_MS = 1000  # how late a job on its last chance comes again, where another one has it here

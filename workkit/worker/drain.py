@@ -8,16 +8,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workkit._version import __version__
-from workkit.broker import Broker, Claim, Ending, ListenerInfo, Tally
+from workkit.contract.broker import Broker, Claim, Ending, ListenerInfo, Tally
 from workkit.errors import CannotRun
 from workkit.jobs.admission import FREE, Control
 from workkit.jobs.outcome import Dead, Done, Released
 from workkit.jobs.registry import Registry
 from workkit.worker import report
-from workkit.worker.executor import Executor
 from workkit.worker.lane import Lane
 from workkit.worker.loop import How
-from workkit.worker.running import Run
+from workkit.worker.run.current import Run
+from workkit.worker.run.executor import Executor
 
 
 def drain_brokers(

@@ -9,18 +9,19 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from workkit.broker import Claim
+from workkit.contract.broker import Claim
 from workkit.errors import CannotRun, FunctionNotFound, described
 from workkit.jobs.admission import Admission, Control
 from workkit.jobs.names import brief
 from workkit.jobs.registry import MOST_NAMES
-from workkit.worker import forks, report
-from workkit.worker.executor import Attempt, Executor
-from workkit.worker.failing import failure_of
+from workkit.worker import report
 from workkit.worker.lane import Lane
 from workkit.worker.pace import Pace
 from workkit.worker.pool import Pool
-from workkit.worker.running import Run
+from workkit.worker.run import forks
+from workkit.worker.run.current import Run
+from workkit.worker.run.executor import Attempt, Executor
+from workkit.worker.run.failure import failure_of
 
 PATIENCE = 0.05  # seconds without an ending after which work that waits here goes back to others
 WAKE = 0.001  # seconds of work that are worth a thread of their own

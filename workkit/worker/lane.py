@@ -9,10 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from workkit import events
-from workkit.broker import Broker, Claim, Ending
+from workkit.contract.broker import Broker, Claim, Ending
 from workkit.errors import ServerError, ServerRefused, WorkkitError
 from workkit.jobs.admission import FREE, Admission, Control
-from workkit.worker.telling import Telling
+from workkit.worker.run.progress import Telling
 
 TICK = 1.0  # seconds between looks when idle: also how late a foreign producer's addition may be seen
 BEAT = 2.0  # seconds between heartbeats when busy

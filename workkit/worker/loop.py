@@ -18,17 +18,18 @@ from pathlib import Path
 
 from workkit import events
 from workkit._version import __version__
-from workkit.broker import Broker, ListenerInfo, Orders, Tally
+from workkit.contract.broker import Broker, ListenerInfo, Orders, Tally
 from workkit.errors import ServerError, ServerFull
 from workkit.jobs.registry import Registry
-from workkit.worker import forks, report
+from workkit.worker import report
 from workkit.worker.dispatch import Dispatch
-from workkit.worker.executor import Attempt, Executor
 from workkit.worker.hands import Hands, LookUp
 from workkit.worker.inbox import Inbox
 from workkit.worker.lane import BEAT, TICK, Lane
+from workkit.worker.run import forks
+from workkit.worker.run.executor import Attempt, Executor
+from workkit.worker.run.progress import Telling
 from workkit.worker.stalls import Stalls
-from workkit.worker.telling import Telling
 
 PROMPT, MANY = 0.004, 100  # seconds that an ending waits here for its request, and for how many others
 TOGETHER = 0.05  # seconds by which a beat may be early, so as to go with others

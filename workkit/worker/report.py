@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from workkit import events
-from workkit.broker import Claim
+from workkit.contract.broker import Claim
 from workkit.errors import text_of
 from workkit.jobs.outcome import Again, Dead, Done, Failure, Outcome, Released
-from workkit.worker.executor import Attempt
-from workkit.worker.running import Run
+from workkit.worker.run.current import Run
+from workkit.worker.run.executor import Attempt
 
 LATE_MS = 1000  # from here on a late start is worth a line
 

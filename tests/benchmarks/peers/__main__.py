@@ -23,7 +23,7 @@ from tests.benchmarks.peers.peer import Peer
 from tests.benchmarks.peers.roster import PEERS, WORKKIT
 from tests.benchmarks.peers.running import Failed
 from tests.servers import Server
-from workkit.brokers import embedded_program
+from workkit.brokers.embedded import program as embedded_program
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,19 +11,19 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from workkit.broker import Added, Claim, Ending, ListenerInfo, NewJob, Orders, Turn
 from workkit.brokers.native.codec import Codec, Stored
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.native.putting import is_special, put_args, put_keys, read_answer
+from workkit.brokers.native.put import is_special, put_args, put_keys, read_answer
 from workkit.brokers.native.session import MOST, Session
-from workkit.brokers.scripts import load
-from workkit.brokers.server import Call, Server
+from workkit.brokers.redis_server.script import load
+from workkit.brokers.redis_server.server import Call, Server
+from workkit.contract.broker import Added, Claim, Ending, ListenerInfo, NewJob, Orders, Turn
 from workkit.errors import ServerUnreachable
 from workkit.jobs.admission import Admission
 from workkit.jobs.terms import PLAIN, USUAL
 
 if TYPE_CHECKING:
-    from workkit.brokers.native.inspector import NativeInspector
+    from workkit.brokers.native.look.inspector import NativeInspector
 
 STALE = 1.0  # seconds within which a connection fails that had been closed before; later it is for the caller to decide
 PROMPT = 0.02  # seconds within which an answer tells the time
@@ -86,7 +86,7 @@ class NativeBroker:
     @property
     def inspector(self) -> NativeInspector:
         """The looking and administering side."""
-        from workkit.brokers.native.inspector import NativeInspector  # a listener starts without all that can be wrong
+        from workkit.brokers.native.look.inspector import NativeInspector
 
         return NativeInspector(server=self._server, keys=self._keys, codec=self._codec)
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from workkit import wire
-from workkit.broker import Claim, NewJob
+from workkit.contract.broker import Claim, NewJob
 from workkit.errors import CorruptRecord, OtherDialect, TriggerError
 from workkit.jobs.job import Job
 from workkit.jobs.run_options import UNSAID, stored_run_options
@@ -65,7 +65,7 @@ class Codec:
 
     def _time(self, trigger: Trigger | None, now_ms: int) -> dict[str, Any]:
         if self.dialect == "cuckoo":
-            from workkit.triggers.cuckoo import clojure_order
+            from workkit.triggers.dialects.cuckoo import clojure_order
 
             second = datetime.fromtimestamp(now_ms // 1000, UTC)
             return clojure_order(trigger or once(second)).fields()

@@ -18,16 +18,16 @@ from typing import Any
 
 import msgpack
 
-from workkit.broker import Claim, Ending, ListenerInfo, Orders, Turn
-from workkit.brokers.native.admitting import ask
+from workkit.brokers.native.admit import ask
 from workkit.brokers.native.codec import Codec
-from workkit.brokers.native.control import read_control
-from workkit.brokers.native.endings import Receipt, ending, is_plain
+from workkit.brokers.native.control_key import read_control
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.native.records import heard_upto, read_claim, write_info
-from workkit.brokers.native.requests import Answer, Forgotten, Gone, Request, jobs_in, more_is_due
-from workkit.brokers.scripts import load
-from workkit.brokers.server import Asked, Server
+from workkit.brokers.native.record import heard_upto, read_claim, write_info
+from workkit.brokers.native.request import Answer, Forgotten, Gone, Request, jobs_in, more_is_due
+from workkit.brokers.native.settle import Receipt, ending, is_plain
+from workkit.brokers.redis_server.script import load
+from workkit.brokers.redis_server.server import Asked, Server
+from workkit.contract.broker import Claim, Ending, ListenerInfo, Orders, Turn
 from workkit.jobs.admission import FREE, Admission, Control
 
 MOST = 1000  # jobs, or endings, in one call

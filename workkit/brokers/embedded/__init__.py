@@ -1,0 +1,1 @@
+"""A private server process for one folder."""

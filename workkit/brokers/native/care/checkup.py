@@ -1,0 +1,151 @@
+"""What is wrong with a server, a native schedule and its listeners; and the mending of what is safe to mend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import redis
+
+from workkit.brokers.native.care.fleet import Fleet, fleet
+from workkit.brokers.native.care.host import clock, host, scripts
+from workkit.brokers.native.care.inventory import Inventory
+from workkit.brokers.native.care.leftovers import Leftovers
+from workkit.brokers.native.care.repair import repair
+from workkit.brokers.native.care.unread import Unread
+from workkit.brokers.native.codec import Codec
+from workkit.brokers.native.keys import Keys
+from workkit.brokers.native.look.location import Places
+from workkit.brokers.redis_server.key_type import types_of
+from workkit.brokers.redis_server.server import Server
+from workkit.contract.broker import Finding
+from workkit.errors import ServerRefused
+
+MOST = 1000  # findings of one kind in one look
+OF_SERVER = ("clock", "old-server", "replica", "no-append-file", "eviction", "low-memory", "refused")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkup:
+    """One look at one schedule. Reads in pages of 500, and changes nothing."""
+
+    server: Server
+    keys: Keys
+    codec: Codec
+
+    def findings(self, *, patience_ms: int) -> Iterator[Finding]:
+        """See `Inspector.checkup`. Of one kind at most 1,000, and then one that says so.
+
+        What this user may not look at becomes a finding; a wrong or missing password is raised. Those about the server
+        itself name no schedule.
+        """
+        counts: dict[str, int] = {}
+        for finding in self._looked(patience_ms):
+            counts[finding.kind] = count = counts.get(finding.kind, 0) + 1
+            if count <= MOST:
+                yield finding if finding.kind in OF_SERVER else replace(finding, schedule=self.keys.schedule)
+        for kind, count in counts.items():
+            if count > MOST:
+                yield Finding(
+                    kind=kind,
+                    what=f"and {count - MOST:,} more like the {MOST:,} of the kind {kind}",
+                    why="One look tells at most so many of one kind.",
+                    remedy="mend these first, then look again",
+                    schedule=self.keys.schedule,
+                )
+
+    def repair(self, finding: Finding) -> bool:
+        """See `Inspector.repair`."""
+        if not finding.repairs:
+            return False
+        return repair(self._places(), finding.subject)
+
+    def _looked(self, patience_ms: int) -> Iterator[Finding]:
+        yield from self._tried("the server's clock", lambda: clock(self.server))
+        yield from self._tried("the server's state", lambda: host(self.server, self.keys.schedule).findings())
+        yield from self._tried("whether scripts may run", lambda: scripts(self.server))
+        wrong: list[Finding] = []
+        yield from self._tried("the types of the keys", lambda: self._types(wrong))
+        if wrong:
+            return  # every look needs most of them
+        yield from self._tried("the schedule", lambda: self._schedule(patience_ms))
+
+    def _schedule(self, patience_ms: int) -> Iterator[Finding]:
+        places = self._places()
+        unlisted: list[str] | None = []
+        try:
+            unlisted = places.unlisted()
+        except ServerRefused as error:
+            yield self._unchecked("whether listeners are missing from the list", error)
+        places = replace(places, lost=tuple(unlisted or ()))
+        read: list[Fleet] = []
+        yield from self._tried("the listeners", lambda: self._fleet(places, read))
+        inventory = Inventory(places=places, patience_ms=patience_ms, skipped=read[0].skipped if read else frozenset())
+        yield from self._tried("the jobs", inventory.findings)
+        leftovers = Leftovers(places=places, unlisted=None if unlisted is None else tuple(unlisted))
+        yield from self._tried("what is kept beside the jobs", leftovers.findings)
+        yield from self._tried("what can be read", Unread(places=places).findings)
+        yield from self._tried("the dead set", self._dead)
+
+    def _fleet(self, places: Places, read: list[Fleet]) -> Iterator[Finding]:
+        read.append(fleet(places))
+        yield from read[0].findings()
+
+    def _dead(self) -> Iterator[Finding]:
+        with self.server.translated() as client:
+            count = client.zcard(self.keys.dead)
+        if count:
+            yield Finding(
+                kind="dead",
+                what="1 job failed for good" if count == 1 else f"{count:,} jobs failed for good",
+                why="They are kept for 90 days, at most 10,000 of them, and run no more unless they are retried.",
+                remedy=f"workkit dead {self.keys.schedule}",
+            )
+
+    def _types(self, wrong: list[Finding]) -> Iterator[Finding]:
+        k = self.keys
+        with self.server.translated() as client:
+            names = list(self._places().listed()) if client.type(k.listeners) == b"zset" else []
+            own = [key(name) for key in (k.running, k.skip, k.progress) for name in names]
+            expected = types_of(k.schedule, own)
+            pipe = client.pipeline(transaction=False)
+            for key in expected:
+                pipe.type(key)
+            found = [kind.decode() for kind in pipe.execute()]
+        for (key, kind), stands in zip(expected.items(), found, strict=True):
+            if stands not in (kind, "none"):
+                wrong.append(_wrong_type(key, stands, kind))
+        yield from wrong
+
+    def _tried(self, what: str, look: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
+        """Take a look; where the server refuses it to this user, say so instead."""
+        try:
+            yield from look()
+        except ServerRefused as error:
+            if isinstance(error.__cause__, redis.exceptions.AuthenticationError):
+                raise
+            yield self._unchecked(what, error)
+
+    def _unchecked(self, what: str, error: ServerRefused) -> Finding:
+        return Finding(
+            kind="unchecked",
+            what=f"{what} could not be checked: {str(error).removeprefix(self.server.url).strip(' :.')}",
+            why="Whatever is wrong there stays unseen.",
+            remedy="look again as a user who may run INFO, SCAN, scripts and all that reads",
+        )
+
+    def _places(self) -> Places:
+        with self.server.translated() as client:
+            seconds, micros = client.time()
+        now_ms = int(seconds) * 1000 + int(micros) // 1000
+        return Places(server=self.server, keys=self.keys, codec=self.codec, now_ms=now_ms)
+
+
+def _wrong_type(key: str, stands: str, kind: str) -> Finding:
+    return Finding(
+        kind="wrong-type",
+        what=f"{key} is a {stands}, not a {kind}",
+        why="Every request that needs it is refused, so nothing runs; the rest of the schedule was not looked at.",
+        remedy=f"see what wrote it, then take it away: redis-cli RENAME {key} {key}:wrong",
+        about=(key,),
+    )

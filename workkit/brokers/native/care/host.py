@@ -1,0 +1,148 @@
+"""Looking over the server of a schedule: its version, what a restart loses, eviction, memory, clock and role."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from workkit.brokers.native.care.inventory import age
+from workkit.brokers.redis_server.script import load
+from workkit.brokers.redis_server.server import Server
+from workkit.contract.broker import Finding
+from workkit.errors import ServerRefused
+
+LEAST = (6, 2)
+CLOCK_MS = 1_000  # a clock further off than this makes "now" mean two things
+LOW = 0.10  # of maxmemory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """The server as it answered INFO, and the schedule that is on it."""
+
+    server: Server
+    schedule: str
+    facts: Mapping[str, Any]
+
+    def findings(self) -> Iterator[Finding]:
+        """All that INFO tells."""
+        yield from self._version()
+        yield from self._role()
+        yield from self._persistence()
+        yield from self._memory()
+        if self.facts.get("cluster_enabled") and not _has_tag(self.schedule):
+            yield Finding(
+                kind="cluster-tag",
+                what=f'schedule "{self.schedule}" on a cluster: its keys would fall into different slots',
+                why="A job is moved between keys in one step, which a cluster does only within one slot.",
+                remedy=f'name it "{{{self.schedule}}}"',
+            )
+
+    @property
+    def product(self) -> str:
+        """What the server calls itself: ``Valkey 9.1.0``."""
+        if version := self.facts.get("valkey_version"):
+            return f"Valkey {version}"
+        return f"Redis {self.facts.get('redis_version', '?')}"
+
+    def _version(self) -> Iterator[Finding]:
+        digits = str(self.facts.get("redis_version", "")).split(".")[:2]
+        if not all(part.isdigit() for part in digits) or tuple(map(int, digits)) >= LEAST:
+            return
+        yield Finding(
+            kind="old-server",
+            what=f"{self.product} is too old",
+            why="It lacks commands that every request of a listener uses.",
+            remedy="use Redis 6.2 or Valkey 7.2, or later",
+        )
+
+    def _role(self) -> Iterator[Finding]:
+        if self.facts.get("role") == "slave":
+            place = self.server.url.partition("://")[2].rpartition("@")[2].partition("/")[0]
+            yield Finding(
+                kind="replica",
+                what=f"{place} is a read-only replica",
+                why="Jobs can be neither added to it nor taken from it.",
+                remedy="name the primary, or use redis+sentinel://",
+            )
+
+    def _persistence(self) -> Iterator[Finding]:
+        if self.facts.get("aof_enabled", 1) or self.facts.get("role") == "slave":
+            return
+        saved = int(self.facts.get("rdb_last_save_time", 0))
+        changes = int(self.facts.get("rdb_changes_since_last_save", 0))
+        now = int(self.facts.get("server_time_usec", time.time() * 1e6)) // 1_000_000  # the server's clock dates both
+        since = age((now - saved) * 1000)
+        yield Finding(
+            kind="no-append-file",
+            what=f"{self.product} keeps no append-only file",
+            why=f"A restart brings back its last snapshot, or nothing: right now {changes:,} changes, of {since}, are "
+            "in memory only.",
+            remedy="redis-cli CONFIG SET appendonly yes, and appendonly yes in its configuration file",
+        )
+
+    def _memory(self) -> Iterator[Finding]:
+        most, used = int(self.facts.get("maxmemory", 0)), int(self.facts.get("used_memory", 0))
+        policy = str(self.facts.get("maxmemory_policy", "noeviction"))
+        if not most:
+            return
+        if policy != "noeviction":
+            lost = "jobs" if policy.startswith("allkeys") else "the answers that make a repeated addition harmless"
+            yield Finding(
+                kind="eviction",
+                what=f"maxmemory-policy is {policy}",
+                why=f"When memory runs out, {lost} vanish without a word.",
+                remedy="redis-cli CONFIG SET maxmemory-policy noeviction, and the same in its configuration file",
+            )
+        if most - used < most * LOW:
+            free = max(0, most - used)
+            yield Finding(
+                kind="low-memory",
+                what=f"{free / 2**20:,.1f} MB of {most / 2**20:,.1f} MB are free",
+                why="When none is left, nothing can be added; what is there is still run.",
+                remedy=f"give the server more memory, or find out why jobs pile up: workkit stats {self.schedule}",
+            )
+
+
+def host(server: Server, schedule: str) -> Host:
+    """Ask the server about itself."""
+    with server.translated() as client:
+        return Host(server=server, schedule=schedule, facts=client.info())
+
+
+def clock(server: Server) -> Iterator[Finding]:
+    """Compare the server's clock with this machine's."""
+    with server.translated() as client:
+        asked = time.time()
+        seconds, micros = client.time()
+        answered = time.time()
+    off = int(seconds) * 1000 + int(micros) / 1000 - (asked + answered) / 2 * 1000
+    if abs(off) <= CLOCK_MS + (answered - asked) / 2 * 1000:
+        return
+    yield Finding(
+        kind="clock",
+        what=f"the server's clock is {abs(off) / 1000:,.1f} s {'ahead of' if off > 0 else 'behind'} this machine's",
+        why="Jobs are due by the server's clock; times said here, such as in_=, are counted from it.",
+        remedy="let both keep their time by NTP (timedatectl set-ntp true)",
+    )
+
+
+def scripts(server: Server) -> Iterator[Finding]:
+    """See whether this user may load and run scripts."""
+    script = load("native")["reschedule"]
+    try:
+        with server.translated() as client:
+            client.script_load(script.text)
+    except ServerRefused as error:
+        yield Finding(
+            kind="refused",
+            what=str(error).rstrip("."),
+            why="Every verb is a script: without them nothing can be added or run.",
+            remedy="ACL SETUSER this user with +@scripting +@read +@write +@transaction and ~* for its schedules",
+        )
+
+
+def _has_tag(name: str) -> bool:
+    return bool(name.partition("{")[2].partition("}")[0]) and "}" in name.partition("{")[2]

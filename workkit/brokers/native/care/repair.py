@@ -1,0 +1,229 @@
+"""The mending of what is safe to mend: one value for each kind of trouble, and the step that repairs it.
+
+Every repair looks again in the step that changes something, so it is harmless where the trouble is over.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha1
+from typing import Any, Literal, assert_never
+
+from workkit import wire
+from workkit.brokers.native.codec import Codec
+from workkit.brokers.native.entry import LAST_MS, Entry, read_entry
+from workkit.brokers.native.look.location import Places, item_id
+from workkit.brokers.native.look.steering import Steering
+from workkit.brokers.native.settle import occurrence, write_grave
+from workkit.brokers.redis_server.script import load
+from workkit.errors import CorruptRecord
+from workkit.jobs.outcome import Failure
+
+MOST_MOVED = 500  # records in one step
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loose:
+    """A job, an occurrence or a mark that nothing refers to: what `mend.lua` is to apply. `lost` are listeners that
+    hold records and are not listed; `wide` see `Places.mend`.
+    """
+
+    stray: Mapping[str, Any]
+    wide: bool = False
+    lost: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unreadable:
+    """A job whose payload cannot be read, the digest of that payload, and its items in `S:next`."""
+
+    id: bytes
+    digest: str
+    items: tuple[tuple[bytes, float], ...] = ()
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Misplaced:
+    """An item of `S:next` that cannot be claimed as it should be; `reason` is kept with one that cannot be read."""
+
+    item: bytes
+    score: float
+    trouble: Literal["unreadable", "absent", "score"]
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unlisted:
+    """A listener that holds records and is not listed; or, with a `beat`, is listed and holds nothing."""
+
+    listener: str
+    beat: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parted:
+    """A target that is not paused any more, while jobs are parked under its pause."""
+
+    target: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Garbled:
+    """What cannot be read in a key of our own, and its value or score as read: what `tidy.lua` is told."""
+
+    key: str
+    kind: str
+    name: bytes
+    value: bytes | str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hidden:
+    """Entries of `S:again` that nobody has admitted, and that have no attempt: no foreign peer sees them there."""
+
+    entries: tuple[bytes, ...]
+
+
+Subject = Loose | Unreadable | Misplaced | Unlisted | Parted | Garbled | Hidden
+
+
+def repair(places: Places, subject: Subject) -> bool:
+    """Mend one thing; False where it is so no more."""
+    match subject:
+        case Loose(stray=stray, wide=wide, lost=lost):
+            return replace(places, lost=lost).mend([stray], wide=wide)[0]
+        case Unreadable():
+            return _bury(places, subject)
+        case Misplaced():
+            return _replace(places, subject)
+        case Unlisted(listener=listener, beat=beat):
+            return _take_back(places, listener, beat)
+        case Parted(target=target):
+            return Steering(server=places.server, keys=places.keys, codec=places.codec).put_back(target)
+        case Garbled(key=key, kind=kind, name=name, value=value):
+            return bool(places.server.call(load("native")["tidy"], [key], [kind, name, value]))
+        case Hidden(entries=entries):
+            return _restore(places, entries)
+    assert_never(subject)
+
+
+def due_again(codec: Codec, id: bytes, payload: bytes, *, now_ms: int) -> int | None:
+    """When a job that nothing refers to should run: its next time, None (at once) if that is over.
+
+    Raises CorruptRecord.
+    """
+    trigger = codec.decode(id.decode("utf-8", "replace"), payload).trigger
+    return None if trigger is None else trigger.next_after_ms(now_ms)
+
+
+def queue_text(id: bytes) -> bytes:
+    """The text under which a job stands in `S:next`, also for an id that we would not write. Raises UnicodeDecodeError
+    where no text can name it.
+    """
+    return json.dumps({"id": id.decode("utf-8")}, separators=(",", ":")).encode("ascii")
+
+
+def _bury(places: Places, found: Unreadable) -> bool:
+    payload = places.payload(found.id)
+    if payload is None:
+        return False
+    if not found.items and not places.mend([{"id": found.id}], wide=True)[0]:
+        return _hurried(places, found.id)
+    item, score = found.items[0] if found.items else (b"", 0.0)
+    grave = _grave(found.id, payload, Entry(due=_text(score), item=item), found.reason)
+    dead_id = occurrence(found.id.decode("utf-8", "replace"), Entry(due=_text(score), item=item))
+    return _buried(places, [found.id, found.digest, dead_id, grave, *(member for member, _ in found.items)])
+
+
+def _hurried(places: Places, id: bytes) -> bool:
+    """Have what waits of a job in `S:again` due now: a listener that claims it buries it. False: nothing waits there,
+    and a listener has it in hand.
+    """
+    key, any_waits = places.keys.again, False
+    for page in places.scored_pages(key):
+        for text, score in page:
+            entry = read_entry(text)
+            if entry is not None and item_id(entry.item) == id and score > places.now_ms:
+                done = places.server.call(load("native")["tidy"], [key], ["due", text, repr(score)])
+                any_waits = any_waits or bool(done)
+    return any_waits
+
+
+def _replace(places: Places, found: Misplaced) -> bool:
+    """Another due time for an item that has a job; none for one that has not; the dead set for what cannot be read."""
+    id = item_id(found.item)
+    if id is None:
+        dead_id = sha1(found.item, usedforsecurity=False).hexdigest()
+        grave = _grave(b"", None, Entry(due=_text(found.score), item=found.item), found.reason)
+        return _buried(places, ["", "", dead_id, grave, found.item])
+    if found.trouble == "absent":
+        return _reschedule(places, found, id, "-")
+    payload = places.payload(id)
+    if payload is None:
+        return False
+    try:
+        due = due_again(places.codec, id, payload, now_ms=places.now_ms)
+    except CorruptRecord as error:
+        if (
+            wire.job_of(payload) is not None
+        ):  # a foreign peer may run it: only a listener with its function may judge it
+            whole = math.floor(found.score) if 0 <= found.score <= LAST_MS else ""
+            return _reschedule(places, found, id, whole)
+        digest = sha1(payload, usedforsecurity=False).hexdigest()
+        unread = Unreadable(id=id, digest=digest, items=((found.item, found.score),), reason=str(error))
+        return _bury(places, unread)
+    return _reschedule(places, found, id, "" if due is None else due)
+
+
+def _reschedule(places: Places, found: Misplaced, id: bytes, due: int | str) -> bool:
+    k = places.keys
+    args = [found.item, repr(found.score), id, due]
+    keys = [k.jobs, k.next, k.wake, k.first(1), k.first(2), k.first(3)]
+    return bool(places.server.call(load("native")["reschedule"], keys, args))
+
+
+def _buried(places: Places, args: list[Any]) -> bool:
+    k = places.keys
+    return bool(places.server.call(load("native")["bury"], [k.jobs, k.next, k.dead, k.graves, k.stats], args))
+
+
+def _take_back(places: Places, listener: str, beat: float | None) -> bool:
+    """Hand the records of a listener back as `reap` does, listing it first if it is not, as one that never beat."""
+    k = places.keys
+    raw = listener.encode()
+    if beat is None:
+        beat = 1.0
+        with places.server.translated() as client:
+            if not client.exists(k.running(listener)):
+                return False
+            client.zadd(k.listeners, {raw: beat}, nx=True)
+    elif places.server.call(load("native")["tidy"], [k.listeners], ["due", raw, repr(beat)]):
+        beat = 0.0  # it holds nothing, whenever it has beaten
+    while True:
+        reply = places.server.call(load("native")["reap"], k.for_reap(listener), [raw, repr(beat), 0, MOST_MOVED])
+        if reply[0] == b"alive":
+            return False
+        if not int(reply[1]):
+            return True
+
+
+def _restore(places: Places, entries: tuple[bytes, ...]) -> bool:
+    k, script, moved = places.keys, load("native")["restore"], 0
+    for start in range(0, len(entries), MOST_MOVED):
+        keys = [k.again, k.next, k.crashed, k.wake]
+        moved += int(places.server.call(script, keys, entries[start : start + MOST_MOVED]))
+    return moved > 0
+
+
+def _grave(id: bytes, payload: bytes | None, entry: Entry, reason: str) -> bytes:
+    """What is kept of it, as `settle` keeps what a listener could not read."""
+    failure = Failure(type="CorruptRecord", message=reason)
+    return write_grave(id, payload, entry, failure=failure, reason="corrupt")
+
+
+def _text(score: float) -> str:
+    return f"{score:.0f}" if abs(score) < 1e17 else str(score)

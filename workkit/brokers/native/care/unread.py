@@ -1,0 +1,179 @@
+"""Looking over the keys beside the published ones for what cannot be read. Listeners and scripts pass over it, by the
+same rules; here it is named, so that a repair can take it out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from workkit.brokers.native.care.inventory import brief, text
+from workkit.brokers.native.care.repair import Garbled, Loose
+from workkit.brokers.native.control_key import PAUSED, read_limit, read_pause, read_turn
+from workkit.brokers.native.entry import LAST_MS, read_entry
+from workkit.brokers.native.look.location import PAGE, Places
+from workkit.brokers.native.look.parked import read_parked
+from workkit.brokers.native.look.steering import read_missed
+from workkit.brokers.native.record import is_info, read_count, read_said
+from workkit.brokers.native.settle import is_failure, read_packed
+from workkit.contract.broker import Finding
+from workkit.jobs.run_options import LONGEST_MS
+
+Reads = Callable[[bytes, Any], bool]
+_RECORD = re.compile(rb"@|info|\d+\..*", re.DOTALL)
+_HOLDER = re.compile(rb"\S+(?: [r-]?(?: \S+)?)?")  # of a name or a unique key: an id, a mark, the id of its content
+_HOUR = re.compile(rb"[a-z_]+:\d{1,9}")
+_ID = re.compile(rb"[0-9a-f]{40}")
+_LATER = re.compile(rb"[a-z_]{1,40}(?::.*)?", re.DOTALL)  # a field of a later version
+_VERSION = re.compile(rb"\d{1,18}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unread:
+    """One look at the keys of our own."""
+
+    places: Places
+
+    def findings(self) -> Iterator[Finding]:
+        """Name each field, member and entry that cannot be read."""
+        k, now = self.places.keys, self.places.now_ms
+        for key, reads, what in (
+            (k.control, _is_control, "what a pause or a limit looks like"),
+            (k.names, _is_holder, "a job's id"),
+            (k.unique, _is_holder, "a job's id"),
+            (k.held, lambda _, value: _ID.fullmatch(value) is not None, "a job's id"),
+            (k.counts, _is_count, "a count"),
+            (k.crashed, _is_count, "a count"),
+            (
+                k.stats,
+                lambda name, value: _HOUR.fullmatch(name) is not None and _is_count(name, value),
+                "an hour's count",
+            ),
+            (k.errors, lambda _, value: is_failure(read_packed(value)), "an error"),
+        ):
+            yield from self._fields(key, reads, what)
+        for name in self.places.listed():
+            yield from self._fields(k.running(name), _is_record, "a record of a listener")
+            yield from self._fields(k.progress(name), lambda _, value: read_said(value) is not None, "progress")
+        furthest = max(now, self._last_again()) + LONGEST_MS
+        for key, latest in ((k.windows, now + LONGEST_MS), (k.rates, furthest)):
+            yield from self._members(key, partial(_is_until, latest), "a time that can be meant")
+        yield from self._members(k.slots, lambda member, _: b"\0" in member, "a slot")
+        for key in (k.slots, k.waiting):
+            yield from self._members(key, lambda _, score: score == 0, "without a score", kind="due")
+        yield from self._members(k.again, _is_entry, "an entry with a due time", kind="due")
+        yield from self._parked()
+        yield from self._missed()
+        yield from self._alone(k.graves, k.dead, "hash", "what is kept of a dead job")
+        for level in (1, 2, 3):
+            yield from self._alone(k.first(level), k.next, "zset", "an item that waits")
+
+    def _fields(self, key: str, reads: Reads, what: str) -> Iterator[Finding]:
+        for page in self.places.hash_pages(key):
+            for name, value in page.items():
+                if not reads(name, value):
+                    yield self._found(key, name, what, Garbled(key=key, kind="hash", name=name, value=value))
+
+    def _members(self, key: str, reads: Reads, what: str, *, kind: str = "zset") -> Iterator[Finding]:
+        for page in self.places.scored_pages(key):
+            for member, score in page:
+                if not reads(member, score):
+                    subject = Garbled(key=key, kind=kind, name=member, value=repr(score))
+                    yield self._found(key, member, what, subject)
+
+    def _parked(self) -> Iterator[Finding]:
+        key = self.places.keys.waiting
+        for page in self.places.scored_pages(key):
+            for member, _ in page:
+                if read_parked(member) is None:
+                    stray = {"mark": "parked", "member": member, "sweep": 1}
+                    yield self._found(key, member, "a parked entry", Loose(stray=stray, lost=self.places.lost))
+
+    def _missed(self) -> Iterator[Finding]:
+        key, upto = self.places.keys.missed, "+"
+        while True:
+            with self.places.server.translated() as client:
+                page = client.xrevrange(key, max=upto, count=PAGE)
+            for number, fields in page:
+                upto = f"({number.decode()}"
+                if read_missed(fields) is None:
+                    yield self._found(key, number, "a missed run", Garbled(key=key, kind="stream", name=number))
+            if len(page) < PAGE:
+                return
+
+    def _alone(self, key: str, index: str, kind: str, what: str) -> Iterator[Finding]:
+        """What stands in one key only while it stands in another, too, and does not; asked again in one step."""
+        pages = self.places.hash_pages(key) if kind == "hash" else map(dict, self.places.scored_pages(key))
+        for page in pages:
+            names = list(page)
+            scores = self.places.piped(partial(_scores, index, names))
+            for name in (name for name, score in zip(names, scores, strict=True) if score is None):
+                value = self._still(key, index, kind, name)
+                if value is not None:
+                    yield self._found(key, name, what, Garbled(key=key, kind=kind, name=name, value=value))
+
+    def _still(self, key: str, index: str, kind: str, name: bytes) -> bytes | str | None:
+        value, score = self.places.piped(
+            lambda pipe: (pipe.hget(key, name) if kind == "hash" else pipe.zscore(key, name), pipe.zscore(index, name)),
+            whole=True,
+        )
+        if value is None or score is not None:
+            return None
+        return value if kind == "hash" else repr(value)
+
+    def _last_again(self) -> float:
+        with self.places.server.translated() as client:
+            last = client.zrange(self.places.keys.again, -1, -1, withscores=True)
+        return min(float(last[0][1]), float(LAST_MS)) if last else 0.0
+
+    def _found(self, key: str, name: bytes, what: str, subject: Garbled | Loose) -> Finding:
+        return Finding(
+            kind="unread",
+            what=f"{key} holds {brief(name) or 'an empty name'}, which is not {what}",
+            why="Nobody can read it, so nothing follows from it. A program that does not know this key wrote it.",
+            remedy=f"workkit doctor {self.places.keys.schedule} --fix",
+            repairs=True,
+            subject=subject,
+            about=(text(name),),
+        )
+
+
+def _scores(key: str, names: list[bytes], pipe: Any) -> None:
+    for name in names:
+        pipe.zscore(key, name)
+
+
+def _is_until(latest: float, _: bytes, score: float) -> bool:
+    return score <= latest
+
+
+def _is_control(name: bytes, value: bytes) -> bool:
+    if name.startswith(PAUSED):
+        return read_pause(value) is not None
+    match name:
+        case b"limit":
+            return read_limit(value) is not None
+        case b"turn_ms":
+            return read_turn(value) is not None
+        case b"v":
+            return _VERSION.fullmatch(value) is not None
+    return _LATER.fullmatch(name) is not None
+
+
+def _is_entry(member: bytes, score: float) -> bool:
+    return read_entry(member) is not None and -LAST_MS <= score <= LAST_MS
+
+
+def _is_holder(_: bytes, value: bytes) -> bool:
+    return _HOLDER.fullmatch(value) is not None
+
+
+def _is_count(_: bytes, value: bytes) -> bool:
+    return read_count(value) is not None
+
+
+def _is_record(name: bytes, value: bytes) -> bool:
+    return is_info(value) if name == b"info" else _RECORD.fullmatch(name) is not None

@@ -1,0 +1,65 @@
+"""`S:control` read and written: what is paused, and the schedule's own limits. Pure; the scripts read pauses alike
+(`lua/parts/pause.lua`). What cannot be read is as if it were not there, for all listeners; `workkit doctor` names it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+import msgpack
+
+from workkit.brokers.native.entry import LAST_MS
+from workkit.brokers.native.settle import read_packed
+from workkit.jobs.admission import FREE, Control, Pause
+from workkit.jobs.run_options import LONGEST_MS, MOST_AT_ONCE
+
+PAUSED = b"paused:"
+_LIMIT, _TURN = re.compile(rb"\d{1,9}"), re.compile(rb"\d+\.?\d*(?:e[-+]?\d+)?")
+_ARRAYS = range(0x92, 0xA0)  # the first byte of a packed array of 2 to 15
+
+
+def read_control(pairs: Sequence[bytes]) -> tuple[bytes, Control]:
+    """The version and what it says, from fields and values as they stand; what is not known is for later versions."""
+    fields = dict(zip(pairs[::2], pairs[1::2], strict=True))
+    paused = {
+        name.removeprefix(PAUSED).decode("utf-8", "surrogateescape"): pause
+        for name, value in fields.items()
+        if name.startswith(PAUSED) and (pause := read_pause(value)) is not None
+    }
+    limit, turn = read_limit(fields.get(b"limit", b"")), read_turn(fields.get(b"turn_ms", b""))
+    control = Control(paused=paused, limit=limit, turn_ms=turn)
+    return fields.get(b"v", b""), FREE if control == FREE else control
+
+
+def read_limit(text: bytes) -> int | None:
+    """How many may run at once; None where it is no such number."""
+    limit = int(text) if _LIMIT.fullmatch(text) else 0
+    return limit if 1 <= limit <= MOST_AT_ONCE else None
+
+
+def read_turn(text: bytes) -> float | None:
+    """The milliseconds between two starts; None where it is no such number."""
+    turn = float(text) if _TURN.fullmatch(text) else 0.0
+    return turn if 0 < turn <= LONGEST_MS else None
+
+
+def read_pause(packed: bytes) -> Pause | None:
+    """One pause; None where the bytes are none."""
+    fields = read_packed(packed) if packed[:1] and packed[0] in _ARRAYS else None
+    match fields:
+        case [str() | None as reason, None, *_]:
+            return Pause(reason=reason)
+        case [str() | None as reason, int() | float() as until_ms, *_] if _is_time(until_ms):
+            return Pause(reason=reason, until_ms=None if until_ms > LAST_MS else math.floor(until_ms))
+    return None
+
+
+def _is_time(ms: float) -> bool:
+    return type(ms) is not bool and math.isfinite(ms)
+
+
+def write_pause(pause: Pause) -> bytes:
+    """The inverse."""
+    return bytes(msgpack.packb([pause.reason, pause.until_ms]))

@@ -1,0 +1,1 @@
+"""Looking at a native schedule, and changing it by hand. Nothing here is on the working path."""

@@ -1,0 +1,203 @@
+"""Where the jobs of one schedule stand, read in pages; and the one question that must be asked in a single step: what
+nothing refers to. Bounded memory: nothing here holds more than a page and what it was asked about.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgpack
+
+from workkit import wire
+from workkit.brokers.native.codec import Codec
+from workkit.brokers.native.entry import Entry, read_entry, regular
+from workkit.brokers.native.keys import Keys
+from workkit.brokers.native.look.parked import read_parked
+from workkit.brokers.native.settle import occurrence
+from workkit.brokers.redis_server.script import load
+from workkit.brokers.redis_server.server import Server
+from workkit.errors import CorruptRecord, ServerRefused
+
+PAGE = 500
+PAGE_BYTES = 4_000_000  # a page of huge payloads is followed by shorter ones
+LISTENER = re.compile(r".+:\d+:[0-9a-f]{12}", re.DOTALL)
+MOST_PAGES = 2000  # of all keys of a database, looking for our own
+_CANONICAL = re.compile(rb'\{"id":"[0-9a-f]{40}"\}')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """One schedule, to be looked over. `now_ms` is the server's clock when the look began; `lost` are listeners that
+    hold records and are not listed.
+    """
+
+    server: Server
+    keys: Keys
+    codec: Codec
+    now_ms: int
+    lost: tuple[str, ...] = ()
+
+    def hash_pages(self, key: str) -> Iterator[dict[bytes, bytes]]:
+        """Read a hash in pages; a field may come twice while the hash changes."""
+        cursor, count = 0, PAGE
+        while True:
+            with self.server.translated() as client:
+                cursor, page = client.hscan(key, cursor, count=count)
+            if page:
+                yield page
+            if not cursor:
+                return
+            size = sum(map(len, page.values()))
+            count = min(PAGE, max(5, len(page) * PAGE_BYTES // size)) if size > PAGE_BYTES else PAGE
+
+    def scored_pages(self, key: str) -> Iterator[list[tuple[bytes, float]]]:
+        """Read a sorted set in pages, in no order; a member may come twice while it changes."""
+        cursor = 0
+        while True:
+            with self.server.translated() as client:
+                cursor, page = client.zscan(key, cursor, count=PAGE)
+            if page:
+                yield page
+            if not cursor:
+                return
+
+    def set_pages(self, key: str) -> Iterator[list[bytes]]:
+        """Read a set in pages, in no order; a member may come twice while it changes."""
+        cursor = 0
+        while True:
+            with self.server.translated() as client:
+                cursor, page = client.sscan(key, cursor, count=PAGE)
+            if page:
+                yield list(page)
+            if not cursor:
+                return
+
+    def piped(self, ask: Callable[[Any], object], *, whole: bool = False) -> list[Any]:
+        """Ask several things in one round trip; `whole`: in one step, as nothing else happens in between."""
+        with self.server.translated() as client:
+            pipe = client.pipeline(transaction=whole)
+            ask(pipe)
+            return list(pipe.execute())
+
+    def payload(self, id: bytes) -> bytes | None:
+        """The payload of one job."""
+        with self.server.translated() as client:
+            found: bytes | None = client.hget(self.keys.jobs, id)
+        return found
+
+    def listed(self) -> dict[str, float]:
+        """Every listed listener, and its last beat; without what is no text, which no listener calls itself."""
+        return {name.decode(): beat for name, beat in self._beats() if is_text(name)}
+
+    def _beats(self) -> list[tuple[bytes, float]]:
+        with self.server.translated() as client:
+            return list(client.zrange(self.keys.listeners, 0, -1, withscores=True))
+
+    def unlisted(self) -> list[str] | None:
+        """Listeners that are not listed and still have records; None where there are too many keys to look through."""
+        start = self.keys.running("")
+        cursor, names = 0, []
+        for _ in range(MOST_PAGES):
+            with self.server.translated() as client:
+                cursor, page = client.scan(cursor, match=_literally(start) + "*", count=1000)
+            names += [key.decode().removeprefix(start) for key in page if is_text(key)]
+            if not cursor:
+                break
+        else:
+            return None
+        listed = self.listed()
+        return sorted({name for name in names if LISTENER.fullmatch(name) and name not in listed})
+
+    def entries(self) -> Iterator[tuple[bytes, Entry]]:
+        """What is parked, waits in `S:again` or is held: the job's id (empty: unreadable) and the entry."""
+        for name in (*self.listed(), *self.lost):
+            for page in self.hash_pages(self.keys.running(name)):
+                for field, value in page.items():
+                    if b"." in field:
+                        yield _known(read_entry(value) or regular(field.partition(b".")[2], due=value))
+        for scored in self.scored_pages(self.keys.again):
+            for member, _ in scored:
+                if (entry := read_entry(member)) is not None:
+                    yield _known(entry)
+        for scored in self.scored_pages(self.keys.waiting):
+            for member, _ in scored:
+                if (parked := read_parked(member)) is not None:
+                    yield _known(parked.entry)
+
+    def referred(self, *, ids: set[bytes], runs: set[bytes]) -> None:
+        """Take out of `ids` and `runs` what an item under another text than ours, an entry or a record refers to.
+
+        Not one step: what moves meanwhile may be missed, so what is left is only suspicious.
+        """
+        for id, entry in self.entries():
+            ids.discard(id)
+            runs.discard(run_name(id, entry))
+        for page in self.scored_pages(self.keys.next) if ids else ():
+            for member, _ in page:
+                if not is_ours(member):
+                    ids.discard(item_id(member) or b"")
+
+    def mend(self, strays: Sequence[Mapping[str, Any]], *, wide: bool) -> list[bool]:
+        """Apply what each says where nothing refers to it, each in one step; without effects, only say where so.
+
+        `wide`: `S:next` holds items under other texts than ours. Costs the server a look at all of `S:again` and
+        `S:waiting`, and with `wide` at all of `S:next`, for every 500.
+        """
+        answers: list[bool] = []
+        for start in range(0, len(strays), PAGE):
+            answers += self._mend(strays[start : start + PAGE], wide=wide)
+        return answers
+
+    def _mend(self, strays: Sequence[Mapping[str, Any]], *, wide: bool) -> list[bool]:
+        k = self.keys
+        keys = [k.jobs, k.next, k.again, k.listeners, k.slots, k.ended, k.errors, k.wake, k.waiting, k.counts]
+        packed = msgpack.packb(list(strays), use_bin_type=False)
+        for _ in range(20):
+            listed = [name for name, _ in self._beats()]
+            held = [k.running(name.decode()) for name in listed if is_text(name)]
+            args = [msgpack.packb(listed, use_bin_type=False), int(wide), packed]
+            reply = self.server.call(load("native")["mend"], [*keys, *held, *map(k.running, self.lost)], args)
+            if reply != b"changed":
+                return [bool(answer) for answer in reply]
+        raise ServerRefused(f"{self.server.url}: listeners come and go faster than they can be looked at. Try again.")
+
+
+def is_ours(member: bytes) -> bool:
+    """Whether an item of `S:next` stands under the text that we write."""
+    return _CANONICAL.fullmatch(member) is not None
+
+
+def item_id(member: bytes) -> bytes | None:
+    """The id in an item, as the server's scripts read it; None where they cannot."""
+    if is_ours(member):
+        return member[7:47]
+    try:
+        return wire.read_item(member).id.encode("utf-8")
+    except (CorruptRecord, UnicodeEncodeError):
+        return None
+
+
+def run_name(id: bytes, entry: Entry) -> bytes:
+    """The name of an occurrence, as `S:slots` and `S:errors` bear it."""
+    return id + occurrence("", entry).encode("utf-8", "surrogateescape")
+
+
+def is_text(name: bytes) -> bool:
+    """Whether bytes are UTF-8."""
+    try:
+        name.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _known(entry: Entry) -> tuple[bytes, Entry]:
+    return item_id(entry.item) or b"", entry
+
+
+def _literally(text: str) -> str:
+    """A text as a pattern that matches it alone."""
+    return re.sub(r"([*?\[\]\\])", r"\\\1", text)

@@ -1,0 +1,177 @@
+"""The two published keys as they stand, raw: every queue item with its job, then every job without an item. Reads in
+pages and changes nothing; memory is bounded by a page and 20,000 ids, however many jobs there are.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from workkit.brokers.native.care.conformity import Pair
+from workkit.brokers.native.care.inventory import MOMENT, SUSPECTS
+from workkit.brokers.native.look.inspector import NativeInspector
+from workkit.brokers.native.look.location import PAGE, PAGE_BYTES, Places, is_ours, item_id
+from workkit.contract.broker import Broker
+from workkit.errors import Unsupported
+
+Scored = list[tuple[bytes, float]]
+
+
+@dataclass(slots=True, kw_only=True)
+class Published:
+    """One look at one schedule. What moves while it is read may be missed, or seen where it stood before."""
+
+    places: Places
+    _wide: bool = False  # whether S:next holds items under other texts than ours
+    _foreign: set[bytes] = field(default_factory=set)  # the jobs of some such items
+
+    @property
+    def now_ms(self) -> int:
+        """The server's clock when the look began."""
+        return self.places.now_ms
+
+    def counts(self) -> tuple[int, int]:
+        """How many jobs and how many items stand."""
+        k = self.places.keys
+        jobs, items = self.places.piped(lambda pipe: (pipe.hlen(k.jobs), pipe.zcard(k.next)))
+        return jobs, items
+
+    def pairs(self, *, soonest_first: bool) -> Iterator[Pair]:
+        """Every item with its job; then the jobs without an item.
+
+        `soonest_first` orders the items, and may then miss some where listeners take others meanwhile; without it, all
+        that stands throughout is read.
+        """
+        pages = self._ranked() if soonest_first else self.places.scored_pages(self.places.keys.next)
+        for page in pages:
+            yield from self._items(page)
+        suspects: set[bytes] = set()
+        for jobs in self.places.hash_pages(self.places.keys.jobs):
+            suspects |= self._without_item(list(jobs))
+            if len(suspects) >= SUSPECTS:
+                yield from self._alone(suspects)
+                suspects = set()
+        if suspects:
+            yield from self._alone(suspects)
+
+    def _ranked(self) -> Iterator[Scored]:
+        start = 0
+        while True:
+            with self.places.server.translated() as client:
+                page: Scored = client.zrange(self.places.keys.next, start, start + PAGE - 1, withscores=True)
+            if not page:
+                return
+            yield page
+            start += len(page)
+
+    # Items, each with its job.
+
+    def _items(self, page: Scored) -> Iterator[Pair]:
+        ids = [item_id(member) or b"" for member, _ in page]
+        for start, end in self._shares(ids):
+            payloads = self._payloads(ids[start:end])
+            seconds = self._seconds(
+                [(member, id) for (member, _), id in zip(page[start:end], ids[start:end], strict=True)]
+            )
+            for (member, score), id, payload in zip(page[start:end], ids[start:end], payloads, strict=True):
+                pair = Pair(id=id, payload=payload, item=member, score=score, is_second=member in seconds)
+                found = pair if payload is not None or not id else self._settled(pair)
+                if found is not None:
+                    yield found
+
+    def _shares(self, ids: Sequence[bytes]) -> Iterator[tuple[int, int]]:
+        """Part a page so that the payloads of each part fit into memory."""
+        sizes = self.places.piped(lambda pipe: [pipe.hstrlen(self.places.keys.jobs, id) for id in ids])
+        start = size = 0
+        for place, more in enumerate(sizes):
+            if place > start and size + more > PAGE_BYTES:
+                yield start, place
+                start, size = place, 0
+            size += more
+        yield start, len(ids)
+
+    def _payloads(self, ids: Sequence[bytes]) -> list[bytes | None]:
+        with self.places.server.translated() as client:
+            return list(client.hmget(self.places.keys.jobs, list(ids)))
+
+    def _seconds(self, items: Sequence[tuple[bytes, bytes]]) -> set[bytes]:
+        """Those items under other texts than ours whose job has another item."""
+        self._wide = self._wide or any(not is_ours(member) for member, _ in items)
+        odd = [(member, id) for member, id in items if id and member != _item(id)]
+        if not odd:
+            return set()
+        ours = self.places.piped(lambda pipe: [pipe.zscore(self.places.keys.next, _item(id)) for _, id in odd])
+        found = set()
+        for (member, id), score in zip(odd, ours, strict=True):
+            if score is not None or id in self._foreign:
+                found.add(member)
+            elif len(self._foreign) < SUSPECTS:
+                self._foreign.add(id)
+        return found
+
+    def _settled(self, pair: Pair) -> Pair | None:
+        """An item without a job, looked at again in one step: a job that merely ended took its item with it."""
+        k = self.places.keys
+        score, payload = self.places.piped(lambda p: (p.zscore(k.next, pair.item), p.hget(k.jobs, pair.id)), whole=True)
+        return None if score is None else replace(pair, payload=payload, score=score)
+
+    # Jobs without an item.
+
+    def _without_item(self, ids: list[bytes]) -> set[bytes]:
+        with self.places.server.translated() as client:
+            scores = client.zmscore(self.places.keys.next, [_item(id) for id in ids])
+        return {id for id, score in zip(ids, scores, strict=True) if score is None}
+
+    def _alone(self, ids: set[bytes]) -> Iterator[Pair]:
+        if self._wide:
+            for page in self.places.scored_pages(self.places.keys.next):
+                ids -= {item_id(member) or b"" for member, _ in page if not is_ours(member)}
+        loose = self._loose(ids)
+        left = sorted(ids)
+        for start, end in self._shares(left) if left else ():
+            some = left[start:end]
+            with self.places.server.translated() as client:
+                scores = client.zmscore(self.places.keys.next, [_item(id) for id in some])
+            for id, payload, score in zip(some, self._payloads(some), scores, strict=True):
+                if payload is None:  # it ended meanwhile
+                    continue
+                if score is None:
+                    yield Pair(id=id, payload=payload, is_loose=id in loose)
+                else:
+                    yield Pair(id=id, payload=payload, item=_item(id), score=score)
+
+    def _loose(self, ids: set[bytes]) -> set[bytes]:
+        """Those that nothing refers to, in two looks a moment apart: a foreign peer puts a recurring job's next item
+        back in a step of its own.
+        """
+        left = set(ids)
+        if left:
+            self.places = replace(self.places, lost=tuple(self.places.unlisted() or ()))
+            self.places.referred(ids=left, runs=set())
+            left = self._unreferred(left)
+        if left:
+            time.sleep(MOMENT)
+            left = self._unreferred(left)
+        return left
+
+    def _unreferred(self, ids: set[bytes]) -> set[bytes]:
+        asked = sorted(ids)
+        wide = self._wide or any(len(id) != 40 for id in asked)
+        answers = self.places.mend([{"id": id} for id in asked], wide=wide)
+        return {id for id, is_loose in zip(asked, answers, strict=True) if is_loose}
+
+
+def published(broker: Broker) -> Published:
+    """Look at what stands in the published keys of a schedule. Raises Unsupported where its layout has none."""
+    inspector = broker.inspector
+    if not isinstance(inspector, NativeInspector):
+        raise Unsupported(f"{broker.schedule} has no published keys of its own. Name a schedule of one shard.")
+    with inspector.server.translated() as client:
+        seconds, micros = client.time()
+    now_ms = int(seconds) * 1000 + int(micros) // 1000
+    return Published(places=Places(server=inspector.server, keys=inspector.keys, codec=inspector.codec, now_ms=now_ms))
+
+
+def _item(id: bytes) -> bytes:
+    return b'{"id":"%b"}' % id

@@ -1,0 +1,87 @@
+"""Additions that ask for more than a plain one: what `put.lua` is told of each, and what it answers. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import msgpack
+
+from workkit.brokers.native.codec import Stored
+from workkit.brokers.native.keys import Keys
+from workkit.contract.broker import Added, NewJob
+
+_PARTS = 4  # of the answer for one job
+
+
+def is_special(job: NewJob) -> bool:
+    """Whether it needs more of the server than its place: a name, a unique key, a window or a priority."""
+    terms, entrance = job.terms, job.entrance
+    named = terms.name is not None or terms.unique_key is not None or terms.priority is not None
+    return named or entrance.replace or bool(entrance.throttle_ms or entrance.debounce_ms)
+
+
+def home_of(job: NewJob) -> str | None:
+    """What it meets others by, so that they must stand together: its name, else its unique key, else its window."""
+    return job.terms.name or job.terms.unique_key or job.entrance.window_key
+
+
+def put_keys(keys: Keys, *, token: str) -> list[str]:
+    """The keys of `put.lua`."""
+    k = keys
+    own = [k.names, k.unique, k.windows, k.held, k.control, k.waiting, k.counts, k.ended]
+    firsts = [k.first(1), k.first(2), k.first(3)]
+    return [k.jobs, k.next, k.producer(token), k.wake, k.cancelled, *own, *firsts, k.slots, k.crashed]
+
+
+def put_args(seq: int, jobs: Sequence[NewJob], *, stored: Sequence[Stored]) -> list[Any]:
+    """The arguments of `put.lua`."""
+    said = [_said(job, what) for job, what in zip(jobs, stored, strict=True)]
+    return [seq, "", msgpack.packb(said, use_bin_type=False, unicode_errors="surrogatepass")]
+
+
+def read_answer(reply: Sequence[Any], *, count: int) -> list[Added]:
+    """What became of each of so many jobs. Raises ValueError where that is no answer."""
+    if len(reply) != 1 + _PARTS * count:
+        raise ValueError(f"{len(reply)} parts for {count} jobs")
+    int(reply[0])
+    texts = [part.decode("utf-8", "replace") if isinstance(part, bytes) else str(part) for part in reply[1:]]
+    return [
+        Added(
+            id=texts[n + 1],
+            due_ms=_whole(texts[n + 2]),
+            new=texts[n] != "0",
+            replaced=texts[n + 3] or None,
+        )
+        for n in range(0, len(texts), _PARTS)
+    ]
+
+
+def _whole(score: str) -> int | None:
+    at = float(score or "nan")  # whoever writes scores by hand may write any
+    return math.floor(at) if math.isfinite(at) else None
+
+
+def _said(job: NewJob, what: Stored) -> dict[str, Any]:
+    terms, entrance = job.terms, job.entrance
+    said: dict[str, Any] = {"id": what.id, "payload": what.payload}
+    if job.due_ms is not None:
+        said["due"] = str(job.due_ms)
+    if what.second_id:
+        said["second"] = [what.second_id, what.second]
+    if job.trigger is not None and job.trigger.recurs:
+        said["recurs"] = True
+    key = terms.unique_key or (entrance.window_key if entrance.debounce_ms else None)
+    if key is not None:
+        said |= {"key": key, "fresh": True}  # its id must not meet that of its predecessor
+    given = {
+        "name": terms.name,
+        "serial": terms.unique_key is not None or None,
+        "replace": entrance.replace or None,
+        "debounce": entrance.debounce_ms,
+        "throttle": entrance.throttle_ms,
+        "window": entrance.window_key if entrance.throttle_ms else None,
+        "first": terms.priority,
+    }
+    return said | {name: value for name, value in given.items() if value is not None}

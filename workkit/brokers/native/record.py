@@ -1,0 +1,174 @@
+"""What a listener holds, read: a claimed record to a claim. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import msgpack
+
+from workkit import wire
+from workkit.brokers.native.codec import Codec, is_once
+from workkit.brokers.native.settle import Receipt, read_packed
+from workkit.contract.broker import Claim, ListenerInfo, Standing, Trouble
+from workkit.errors import CorruptRecord, OtherDialect
+from workkit.jobs.job import Job
+from workkit.jobs.terms import PLAIN
+from workkit.triggers.trigger import is_one_second
+
+MARKS, MARKED_MS = 100, 60_000  # cancellations in one beat; how long they are told again
+_COUNT = re.compile(rb"\d{1,18}")
+PADDED = 65  # bytes; a shorter field would leave the record hash in its packed form, slower per job
+PADDING = "." * PADDED
+
+
+def read_claim(record: Sequence[Any], *, field: bytes, listener: str, codec: Codec, cancelled: bool) -> Claim:
+    """A claim from a record as `claim.lua` answers it: member or entry, due text, id, payload. Whatever stands in it:
+    what cannot be read becomes its trouble, never an exception.
+    """
+    member, due, id, payload = record
+    receipt = Receipt(listener, field, member, due, id, payload)
+    if due and id and payload is not None and not cancelled and codec.dialect == "published":
+        plain = wire.read_plain_payload(payload)
+        if plain is not None and is_one_second(plain[0]):
+            try:
+                return Claim(receipt, codec.describe, id.decode(), plain[1], plain[2], int(due))
+            except ValueError:  # an id that is no text, a score that is no whole number
+                pass
+    try:
+        return _read_with_care(receipt, codec=codec, cancelled=cancelled)
+    except Exception as error:  # a fault of ours in reading: one record must not stop the listener
+        return _unread(receipt, codec, f"reading it failed: {type(error).__name__}: {error}")
+
+
+def _unread(receipt: Receipt, codec: Codec, reason: str) -> Claim:
+    id, entry = receipt.id.decode("utf-8", "replace"), receipt.entry
+    fn, trouble = _named(receipt)
+    return Claim(
+        receipt,
+        codec.describe,
+        id,
+        fn,
+        (),
+        entry.due_ms,
+        attempt=entry.attempt,
+        crashes=entry.crashes,
+        trouble=trouble,
+        reason=reason,
+        armed=False,
+    )
+
+
+def _named(receipt: Receipt) -> tuple[str, Trouble]:
+    """The function of a job that cannot be read in full, if that can: it may be for a foreign peer."""
+    fn = wire.job_of(receipt.payload or b"") if receipt.id else None
+    return ("?", "corrupt") if fn is None else (fn, "broken")
+
+
+def _read_with_care(receipt: Receipt, *, codec: Codec, cancelled: bool) -> Claim:
+    entry = receipt.entry
+    job, trouble, reason = _read(receipt, codec)
+    recurs = trouble is None and not is_once(job) and (entry.kind == "o" or job.trigger is not None)
+    renewed = recurs and entry.kind == "r"  # a cancelled job that recurs has no payload: somebody has added it anew
+    if cancelled and trouble in (None, "broken", "foreign") and not renewed:
+        trouble, reason, recurs = "cancelled", "cancelled before it started", False
+    receipt.recurs = recurs or entry.kind == "o"
+    standing = None
+    if entry.flags != "-" or job.terms is not PLAIN:
+        standing = Standing(terms=job.terms, slots=tuple(key for key, _ in entry.slots), paid=entry.is_paid)
+    receipt.is_bound = receipt.recurs or standing is not None
+    receipt.trigger = job.trigger if recurs else None
+    return Claim(
+        receipt=receipt,
+        describe=codec.describe,
+        id=job.id,
+        fn=job.fn,
+        args=job.args,
+        kwargs=job.kwargs,
+        options=job.options,
+        standing=standing,
+        due_ms=entry.due_ms,
+        attempt=entry.attempt,
+        crashes=entry.crashes,
+        trouble=trouble,
+        reason=reason,
+        armed=trouble != "broken" and (not recurs or entry.kind == "o"),
+    )
+
+
+def _read(receipt: Receipt, codec: Codec) -> tuple[Job, Trouble | None, str | None]:
+    id = receipt.id.decode("utf-8", "replace")
+    unread = Job(id=id, schedule=codec.schedule, fn="?")
+    try:
+        if not receipt.id:
+            wire.read_item(receipt.member)
+            raise CorruptRecord("queue item: no id that the server can read")
+        if receipt.payload is None:
+            return unread, "missing", f"S:jobs has no {id}"
+        return codec.decode(id, receipt.payload), None, None
+    except OtherDialect as error:
+        return unread, "foreign", f"cannot run {id[:8]}: {error}"
+    except CorruptRecord as error:
+        fn, trouble = _named(receipt)
+        return replace(unread, fn=fn), trouble, str(error)
+
+
+def heard_upto(marks: Sequence[Any], now_ms: int, *, before: int) -> int:
+    """After which time the next beat tells what was cancelled: of many marks (each with its time) those left over, else
+    those of late again, since a claim may have been on its way here.
+    """
+    if len(marks) < 2 * MARKS:
+        return max(before, now_ms - MARKED_MS)
+    newest = int(min(float(marks[-1]), now_ms))  # a mark from the future tells nothing of others
+    return newest - 1 if newest - 1 > before else newest  # others may bear the same millisecond
+
+
+def read_said(kept: bytes | None) -> tuple[int, int] | str | None:
+    """What a run said last, as `tell` keeps it; what is no such thing says nothing."""
+    try:
+        said = json.loads(kept or b"null")
+    except (ValueError, RecursionError):
+        return None
+    if isinstance(said, list) and len(said) == 2 and all(type(n) in (int, float) and abs(n) <= 2**53 for n in said):
+        return said[0], said[1]
+    return said if isinstance(said, str) else None
+
+
+def read_count(text: bytes) -> int | None:
+    """A count as `S:stats` and `S:counts` keep it; None where it is none."""
+    return int(text) if _COUNT.fullmatch(text) else None
+
+
+def write_info(info: ListenerInfo, *, began_ms: int) -> bytes:
+    """A listener's description as it stands in its record hash. `up_ms` is not kept; when it began is, by the server's
+    clock.
+    """
+    fields = [info.host, info.pid, info.version, info.schedules, info.threads, info.state, began_ms, info.trouble]
+    packed = bytes(msgpack.packb(fields))
+    return packed if len(packed) >= PADDED else bytes(msgpack.packb([*fields, PADDING]))
+
+
+def is_info(packed: bytes) -> bool:
+    """Whether a listener's description can be read."""
+    return bool(read_info(packed, listener="", now_ms=0).threads)
+
+
+def read_info(packed: bytes | None, *, listener: str, now_ms: int) -> ListenerInfo:
+    """The inverse; of a listener that is being taken apart, or says nothing that can be read, what its name tells."""
+    match read_packed(packed):
+        case [str(host), int(pid), str(version), dict(names), int(threads), str(state), int(began), *more]:
+            return ListenerInfo(
+                listener=listener,
+                host=host,
+                pid=pid,
+                version=version,
+                schedules={str(name): weight for name, weight in names.items() if type(weight) is int},
+                threads=threads,
+                state=state,
+                up_ms=max(0, now_ms - began),
+                trouble=more[0] if more and isinstance(more[0], str) and more[0] != PADDING else None,
+            )
+    return ListenerInfo(listener=listener, host=listener.partition(":")[0], pid=0, version="?", schedules={}, threads=0)

@@ -1,0 +1,181 @@
+"""What each outcome does to the keys, as the map that `settle.lua` applies. Pure."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from hashlib import sha1
+from typing import Any
+
+import msgpack
+
+from workkit.brokers.native.entry import Entry, read_entry, regular
+from workkit.contract.broker import Claim
+from workkit.jobs.outcome import DONE, Again, Dead, Done, Failure, Outcome, Released
+from workkit.triggers import Trigger
+
+TO_THE_END = ("over:", "unique:")
+
+
+@dataclass(slots=True, eq=False)
+class Receipt:
+    """What a claim of the native layout is settled by: the record's field in the hash of `listener`, and its bytes.
+
+    `due` is the text of the score where `member` is a regular item, empty where it is an entry.
+    """
+
+    listener: str
+    field: bytes
+    member: bytes
+    due: bytes
+    id: bytes
+    payload: bytes | None
+    recurs: bool = False
+    is_bound: bool = False  # its end concerns more than its own payload
+    trigger: Trigger | None = None  # of a recurring one
+    admitted: Entry | None = None  # what the record has become
+
+    @property
+    def entry(self) -> Entry:
+        """The record as an entry, whatever it was before."""
+        if self.admitted is not None:
+            return self.admitted
+        found = read_entry(self.member) if not self.due else None
+        return found or regular(self.member, due=self.due)
+
+    @property
+    def occurrence(self) -> str:
+        """The run that is owed: ``<job id>@<due ms>``, and the nonce where there is one."""
+        return occurrence(self.id.decode("utf-8", "replace"), self.entry)
+
+
+def occurrence(id: str, entry: Entry) -> str:
+    """The name of a run that is owed."""
+    return f"{id}@{entry.due_ms}{entry.nonce}"
+
+
+def is_failure(kept: object) -> bool:
+    """Whether that is a failure as it is kept."""
+    return read_failure(kept) is not _UNKNOWN
+
+
+def read_failure(kept: object) -> Failure:
+    """A failure as `S:errors` and `S:graves` keep it; of what is none of ours no more than that."""
+    match kept:
+        case [str(type_), str(message), str() | None as where, str(traceback), *_]:
+            return Failure(type=type_, message=message, where=where, traceback=traceback)
+    return _UNKNOWN
+
+
+_UNKNOWN = Failure(type="?", message="")
+
+
+def read_packed(packed: bytes | None) -> Any:
+    """What only Python listeners read; None where there is nothing, or nothing that can be read."""
+    try:
+        return msgpack.unpackb(packed or b"", unicode_errors="surrogatepass", strict_map_key=False)
+    except (ValueError, RecursionError, TypeError):  # TypeError: a map whose key is a list
+        return None
+
+
+def is_plain(claim: Claim, outcome: Outcome) -> bool:
+    """The usual ending, which needs no map: a one-shot at its first attempt, done."""
+    return outcome is DONE and not (claim.attempt or claim.trouble or claim.receipt.is_bound)
+
+
+def ending(claim: Claim, outcome: Outcome) -> dict[str, Any]:
+    """The map for one ending. A claim in trouble ends by its trouble, whatever the outcome says; but one of which the
+    function can be read may be given back.
+    """
+    receipt: Receipt = claim.receipt
+    out: dict[str, Any] = {"receipt": receipt.field}
+    trouble = None if claim.trouble == "broken" and isinstance(outcome, Released) else claim.trouble
+    match trouble:
+        case "missing" | "cancelled":
+            over = _over(claim)
+            if trouble == "missing":
+                over.pop("drop", None)  # what stands under its id by now was added anew
+            return out | over | {"count": trouble}
+        case "corrupt" | "broken":
+            failure = Failure(type="CorruptRecord", message=claim.reason or "")
+            return out | _over(claim) | _buried(claim, failure, "corrupt") | {"count": "corrupt"}
+    match outcome:
+        case Done(discarded=reason):
+            return out | _over(claim) | {"count": "done" if reason is None else "discarded"}
+        case Dead(failure=failure, reason=reason):
+            return out | _over(claim) | _buried(claim, failure, reason) | {"count": "dead"}
+        case Again(delay_ms=delay, attempt=attempt, failure=failed):
+            entry, kept = receipt.entry, _kept(receipt)
+            out |= {"count": "retried"} | _freed(receipt, set(entry.slots).difference(kept))
+            entry = replace(entry, attempt=attempt, flags=entry.with_flags(slots=kept))
+            out |= {"again": [entry.encode(), delay]}
+            return out | ({"error": [receipt.occurrence, _packed(failed)]} if failed else {})
+        case Released(delay_ms=delay, unknown=unknown):
+            out |= _back(claim, delay) | _freed(receipt, set(receipt.entry.slots).difference(_kept(receipt)))
+            return out | ({"skip": receipt.id} if unknown else {})
+
+
+def _kept(receipt: Receipt) -> list[tuple[str, int]]:
+    """The slots that an occurrence keeps until it is over, so that no other of its job or key comes between."""
+    return [slot for slot in receipt.entry.slots if slot[0].startswith(TO_THE_END)]
+
+
+def _over(claim: Claim) -> dict[str, Any]:
+    """The occurrence is over: a recurring one is closed, the payload of a one-shot goes, and what it held is free."""
+    receipt: Receipt = claim.receipt
+    entry, terms = receipt.entry, claim.terms
+    over: dict[str, Any] = {"error": [receipt.occurrence, ""]} if entry.attempt else {}
+    over |= _freed(receipt, entry.slots)
+    for field, value in (("unique", terms.unique_key), ("name", terms.name)):
+        if value is not None:
+            over[field] = value
+    if entry.kind == "o":
+        return over | {"close": [receipt.id, receipt.occurrence]}
+    return over | ({"drop": receipt.id} if receipt.id else {})
+
+
+def _freed(receipt: Receipt, slots: Iterable[tuple[str, int]]) -> dict[str, Any]:
+    free = [key for key, _ in slots]
+    return {"free": [receipt.occurrence, *free]} if free else {}
+
+
+def _back(claim: Claim, delay_ms: int) -> dict[str, Any]:
+    """Given back: what nobody here has admitted, and has no attempt, returns to the published queue at its own due
+    time, so that foreign peers see it. What has attempts, slots or a turn, is one occurrence of a chain, or pauses
+    here, waits among our own.
+    """
+    entry = claim.receipt.entry
+    entry = replace(entry, flags=entry.with_flags(slots=_kept(claim.receipt), is_paid=entry.is_paid))
+    if entry.is_regular and not delay_ms:
+        first = {"first": claim.terms.priority} if claim.terms.priority else {}
+        return {"next": [entry.item, entry.due, entry.crashes]} | first
+    return {"again": [entry.encode(), delay_ms]}
+
+
+def _buried(claim: Claim, failure: Failure, reason: str) -> dict[str, Any]:
+    receipt: Receipt = claim.receipt
+    bytes_of_it = receipt.payload or receipt.entry.item
+    dead_id = receipt.occurrence if receipt.id else sha1(bytes_of_it, usedforsecurity=False).hexdigest()
+    return {"dead": [dead_id, write_grave(receipt.id, receipt.payload, receipt.entry, failure=failure, reason=reason)]}
+
+
+def write_grave(id: bytes, payload: bytes | None, entry: Entry, *, failure: Failure, reason: str) -> bytes:
+    """What `S:graves` keeps of an occurrence."""
+    grave = {
+        "id": id,
+        "payload": payload,
+        "member": entry.item,
+        "kind": entry.kind,
+        "flags": entry.flags,
+        "due": entry.due_ms,
+        "attempt": entry.attempt,
+        "reason": reason,
+        "error": [failure.type, failure.message, failure.where, failure.traceback],
+    }
+    return bytes(msgpack.packb(grave, unicode_errors="surrogatepass"))
+
+
+def _packed(failure: Failure) -> bytes:
+    kept = [failure.type, failure.message, failure.where, failure.traceback, time.time()]
+    return bytes(msgpack.packb(kept, unicode_errors="surrogatepass"))

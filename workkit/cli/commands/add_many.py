@@ -1,0 +1,142 @@
+"""`add-many`: jobs from a JSON Lines file, as many as there are."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import click
+
+from workkit.cli.command import Command
+from workkit.cli.live import ScheduleName
+from workkit.cli.options import server_options, verbose_option
+from workkit.cli.printing import terminal, wording
+from workkit.cli.printing.warning import warnings_kept
+from workkit.errors import Invalid, InvalidArguments, NotFound
+
+AGAIN = "ix it and run again, nothing doubles."
+NUMBERED = re.compile(r"^row [\d,]+: ")
+ADDED = re.compile(r" (Rows 1 to [\d,]+ are added|Nothing is added)\.$")
+REPORT_SECONDS = 10.0
+ROW = '{"fn": "app.cache:clear", "in_": "5 minutes"}'
+
+
+@click.command(
+    "add-many",
+    cls=Command,
+    takes="SCHEDULE FILE [OPTIONS]",
+    about=(
+        "Add jobs from a JSON Lines file, one object a line, holding the keywords of schedule.add; - is stdin.",
+        "What is there already is not added again, so a file can be run again after a mistake in it.",
+    ),
+    examples=("workkit add-many app-tasks jobs.jsonl", "zcat jobs.jsonl.gz | workkit add-many app-tasks -"),
+    after=f"A line: {ROW}",
+)
+@click.argument("schedule", type=ScheduleName())
+@click.argument("file", type=click.Path(allow_dash=True))
+@verbose_option
+@server_options
+def add_many_command(schedule: str, file: str, server: str | None) -> None:
+    """Add jobs from a JSON Lines file."""
+    from workkit import schedule as verbs
+
+    s = verbs.create(schedule, redis=server)
+    name = "stdin" if file == "-" else file
+    with _opened(file) as source, warnings_kept(), _progress(source, name) as report:
+        rows = Rows(source, name, report)
+        try:
+            tally = verbs.add_many(s, rows)
+        except Invalid as error:
+            raise rows.placed(error) from error
+    known = f", {tally.known:,} already there" if tally.known else ""
+    terminal.data(f"added {wording.plural(tally.new, 'job')} to {s.name}{known}")
+
+
+def _opened(file: str) -> AbstractContextManager[BinaryIO]:
+    if file == "-":
+        return nullcontext(sys.stdin.buffer)
+    try:
+        return Path(file).open("rb")
+    except OSError as error:
+        message = f"{file}: {(error.strerror or str(error)).lower()}. Name a JSON Lines file, or - for stdin."
+        raise NotFound(message, given=file) from error
+
+
+class Rows:
+    """The rows of a file, read as they are taken; it knows where it is, for what is wrong there."""
+
+    def __init__(self, source: BinaryIO, name: str, report: Callable[[int, int], None]) -> None:
+        self.source, self.name, self.report = source, name, report
+        self.line = 0
+
+    def __iter__(self) -> Iterator[Mapping[str, Any]]:
+        """Read one object a line; empty lines are passed over."""
+        read = 0
+        for number, text in enumerate(self.source, 1):
+            self.line = number
+            read += len(text)
+            self.report(self.line, read)
+            if text.strip():
+                yield _row(text)
+
+    def placed(self, error: Invalid) -> Invalid:
+        """Say in which line of which file, and how to go on."""
+        text = NUMBERED.sub("", str(error))
+        text, there = (text[: found.start()], found[1]) if (found := ADDED.search(text)) else (text, "")
+        message = f"row {self.line:,} of {self.name}: {text} {there + '; f' if there else 'F'}{AGAIN}"
+        return type(error)(message, given=error.given, position=error.position, suggestion=error.suggestion)
+
+
+def _row(line: bytes) -> Mapping[str, Any]:
+    try:
+        text = line.decode("utf-8")
+        row = json.loads(text)
+    except UnicodeDecodeError as error:
+        raise InvalidArguments(f"byte {error.start + 1} is not UTF-8.") from error
+    except json.JSONDecodeError as error:
+        message = f"not JSON: {error.msg.lower()} (column {error.colno}). Write {ROW}."
+        raise InvalidArguments(message, given=text.rstrip("\n"), position=error.pos) from error
+    if not isinstance(row, dict):
+        raise InvalidArguments(f"not an object. Write {ROW}.", given=text.rstrip("\n"))
+    return row
+
+
+@contextmanager
+def _progress(source: BinaryIO, name: str) -> Iterator[Callable[[int, int], None]]:
+    """Show how far reading is: a bar on a terminal, a line every ten seconds elsewhere."""
+    if not terminal.is_terminal(sys.stderr):
+        yield _lines(name)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(f"{name}: 0 rows", total=_size(source))
+        yield lambda rows, read: bar.update(task, completed=read, description=f"{name}: {rows:,} rows")
+
+
+def _lines(name: str) -> Callable[[int, int], None]:
+    last = time.monotonic()
+
+    def report(rows: int, _read: int) -> None:
+        nonlocal last
+        if time.monotonic() - last >= REPORT_SECONDS:
+            last = time.monotonic()
+            terminal.talk(f"{name}: {rows:,} rows read")
+
+    return report
+
+
+def _size(source: BinaryIO) -> int | None:
+    try:
+        return os.fstat(source.fileno()).st_size or None
+    except (OSError, ValueError):
+        return None

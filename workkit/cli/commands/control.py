@@ -1,0 +1,245 @@
+"""`pause`, `resume`, `skip` and `run`: whether and when jobs run, changed by hand."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from workkit.cli import failure, folder
+from workkit.cli.command import Command, Option
+from workkit.cli.live import ScheduleName, Which
+from workkit.cli.options import server_options, server_words, verbose_option, zone_of, zone_option
+from workkit.cli.printing import terminal, wording
+from workkit.cli.settings import read as read_settings
+from workkit.errors import InvalidOptions, NotFound, WorkkitError
+
+if TYPE_CHECKING:
+    from datetime import tzinfo
+
+    from workkit.jobs.admission import Pause
+    from workkit.jobs.job import Job
+    from workkit.schedule import Schedule
+
+PART_FAILED = 1
+WHICH = "WHICH is a name, an id, or the beginning of one (6 or more characters), as printed by add and list."
+
+
+@click.command(
+    "pause",
+    cls=Command,
+    takes="SCHEDULE [WHICH...] [OPTIONS]",
+    about=(
+        "Start nothing more of a schedule, of some jobs, or of a function, until it is resumed. What runs goes on.",
+        WHICH,
+    ),
+    examples=(
+        'workkit pause app-tasks --reason "migration" --until "in 2 hours"',
+        "workkit pause app-tasks digest 8cd9280b",
+        "workkit pause app-tasks --fn app.mail:poll",
+    ),
+)
+@click.argument("schedule", type=ScheduleName())
+@click.argument("which", type=Which(), nargs=-1)
+@click.option("--fn", cls=Option, metavar="FUNCTION", help="all jobs of this function")
+@click.option("--reason", cls=Option, metavar="TEXT", help="why; shown by list, show and doctor")
+@click.option("--until", cls=Option, metavar="WHEN", help="resumes by itself then: words for one instant")
+@zone_option("zone of the words; default UTC")
+@verbose_option
+@server_options
+def pause_command(
+    schedule: str,
+    which: tuple[str, ...],
+    fn: str | None,
+    reason: str | None,
+    until: str | None,
+    tz: str | None,
+    server: str | None,
+) -> int:
+    """Pause a schedule, jobs or a function."""
+    from workkit import schedule as verbs
+    from workkit.verbs.control import read_pause
+    from workkit.verbs.opening import producer_of
+
+    zone = zone_of(tz, read_settings())
+    function = _function(which, fn)
+    s = verbs.create(schedule, redis=server)
+    said = read_pause(reason, until, tz=wording.zone_name(zone), now_ms=producer_of(s).now_ms())
+    at = None if said.until_ms is None else datetime.fromtimestamp(said.until_ms / 1000, UTC)
+    how = {"reason": reason, "until": at}
+    tail, again = until_and_why(said, zone), f"resume: workkit resume {s.name}"
+    ours = server_words(server)
+    if function is not None:
+        verbs.pause(s, fn=function, **how)  # type: ignore[arg-type]
+        terminal.data(f"paused {wording.printable(str(fn))} in {s.name}{tail}, {again} --fn {_quoted(fn)}{ours}")
+        return 0
+    if not which:
+        verbs.pause(s, **how)  # type: ignore[arg-type]
+        terminal.data(f"paused {s.name}{tail}, {again}{ours}")
+        return 0
+
+    def one(word: str) -> str:
+        job = verbs.job(s, word)
+        verbs.pause(s, job, **how)  # type: ignore[arg-type]
+        return f"paused {_titled(job)}{tail}, {again} {_quoted(job.name or job.id[:8])}{ours}"
+
+    return _each(which, one)
+
+
+@click.command(
+    "resume",
+    cls=Command,
+    takes="SCHEDULE [WHICH...] [OPTIONS]",
+    about=(
+        "Go on with what was paused: the schedule, some jobs, or a function. Harmless where nothing is.",
+        f"A recurring job runs at its next time; what else was due meanwhile runs now. {WHICH}",
+    ),
+    examples=(
+        "workkit resume app-tasks",
+        "workkit resume app-tasks digest",
+        "workkit resume app-tasks --fn app.mail:poll",
+    ),
+)
+@click.argument("schedule", type=ScheduleName())
+@click.argument("which", type=Which(), nargs=-1)
+@click.option("--fn", cls=Option, metavar="FUNCTION", help="all jobs of this function")
+@verbose_option
+@server_options
+def resume_command(schedule: str, which: tuple[str, ...], fn: str | None, server: str | None) -> int:
+    """Resume a schedule, jobs or a function."""
+    from workkit import schedule as verbs
+
+    function = _function(which, fn)
+    s = verbs.create(schedule, redis=server)
+    if function is not None:
+        verbs.resume(s, fn=function)
+        terminal.data(f"resumed {wording.printable(str(fn))} in {s.name}")
+        return 0
+    if not which:
+        verbs.resume(s)
+        terminal.data(f"resumed {s.name}")
+        return 0
+
+    def one(word: str) -> str:
+        verbs.resume(s, word)
+        try:
+            return f"resumed {_titled(verbs.job(s, word))}"
+        except NotFound:  # the job is over; its pause was left
+            return f"resumed {wording.printable(word)}"
+
+    return _each(which, one)
+
+
+@click.command(
+    "skip",
+    cls=Command,
+    takes="SCHEDULE WHICH... [OPTIONS]",
+    about=("Leave out the next run of recurring jobs; those after it stay as they are.", WHICH),
+    examples=("workkit skip app-tasks digest", "workkit skip app-tasks 8cd9280b 3a442290"),
+)
+@click.argument("schedule", type=ScheduleName())
+@click.argument("which", type=Which(), nargs=-1, required=True)
+@zone_option("zone of the times; default UTC")
+@verbose_option
+@server_options
+def skip_command(schedule: str, which: tuple[str, ...], tz: str | None, server: str | None) -> int:
+    """Leave out the next run."""
+    from workkit import schedule as verbs
+    from workkit.verbs.opening import present
+
+    zone = zone_of(tz, read_settings())
+    s = verbs.create(schedule, redis=server)
+
+    def one(word: str) -> str:
+        job = verbs.skip(s, word)
+        assert job.due is not None
+        next_ = f"{wording.instant(job.due, zone)}, {wording.distance(job.due, present(s))}"
+        return f"skipped {_titled(job)}  next {next_}"
+
+    return _each(which, one)
+
+
+@click.command(
+    "run",
+    cls=Command,
+    takes="SCHEDULE WHICH... [OPTIONS]",
+    about=("Run jobs once now. A recurring one keeps its times; one that waits for its time runs now instead.", WHICH),
+    examples=("workkit run app-tasks digest", "workkit run app-tasks 8cd9280b 3a442290"),
+)
+@click.argument("schedule", type=ScheduleName())
+@click.argument("which", type=Which(), nargs=-1, required=True)
+@verbose_option
+@server_options
+def run_command(schedule: str, which: tuple[str, ...], server: str | None) -> int:
+    """Run jobs once now."""
+    from workkit import schedule as verbs
+
+    s = verbs.create(schedule, redis=server)
+
+    def one(word: str) -> str:
+        job = verbs.run(s, word)
+        beside = ", beside its times" if job.trigger is not None and job.trigger.recurs else ""
+        return f"due now {_titled(job)}{beside}"
+
+    return _each(which, one)
+
+
+def until_and_why(pause: Pause, zone: tzinfo) -> str:
+    """Say of a pause what was said: `` until Saturday 21 November 2026 at 9:00 UTC (migration)``."""
+    until = None if pause.until_ms is None else datetime.fromtimestamp(pause.until_ms / 1000, UTC)
+    till = f" until {wording.instant(until, zone)}" if until else ""
+    return till + (f" ({wording.printable(pause.reason)})" if pause.reason else "")
+
+
+def pauses(s: Schedule, zone: tzinfo) -> Iterator[str]:
+    """Say that a schedule or functions are paused; single jobs show it themselves."""
+    from workkit.verbs.opening import producer_of
+
+    control = producer_of(s).inspector.control()
+    for target, pause in sorted(control.paused.items()):
+        kind, _, of = target.partition(":")
+        if kind == "schedule":
+            yield f"Paused{until_and_why(pause, zone)}. Resume: workkit resume {s.name}"
+        elif kind == "fn":
+            fn = wording.spoken(of)
+            again = f"workkit resume {s.name} --fn {_quoted(fn)}"
+            yield f"Paused: {wording.printable(fn)}{until_and_why(pause, zone)}. Resume: {again}"
+
+
+def _function(which: tuple[str, ...], fn: str | None) -> Any:
+    """FUNCTION as the verbs take it; a note where this folder cannot vouch for it."""
+    if fn is None:
+        return None
+    if which:
+        raise click.UsageError(f'"{which[0]}" and --fn {fn} were both given. Keep one of them.')
+    function, note = folder.checked(fn, Path.cwd())
+    if note:
+        terminal.talk(f"note: {note}.")
+    return function
+
+
+def _each(words: tuple[str, ...], act: Callable[[str], str]) -> int:
+    """Do it to each, a line for what was done and for what could not be; the exit status."""
+    errors: list[WorkkitError] = []
+    for word in words:
+        try:
+            terminal.data(act(word))
+        except (NotFound, InvalidOptions) as error:
+            errors.append(error)
+            failure.say(error)
+    if not errors:
+        return 0
+    return failure.status_of(errors[0]) if len(errors) == len(words) else PART_FAILED
+
+
+def _titled(job: Job) -> str:
+    name = f"  {wording.printable(job.name)}" if job.name else ""
+    return f"{job.id[:8]}{name}  {wording.call(job)}"
+
+
+def _quoted(text: str | None) -> str:
+    return wording.printable(shlex.quote(text or ""))

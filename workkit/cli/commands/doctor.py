@@ -1,0 +1,265 @@
+"""`doctor`: what is wrong with server, schedules and listeners; on request, the mending of what is safe to mend."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from workkit.brokers.redis_server.address import masked
+from workkit.cli import failure
+from workkit.cli.command import Command, Option
+from workkit.cli.live import ScheduleName
+from workkit.cli.options import (
+    OPTIONAL,
+    chosen_schedules,
+    json_option,
+    server_options,
+    server_words,
+    verbose_option,
+    weighted,
+)
+from workkit.cli.printing import record as records
+from workkit.cli.printing import terminal, wording
+from workkit.cli.settings import READERS, Settings
+from workkit.cli.settings import read as read_settings
+
+if TYPE_CHECKING:
+    from workkit.contract.broker import Broker, Finding, Inspector
+
+FINDINGS = 1
+SHOWN = 10  # of one kind; the rest is counted
+PATIENCE = "1 day"
+DEFAULTS = {"threads": "10", "processes": "1", "deadline": "25s", "log": "console", "tz": "UTC", "dialect": "published"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patient:
+    """One schedule under examination, and what was found there."""
+
+    name: str
+    inspector: Inspector
+    findings: list[Finding]
+
+
+@click.command(
+    "doctor",
+    cls=Command,
+    takes="[SCHEDULE]... [OPTIONS]",
+    about=(
+        "Check the server (version, persistence, eviction, clock, free memory), the schedules (orphans, unreadable "
+        "records, jobs that nobody runs, overdue work) and the listeners (stale, stuck, mixed versions). Each finding: "
+        "what, why it matters, the command that repairs it.",
+        "--fix repairs what is safe, after showing it and asking. Exit status 0 all well, 1 findings.",
+    ),
+    examples=("workkit doctor app-tasks", "workkit doctor app-tasks --fix"),
+    after=OPTIONAL,
+)
+@click.argument("schedules", type=ScheduleName(), nargs=-1, metavar="[SCHEDULE]...")
+@click.option("--fix", cls=Option, is_flag=True, help="repair what is safe, after showing it and asking")
+@click.option(
+    "--older-than",
+    cls=Option,
+    metavar="DURATION",
+    default=PATIENCE,
+    help=f"call a job that waits nowhere an orphan so long after its last time; default {PATIENCE}",
+)
+@click.option("--yes", cls=Option, is_flag=True, help="repair without asking")
+@json_option()
+@verbose_option
+@server_options
+def doctor_command(
+    schedules: tuple[str, ...], fix: bool, older_than: str, yes: bool, as_json: bool, server: str | None
+) -> int:
+    """Find what is wrong, and mend it if told so."""
+    from workkit.triggers.duration import duration
+
+    patience_ms = round(duration(older_than, name="--older-than") / timedelta(milliseconds=1))
+    settings = read_settings()
+    chosen = chosen_schedules(schedules, settings, command="doctor")
+    if fix and not yes and not terminal.is_terminal(sys.stdin):
+        terminal.talk(
+            f"{terminal.paint('error:', 'red', sys.stderr)} --fix asks before it repairs, and nobody is there to "
+            "answer. Add --yes; without --fix it only looks."
+        )
+        return failure.REFUSED
+    names = list(chosen) if schedules else [weighted(name)[0] for name in chosen]
+    brokers = _brokers(names, server)
+    if not as_json:
+        for line in _settings(settings, server=brokers[0].url, given=server, names=names, named=bool(schedules)):
+            terminal.data(line)
+    patients = _examined(brokers, patience_ms)
+    if not as_json:
+        _show(patients, server_words(server) + _dialect_words())
+    repaired = _repaired(patients, yes=yes) if fix else {}
+    if as_json:
+        records.show(_record(finding, repaired) for patient in patients for finding in patient.findings)
+    return _status(brokers, patients, patience_ms, repaired)
+
+
+def _brokers(names: Sequence[str], server: str | None) -> list[Broker]:
+    from workkit import schedule as verbs
+    from workkit.brokers.connect import open_broker
+
+    made = [verbs.create(name, redis=server) for name in dict.fromkeys(names)]
+    return [open_broker(s.name, redis=s.redis, dialect=s.dialect) for s in made]
+
+
+def _examined(brokers: Iterable[Broker], patience_ms: int) -> list[Patient]:
+    """Look at each schedule; what is said of the server is said once."""
+    patients, of_server = [], set()
+    for broker in brokers:
+        findings = []
+        for finding in broker.inspector.checkup(patience_ms=patience_ms):
+            if not finding.schedule:
+                if finding.kind in of_server:
+                    continue
+                of_server.add(finding.kind)
+            findings.append(finding)
+        patients.append(Patient(name=broker.schedule, inspector=broker.inspector, findings=findings))
+    return patients
+
+
+def _status(brokers: Iterable[Broker], patients: Sequence[Patient], patience_ms: int, repaired: dict[int, bool]) -> int:
+    """Whether anything is wrong; after repairs, whether anything still is."""
+    if not any(repaired.values()):
+        return FINDINGS if any(patient.findings for patient in patients) else 0
+    left = sum(len(patient.findings) for patient in _examined(brokers, patience_ms))
+    mended = sum(repaired.values())
+    said = f"{wording.plural(left, 'finding')} left" if left else "all is well now"
+    terminal.talk(f"repaired {mended:,} of {len(repaired):,}; {said}.")
+    return FINDINGS if left else 0
+
+
+# Settings.
+
+
+def _settings(
+    settings: Settings, *, server: str, given: str | None, names: Sequence[str], named: bool
+) -> Iterator[str]:
+    """Each setting with where it came from, one a line."""
+    rows = [("server", masked(server), _server_origin(given))]
+    for key, (attribute, _, _) in READERS.items():
+        env = f"WORKKIT_{key.upper().replace('-', '_')}"
+        stored = getattr(settings, attribute)
+        if key == "schedules" and named:
+            rows.append((key, ",".join(names), "command line"))
+        elif key == "dialect" and _is_flag(key):
+            rows.append((key, os.environ[env], "--dialect"))
+        elif os.environ.get(env) and (key != "dialect" or stored is None):  # a setting is handed on by the environment
+            rows.append((key, os.environ[env], env))
+        elif stored not in (None, ()):
+            value = ",".join(stored) if isinstance(stored, tuple) else str(stored)
+            rows.append((key, value, str(settings.file)))
+        else:
+            rows.append((key, DEFAULTS.get(key, "-"), "default"))
+    first, second = (max(len(row[n]) for row in rows) for n in (0, 1))
+    for key, value, origin in rows:
+        yield wording.printable(f"{key:{first}}  {value:{min(second, 50)}}  {origin}")
+
+
+def _is_flag(option: str) -> bool:
+    """Whether an option was typed; one that was not may have its value from the environment."""
+    return click.get_current_context().get_parameter_source(option) is ParameterSource.COMMANDLINE
+
+
+def _dialect_words() -> str:
+    return f" --dialect {os.environ['WORKKIT_DIALECT']}" if _is_flag("dialect") else ""
+
+
+def _server_origin(given: str | None) -> str:
+    if given is not None:
+        return "command line"
+    return next((name for name in ("WORKKIT_REDIS_URL", "REDIS_URL") if os.environ.get(name)), "default")
+
+
+# Findings.
+
+
+def _show(patients: Sequence[Patient], words: str) -> None:
+    of_server = [f for patient in patients for f in patient.findings if not f.schedule]
+    if of_server:
+        _section("server", of_server, words, name="")
+    for patient in patients:
+        own = [finding for finding in patient.findings if finding.schedule]
+        _section(patient.name, own, words, name=patient.name)
+
+
+def _section(title: str, findings: Sequence[Finding], words: str, *, name: str) -> None:
+    terminal.data("")
+    if not findings:
+        terminal.data(f"{title}: {terminal.paint('all is well', 'green', sys.stdout)}")
+        return
+    terminal.data(f"{title}: {wording.plural(len(findings), 'finding')}")
+    kinds: dict[str, list[Finding]] = {}
+    for finding in findings:
+        kinds.setdefault(finding.kind, []).append(finding)
+    for kind, found in kinds.items():
+        for finding in found[:SHOWN]:
+            _say(f"  {terminal.paint(kind, 'yellow', sys.stdout)}  ", f"  {kind}  ", finding.what)
+        if len(found) > SHOWN:
+            _say("    ", "    ", f"and {len(found) - SHOWN:,} more. All: workkit doctor {name}{words} --json")
+        for why in dict.fromkeys(finding.why for finding in found[:SHOWN]):
+            _say("    ", "    ", why)
+        for remedy in dict.fromkeys(_at(finding.remedy, name, words) for finding in found[:SHOWN]):
+            _say("    > ", "    > ", remedy)
+
+
+def _at(remedy: str, name: str, words: str) -> str:
+    """Name the server and the dialect in a command as they were named in this one."""
+    if " --dialect " in remedy:
+        words = words.partition(" --dialect ")[0]
+    if not words or not name:
+        return remedy
+    return re.sub(rf"(workkit [a-z]+ {re.escape(name)}(?: [0-9a-f]{{8}})?)(?=[ ,:;.]|$)", rf"\g<1>{words}", remedy)
+
+
+def _say(painted: str, plain: str, text: str) -> None:
+    """Print a line of a finding, folded on a terminal and indented below its first."""
+    width = terminal.table_width(sys.stdout)
+    text = wording.printable(text)
+    if width is None:
+        terminal.data(painted + text)
+        return
+    lines = textwrap.wrap(text, max(20, width - len(plain)), break_on_hyphens=False)
+    terminal.data(painted + lines[0])
+    for line in lines[1:]:
+        terminal.data(" " * len(plain) + line)
+
+
+def _record(finding: Finding, repaired: dict[int, bool]) -> dict[str, Any]:
+    record: dict[str, Any] = {
+        "schedule": finding.schedule or None,
+        "kind": finding.kind,
+        "what": finding.what,
+        "why": finding.why,
+        "remedy": finding.remedy,
+        "repairs": finding.repairs,
+        "about": list(finding.about),
+    }
+    if repaired:
+        record["repaired"] = repaired.get(id(finding), False)
+    return record
+
+
+# Repairs.
+
+
+def _repaired(patients: Sequence[Patient], *, yes: bool) -> dict[int, bool]:
+    """Ask, then mend: for each finding that can be mended, by its identity, whether it was."""
+    chosen = [(patient, finding) for patient in patients for finding in patient.findings if finding.repairs]
+    if not chosen:
+        terminal.talk("nothing here that --fix could repair.")
+        return {}
+    if not yes and not click.confirm(f"Repair {wording.plural(len(chosen), 'finding')}?", err=True):
+        terminal.talk("nothing was changed.")
+        return {}
+    return {id(finding): patient.inspector.repair(finding) for patient, finding in chosen}

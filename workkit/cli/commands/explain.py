@@ -1,0 +1,200 @@
+"""`next` and `explain`: what words and cron strings mean. Neither needs a server."""
+
+from __future__ import annotations
+
+import re
+import sys
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from workkit.cli.command import Command, Option
+from workkit.cli.options import Count, json_option, verbose_option, zone_of, zone_option
+from workkit.cli.printing import record as records
+from workkit.cli.printing import terminal, wording
+from workkit.cli.printing.warning import warn
+from workkit.cli.settings import read as read_settings
+from workkit.errors import TriggerError
+
+if TYPE_CHECKING:
+    from workkit.triggers import Trigger
+    from workkit.triggers.trigger import Dialect
+
+DIALECTS = ("auto", "published", "standard", "cuckoo")
+ALIAS = re.compile(r"@[A-Za-z_-]+")
+CRON_FIELD = re.compile(
+    r"(?i)(?:[\d*?/,#L-]|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|sun|mon|tue|wed|thu|fri|sat)+"
+)
+FIELDS = ("year", "month", "day", "weekday", "hour", "minute", "second")
+
+
+def is_cron(text: str) -> bool:
+    """Say whether a text is meant as a cron string: an @alias, or nothing but cron fields, of whatever number."""
+    words = text.split()
+    return bool(ALIAS.fullmatch(text.strip())) or (len(words) > 3 and all(CRON_FIELD.fullmatch(word) for word in words))
+
+
+def read(text: str, *, now: datetime, zone: tzinfo, dialect: Dialect = "auto") -> Trigger:
+    """Read words or a cron string; a cron string alone where a dialect is named. Raises TriggerError."""
+    from workkit import triggers
+
+    if dialect != "auto" or is_cron(text):
+        return triggers.cron(text, dialect, tz=wording.zone_name(zone))
+    return triggers.parse(text, now=now, tz=wording.zone_name(zone))
+
+
+@click.command(
+    "next",
+    cls=Command,
+    takes="WHEN [OPTIONS]",
+    about=("Show in English when words or a cron string fire, the next instants, and warnings. Needs no server.",),
+    examples=(
+        'workkit next "every 2nd sunday at 5pm" --tz Europe/Paris',
+        'workkit next "0 9 * * 1-5"',
+    ),
+)
+@click.argument("when")
+@click.option(
+    "-n",
+    "count",
+    cls=Option,
+    type=Count(),
+    default=5,
+    metavar="COUNT",
+    help="so many instants; default 5",
+)
+@zone_option("zone of the words; default UTC")
+@click.option("--from", "start", cls=Option, metavar="TIME", help="count from this time, in words or ISO; default now")
+@click.option(
+    "--dialect",
+    cls=Option,
+    type=click.Choice(DIALECTS),
+    default="auto",
+    metavar="|".join(DIALECTS),
+    help="how a cron string is read",
+)
+@json_option("print one JSON object, for other programs")
+@verbose_option
+def next_command(when: str, count: int, tz: str | None, start: str | None, dialect: Dialect, as_json: bool) -> None:
+    """Show when words or a cron string fire."""
+    zone = zone_of(tz, read_settings())
+    now = datetime.now(UTC)
+    origin = now if start is None else _instant(start, now=now, zone=zone)
+    trigger = read(when, now=origin, zone=zone, dialect=dialect)
+    instants = trigger.upcoming(origin, count)
+    if not instants and trigger.next_after(origin - timedelta(seconds=1)) is None:
+        raise TriggerError(f'"{when}" never fires: {trigger.why_never()}.', given=when)
+    from workkit.triggers.clock.skipped import with_skipped
+
+    trigger = with_skipped(trigger, after=origin)
+    if as_json:
+        terminal.data(records.compact(_record(trigger) | {"next": [wording.iso(at) for at in instants]}))
+        return
+    from workkit.triggers import explain
+
+    terminal.data(explain(trigger))
+    terminal.data(_cron_line(trigger))
+    for line in _instant_lines(instants, zone=zone_of(trigger.tz, read_settings()), now=origin):
+        terminal.data(line)
+    if trigger.recurs and len(instants) < count:
+        terminal.data("  then never again")
+    warn(trigger.warnings)
+
+
+def _record(trigger: Trigger) -> dict[str, Any]:
+    from workkit.triggers import explain
+
+    return {
+        "words": explain(trigger),
+        "cron": trigger.cron,
+        "tz": trigger.tz,
+        "recurs": trigger.recurs,
+        "next": [],
+        "warnings": list(trigger.warnings),
+    }
+
+
+def _cron_line(trigger: Trigger) -> str:
+    if trigger.cron is not None:
+        return f"cron: {trigger.cron}"
+    if trigger.tz == "UTC":
+        return "cron: none; seven fields cannot say this. Stored with fields of its own."
+    return f"cron: none; seven UTC fields cannot follow the clock changes of {trigger.tz}. Stored with its zone."
+
+
+def _instant_lines(instants: list[datetime], *, zone: tzinfo, now: datetime) -> list[str]:
+    seconds = any(at.second for at in instants)
+    rows = [_row(at, zone=zone, seconds=seconds, now=now) for at in instants]
+    widths = [max((wording.cells(row[n]) for row in rows), default=0) for n in range(3)]
+    limit = terminal.table_width(sys.stdout)
+    lines = []
+    for row in rows:
+        line = "  " + "   ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True) if width)
+        lines.append(wording.shorten(line.rstrip(), limit) if limit else line.rstrip())
+    return lines
+
+
+def _row(at: datetime, *, zone: tzinfo, seconds: bool, now: datetime) -> tuple[str, str, str]:
+    clock = "%H:%M:%S" if seconds else "%H:%M"
+    local, utc = at.astimezone(zone), at.astimezone(UTC)
+    away = wording.distance(at, now)
+    if wording.zone_name(zone) == "UTC":
+        return f"{wording.short_date(utc)}  {utc.strftime(clock)} UTC", "", away
+    other = "" if utc.date() == local.date() else f" {wording.DAYS[utc.weekday()][:3]}"
+    offset = local.strftime("%z")
+    shown = f"{wording.short_date(local)}  {local.strftime(clock)} {offset[:3]}:{offset[3:5]}"
+    return shown, f"{utc.strftime(clock)} UTC{other}", away
+
+
+def _instant(text: str, *, now: datetime, zone: tzinfo) -> datetime:
+    """Read ``--from``: ISO, in `zone` where it has none, or words for one instant."""
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        trigger = read(text, now=now, zone=zone)
+        if trigger.recurs:
+            message = f'--from "{text}" recurs; it must be one instant. Write for example --from 2027-01-01.'
+            raise TriggerError(message, given=text) from None
+        return next(iter(trigger.upcoming(now, 1)), now)
+    return (at if at.tzinfo else at.replace(tzinfo=zone)).astimezone(UTC)
+
+
+@click.command(
+    "explain",
+    cls=Command,
+    takes="WHEN [OPTIONS]",
+    about=("Say in English what a cron string means. Needs no server.",),
+    examples=('workkit explain "* * 13 5 9 0 0"', 'workkit explain "0 9 * * 1-5" --json'),
+)
+@click.argument("when")
+@zone_option("zone of words and of five fields; default UTC")
+@click.option(
+    "--dialect",
+    cls=Option,
+    type=click.Choice(DIALECTS),
+    default="auto",
+    metavar="|".join(DIALECTS),
+    help="how a cron string is read",
+)
+@json_option("print one JSON object, for other programs")
+@verbose_option
+def explain_command(when: str, tz: str | None, dialect: Dialect, as_json: bool) -> None:
+    """Say in English what a cron string means."""
+    zone = zone_of(tz, read_settings())
+    trigger = read(when, now=datetime.now(UTC), zone=zone, dialect=dialect)
+    if as_json:
+        record = _record(trigger)
+        del record["next"]
+        warnings = record.pop("warnings")
+        terminal.data(records.compact(record | {"fields": _cron_fields(trigger), "warnings": warnings}))
+        return
+    from workkit.triggers import explain
+
+    terminal.data(explain(trigger))
+    warn(trigger.warnings)
+
+
+def _cron_fields(trigger: Trigger) -> dict[str, str]:
+    texts = (trigger.cron or "").split()
+    return {name: text for name, text in zip(FIELDS, texts, strict=False) if text not in ("*", "?")}

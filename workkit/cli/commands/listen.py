@@ -1,0 +1,195 @@
+"""`listen`: run due jobs until stopped."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from workkit.cli.command import Option
+from workkit.cli.commands.processes import SUPERVISED, ListenCommand, ProcessCount
+from workkit.cli.live import ScheduleName
+from workkit.cli.options import OPTIONAL, Commas, Count, chosen_schedules, server_options, weighted
+from workkit.cli.settings import read as read_settings
+
+if TYPE_CHECKING:
+    from workkit.cli.printing.log import Log
+    from workkit.events import Event
+    from workkit.schedule import Schedule
+
+    Targets = list[Schedule] | dict[Schedule, int]
+
+
+@click.command(
+    "listen",
+    cls=ListenCommand,
+    takes="[SCHEDULE[:WEIGHT]]... [OPTIONS]",
+    about=(
+        "Run the due jobs of these schedules until stopped. May run functions of modules under this folder, and of "
+        "those named with --import.",
+        "Of several schedules one is picked by weight (default 1); --strict empties them in the order given. A weight "
+        "is the digits after the last colon.",
+    ),
+    examples=("workkit listen app-tasks", "workkit listen critical:10 default:5 low:1 --import app.jobs"),
+    after=f"{OPTIONAL}\n"
+    "Ctrl-C or TERM: finish, give back the rest. Again: stop at once. TSTP: take nothing new, CONT: go on. "
+    "USR2 or TTIN: dump stacks.",
+)
+@click.argument("schedules", type=ScheduleName(), nargs=-1, metavar="[SCHEDULE[:WEIGHT]]...")
+@click.option(
+    "--import",
+    "imports",
+    cls=Option,
+    type=Commas(),
+    multiple=True,
+    metavar="MODULE",
+    envvar="WORKKIT_IMPORT",
+    help="allow this module and import it at start; repeatable",
+)
+@click.option("--only-imports", cls=Option, is_flag=True, help="allow nothing but --import")
+@click.option(
+    "--threads",
+    cls=Option,
+    type=Count(),
+    metavar="N",
+    envvar="WORKKIT_THREADS",
+    help="jobs at once in each process; default 10",
+)
+@click.option(
+    "--processes",
+    cls=Option,
+    type=ProcessCount(),
+    metavar="N",
+    envvar="WORKKIT_PROCESSES",
+    help="listener processes; default 1",
+)
+@click.option("--strict", cls=Option, is_flag=True, help="schedules strictly in order")
+@click.option("--burst", cls=Option, is_flag=True, help="run what is due now, then exit")
+@click.option(
+    "--deadline",
+    cls=Option,
+    metavar="DURATION",
+    envvar="WORKKIT_DEADLINE",
+    help="time to finish at a stop; default 25s",
+)
+@click.option(
+    "--health-port",
+    cls=Option,
+    metavar="PORT",
+    envvar="WORKKIT_HEALTH_PORT",
+    help="serve /livez and /readyz on 127.0.0.1 (elsewhere: ADDRESS:PORT)",
+)
+@click.option(
+    "--log",
+    "log_format",
+    cls=Option,
+    type=click.Choice(("console", "json")),
+    metavar="console|json",
+    envvar="WORKKIT_LOG",
+    help="default console",
+)
+@click.option("-v", "--verbose", cls=Option, is_flag=True, help="every job, with arguments and tracebacks")
+@click.option("-q", "--quiet", cls=Option, is_flag=True, help="only warnings and errors")
+@click.option(SUPERVISED, cls=Option, hidden=True)
+@server_options
+def listen_command(
+    schedules: tuple[str, ...],
+    imports: tuple[str, ...],
+    only_imports: bool,
+    threads: int | None,
+    processes: int | None,
+    strict: bool,
+    burst: bool,
+    deadline: str | None,
+    health_port: str | None,
+    log_format: str | None,
+    verbose: bool,
+    quiet: bool,
+    supervised: str | None,
+    server: str | None,
+) -> int:
+    """Run due jobs until stopped."""
+    if verbose and quiet:
+        raise click.UsageError("-v and -q were both given. Keep one of them.")
+    settings = read_settings()
+    if click.get_current_context().get_parameter_source("imports") != ParameterSource.COMMANDLINE:
+        imports = tuple(name for name in imports or settings.imports if name)
+    if only_imports and not imports:
+        raise click.UsageError("--only-imports allows nothing without --import. Add --import MODULE.")
+    how: dict[str, Any] = {"imports": imports, "folder": None if only_imports else Path.cwd(), "strict": strict}
+    how["threads"] = threads or settings.threads or 10
+    how["deadline"] = deadline or settings.deadline or "25s"
+    how["health_port"] = health_port or settings.health_port
+    if burst:
+        how["burst"] = True
+    targets = _targets(chosen_schedules(schedules, settings, command="listen"), server=server)
+    log = {"json": (log_format or settings.log) == "json", "verbose": verbose, "quiet": quiet}
+    if supervised:
+        return _listen_supervised(targets, how, ends=supervised, **log)
+    return _listen(targets, how, processes=processes or settings.processes or 1, **log)
+
+
+def _targets(named: Sequence[str], *, server: str | None) -> Targets:
+    from workkit import schedule as verbs
+
+    pairs = [weighted(text) for text in named]
+    twice = next((name for n, (name, _) in enumerate(pairs) if name in [other for other, _ in pairs[:n]]), None)
+    if twice is not None:
+        raise click.UsageError(f'schedule "{twice}" was named twice. Name it once.')
+    made = [(verbs.create(name, redis=server), weight) for name, weight in pairs]
+    if all(weight is None for _, weight in made):
+        return [s for s, _ in made]
+    return {s: weight or 1 for s, weight in made}
+
+
+def _listen(targets: Targets, how: Mapping[str, Any], *, processes: int, **style: bool) -> int:
+    from workkit import schedule as verbs
+    from workkit.cli.commands.processes import supervise
+    from workkit.cli.printing.log import Log
+    from workkit.verbs.listen_options import read_how
+
+    log = Log(**style)
+    with _subscribed(log, log):
+        if processes > 1:
+            read, _ = read_how(how)
+            return supervise(read, processes=processes)
+        verbs.listen(targets, **how)
+    return 0
+
+
+def _listen_supervised(targets: Targets, how: Mapping[str, Any], *, ends: str, **style: bool) -> int:
+    from workkit import schedule as verbs
+    from workkit.cli.commands.processes import Relay, listen_supervised
+    from workkit.cli.printing.log import Log
+    from workkit.verbs.listen_options import read_how
+    from workkit.worker.supervision.orders import Supervised
+
+    if how["health_port"] is not None:  # asked by the supervisor, whose port it is
+        how = {**how, "health_port": 0}
+    log, supervised = Log(**style), Supervised(ends)
+    with _subscribed(Relay(log, supervised), log):
+        read, _ = read_how(how)
+        make = partial(verbs.listener, targets, **how)
+        return listen_supervised(make, read, supervised=supervised, verbose=style["verbose"])
+
+
+@contextmanager
+def _subscribed(subscriber: Callable[[Event], None], log: Log) -> Iterator[None]:
+    from workkit import events
+
+    here = os.getcwd()
+    if here not in sys.path:  # a console script has its own folder there instead
+        sys.path.insert(0, here)
+    unsubscribe = events.subscribe(subscriber)
+    try:
+        yield
+    finally:
+        unsubscribe()
+        log.close()

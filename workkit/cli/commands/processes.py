@@ -1,0 +1,125 @@
+"""`listen --processes N`: this command line again, N times, under a supervisor; and what its children do otherwise."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from workkit.cli import failure
+from workkit.cli.command import Command
+from workkit.cli.printing import terminal, wording
+from workkit.cli.settings import MOST_PROCESSES
+from workkit.events import Event
+
+if TYPE_CHECKING:
+    from workkit.cli.printing.log import Log
+    from workkit.worker.listener import Listener
+    from workkit.worker.loop import How
+    from workkit.worker.supervision.orders import Supervised
+
+SUPERVISED = "--supervised"  # for our own children only: the ends of their two pipes
+FOR_THE_WHOLE = {"listening", "may_run", "health", "quiet", "resumed", "stopping", "stopped"}
+WORDS = "workkit.words"
+
+
+class ListenCommand(Command):
+    """A command that keeps its words, to be given to children as they are."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the words, and keep them."""
+        ctx.meta[WORDS] = tuple(args)
+        return super().parse_args(ctx, args)
+
+
+class ProcessCount(click.IntRange):
+    """A number of processes."""
+
+    def __init__(self) -> None:
+        super().__init__(1, MOST_PROCESSES)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Read digits; refuse the rest saying what is accepted."""
+        text = str(value).strip()
+        if not (text.isascii() and text.isdigit() and 1 <= int(text[:10]) <= MOST_PROCESSES):
+            raise click.BadParameter(f'"{text}" is not a whole number from 1 to {MOST_PROCESSES}.', ctx, param)
+        return int(text)
+
+
+def supervise(how: How, *, processes: int) -> int:
+    """Run the current command line in so many processes until stopped; returns the exit status."""
+    from workkit.worker.supervision.supervisor import Plan, Supervisor
+
+    words = click.get_current_context().meta[WORDS]
+    plan = Plan(
+        command=lambda ends: [*program(sys.orig_argv, sys.argv), "listen", SUPERVISED, ends, *words],
+        processes=processes,
+        deadline=how.deadline,
+        burst=how.burst,
+        health=how.health,
+    )
+    ending = Supervisor(plan).run()
+    if ending.text:
+        terminal.talk(ending.text)
+    return ending.status
+
+
+def program(original: Sequence[str], seen: Sequence[str]) -> list[str]:
+    """Tell how this program was started, interpreter and its options included, without its words: `original` and `seen`
+    are what `sys.orig_argv` and `sys.argv` hold.
+    """
+    words = list(seen[1:])
+    if words[:1] == ["listen"] and list(original[-len(words) :]) == words:
+        return [sys.executable, *original[1 : -len(words)]]
+    return [sys.executable, "-m", "workkit"]  # called by a program: its own words are not ours
+
+
+def listen_supervised(make: Callable[[], Listener], how: How, *, supervised: Supervised, verbose: bool) -> int:
+    """Listen as one of several; what ends it badly is told to the supervisor, who says it once for all."""
+    from workkit.worker.signals import obeyed
+
+    try:
+        listener = make()
+        with obeyed(listener):
+            supervised.obey(listener, deadline=how.deadline)
+            listener.run()
+    except Exception as error:
+        status, text = failure.status_of(error), _rendered(error, verbose=verbose)
+        if not supervised.report("refused", reason=wording.printable(failure.sentence(error)), text=text):
+            raise
+        return status
+    return 0
+
+
+def _rendered(error: Exception, *, verbose: bool) -> str:
+    """Write what `failure.report` would print."""
+    shown = ["".join(traceback.format_exception(error)).rstrip()] if verbose else []
+    line = f"{terminal.paint('error:', 'red', sys.stderr)} {wording.printable(failure.sentence(error))}"
+    return "\n".join([*shown, line, *failure.caret(error)])
+
+
+class Relay:
+    """A subscriber of events in a child: those that concern the whole go to the supervisor, the others to the log.
+
+    Once the supervisor is gone the log gets them all.
+    """
+
+    def __init__(self, log: Log, supervised: Supervised) -> None:
+        self._log, self._supervised = log, supervised
+        self.least, self.wants, self.count = log.least, log.wants, log.count
+
+    def __call__(self, event: Event) -> None:
+        """Pass one event on."""
+        if event.name == "listening":
+            self._log.listener = str(event.fields.get("listener"))
+        if event.name == "stopped":
+            self._log.close()  # before the supervisor says so
+        if event.name not in FOR_THE_WHOLE or not self._supervised.report(event.name, **_plain(event.fields)):
+            self._log(event)
+
+
+def _plain(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: dict(value) if isinstance(value, Mapping) else value for key, value in fields.items()}

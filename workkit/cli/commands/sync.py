@@ -1,0 +1,183 @@
+"""`sync`: named jobs made equal to a plan, which is shown before it is carried out."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import tomllib
+import warnings
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from workkit.cli import folder
+from workkit.cli.command import Command, Option
+from workkit.cli.live import ScheduleName
+from workkit.cli.options import json_option, server_options, verbose_option, zone_of, zone_option
+from workkit.cli.printing import record, terminal, wording
+from workkit.cli.printing.warning import warnings_kept
+from workkit.cli.settings import read as read_settings
+from workkit.errors import InvalidOptions, NotFound, WorkkitWarning
+
+if TYPE_CHECKING:
+    from workkit.jobs.job import Job
+    from workkit.verbs.plan import Plan
+
+COLOURS = {"+": "green", "~": "yellow", "-": "red"}
+Entries = Mapping[str, Mapping[str, Any]]
+
+
+@click.command(
+    "sync",
+    cls=Command,
+    takes="SCHEDULE PLAN [OPTIONS]",
+    about=(
+        "Make named jobs equal to a plan: what is new is added, what differs replaced; the changes are shown first.",
+        "PLAN is a .toml file with one table for each job, under its name, holding the keywords of schedule.add; or "
+        "MODULE:MAPPING of this folder, with the same inside.",
+    ),
+    examples=(
+        "workkit sync app-tasks plan.toml --dry-run",
+        "workkit sync app-tasks plan.toml --prune",
+        "workkit sync app-tasks app.jobs:PLAN",
+    ),
+    after='A table: [digest] fn = "app.reports:digest", every = "weekday at 9am", each on a line of its own.',
+)
+@click.argument("schedule", type=ScheduleName())
+@click.argument("plan")
+@click.option("--prune", cls=Option, is_flag=True, help="cancel named recurring jobs that are not in the plan")
+@click.option("--dry-run", cls=Option, is_flag=True, help="show the changes, make none")
+@zone_option("zone of the words; default UTC")
+@json_option("print the names as JSON: added, changed, removed, unchanged")
+@verbose_option
+@server_options
+def sync_command(
+    schedule: str, plan: str, prune: bool, dry_run: bool, tz: str | None, as_json: bool, server: str | None
+) -> None:
+    """Make named jobs equal to a plan."""
+    from workkit import schedule as verbs
+
+    zone = wording.zone_name(zone_of(tz, read_settings()))
+    entries, notes = _read(plan)
+    s = verbs.create(schedule, redis=server, tz=zone)
+    with warnings_kept():
+        found = verbs.sync(s, entries, prune=prune, dry_run=True)
+    if not as_json:
+        for line in lines(found):
+            terminal.data(line)
+    if not dry_run:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", WorkkitWarning)  # they have been told
+            found = verbs.sync(s, entries, prune=prune)
+    if as_json:
+        names = {word: list(getattr(found, word)) for word in ("added", "changed", "removed", "unchanged")}
+        terminal.data(record.compact({**names, "dry_run": dry_run}))
+    else:
+        terminal.data(f"{schedule}: {found}{' (nothing was done: --dry-run)' if dry_run else ''}")
+    for note in notes:
+        terminal.talk(f"{terminal.paint('note:', 'yellow', sys.stderr)} {wording.printable(note)}.")
+
+
+def lines(plan: Plan) -> Iterator[str]:
+    """Say what changes, a line for each job, and how many do not."""
+    width = max(map(len, (*plan.added, *plan.changed, *plan.removed)), default=0)
+    for name in plan.added:
+        yield _line("+", name, width, wording.call(plan.after[name]), words(plan.after[name]))
+    for name in plan.changed:
+        before, after = plan.before[name], plan.after[name]
+        calls = _changed(wording.call(before), wording.call(after))
+        same = wording.call(before) == wording.call(after) and words(before) == words(after)
+        yield _line("~", name, width, calls, _changed(words(before), words(after)), "other options" if same else "")
+    for name in plan.removed:
+        yield _line("-", name, width, wording.call(plan.before[name]), words(plan.before[name]))
+    if plan.unchanged:
+        yield f"= {len(plan.unchanged):,} unchanged"
+
+
+def words(job: Job) -> str:
+    """Say when a job fires."""
+    return record.words_of(job) or "at once"
+
+
+def _changed(before: str, after: str) -> str:
+    return after if before == after else f"{before} -> {after}"
+
+
+def _line(sign: str, name: str, width: int, *parts: str) -> str:
+    said = "  ".join(part for part in (wording.printable(f"{name:{width}}"), *parts) if part)
+    return f"{terminal.paint(sign, COLOURS[sign], sys.stdout)} {said}"
+
+
+def _read(plan: str) -> tuple[Entries, list[str]]:
+    """The plan, functions looked up as `add` does, with a note for each that this folder cannot vouch for."""
+    entries = _of_file(plan) if plan.endswith(".toml") else _of_module(plan)
+    checked: dict[str, Mapping[str, Any]] = {}
+    notes: dict[str, None] = {}
+    for name, entry in entries.items():
+        if _lacks_function(entry):
+            raise InvalidOptions(f'job {name}: fn is missing. Add fn = "app.reports:digest".', given=name)
+        checked[name] = entry
+        if type(fn := _function(entry)) is str:
+            try:
+                found, note = folder.checked(fn, Path.cwd())
+            except ValueError as error:
+                error.args = (f"job {name}: {error}",)
+                raise
+            checked[name] = {**entry, "fn": found}
+            if note:
+                notes[note] = None
+    return checked, list(notes)
+
+
+def _function(entry: Any) -> Any:
+    return entry.get("fn") if isinstance(entry, Mapping) else None
+
+
+def _lacks_function(entry: Any) -> bool:
+    return isinstance(entry, Mapping) and "fn" not in entry
+
+
+def _of_file(plan: str) -> Entries:
+    try:
+        entries = tomllib.loads(Path(plan).read_bytes().decode("utf-8"))
+    except OSError as error:
+        message = f"{plan}: {(error.strerror or str(error)).lower()}. Name a .toml file, or MODULE:MAPPING."
+        raise NotFound(message, given=plan) from error
+    except UnicodeDecodeError as error:
+        raise InvalidOptions(f"{plan}: byte {error.start + 1} is not UTF-8. Save it as UTF-8.", given=plan) from error
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidOptions(f"{plan}: {error}. Write a table for each job: [digest].", given=plan) from error
+    for name, entry in entries.items():
+        if not isinstance(entry, Mapping):
+            raise InvalidOptions(
+                f"{plan}: {name} = {entry!r} is no table. Write [NAME] for each job, and its keywords below.",
+                given=name,
+            )
+    return entries
+
+
+def _of_module(plan: str) -> Entries:
+    module, colon, name = plan.partition(":")
+    if not colon or not module or not name.isidentifier():
+        raise InvalidOptions(f'"{plan}" is no plan. Name a .toml file, or MODULE:MAPPING.', given=plan)
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        entries = getattr(importlib.import_module(module), name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not (module == error.name or module.startswith(f"{error.name}.")):
+            raise InvalidOptions(f"{module} cannot be imported: {error}. Mend it there.", given=plan) from error
+        raise NotFound(f"{plan}: no module {error.name} under ./. Name one of this folder.", given=plan) from error
+    except AttributeError as error:
+        raise NotFound(f"{plan}: {module} has no {name}. Name a mapping there.", given=plan) from error
+    except Exception as error:  # whatever its code raises
+        what = f"{type(error).__name__}: {error}"
+        raise InvalidOptions(f"{module} cannot be imported: {what}. Mend it there.", given=plan) from error
+    finally:
+        sys.path.remove(str(Path.cwd()))
+    if not isinstance(entries, Mapping):
+        raise InvalidOptions(
+            f"{plan} is a {type(entries).__name__}. Give a mapping: name -> the keywords of schedule.add.", given=plan
+        )
+    return entries

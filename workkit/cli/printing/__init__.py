@@ -1,0 +1,1 @@
+"""How values look on a terminal, in a log and as JSON."""

@@ -1,0 +1,262 @@
+"""One event as one line: for people on a terminal, or as JSON. The words are those of `workkit.events`."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, TextIO
+
+from workkit.cli.printing import record as records
+from workkit.cli.printing import terminal, wording
+from workkit.events import Event
+
+if TYPE_CHECKING:
+    from workkit.jobs.job import Job
+
+WORD_WIDTH = 10
+LONGEST_CALL = 200
+CALM = {"done": "green", "back": "green", "listening": "green", "resumed": "green"}
+UNEASY = {"late", "lost", "missing", "crashed", "retrying", "cannot_run", "quiet", "stopping", "given_back", "failed"}
+UNEASY |= {"restarted", "orphaned"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Style:
+    """How lines look: on a terminal the clock is local; `arguments` of calls are shown or not; `verbose` tracebacks."""
+
+    stream: TextIO | None = None
+    terminal: bool = False
+    arguments: bool = False
+    verbose: bool = False
+
+
+def console_line(event: Event, style: Style) -> str:
+    """Write one event for people: clock, word, job, what happened."""
+    word = event.name.replace("_", " ")
+    painted = terminal.paint(word, _colour(event), style.stream) + " " * (WORD_WIDTH - len(word))
+    parts = [part for part in (_subject(event, style), *TEXTS.get(event.name, _fields)(event)) if part]
+    line = f"{_clock(event, local=style.terminal)}  {painted} {wording.printable('  '.join(parts))}"
+    traceback = str(event.fields.get("traceback") or "")
+    if traceback and (_is_final(event) or style.verbose):
+        line += "".join(f"\n{' ' * 10}{wording.printable(row)}" for row in traceback.rstrip().splitlines())
+    return line
+
+
+def json_line(event: Event, *, listener: str | None, arguments: bool = False) -> str:
+    """Write one event for machines: time, level, event, then the job it is about, then its fields."""
+    fields: dict[str, Any] = dict(event.fields)
+    record: dict[str, Any] = {
+        "time": wording.iso(datetime.fromtimestamp(event.time, UTC)),
+        "level": logging.getLevelName(event.level).lower(),
+        "event": event.name,
+        "schedule": event.schedule,
+    }
+    job: Job | None = fields.pop("job", None)
+    if job is not None:
+        record |= {"job_id": job.id, "name": job.name, "fn": wording.spoken(job.fn), "attempt": job.attempt + 1}
+        record |= {"args": list(job.args)} if arguments else {}
+        record["due"] = wording.iso(job.due) if job.due else None
+        record["schedule"] = event.schedule or job.schedule
+    record |= {key: fields.pop(key) for key in ("late_ms", "took_ms") if key in fields}
+    if event.name == "crashed":
+        record["crashed"] = fields.pop("listener", None)
+    return records.compact(record | fields | {"listener": listener}, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return wording.iso(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    return list(value) if isinstance(value, tuple | set | frozenset) else str(value)
+
+
+def _colour(event: Event) -> str | None:
+    if event.level >= logging.ERROR or _is_final(event):
+        return "red"
+    return "yellow" if event.name in UNEASY else CALM.get(event.name)
+
+
+def _clock(event: Event, *, local: bool) -> str:
+    at = datetime.fromtimestamp(event.time, UTC)
+    return at.astimezone().strftime("%H:%M:%S") if local else wording.iso(at)
+
+
+def _subject(event: Event, style: Style) -> str:
+    job: Job | None = event.fields.get("job")
+    if job is None:
+        return str(event.fields.get("job_id") or "")[:8]
+    called = wording.spoken(job.fn) if event.name == "cannot_run" else wording.call(job, args=style.arguments)
+    return f"{job.id[:8]}  {wording.shorten(called, LONGEST_CALL)}"
+
+
+def _listening(event: Event) -> list[str]:
+    given = event.fields
+    named = given.get("schedules") or ()
+    weighted = named.items() if isinstance(named, Mapping) else [(name, 1) for name in named]
+    schedules = ", ".join(name if weight == 1 else f"{name}:{weight}" for name, weight in weighted)
+    where = "embedded server" if str(given.get("url")).startswith("embedded:") else given.get("url")
+    threads = wording.plural(int(given.get("threads") or 0), "thread")
+    if (processes := int(given.get("processes") or 1)) > 1:
+        threads = f"{processes} processes of {threads}"
+    return [f"{schedules} on {where}, {threads}, pid {given.get('pid')}, workkit {given.get('version')}"]
+
+
+def _failed(event: Event) -> list[str]:
+    again = event.fields.get("again_ms")
+    if again is None:
+        return [_took(event), *_dead(event)]
+    return [_took(event), _error(event), f"{_attempt(event)}, again in {wording.duration(again)}"]
+
+
+def _dead(event: Event) -> list[str]:
+    job: Job | None = event.fields.get("job")
+    schedule = event.schedule or (job.schedule if job else "")
+    return [_error(event), f"{_attempt(event)}. workkit dead {schedule}"]
+
+
+def _is_final(event: Event) -> bool:
+    return event.name == "dead" or (event.name == "failed" and event.fields.get("again_ms") is None)
+
+
+def _attempt(event: Event) -> str:
+    given = event.fields
+    return f"attempt {given.get('attempt')} of {given.get('attempts')}"
+
+
+def _error(event: Event) -> str:
+    given = event.fields
+    text = " ".join(str(given.get("error") or "").split())
+    line = f"{given.get('error_type')}: {text}" if text else str(given.get("error_type"))
+    return f"{line} ({given['where']})" if given.get("where") else line
+
+
+def _took(event: Event) -> str:
+    took = event.fields.get("took_ms")
+    return wording.duration(took) if took is not None else ""
+
+
+def _cannot_run(event: Event) -> list[str]:
+    reason = " ".join(str(event.fields.get("reason") or "").split())
+    for start in ("cannot run ", "may not run "):
+        if reason.startswith(start) and ": " in reason:
+            reason = reason.partition(": ")[2]
+    reason = reason.removesuffix("Left for other listeners.").rstrip(" .")
+    return [f"{reason}. Left for other listeners."]
+
+
+def _lost(event: Event) -> list[str]:
+    running = int(event.fields.get("running") or 0)
+    goes_on = f" {wording.plural(running, 'job')} go{'es' if running == 1 else ''} on;" if running else ""
+    reason = str(event.fields.get("reason") or "").rstrip(".")
+    return [str(event.fields.get("url")), f"{reason}.{goes_on} trying again."]
+
+
+def _stopping(event: Event) -> list[str]:
+    deadline = wording.duration(event.fields.get("deadline_ms") or 0)
+    running = int(event.fields.get("running") or 0)
+    wait = f"{running:,} running, up to {deadline} to finish" if running else "nothing running"
+    return [f"{wait}. Ctrl-C again stops at once."]
+
+
+def _stopped(event: Event) -> list[str]:
+    given = event.fields
+    ran, failed, back = (int(given.get(key) or 0) for key in ("ran", "failed", "given_back"))
+    line = f"ran {ran:,}, failed {failed:,}, given back {back:,}, up {wording.duration(given.get('up_ms') or 0)}"
+    died = int(given.get("uncounted") or 0)
+    return [f"{line}; without what {'a process' if died == 1 else f'{died} processes'} ran that died" if died else line]
+
+
+def _summary(event: Event) -> list[str]:
+    given = event.fields
+    window = wording.duration(given["window_ms"])
+    latest = wording.duration(given["latest_late_ms"])
+    return [f"ran {given['ran']:,} in {window}, failed {given['failed']:,}, latest start {latest} after due"]
+
+
+def _fenced(event: Event) -> list[str]:
+    ago = event.fields.get("ago_ms")
+    why = f": this one was away for {wording.duration(ago)}" if ago is not None else ""
+    return [f"ended here, but it was handed to another listener{why}. This ending was not counted."]
+
+
+def _crashed(event: Event) -> list[str]:
+    count = int(event.fields.get("jobs") or 0)
+    held = (
+        f"{wording.plural(count, 'job')} of it go{'es' if count == 1 else ''} to others" if count else "it held nothing"
+    )
+    return [str(event.fields.get("listener")), f"is not heard of any more; {held}."]
+
+
+def _restarted(event: Event) -> list[str]:
+    given = event.fields
+    after = int(given.get("after_ms") or 0)
+    when = f"in {wording.duration(after)}" if after else "at once"
+    return [f"process {given.get('pid')} {str(given.get('reason')).rstrip('.')}. Another starts {when}."]
+
+
+def _quiet(event: Event) -> list[str]:
+    return [f"taking nothing new, finishing what runs. To go on: kill -CONT {event.fields.get('pid') or os.getpid()}"]
+
+
+def _fields(event: Event) -> list[str]:
+    given = {key: value for key, value in event.fields.items() if key not in ("job", "job_id", "traceback")}
+    return [", ".join(f"{key} {value}" for key, value in given.items())]
+
+
+def _late(said: str) -> Callable[[Event], list[str]]:
+    return lambda event: [said.format(wording.duration(event.fields.get("late_ms") or 0))]
+
+
+def _reason(event: Event) -> list[str]:
+    return [" ".join(str(event.fields.get("reason") or "").split())]
+
+
+TEXTS: Mapping[str, Callable[[Event], list[str]]] = {
+    "listening": _listening,
+    "may_run": lambda event: [f"{str(event.fields.get('text')).rstrip('.')}. Ctrl-C stops."],
+    "health": lambda event: [f"{event.fields.get('url')}/livez and /readyz"],
+    "stuck": _reason,
+    "quiet": _quiet,
+    "resumed": lambda event: ["taking work again."],
+    "lost": _lost,
+    "back": lambda event: [f"{event.fields.get('url')}  after {wording.duration(event.fields.get('after_ms') or 0)}"],
+    "started": _late("{} after due"),
+    "late": _late("started {} after due"),
+    "done": lambda event: [_took(event)],
+    "failed": _failed,
+    "dead": _dead,
+    "retrying": lambda event: [f"asked to run again in {wording.duration(event.fields.get('again_ms') or 0)}"],
+    "discarded": _reason,
+    "cannot_run": _cannot_run,
+    "cancelled": lambda event: ["cancelled; it does not run."],
+    "corrupt": _reason,
+    "missing": lambda event: ["its record is gone; nothing to run."],
+    "given_back": lambda event: ["given back; another listener runs it."],
+    "fenced": _fenced,
+    "crashed": _crashed,
+    "restarted": _restarted,
+    "orphaned": lambda event: [f"process {event.fields.get('pid')}, which started this one, is gone; it stops too."],
+    "stopping": _stopping,
+    "stopped": _stopped,
+    "summary": _summary,
+}
+OF_JOBS = frozenset(TEXTS) - {
+    "listening",
+    "may_run",
+    "health",
+    "stuck",
+    "quiet",
+    "resumed",
+    "lost",
+    "back",
+    "crashed",
+    "restarted",
+    "orphaned",
+    "stopping",
+    "stopped",
+    "summary",
+}

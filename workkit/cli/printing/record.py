@@ -1,0 +1,132 @@
+"""Jobs and listeners as the JSON objects that other programs read. Keys are only ever added."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from workkit.cli.printing import terminal, wording
+
+if TYPE_CHECKING:
+    from workkit.contract.broker import Counts, ListenerInfo
+    from workkit.jobs.job import Job
+
+Record = Mapping[str, Any]
+
+
+def job_record(job: Job) -> dict[str, Any]:
+    """Write a job as `list --json` does. `terms` holds what it asked for, by the names of `opts` (spec/features.md)."""
+    trigger = job.trigger
+    return {
+        "id": job.id,
+        "schedule": job.schedule,
+        "name": job.name,
+        "fn": job.fn,
+        "args": list(job.args),
+        "state": job.state,
+        "due": wording.iso(job.due) if job.due else None,
+        "cron": trigger.cron if trigger else None,
+        "tz": trigger.tz if trigger else "UTC",
+        "words": words_of(job),
+        "attempt": job.attempt,
+        "error": job.error,
+        "progress": job.progress,
+        "terms": {name: value for name, value in job.terms.fields().items() if name != "name"},
+    }
+
+
+def dead_record(job: Job) -> dict[str, Any]:
+    """Write a dead job as `dead --json` does: its last error in parts."""
+    failed = job.failure
+    known = {
+        "attempt": job.attempt + 1,
+        "attempts": attempts_of(job),
+        "failed": wording.iso(job.due) if job.due else None,
+        "error_type": failed.type if failed else None,
+        "error": failed.message if failed else job.error,
+        "where": failed.where if failed else None,
+        "traceback": failed.traceback if failed else None,
+    }
+    return job_record(job) | known
+
+
+def attempts_of(job: Job) -> int | None:
+    """Tell how many attempts the job itself asks for; None where it leaves that to its handler."""
+    return None if job.options.retries is None else job.options.retries + 1
+
+
+def words_of(job: Job) -> str | None:
+    """Say when a job fires; None where its record cannot tell."""
+    if job.trigger is None:
+        return None
+    from workkit.triggers import explain
+
+    return explain(job.trigger)
+
+
+def listener_record(info: ListenerInfo) -> dict[str, Any]:
+    """Write a listener as `listeners --json` does."""
+    return {
+        "listener": info.listener,
+        "host": info.host,
+        "pid": info.pid,
+        "version": info.version,
+        "schedules": dict(info.schedules),
+        "threads": info.threads,
+        "state": info.state,
+        "trouble": info.trouble,
+        "beat_ms": info.beat_ms,
+        "up_ms": info.up_ms,
+        "running": [{"id": job.id, "fn": job.fn, "started": None, "progress": job.progress} for job in info.running],
+    }
+
+
+def counts_record(schedule: str, counts: Counts) -> dict[str, Any]:
+    """Write the counts of a schedule as `stats --json` does."""
+    return {
+        "schedule": schedule,
+        "waiting": counts.waiting,
+        "due": counts.due,
+        "running": counts.running,
+        "retrying": counts.retrying,
+        "held": counts.held,
+        "paused": counts.paused,
+        "dead": counts.dead,
+        "listeners": counts.listeners,
+        "totals": dict(counts.totals),
+    }
+
+
+def compact(record: Record, *, default: Callable[[Any], Any] = str) -> str:
+    """Write one object in one line; ASCII, so that no locale can break it. The only place where the command line
+    writes JSON for others: NaN and infinities, which JSON has not, become null. `default` as in `json.dumps`.
+    """
+    try:
+        return json.dumps(record, separators=(",", ":"), default=default, allow_nan=False)
+    except ValueError:
+        return json.dumps(_finite(record, default), separators=(",", ":"), allow_nan=False)
+
+
+def _finite(value: Any, default: Callable[[Any], Any]) -> Any:
+    match value:
+        case float():
+            return value if math.isfinite(value) else None
+        case dict():
+            return {key: _finite(one, default) for key, one in value.items()}
+        case list() | tuple():
+            return [_finite(one, default) for one in value]
+        case str() | int() | None:
+            return value
+    return _finite(default(value), default)
+
+
+def show(records: Iterable[Record]) -> int:
+    """Print one array, one object a line, each as soon as it is read; return how many there were."""
+    count = 0
+    for record in records:  # nothing is printed before the first is read: that may fail
+        terminal.data((",\n" if count else "[") + compact(record), newline=False)
+        count += 1
+    terminal.data("]" if count else "[]")
+    return count

@@ -1,0 +1,1 @@
+"""How values are read from text and written as text, for every floor."""

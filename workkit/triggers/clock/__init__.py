@@ -1,0 +1,1 @@
+"""Wall clock and UTC: zones, their changes, and rules that hold in both."""

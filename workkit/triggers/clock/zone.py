@@ -1,0 +1,157 @@
+"""Wall clock and UTC: when a rule in local time fires, across the changes of a zone's clock.
+
+The rules, each with its reason (spec/cron.md, clock changes):
+
+- A local time that a change skips runs at the end of the gap, once: the job is owed that day, and a run an hour
+  early would be before the time that was asked for.
+- A local time that happens twice runs the first time only: a daily job runs once a day.
+- A rule that names every hour goes by elapsed time: who says "every 15 minutes" means the interval, so it neither
+  bunches up behind a gap nor pauses in an overlap.
+"""
+
+from __future__ import annotations
+
+import difflib
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from zoneinfo import ZoneInfo, available_timezones
+
+from workkit.errors import TriggerError
+from workkit.triggers.crons.cron import LAST_SECOND, Cron
+from workkit.triggers.crons.field import shown
+
+_EPOCH = datetime(1970, 1, 1)
+_EVERY_HOUR = (1 << 24) - 1
+# Files of the zone database that are not places: what they mean depends on the machine, or counts leap seconds.
+_NOT_PLACES = ("localtime", "posixrules", "posix/", "right/")
+
+
+def zone(name: str) -> ZoneInfo:
+    """The zone of an IANA name. Raises TriggerError, with the nearest name."""
+    if not isinstance(name, str):
+        raise TriggerError(f'tz={shown(repr(name))} is not a zone\'s name. Write "Europe/Paris".', given=name)
+    return _zone(name)
+
+
+@lru_cache(maxsize=1024)
+def _zone(name: str) -> ZoneInfo:
+    try:
+        if not name or name.startswith(_NOT_PLACES):
+            raise ValueError(name)
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError) as error:
+        near = difflib.get_close_matches(name[:60], available_timezones(), n=1)
+        hint = f'Did you mean "{near[0]}"?' if near else 'Write an IANA name such as "Europe/Paris".'
+        raise TriggerError(
+            f'tz="{shown(name)}" is not a zone. {hint}', given=name, suggestion=near[0] if near else None
+        ) from error
+
+
+def next_local(cron: Cron, *, tz: ZoneInfo, after: int) -> int | None:
+    """The first firing of local-time fields strictly after `after` (epoch seconds); None if there is none by 9999."""
+    after = max(after, -1)
+    try:
+        found = _by_elapsed_time(cron, tz, after) if goes_on(cron) else _by_wall_clock(cron, tz, after)
+    except OverflowError:  # the local time, or the instant, lies beyond the year 9999
+        return None
+    return None if found is None or found > LAST_SECOND else found
+
+
+def goes_on(cron: Cron) -> bool:
+    """Whether the rule names every hour, so that it goes by elapsed time across a change of the clock."""
+    return cron.hour.mask == _EVERY_HOUR and not cron.hour.occurrences
+
+
+def standard_offset(tz: ZoneInfo) -> int:
+    """Seconds east of UTC by the zone's standard time, of a fixed year, so that texts made of it stay the same.
+
+    The lesser of winter and summer: some builds of the zone database call Dublin's winter the exception.
+    """
+    return min(_seconds(datetime(2024, month, 1, tzinfo=tz).utcoffset()) for month in (1, 7))
+
+
+def offset_at(tz: ZoneInfo, second: int) -> int:
+    """Seconds east of UTC at an instant (epoch seconds)."""
+    return _seconds(_local(tz, second).utcoffset())
+
+
+def to_utc(tz: ZoneInfo, wall: int) -> int:
+    """The instant of a local time; the first of two, and the end of the gap for one that is skipped."""
+    early, late = _instants(tz, wall)
+    return early if early <= late else _change(tz, late, early)
+
+
+def _by_wall_clock(cron: Cron, tz: ZoneInfo, after: int) -> int | None:
+    local = _local(tz, after)
+    wall = after + _seconds(local.utcoffset())
+    if local.fold:  # the clock shows this for the second time: all of the overlap has fired already
+        wall = _overlap(tz, wall)[1] - 1
+    found = cron.next(wall)
+    while found is not None:
+        second = to_utc(tz, found)
+        if second > after:
+            return second
+        found = cron.next(found)
+    return None
+
+
+def _by_elapsed_time(cron: Cron, tz: ZoneInfo, after: int) -> int | None:
+    """Fire at every local time that matches, whenever the clock shows it; skipped times it never shows."""
+    wall = after + offset_at(tz, after)
+    second = _next_shown(cron, tz=tz, wall=wall, after=after)
+    early, late = _instants(tz, wall)
+    if early == after < late:  # the clock will show this time again, before anything that comes after it
+        start, end = _overlap(tz, wall)
+        again = cron.next(start - 1)
+        if again is not None and again < end:
+            repeated = _instants(tz, again)[1]
+            return repeated if second is None else min(second, repeated)
+    return second
+
+
+def _next_shown(cron: Cron, *, tz: ZoneInfo, wall: int, after: int) -> int | None:
+    """The first instant after `after` whose local time matches and is later than `wall`."""
+    found = cron.next(wall)
+    while found is not None:
+        early, late = _instants(tz, found)
+        if early <= late:
+            return early if early > after else late
+        change = _change(tz, late, early)
+        found = cron.next(change + offset_at(tz, change) - 1)
+    return None
+
+
+def _instants(tz: ZoneInfo, wall: int) -> tuple[int, int]:
+    """The instants of a local time by the offset before a change and by the one after it.
+
+    Equal away from changes; the earlier first if the clock shows it twice, the later first if it is skipped.
+    """
+    local = (_EPOCH + timedelta(seconds=wall)).replace(tzinfo=tz)
+    return wall - _seconds(local.utcoffset()), wall - _seconds(local.replace(fold=1).utcoffset())
+
+
+def _overlap(tz: ZoneInfo, wall: int) -> tuple[int, int]:
+    """The first local second that is shown twice, and the first after it that is not, around one shown twice."""
+    early, late = _instants(tz, wall)
+    change = _change(tz, early, late)
+    return change + offset_at(tz, change), change + offset_at(tz, early)
+
+
+def _change(tz: ZoneInfo, low: int, high: int) -> int:
+    """The first second in (low, high] that has another offset than `low`."""
+    offset = offset_at(tz, low)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if offset_at(tz, middle) == offset:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _local(tz: ZoneInfo, second: int) -> datetime:
+    return (_EPOCH + timedelta(seconds=second)).replace(tzinfo=UTC).astimezone(tz)
+
+
+def _seconds(offset: timedelta | None) -> int:
+    return 0 if offset is None else offset.days * 86_400 + offset.seconds

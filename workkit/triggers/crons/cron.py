@@ -1,0 +1,241 @@
+"""The seven-field, year-aware cron string as bit sets, and the direct way to the next second it names.
+
+Grammar and meaning are normative in spec/cron.md. Knows nothing of zones: `Cron.next` counts seconds of whatever
+wall clock the caller means.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import product
+
+from workkit.errors import CronError
+from workkit.triggers.crons.alignment import alignment, leap_only, month_days, weeks
+from workkit.triggers.crons.branch import ALL_DAYS, DAY_SECONDS, LAST_DAY, Branch, DaySet
+from workkit.triggers.crons.congruence import ALWAYS, Congruence, both, narrow
+from workkit.triggers.crons.field import FIRST_YEAR, SPECS, Field, Place, bits, read_field, shown
+
+MAX_LENGTH = 1_000
+MAX_BRANCHES = 64
+LAST_SECOND = (LAST_DAY + 1) * DAY_SECONDS - 1
+ORDER = "year month day-of-month day-of-week hour minute second"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cron:
+    """Seven fields, read. `text` has one space between fields; equal texts are equal crons."""
+
+    text: str
+    year: Field = field(compare=False)
+    month: Field = field(compare=False)
+    day: Field = field(compare=False)
+    weekday: Field = field(compare=False)
+    hour: Field = field(compare=False)
+    minute: Field = field(compare=False)
+    second: Field = field(compare=False)
+    branches: tuple[Branch, ...] = field(compare=False, repr=False)
+
+    def next(self, wall: int) -> int | None:
+        """Find the first second strictly after `wall` (naive seconds since 1970); None if there is none by 9999."""
+        after = max(wall + 1, 0)
+        if after > LAST_SECOND:
+            return None
+        if len(self.branches) == 1:
+            return self.branches[0].next(after)
+        found = [second for branch in self.branches if (second := branch.next(after)) is not None]
+        return min(found, default=None)
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """The seven fields in published order."""
+        return self.year, self.month, self.day, self.weekday, self.hour, self.minute, self.second
+
+
+def parse_cron(text: str, *, stored: bool = False, rule: bool = False) -> Cron:
+    """Read seven fields in published order; raise CronError with field, text, position and what is accepted.
+
+    Fields are parted by exactly one space, or by any run of blanks if the text was `stored` by a peer. `rule` admits
+    the forms that stand in a trigger's `rules` only. A repeated text costs a dict lookup.
+    """
+    if not isinstance(text, str):
+        raise CronError(f"cron={shown(repr(text))} is not text. Accepted: seven fields, {ORDER}.", given=text)
+    return _parse(text, stored, rule)
+
+
+@lru_cache(maxsize=4096)
+def _parse(text: str, stored: bool, rule: bool) -> Cron:
+    offsets = list(_split(text, stored=stored))
+    if len(offsets) != len(SPECS):
+        raise _wrong_count(text, len(offsets))
+    if re.search(r"(?<![0-9/])[0-9]{4}(?![0-9])", offsets[-1][1]):
+        raise _clojure_order(text, [part for _, part in offsets])
+    fields = [
+        read_field(part, spec, place=Place(given=text, offset=at), rule=rule)
+        for spec, (at, part) in zip(SPECS, offsets, strict=True)
+    ]
+    return assemble(fields, given=text)
+
+
+def assemble(fields: list[Field], *, given: str) -> Cron:
+    """Make a Cron of seven fields in published order; raise CronError if they hold too many `v/n` to combine."""
+    year, month, day, weekday, hour, minute, second = fields
+    text = " ".join(part.text for part in fields)
+    branches = tuple(_branches(year, month, day, weekday, hour, minute, second, given=given))
+    return Cron(
+        text=text,
+        year=year,
+        month=month,
+        day=day,
+        weekday=weekday,
+        hour=hour,
+        minute=minute,
+        second=second,
+        branches=branches,
+    )
+
+
+def _split(text: str, *, stored: bool) -> Iterator[tuple[int, str]]:
+    """Yield each field with its offset."""
+    if len(text) > MAX_LENGTH:
+        raise CronError(
+            f'cron="{shown(text)}" has {len(text):,} characters. Accepted: at most {MAX_LENGTH:,}.',
+            given=text,
+            position=MAX_LENGTH,
+            accepted=f"at most {MAX_LENGTH:,} characters",
+        )
+    if stored:
+        yield from ((found.start(), found[0]) for found in re.finditer(r"[^ \t]+", text))
+        return
+    blank = re.search(r"^\s+|\s+$|\s{2,}|[^\S ]", text)
+    if blank:
+        raise CronError(
+            f'cron="{shown(text)}" has a blank too many, or one that is not a space, at column {blank.start() + 1}. '
+            f"Accepted: one space between fields, none before or after.",
+            given=text,
+            position=blank.start(),
+            accepted="one space between fields",
+            suggestion=" ".join(text.split()) or None,
+        )
+    yield from ((found.start(), found[0]) for found in re.finditer(r"[^ ]+", text))
+
+
+def _wrong_count(text: str, count: int) -> CronError:
+    fields = "1 field" if count == 1 else f"{count} fields"
+    return CronError(
+        f'cron="{shown(text)}" has {fields}. Accepted: seven, parted by one space: {ORDER}.',
+        given=text,
+        position=0,
+        accepted=f"seven fields: {ORDER}",
+    )
+
+
+def _clojure_order(text: str, parts: list[str]) -> CronError:
+    second, minute, hour, month, day, weekday, year = parts
+    published = " ".join((year, month, day, weekday, hour, minute, second))
+    return CronError(
+        f'cron="{shown(text)}" ends in a year: it is in the order of the Clojure code. '
+        f'Write "{shown(published)}", or use a schedule with dialect="cuckoo".',
+        given=text,
+        position=text.rindex(year),
+        accepted="0-59",
+        suggestion=published,
+    )
+
+
+def _branches(
+    year: Field, month: Field, day: Field, weekday: Field, hour: Field, minute: Field, second: Field, *, given: str
+) -> Iterator[Branch]:
+    """Part the fields into conjunctions, leaving out those that can never be met."""
+    days = _day_choices(day, weekday)
+    clock = [_choices(part) for part in (month, hour, minute, second)]
+    count = len(days)
+    for choices in clock:
+        count *= len(choices)
+    if count > MAX_BRANCHES:
+        raise CronError(
+            f'cron="{shown(given)}" combines too many v/n: {count:,} ways. Accepted: at most {MAX_BRANCHES}.',
+            given=given,
+            position=given.index("/"),
+            accepted=f"at most {MAX_BRANCHES} combinations of v/n",
+        )
+    months, hours, minutes, seconds = clock
+    for when, *rest in product(months, hours, minutes, seconds):
+        for choice in days:
+            yield from _conjunction(year.years, choice, when, rest)
+
+
+def _choices(part: Field) -> list[Congruence]:
+    """List the alternatives of a field as (bit set, n): its plain values with n = 1, then each v/n."""
+    plain = [(part.mask, 1)] if part.mask else []
+    return plain + [(1 << value, n) for value, n in part.occurrences]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _DayChoice:
+    """One alternative of the two day fields; `month_day` and `week_day` are a v/n as (v, n)."""
+
+    days: DaySet
+    month_day: tuple[int, int] | None = None
+    week_day: tuple[int, int] | None = None
+
+
+def _day_choices(day: Field, weekday: Field) -> list[_DayChoice]:
+    if day.joined and day.restricted and weekday.restricted:
+        return list(_joined_choices(day, weekday))
+    if not day.restricted and not weekday.restricted:
+        return [_DayChoice(days=DaySet(days=ALL_DAYS))]
+    plain = DaySet(
+        days=day.mask if day.restricted else 0,
+        last=day.last,
+        weekdays=weekday.mask if weekday.restricted else 0,
+        ordinals=weekday.ordinals,
+    )
+    choices = [_DayChoice(days=plain)] if plain != DaySet() else []
+    choices += [_DayChoice(days=DaySet(days=1 << v), month_day=(v, n)) for v, n in day.occurrences]
+    choices += [_DayChoice(days=DaySet(days=ALL_DAYS), week_day=(v, n)) for v, n in weekday.occurrences]
+    return choices
+
+
+def _joined_choices(day: Field, weekday: Field) -> Iterator[_DayChoice]:
+    numbers: list[tuple[int, bool, tuple[int, int] | None]] = [(1 << v, False, (v, n)) for v, n in day.occurrences]
+    if day.mask or day.last:
+        numbers.append((day.mask, day.last, None))
+    for days, last, month_day in numbers:
+        if weekday.mask or weekday.ordinals:
+            both_ways = DaySet(days=days, last=last, weekdays=weekday.mask, ordinals=weekday.ordinals, joined=True)
+            yield _DayChoice(days=both_ways, month_day=month_day)
+        for week_day in weekday.occurrences:
+            yield _DayChoice(days=DaySet(days=days, last=last), month_day=month_day, week_day=week_day)
+
+
+def _conjunction(
+    years: range | tuple[int, ...], choice: _DayChoice, when: Congruence, clock: list[Congruence]
+) -> Iterator[Branch]:
+    """Make the branches of one alternative per field: one, or with a v/n day-of-month one for each month."""
+    months, every = when
+    if every > 1:
+        years = narrow(years, (every - 1, every), origin=FIRST_YEAR)
+    months = sum(1 << month for month in bits(months) if choice.days.possible(month))
+    (hours, day_step), (minutes, hour_step), (seconds, minute_step) = clock
+    days = both((day_step - 1, day_step), weeks(*choice.week_day) if choice.week_day is not None else ALWAYS)
+    aligned = alignment(days, weekdays=choice.days.of_week, clock=clock)
+    if not months or aligned is None:
+        return
+    split = month_days(years, months, *choice.month_day) if choice.month_day is not None else [(years, months)]
+    for some_years, some_months in split:
+        if some_years:
+            yield Branch(
+                years=leap_only(some_years, some_months, choice.days),
+                months=some_months,
+                days=choice.days,
+                hours=hours,
+                minutes=minutes,
+                seconds=seconds,
+                period=aligned[0],
+                residues=aligned[1],
+                hour_step=hour_step,
+                minute_step=minute_step,
+            )

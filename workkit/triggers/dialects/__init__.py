@@ -1,0 +1,1 @@
+"""Cron strings of other programs: crontab lines, the Clojure code, and which text is which."""

@@ -1,0 +1,1 @@
+"""English about times: `phrase` reads it, `sentence` writes it."""

@@ -1,0 +1,151 @@
+"""The grammar of where a recurrence begins and ends, and of the zone it is read in."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from functools import lru_cache
+from typing import Final
+from zoneinfo import ZoneInfo, available_timezones
+
+from workkit.triggers.english.grammar.clock import time
+from workkit.triggers.english.grammar.dates import dated, month_list, year_number
+from workkit.triggers.english.grammar.days import each, relative
+from workkit.triggers.english.grammar.iso import numeric
+from workkit.triggers.english.grammar.reader import Reader
+from workkit.triggers.english.grammar.said import Said
+from workkit.triggers.english.grammar.words import TO, WEEKDAYS
+
+_TO: Final = (*TO, "until", "till")
+
+
+def start(reader: Reader, said: Said) -> Said | None:
+    """Read "starting tomorrow", "from 2027-01-01", "from now on", "from 1 march 2027 to 31 march 2027"."""
+    token = reader.peek()
+    mark = reader.i
+    word = reader.take("starting", "beginning", "from", "between")
+    if word is None:
+        return None
+    plain = word.text not in ("from", "between")
+    if plain:
+        reader.take("from", "on", "in")
+    first = _moment(reader)
+    if first is None:
+        if plain:
+            raise reader.stuck()
+        reader.i = mark
+        return None
+    said = reader.put(said, token, start=first)
+    if (not reader.peek(1).text and reader.take("on")) or (first.now and reader.take("on")):
+        return said
+    if plain or not reader.take(*(("and",) if word.text == "between" else _TO)):
+        if word.text == "between":
+            raise reader.stuck()
+        return said
+    last = _moment(reader)
+    if last is None:
+        raise reader.stuck()
+    if not last.years and last.instant is None:
+        raise reader.refusal("leaves open which year is meant", "Give the dates their year", start=token)
+    return reader.put(said, token, end=last)
+
+
+def end(reader: Reader, said: Said) -> Said | None:
+    """Read "until 2026-12-15", "through march", "until the end of 2026", "before 2027"."""
+    token = reader.peek()
+    word = reader.take("until", "till", "through", "before", "ending")
+    if word is None:
+        return None
+    whole = reader.take_all("the", "end", "of") or reader.take_all("end", "of")
+    if whole and reader.take_all("the", "month"):
+        return reader.put(said, token, end=Said(monthly=True))
+    if whole and reader.take_all("the", "year"):
+        return reader.put(said, token, end=Said(monthly=True, months=((12, 1),)))
+    reader.take("on")
+    last = _moment(reader)
+    if last is None:
+        if time(reader, bare=True) is not None:
+            hint = 'Say a window ("from 9am to 5pm") or a day ("until 2027-01-31")'
+            raise reader.refusal("may mean that hour of each day, or of one", hint, start=token)
+        raise reader.stuck()
+    if last.days or last.day is not None or last.weekdays or last.instant is not None or last.now:
+        if whole:
+            raise reader.refusal("names no year or month", 'Say for example "until the end of 2027"', start=token)
+    elif not whole and word.text in ("until", "till", "ending"):
+        what = reader.text[reader.peek(-1).start : reader.peek(-1).end]
+        raise reader.refusal(
+            "may leave that time out or in", f'Say "before {what}" or "until the end of {what}"', start=token
+        )
+    return reader.put(said, token, end=last, before=word.text == "before")
+
+
+def _moment(reader: Reader) -> Said | None:
+    """Read a day, a month, a year, or an instant."""
+    if reader.take("now"):
+        return Said(now=True)
+    mark = reader.i
+    near = reader.take("next", "this")
+    weekday = reader.take_from(WEEKDAYS)
+    if weekday is not None and reader.peek().text not in _TO:
+        reader.take(",")
+        day = numeric(reader, Said()) or dated(reader, Said())
+        if day is not None:
+            return reader.put(day, reader.peek(-1), weekdays=((weekday, 1),))
+        return Said(weekdays=((weekday, 1),))
+    reader.i = mark
+    if near:
+        return None
+    for read in (numeric, relative, dated):
+        found = read(reader, Said())
+        if found is not None:
+            return found
+    months = month_list(reader)
+    if len(months) > 1:
+        reader.i = mark
+        return None
+    year = year_number(reader)
+    if not months and year is None:
+        return None
+    return Said(months=each(months), years=None if year is None else (year, year))
+
+
+def zone(reader: Reader, said: Said) -> Said | None:
+    """Read UTC or an IANA name, with or without "in" before it."""
+    mark, token = reader.i, reader.peek()
+    reader.take("in")
+    name = reader.peek()
+    if name.text == "utc":
+        reader.next()
+        return reader.put(said, token, zone="UTC")
+    if name.kind != "zone":
+        reader.i = mark
+        return None
+    reader.next()
+    written = reader.text[name.start : name.end]
+    known = written if _is_zone(written) else _zones().get(name.text)
+    if known is None:
+        near = _near(name.text)
+        hint = f'Did you mean "{near}"?' if near else "Accepted: an IANA name such as Europe/Paris, or UTC"
+        suggestion = reader.text[: name.start] + near + reader.text[name.end :] if near else None
+        raise reader.refusal("is not a zone", hint, start=name, suggestion=suggestion)
+    return reader.put(said, token, zone=known)
+
+
+def _is_zone(name: str) -> bool:
+    try:
+        ZoneInfo(name)
+    except (ValueError, OSError, LookupError):
+        return False
+    return True
+
+
+@lru_cache(maxsize=1)
+def _zones() -> dict[str, str]:
+    return {name.lower(): name for name in available_timezones()}
+
+
+@lru_cache(maxsize=256)
+def _near(name: str) -> str | None:
+    """Give the nearest zone, looking only at those that begin alike and are about as long."""
+    alike = [zone for zone in _zones() if zone[0] == name[0] and abs(len(zone) - len(name)) < 4]
+    near = get_close_matches(name, alike, n=1, cutoff=0.75)
+    return _zones()[near[0]] if near else None

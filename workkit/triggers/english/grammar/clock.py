@@ -1,0 +1,283 @@
+"""The grammar of times of day: 7pm, 17:30, half past 7, at 9 and 17:00, from 9am to 5pm, at :15."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from workkit.triggers.english.grammar.numbers import integer
+from workkit.triggers.english.grammar.reader import Reader
+from workkit.triggers.english.grammar.said import Said, clock
+from workkit.triggers.english.grammar.words import NAMED_TIMES, PARTS, RELATIVE_DAYS, UNITS, WEEKDAYS, Token, quote
+
+_HALVES: Final = {"am": 0, "a.m.": 0, "pm": 12, "p.m.": 12}
+_FRACTIONS: Final = {"half": 30, "quarter": 15}
+_PART_HOURS: Final[dict[str, Sequence[int]]] = {
+    "morning": range(12),
+    "afternoon": range(12, 18),
+    "evening": range(17, 24),
+    "night": (*range(18, 24), 0),
+}
+_DAY: Final = 24 * 3600
+
+Form = Literal["bare", "half", "hour", "minute", "second"]
+"""How a time was written: 9, 9am, noon, 9:30, 9:30:00."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Time:
+    """A time of day in seconds, and how it was written: `named` is noon or midnight, `halved` has am or pm."""
+
+    seconds: int
+    form: Form
+    named: bool = False
+    halved: bool = False
+
+
+def times(reader: Reader, said: Said) -> Said | None:
+    """Read "at 9", "7pm", "at 9am, 1pm and 5pm", "at :15", or a window without its "from": "9am-5pm"."""
+    start = reader.peek()
+    at = reader.take("at")
+    if at and (found := marks(reader)):
+        return reader.put(said, start, marks=found)
+    first = time(reader, bare=bool(at))
+    if first is None:
+        if at:
+            raise reader.stuck()
+        return None
+    if not at and reader.peek().text in ("to", "-", "through"):
+        reader.next()
+        return _window(reader, said, start=start, first=first)
+    found_all = [first]
+    while (more := _another(reader, bare=bool(at))) is not None:
+        found_all.append(more)
+    if _is_mixed(found_all):
+        raise reader.refusal(
+            "leaves open which hours are am and which pm", "Write am or pm at each, or 17:00", start=start
+        )
+    seconds = tuple(dict.fromkeys(t.seconds for t in found_all))
+    said = reader.put(said, start, times=seconds, halved=any(t.halved for t in found_all))
+    return _in_part(reader, said, start=start)
+
+
+def _is_mixed(found: list[Time]) -> bool:
+    """Tell whether some hours have am or pm and others, that could have it, do not."""
+    open_ones = [t for t in found if not t.halved and not t.named and 3600 <= t.seconds < 13 * 3600]
+    return bool(open_ones) and any(t.halved for t in found)
+
+
+def _another(reader: Reader, *, bare: bool) -> Time | None:
+    mark = reader.i
+    if reader.take_and():
+        reader.take("at")
+        found = time(reader, bare=bare)
+        if found is not None and not (found.form == "bare" and reader.peek().text in UNITS):
+            return found
+    reader.i = mark
+    return None
+
+
+def time(reader: Reader, *, bare: bool = False) -> Time | None:
+    """Read one time of day, or nothing; a number alone only if `bare`."""
+    token = reader.peek()
+    if token.text in NAMED_TIMES:
+        reader.next()
+        return Time(seconds=NAMED_TIMES[token.text], form="hour", named=True)
+    if token.kind == "clock":
+        return _clock(reader, reader.next())
+    if (past := _past(reader)) is not None:
+        return past
+    mark = reader.i
+    hour = integer(reader)
+    if hour is None:
+        return None
+    if reader.peek().text in _HALVES:
+        return Time(seconds=_twelve(reader, hour, 0, start=token), form="half", halved=True)
+    if hour == 12 and (named := reader.take_from(NAMED_TIMES)) is not None:
+        return Time(seconds=named, form="hour", named=True)
+    if reader.take("o'clock"):
+        if reader.peek().text in _HALVES:
+            return Time(seconds=_twelve(reader, hour, 0, start=token), form="half", halved=True)
+    elif not (bare or _part_follows(reader)) or reader.peek().text in UNITS or reader.peek(-1).kind == "ordinal":
+        reader.i = mark
+        return None
+    if hour > 999:
+        reader.i = mark
+        return None
+    if hour > 23:
+        raise reader.refusal("is no hour", "Hours are 0-23, or 1-12 with am or pm", start=token)
+    return Time(seconds=hour * 3600, form="bare")
+
+
+def _part_follows(reader: Reader) -> bool:
+    """Tell whether "in the evening" or "at night" stands here, which makes a time of a number alone."""
+    first, second, third = (reader.peek(k).text for k in range(3))
+    return (first, second) == ("at", "night") or ((first, second) == ("in", "the") and third in PARTS)
+
+
+def _clock(reader: Reader, token: Token) -> Time:
+    hour, minute, *rest = token.text.split(":")
+    second = rest[0] if rest else "0"
+    if "." in second:
+        raise reader.refusal("has a fraction of a second", "Times are whole seconds", start=token)
+    if int(hour) > 23 or int(minute) > 59 or int(second) > 59:
+        raise reader.refusal("is no time of day", "Times are 00:00 to 23:59:59", start=token)
+    small = int(minute) * 60 + int(second)
+    form: Form = "second" if rest else "minute"
+    if reader.peek().text in _HALVES:
+        return Time(seconds=_twelve(reader, int(hour), small, start=token), form=form, halved=True)
+    reader.take("o'clock")
+    return Time(seconds=int(hour) * 3600 + small, form=form)
+
+
+def _twelve(reader: Reader, hour: int, small: int, *, start: Token) -> int:
+    half = reader.next()
+    if not 1 <= hour <= 12:
+        raise reader.refusal("is no time of day", "Before am and pm, hours are 1-12", start=start)
+    return (hour % 12 + _HALVES[half.text]) * 3600 + small
+
+
+def _past(reader: Reader) -> Time | None:
+    """Read "half past 7", "quarter to 8pm", "ten past seven", "5 minutes to 9"."""
+    mark, start = reader.i, reader.peek()
+    minutes = _FRACTIONS.get(start.text)
+    if minutes is not None:
+        reader.next()
+    else:
+        if reader.take("a"):
+            minutes = 15 if reader.take("quarter") else None
+        elif start.kind in ("word", "number"):
+            minutes = integer(reader)
+        named = minutes is not None and bool(reader.take("minutes", "minute", "mins", "min"))
+        if minutes is None or not (named or (reader.peek().text == "past") or minutes == 15):
+            reader.i = mark
+            return None
+    side = reader.take("past", "to")
+    hour = time(reader, bare=True) if side and 0 < minutes < 60 else None
+    if (
+        side is None
+        or hour is None
+        or hour.form in ("minute", "second")
+        or (start.text == "half" and side.text == "to")
+    ):
+        reader.i = mark
+        return None
+    moved = hour.seconds + (minutes if side.text == "past" else -minutes) * 60
+    return Time(seconds=moved % _DAY, form="minute", halved=hour.halved)
+
+
+def marks(reader: Reader) -> tuple[int, ...]:
+    """Read minutes of each hour: ":15", ":15 and :45", "15 past", "half past the hour"."""
+    found: list[int] = []
+    mark = reader.i
+    while (minute := _mark(reader)) is not None:
+        found.append(minute)
+        mark = reader.i
+        if not reader.take_and():
+            break
+        reader.take("at")
+    reader.i = mark
+    return tuple(sorted(set(found)))
+
+
+def _mark(reader: Reader) -> int | None:
+    mark, token = reader.i, reader.peek()
+    if token.kind == "minute":
+        reader.next()
+        if int(token.text[1:]) > 59:
+            raise reader.refusal("is no minute", "Minutes are :00 to :59", start=token)
+        return int(token.text[1:])
+    minutes = _FRACTIONS.get(token.text)
+    if minutes is not None:
+        reader.next()
+    else:
+        minutes = integer(reader)
+        reader.take("minutes", "minute", "mins", "min")
+    if minutes is not None and minutes < 60 and reader.take("past"):
+        hour = reader.take_all("the", "hour") or reader.take_all("each", "hour") or reader.take_all("every", "hour")
+        if hour or time(reader, bare=True) is None:
+            return minutes
+    reader.i = mark
+    return None
+
+
+def window(reader: Reader, said: Said) -> Said | None:
+    """Read "from 9am to 5pm" or "between 9 and 17"; nothing if what follows is no time of day."""
+    mark, start = reader.i, reader.peek()
+    if not (word := reader.take("from", "between")):
+        return None
+    first = time(reader, bare=True)
+    joint = ("and",) if word.text == "between" else ("to", "until", "till", "through", "-")
+    if first is None or not reader.take(*joint):
+        reader.i = mark
+        return None
+    return _window(reader, said, start=start, first=first)
+
+
+def _window(reader: Reader, said: Said, *, start: Token, first: Time) -> Said:
+    last = time(reader, bare=True)
+    if last is None:
+        raise reader.stuck()
+    a, b = first.seconds, last.seconds
+    if _is_mixed([first, last]):
+        raise reader.refusal("leaves open which hours are am and which pm", 'Say "from 9am to 5pm"', start=start)
+    if b < a < 13 * 3600 and not (first.halved or last.named or first.named):
+        ends = f"{clock(a)} to {clock(b)}"
+        raise reader.refusal(f"is {ends} on the 24-hour clock", 'Say for example "from 9am to 5pm"', start=start)
+    if last.named and b == 0:
+        raise reader.refusal("may end before or after that hour", 'Say the last hour: "to 11pm"', start=start)
+    return reader.put(said, start, window=(a, _last_second(reader, first, last, start=start)))
+
+
+def _last_second(reader: Reader, first: Time, last: Time, *, start: Token) -> int:
+    """Include the whole of what was named last: the hour if both ends are hours, else the minute or second."""
+    if last.form == "second":
+        return last.seconds
+    if first.seconds % 3600 == 0 and first.form != "second" and last.seconds % 3600 == 0:
+        return last.seconds + 3599
+    if last.seconds % 3600 == 0:
+        sharp, whole = f"{clock(last.seconds)}:00", clock(last.seconds + 3599)
+        raise reader.refusal(
+            f"may end at {clock(last.seconds)} or with that hour", f'Say "to {sharp}" or "to {whole}"', start=start
+        )
+    return last.seconds + 59
+
+
+def part(reader: Reader, said: Said) -> Said | None:
+    """Read "in the morning", "at night", "tomorrow morning", "this evening": what am and pm say otherwise."""
+    mark, start = reader.i, reader.peek()
+    if reader.take("at"):
+        found = "night" if reader.take("night") else None
+    elif reader.take_all("in", "the"):
+        found = reader.next().text if reader.peek().text in PARTS[:3] else None
+    elif reader.take("this"):
+        found = reader.next().text if reader.peek().text in PARTS[:3] else None
+        if found:
+            said = reader.put(said, start, day=0)
+    elif reader.peek().text in PARTS and (said.every or reader.peek(-1).text in (*WEEKDAYS, *RELATIVE_DAYS)):
+        found = reader.next().text
+    else:
+        found = None
+    if found is None:
+        reader.i = mark
+        return None
+    return _in_part(reader, reader.put(said, start, part=found), start=start)
+
+
+def _in_part(reader: Reader, said: Said, *, start: Token) -> Said:
+    """Move hours into the part of the day that was said: 7 in the evening is 19:00; a contradiction is refused."""
+    if said.part is None:
+        return said
+    hours = _PART_HOURS[said.part]
+    moved: list[int] = []
+    for seconds in said.times:
+        later = (seconds + _DAY // 2) % _DAY
+        if seconds // 3600 in hours:
+            moved.append(seconds)
+        elif not said.halved and 0 < seconds // 3600 <= 12 and later // 3600 in hours and said.part != "morning":
+            moved.append(later)
+        else:
+            remedy = "Write the hour with am or pm, or as 19:00"
+            raise reader.refusal(f"contradicts {quote(said.part)}", remedy, start=start)
+    return replace(said, times=tuple(moved))

@@ -1,0 +1,120 @@
+"""The grammar of days by name: today, next friday, mondays, weekdays, monday to friday, except sunday."""
+
+from __future__ import annotations
+
+from workkit.triggers.english.grammar.reader import Reader
+from workkit.triggers.english.grammar.said import Said
+from workkit.triggers.english.grammar.words import MONTHS, PLURAL_WEEKDAYS, RELATIVE_DAYS, TO, WEEKDAY_GROUPS, WEEKDAYS
+
+
+def relative(reader: Reader, said: Said) -> Said | None:
+    """Read today, tonight, tomorrow, yesterday, the day after tomorrow."""
+    start = reader.peek()
+    mark = reader.i
+    reader.take("the")
+    if reader.take_all("day", "after", "tomorrow"):
+        return reader.put(said, start, day=2)
+    reader.i = mark
+    if start.text not in RELATIVE_DAYS:
+        return None
+    said = reader.put(said, start, day=RELATIVE_DAYS[reader.next().text])
+    return reader.put(said, start, part="night") if start.text == "tonight" else said
+
+
+def weekdays(reader: Reader, said: Said) -> Said | None:
+    """Read one weekday ("friday", "next friday"), or what recurs: "mondays", "weekdays", "monday to friday".
+
+    Beside words that recur ("every 2 weeks on monday and friday") a list of weekdays is read.
+    """
+    start = reader.peek()
+    if (found := plurals(reader)) is not None:
+        return reader.put(said, start, weekdays=each(found), every=True)
+    if said.every and said.step is not None:
+        listed = weekday_list(reader)
+        return reader.put(said, start, weekdays=each(listed)) if listed else None
+    near = reader.take("next", "this")
+    first = reader.take_from(WEEKDAYS)
+    if first is None:
+        reader.i -= 1 if near else 0
+        return None
+    if not near and (last := _through(reader)) is not None:
+        return reader.put(said, start, weekdays=each(span(first, last, size=7)), every=True)
+    reader.take(",") if _date_follows(reader) else None
+    return reader.put(said, start, weekdays=((first, 1),))
+
+
+def weekday_list(reader: Reader) -> tuple[int, ...]:
+    """Read "monday", "monday, wednesday and friday", "weekday and saturday"; nothing if the first is none."""
+    days: list[int] = []
+    mark = reader.i
+    while (item := weekday_item(reader)) is not None:
+        days += item
+        mark = reader.i
+        if not reader.take_and():
+            break
+    reader.i = mark
+    return tuple(dict.fromkeys(days))
+
+
+def _date_follows(reader: Reader) -> bool:
+    return reader.peek().text == "," and (reader.peek(1).text in MONTHS or reader.peek(1).kind in ("date", "number"))
+
+
+def plurals(reader: Reader) -> tuple[int, ...] | None:
+    """Read "mondays", "weekdays and saturdays"; nothing if the first is none of these."""
+    found: list[int] = []
+    mark = reader.i
+    while True:
+        token = reader.peek()
+        group = WEEKDAY_GROUPS.get(token.text.removesuffix("s")) if token.text.endswith("s") else None
+        if group is None and token.text not in PLURAL_WEEKDAYS:
+            reader.i = mark
+            return tuple(dict.fromkeys(found)) or None
+        reader.next()
+        found += group if group is not None else (PLURAL_WEEKDAYS[token.text],)
+        mark = reader.i
+        if not reader.take_and():
+            return tuple(dict.fromkeys(found))
+
+
+def each(days: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
+    """Give every one of `days` as (weekday, 1)."""
+    return tuple((day, 1) for day in days)
+
+
+def span(first: int, last: int, *, size: int, low: int = 0) -> tuple[int, ...]:
+    """Count from `first` to `last`, round the end if need be: friday to monday."""
+    return tuple((first - low + k) % size + low for k in range((last - first) % size + 1))
+
+
+def _through(reader: Reader) -> int | None:
+    mark = reader.i
+    if reader.take(*TO) and (last := reader.take_from(WEEKDAYS)) is not None:
+        return last
+    reader.i = mark
+    return None
+
+
+def weekday_item(reader: Reader) -> tuple[int, ...] | None:
+    """Read monday, monday to friday, weekday or weekend, as stands after "every"."""
+    token = reader.peek()
+    if token.text in WEEKDAY_GROUPS:
+        return WEEKDAY_GROUPS[reader.next().text]
+    first = reader.take_from(WEEKDAYS)
+    if first is None:
+        return None
+    last = _through(reader)
+    return (first,) if last is None else span(first, last, size=7)
+
+
+def exception(reader: Reader, said: Said) -> Said | None:
+    """Read "except sunday", "but not on weekends", "except mondays and fridays"."""
+    start = reader.peek()
+    if not reader.take("except", "but"):
+        return None
+    for word in ("not", "on"):
+        reader.take(word)
+    found = plurals(reader) or weekday_list(reader)
+    if not found:
+        raise reader.stuck()
+    return reader.put(said, start, without=found)

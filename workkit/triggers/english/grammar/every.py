@@ -1,0 +1,220 @@
+"""The grammar of what recurs: every 5 minutes, every other friday, daily, twice a day, every march."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from workkit.triggers.crons.field import MAX_STEP
+from workkit.triggers.english.grammar.clock import marks
+from workkit.triggers.english.grammar.dates import dated, month_list
+from workkit.triggers.english.grammar.days import each, weekday_item
+from workkit.triggers.english.grammar.months import month_of, place_of_month
+from workkit.triggers.english.grammar.numbers import integer, ordinal, pieces
+from workkit.triggers.english.grammar.reader import Reader
+from workkit.triggers.english.grammar.said import Said, Step
+from workkit.triggers.english.grammar.words import (
+    ADVERBS,
+    MONTHS,
+    NAMED_TIMES,
+    ORDINALS,
+    PARTS,
+    SECONDS,
+    UNITS,
+    WEEKDAY_GROUPS,
+    WEEKDAYS,
+    Token,
+    Unit,
+)
+
+_PER: Final[dict[str, Unit]] = {"daily": "day", "hourly": "hour", "weekly": "week", "monthly": "month"}
+_SINGLE: Final[dict[str, Unit]] = {name: unit for name, unit in UNITS.items() if name == unit}
+
+
+def adverb(reader: Reader, said: Said) -> Said | None:
+    """Read hourly, daily, weekly, monthly, quarterly, yearly."""
+    start = reader.peek()
+    found = reader.take_from(ADVERBS)
+    return None if found is None else _stepped(reader, said, n=found[0], unit=found[1], start=start)
+
+
+def times_a(reader: Reader, said: Said) -> Said | None:
+    """Read "once a day", "twice an hour", "three times a day", "twice daily"."""
+    mark, start = reader.i, reader.peek()
+    n = 1 if reader.take("once") else 2 if reader.take("twice") else None
+    if n is None:
+        n = integer(reader)
+        if n is None or not reader.take("times"):
+            reader.i = mark
+            return None
+    unit = reader.take_from(_PER)
+    if unit is None and reader.take("a", "an", "per", "each", "every"):
+        unit = reader.take_from(_SINGLE)
+    if unit is None:
+        reader.i = mark
+        return None
+    if n < 1:
+        raise reader.refusal("never comes", "Say at least once", start=start)
+    said = _stepped(reader, said, n=1, unit=unit, start=start)
+    return said if n == 1 else reader.put(said, start, count=Step(n=n, unit=unit))
+
+
+def every(reader: Reader, said: Said) -> Said | None:
+    """Read "every" or "each", and what it goes with."""
+    if not reader.take("every", "each"):
+        return None
+    said = replace(said, every=True)
+    for read in (_unit, _month, _place, _nth, _weekdays, _interval, _part, _noon):
+        mark = reader.i
+        found = read(reader, said)
+        if found is not None:
+            return found
+        reader.i = mark
+    raise reader.stuck()
+
+
+def _stepped(reader: Reader, said: Said, *, n: int, unit: Unit, start: Token) -> Said:
+    if unit in ("quarter", "fortnight"):
+        n, unit = (n * 3, "month") if unit == "quarter" else (n * 2, "week")
+    if n < 1:
+        raise reader.refusal("never comes", "Say an interval of at least one", start=start)
+    if n > MAX_STEP:
+        raise reader.refusal("is out of range", f"Intervals go up to {MAX_STEP:,}", start=start)
+    said = reader.put(said, start, every=True, step=Step(n=n, unit=unit))
+    if unit == "hour" and (found := marks(reader)):
+        return reader.put(said, start, marks=found)
+    return said
+
+
+def _unit(reader: Reader, said: Said) -> Said | None:
+    """Read day, hour, month; "second" only where it is not the ordinal of what follows."""
+    start, after = reader.peek(), reader.peek(1).text
+    if start.text == "second" and (after in UNITS or after in WEEKDAYS or after in WEEKDAY_GROUPS or after in MONTHS):
+        return None
+    if start.text == "second" and after in ("of", "and", ","):
+        return None
+    if start.text == "quarter" and after == "of":
+        return None
+    if start.text == "hour" and (after, reader.peek(2).text) == ("and", "a"):
+        return None
+    unit = reader.take_from(_SINGLE)
+    return None if unit is None else _stepped(reader, said, n=1, unit=unit, start=start)
+
+
+def _month(reader: Reader, said: Said) -> Said | None:
+    """Read "march", "march and june", "january 1st", "25 december", "4th of july"."""
+    mark, start = reader.i, reader.peek()
+    if start.text in ORDINALS and reader.peek(1).text in MONTHS:
+        reader.i += 2
+        raise reader.refusal("may be a day, or count months", 'Say for example "every 2nd of march"', start=start)
+    found = dated(reader, said) if start.text != "the" else None
+    if found is not None and not found.months:
+        found = month_of(reader, found)
+    if found is not None:
+        return found
+    reader.i = mark
+    months = month_list(reader)
+    return reader.put(said, start, months=each(months)) if months else None
+
+
+def _place(reader: Reader, said: Said) -> Said | None:
+    """Read "first sunday of january", "last friday of the month", "1st and 3rd monday of the month".
+
+    Nothing where an ordinal alone means every nth such day: "every 3rd monday", "every 3rd day".
+    """
+    ahead = 0
+    while (token := reader.peek(ahead)).kind == "ordinal" or token.text in (*ORDINALS, "last", "and", ",", "&", "the"):
+        ahead += 1
+    day, joint, which, month = (reader.peek(ahead + k).text for k in range(4))
+    if not ahead or (day not in WEEKDAYS and day != "day"):
+        return None
+    monthly = joint in ("of", "in") and which in ("the", "each", "every") and month == "month"
+    if monthly or ahead > 1 or reader.peek().text in ("first", "1st", "last"):
+        return place_of_month(reader, said)
+    if day == "day" and joint == "of":
+        reader.i += ahead + 1
+        n = reader.peek(-2).text
+        raise reader.refusal(f"may be a date, or every {n} day", 'Say for example "on the 3rd of every month"')
+    return None
+
+
+def _nth(reader: Reader, said: Said) -> Said | None:
+    """Read "other day", "3rd hour", "second week"; weekdays are read as a list."""
+    start = reader.peek()
+    n = 2 if reader.take("other") else ordinal(reader)
+    unit = reader.take_from(_SINGLE) if n is not None else None
+    if n is None or unit is None:
+        return None
+    if unit == "second":
+        raise reader.refusal("may be a time or an interval", f'Say for example "every {n} seconds"', start=start)
+    if (unit == "month" and n > 12) or (unit == "hour" and n > 24):
+        raise reader.refusal(f"names a {unit} that there is not", f'Say "every {n} {unit}s"', start=start)
+    return _stepped(reader, said, n=n, unit=unit, start=start)
+
+
+def _weekdays(reader: Reader, said: Said) -> Said | None:
+    """Read a list of weekdays, each with its own "every", "other" or ordinal; and "friday the 13th"."""
+    start, mark = reader.peek(), reader.i
+    found: list[tuple[int, int]] = []
+    nth = 1
+    while True:
+        again = bool(found) and bool(reader.take("every", "each"))
+        begin = reader.peek()
+        here = 2 if reader.take("other") else ordinal(reader)
+        days = weekday_item(reader)
+        if days is None:
+            break
+        if here is None and nth > 1 and not again:
+            raise reader.refusal(
+                "may be meant every time, or every other", 'Repeat "every", or "every other"', start=begin
+            )
+        if here is not None and len(days) > 2:
+            raise reader.refusal("counts several days as one", 'Say for example "every other monday"', start=begin)
+        nth = here or 1
+        found += [(day, nth) for day in days]
+        mark = reader.i
+        if not reader.take_and():
+            break
+    reader.i = mark
+    if not found:
+        return None
+    said = reader.put(said, start, weekdays=tuple(dict.fromkeys(found)))
+    if reader.take("the") and (day := ordinal(reader)) is not None:
+        return reader.put(said, start, days=(day,), both=True)
+    reader.i = mark
+    return said
+
+
+def _interval(reader: Reader, said: Said) -> Said | None:
+    """Read "5 minutes", "half hour", "2 weeks", "1h30m", "hour and a half"."""
+    start = reader.peek()
+    if reader.take_all("hour", "and", "a", "half"):
+        return _stepped(reader, said, n=90, unit="minute", start=start)
+    found = pieces(reader)
+    if not found:
+        return None
+    value, unit = found[0]
+    if len(found) == 1 and value.denominator == 1:
+        return _stepped(reader, said, n=int(value), unit=unit, start=start)
+    if any(name not in SECONDS for _, name in found):
+        raise reader.refusal("is no whole number of one unit", "Say it in one unit", start=start)
+    seconds = sum(value * SECONDS[name] for value, name in found)
+    if seconds % 1:
+        raise reader.refusal("is no whole number of seconds", "Say it in whole seconds", start=start)
+    name = next(name for name in ("hour", "minute", "second") if seconds % SECONDS[name] == 0)
+    return _stepped(reader, said, n=int(seconds) // SECONDS[name], unit=UNITS[name], start=start)
+
+
+def _part(reader: Reader, said: Said) -> Said | None:
+    """Read "every morning at 7", "every night at 10"."""
+    start = reader.peek()
+    if start.text not in PARTS:
+        return None
+    return reader.put(said, start, step=Step(n=1, unit="day"), part=reader.next().text)
+
+
+def _noon(reader: Reader, said: Said) -> Said | None:
+    """Read "every noon", "every midnight"."""
+    start = reader.peek()
+    seconds = reader.take_from(NAMED_TIMES)
+    return None if seconds is None else reader.put(said, start, step=Step(n=1, unit="day"), times=(seconds,))

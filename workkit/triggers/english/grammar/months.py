@@ -1,0 +1,120 @@
+"""The grammar of what lies in months and years: the first monday of every month, in march 2014, from 2027 to 2029."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from workkit.triggers.english.grammar.dates import month_list, year_number
+from workkit.triggers.english.grammar.days import each, span
+from workkit.triggers.english.grammar.numbers import ordinal
+from workkit.triggers.english.grammar.reader import Reader
+from workkit.triggers.english.grammar.said import LAST, Said
+from workkit.triggers.english.grammar.words import MONTHS, TO, WEEKDAYS
+
+
+def place_of_month(reader: Reader, said: Said) -> Said | None:
+    """Read "first monday of every month", "last day of december", "1st and 3rd friday of the month".
+
+    It recurs, unless a year is named.
+    """
+    mark, start = reader.i, reader.peek()
+    reader.take("the")
+    places: list[tuple[int, int]] = []
+    days: list[int] = []
+    after = reader.i
+    while (found := _places(reader)) is not None:
+        places, days = places + found[0], days + found[1]
+        after = reader.i
+        if not reader.take_and():
+            break
+        reader.take("the")
+    reader.i = after
+    if not places and not days:
+        reader.i = mark
+        return None
+    said = reader.put(said, start, places=tuple(dict.fromkeys(places)), days=tuple(dict.fromkeys(days)))
+    said = month_of(reader, said) or said
+    return said if said.years else replace(said, every=True)
+
+
+def _places(reader: Reader) -> tuple[list[tuple[int, int]], list[int]] | None:
+    """Read one weekday, or the word day, with its ordinals: as (k, weekday), or as days."""
+    mark = reader.i
+    numbers: list[int] = []
+    while (n := LAST if reader.take("last") else ordinal(reader)) is not None:
+        numbers.append(n)
+        if not reader.take_and():
+            break
+        reader.take("the")
+    start = reader.peek()
+    weekday = reader.take_from(WEEKDAYS)
+    if numbers and weekday is not None:
+        if max(numbers) > 5:
+            raise reader.refusal("comes at most five times a month", "Accepted: first to fifth, and last", start=start)
+        return [(n, weekday) for n in numbers], []
+    if numbers and reader.take("day"):
+        return [], numbers
+    reader.i = mark
+    return None
+
+
+def month_of(reader: Reader, said: Said) -> Said | None:
+    """Read what follows a day: "of the month", "of every month", "in march 2014", "of january and july"."""
+    mark, start = reader.i, reader.peek()
+    if not reader.take("of", "in", "during"):
+        return None
+    if reader.take("the", "each", "every") and reader.take("month"):
+        return reader.put(said, start, monthly=True, every=True)
+    reader.i = mark
+    return months(reader, said)
+
+
+def months(reader: Reader, said: Said) -> Said | None:
+    """Read "in march", "of march 2014", "during 2027", "in january and february", "in every other march"."""
+    mark, start = reader.i, reader.peek()
+    if not reader.take("in", "of", "during"):
+        return None
+    again = reader.take("every", "each")
+    nth = (2 if reader.take("other") else ordinal(reader) or 1) if again else 1
+    one = reader.take_from(MONTHS) if nth > 1 else None
+    found = month_list(reader) if nth == 1 else () if one is None else (one,)
+    reader.take(",") if found and reader.peek(1).kind == "number" else None
+    year = year_number(reader) if not again else None
+    if not found and year is None:
+        reader.i = mark
+        return None
+    parts: dict[str, object] = {"months": tuple((month, nth) for month in found)} if found else {}
+    if again:
+        parts["every"] = True
+    if year is not None:
+        parts["years"] = (year, year)
+    return reader.put(said, start, **parts)
+
+
+def spans(reader: Reader, said: Said) -> Said | None:
+    """Read "from 2027 to 2029", "between march and june", "from monday to friday"."""
+    mark, start = reader.i, reader.peek()
+    if not (word := reader.take("from", "between")):
+        return None
+    joint = ("and",) if word.text == "between" else (*TO, "until", "till")
+    if (first := year_number(reader)) and reader.take(*joint) and (last := year_number(reader)):
+        if last < first:
+            raise reader.refusal("runs backwards", "Say the earlier year first", start=start)
+        return reader.put(said, start, years=(first, last))
+    reader.i = mark + 1
+    months = _pair(reader, MONTHS, joint=joint)
+    if months is not None and reader.peek().kind != "number":
+        return reader.put(said, start, months=each(span(*months, size=12, low=1)))
+    reader.i = mark + 1
+    weekdays = _pair(reader, WEEKDAYS, joint=joint)
+    if weekdays is not None:
+        return reader.put(said, start, weekdays=each(span(*weekdays, size=7)), every=True)
+    reader.i = mark
+    return None
+
+
+def _pair(reader: Reader, table: Mapping[str, int], *, joint: tuple[str, ...]) -> tuple[int, int] | None:
+    first = reader.take_from(table)
+    last = reader.take_from(table) if first is not None and reader.take(*joint) else None
+    return None if first is None or last is None else (first, last)

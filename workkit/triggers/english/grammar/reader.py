@@ -1,0 +1,182 @@
+"""A cursor over the tokens of a phrase, and the refusals that show where it stood."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final, TypeVar
+
+from workkit.errors import PhraseError
+from workkit.triggers.english.grammar.said import Said
+from workkit.triggers.english.grammar.words import MONTH_NAMES, VOCABULARY, ZONE_ABBREVIATIONS, Token, quote, tokens
+
+T = TypeVar("T")
+EXAMPLES: Final = '"7pm tomorrow", "in 5 minutes" or "every weekday at 9am"'
+_UNSAID: Final = Said()
+_NAMES: Final = {
+    "times": "time of day",
+    "days": "day of the month",
+    "weekdays": "weekday",
+    "months": "month",
+    "years": "year",
+    "amount": "length of time",
+    "day": "day",
+    "step": "interval",
+    "start": "start",
+    "end": "end",
+    "zone": "zone",
+    "part": "part of the day",
+    "places": "weekday of the month",
+    "window": "window",
+    "marks": "minute",
+    "now": "instant",
+    "instant": "instant",
+    "count": "number of times",
+    "monthly": "month",
+    "without": "exception",
+}
+
+
+class Reader:
+    """The tokens of one phrase, and how far they are read."""
+
+    __slots__ = ("end", "examples", "far", "i", "text", "tokens")
+
+    def __init__(self, text: str, *, examples: str = EXAMPLES, lead: str | None = None) -> None:
+        """Cut `text` into tokens; raise PhraseError where that cannot be.
+
+        `examples` go into messages; `lead` is a word that is meant in front but not written.
+        """
+        self.text = text
+        self.examples = examples
+        self.tokens = [Token(kind="word", text=lead, start=0, end=0)] if lead else []
+        self.tokens += tokens(text)
+        self.i = self.far = 0
+        self.end = Token(kind="end", text="", start=len(text.rstrip()), end=len(text.rstrip()))
+
+    def peek(self, ahead: int = 0) -> Token:
+        """Look at a token without taking it; beyond the last stands one of kind "end"."""
+        at = self.i + ahead
+        return self.tokens[at] if 0 <= at < len(self.tokens) else self.end
+
+    def next(self) -> Token:
+        """Take one token."""
+        token = self.peek()
+        self.i += 1
+        self.far = max(self.far, self.i)
+        return token
+
+    def take(self, *words: str) -> Token | None:
+        """Take the next token if it is one of `words`."""
+        return self.next() if self.peek().text in words and self.peek().kind != "end" else None
+
+    def take_all(self, *words: str) -> bool:
+        """Take these words, one after the other, or nothing."""
+        if [self.peek(k).text for k in range(len(words))] != list(words):
+            return False
+        self.i += len(words)
+        self.far = max(self.far, self.i)
+        return True
+
+    def take_from(self, table: Mapping[str, T]) -> T | None:
+        """Take the next token if it is a word of `table`, and give what stands there."""
+        return table[self.next().text] if self.peek().text in table else None
+
+    def take_and(self) -> bool:
+        """Take what joins a list: a comma, and, & or both."""
+        comma = self.take(",")
+        return bool(self.take("and", "&") or comma)
+
+    def put(self, said: Said, token: Token, /, **parts: object) -> Said:
+        """Add to what was said; raise PhraseError at `token` where that was said before."""
+        for name in parts:
+            if getattr(said, name) != getattr(_UNSAID, name) and name in _NAMES:
+                raise self.refusal(f"would be a second {_NAMES[name]}", "Say one", start=token)
+        return replace(said, **parts)  # type: ignore[arg-type]
+
+    def since(self, start: Token) -> str:
+        """Give what was written from `start` up to where the cursor stands."""
+        last = self.peek(-1) if self.i else start
+        return self.text[start.start : max(last.end, start.end)]
+
+    def refusal(
+        self, trouble: str, remedy: str, *, start: Token | None = None, suggestion: str | None = None
+    ) -> PhraseError:
+        """Make the error `"text": "what was read since start" (column) trouble. Remedy.`"""
+        start = start or self.peek()
+        what = self.since(start) if start is not self.peek() else self.text[start.start : start.end]
+        return PhraseError(
+            f"{place(self.text, start.start, what)} {trouble}. {remedy}{'' if remedy.endswith('?') else '.'}",
+            given=self.text,
+            position=min(start.start, len(self.text)),
+            accepted=remedy,
+            suggestion=suggestion,
+        )
+
+    def stuck(self) -> PhraseError:
+        """Make the error about the first token that nothing could take: what is known does not stand there."""
+        self.i = self.far
+        token = self.peek()
+        if token.kind == "end":
+            return self._cut_short()
+        if token.text in ZONE_ABBREVIATIONS:
+            return self._abbreviated(token)
+        if token.kind == "slashed":
+            return _slashed(self, token)
+        known = token.kind not in ("word", "other") or token.text in VOCABULARY
+        what = place(self.text, token.start, self.text[token.start : token.end])
+        return Misread(
+            f"{what} {'does not fit here' if known else 'is not understood'}.",
+            given=self.text,
+            position=token.start,
+            accepted=self.examples,
+        )
+
+    def _cut_short(self) -> PhraseError:
+        last = self.tokens[-1]
+        if len(self.tokens) == 1 and last.kind == "number":
+            long = len(last.text) > 8
+            remedy = (
+                f'Say "@{last.text}" for epoch seconds' if long else f'Say "at {last.text}" or "{last.text} minutes"'
+            )
+            return self.refusal("is a bare number", remedy, start=last)
+        after = quote(self.text[last.start : last.end])
+        return self.refusal(f"ends too early: something is missing after {after}", f"Say for example {self.examples}")
+
+    def _abbreviated(self, token: Token) -> PhraseError:
+        zone, name = ZONE_ABBREVIATIONS[token.text], self.text[token.start : token.end].upper()
+        trouble = f"{name} means several zones. Name a place: {zone}"
+        return PhraseError(
+            f"{quote(self.text)}: {trouble if zone != 'UTC' else f'{name} is not a zone here. Write UTC'}.",
+            given=self.text,
+            position=token.start,
+            accepted="a zone by its place, such as Europe/Paris, or UTC",
+            suggestion=self.text[: token.start] + zone + self.text[token.end :],
+        )
+
+
+class Misread(PhraseError):
+    """A word that the grammar has no use for: worth looking for a near one."""
+
+
+def place(text: str, position: int, what: str) -> str:
+    """Name the offending part of `text`, and its column unless it is the whole."""
+    given = quote(text)
+    return given if not what or what.strip() == text.strip() else f"{given}: {quote(what)} (column {position + 1})"
+
+
+def _slashed(reader: Reader, token: Token) -> PhraseError:
+    """Make the error about 01/02/2027, with the two dates that it may be."""
+    parts = [int(part) for part in re.findall(r"\d{1,4}", token.text)]
+    if len(parts) != 3 or not 1970 <= parts[2] <= 9999 or min(parts) < 1 or max(parts[:2]) > 31:
+        return reader.refusal("is not a date as read here", "Write the year first: 2027-01-31", start=token)
+    a, b, year = parts
+    month, day = (a, b) if a <= 12 else (b, a)
+    if max(a, b) > 12 or a == b:
+        remedy = f"Write {year}-{month:02}-{day:02} or {day} {MONTH_NAMES[month - 1]} {year}"
+        if min(a, b) > 12:
+            remedy = "Write the year first: 2027-01-31"
+        return reader.refusal("is not a date as read here", remedy, start=token)
+    trouble = f"is {MONTH_NAMES[a - 1]} {b} to some and {a} {MONTH_NAMES[b - 1]} to others"
+    return reader.refusal(trouble, f"Write {year}-{a:02}-{b:02} or {a} {MONTH_NAMES[b - 1]} {year}", start=token)

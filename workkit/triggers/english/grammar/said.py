@@ -1,0 +1,93 @@
+"""What a phrase said, before it is known what that means: the values that the grammar fills."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from fractions import Fraction
+from typing import Final
+
+from workkit.triggers.english.grammar.words import Unit
+
+LAST: Final = -1
+"""The last day of a month, or the last such weekday of one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amount:
+    """A length of time. Months and days move the calendar, seconds pass."""
+
+    months: int = 0
+    days: int = 0
+    seconds: Fraction = Fraction(0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """Every `n` of a unit."""
+
+    n: int
+    unit: Unit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Date:
+    """A day as said; a part that was not said is None."""
+
+    year: int | None = None
+    month: int | None = None
+    day: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """A phrase, taken apart. Times of day in seconds; weekdays 0-6, 0 = Sunday."""
+
+    every: bool = False
+    now: bool = False
+    instant: datetime | None = None
+    """An aware one: a full date with its offset, or epoch seconds."""
+    amount: Amount | None = None
+    day: int | None = None
+    """Days from today."""
+    step: Step | None = None
+    count: Step | None = None
+    """`n` times a unit."""
+    times: tuple[int, ...] = ()
+    halved: bool = False
+    """am or pm was said."""
+    part: str | None = None
+    """morning, afternoon, evening or night"""
+    marks: tuple[int, ...] = ()
+    """Minutes past each hour."""
+    window: tuple[int, int] | None = None
+    """First and last second of the day, both included; the first may be the later one."""
+    weekdays: tuple[tuple[int, int], ...] = ()
+    """(weekday, n): every nth such day."""
+    without: tuple[int, ...] = ()
+    places: tuple[tuple[int, int], ...] = ()
+    """(k, weekday): the kth such day of the month, or the LAST."""
+    days: tuple[int, ...] = ()
+    """Days of the month, or LAST."""
+    either: bool = False
+    """Days of the month *or* weekdays, whichever comes."""
+    both: bool = False
+    """A day of the month that must be the weekday too: friday the 13th."""
+    monthly: bool = False
+    """of every month"""
+    months: tuple[tuple[int, int], ...] = ()
+    """(month, n): every nth such month."""
+    years: tuple[int, int] | None = None
+    start: Said | None = None
+    """The day, month or year (or instant) in which it begins."""
+    end: Said | None = None
+    """... and with which it ends,"""
+    before: bool = False
+    """or before which."""
+    zone: str | None = None
+
+
+def clock(seconds: int) -> str:
+    """Write a time of day: 9:00, or 17:59:59."""
+    hour, minute, second = seconds // 3600, seconds // 60 % 60, seconds % 60
+    return f"{hour}:{minute:02}" + (f":{second:02}" if second else "")

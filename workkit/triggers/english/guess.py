@@ -1,0 +1,75 @@
+"""Looking for what was meant by a misspelt phrase."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from difflib import get_close_matches
+from itertools import islice
+from typing import Final
+
+from workkit.errors import PhraseError
+from workkit.triggers.english.grammar.reader import Misread
+from workkit.triggers.english.grammar.words import VOCABULARY, Token, tokens
+
+MAX_TRIES: Final = 3
+LONG: Final = 50  # characters; from here on only the nearest phrase is tried
+MAX_UNKNOWN: Final = 4
+_LONGEST: Final = max(map(len, VOCABULARY)) + 3
+_SORTED: Final = sorted(word for word in VOCABULARY if len(word) > 2)
+
+
+def mended(trouble: Misread, understood: Callable[[str], object], *, command: str | None = "workkit next") -> Misread:
+    """Complete the message of `trouble` with a near phrase that is understood, if there is one.
+
+    `command` is what to try the phrase with. The search is bounded: at most `MAX_TRIES` phrases are tried.
+    """
+    text = str(trouble.given)
+    near = islice(_near(text), MAX_TRIES if len(text) < LONG else 1)
+    suggestion = next((phrase for phrase in near if _is_understood(phrase, understood)), None)
+    if suggestion is not None:
+        remedy = f'Did you mean "{suggestion}"?' + (f' Try: {command} "{suggestion}".' if command else "")
+    else:
+        remedy = f"Say for example {trouble.accepted}."
+    return Misread(
+        f"{trouble} {remedy}",
+        given=text,
+        position=trouble.position,
+        accepted=trouble.accepted,
+        suggestion=suggestion,
+    )
+
+
+def _is_understood(text: str, understood: Callable[[str], object]) -> bool:
+    try:
+        understood(text)
+    except PhraseError:
+        return False
+    return True
+
+
+def _near(text: str) -> Iterator[str]:
+    """Yield phrases in which each unknown word is the nearest known one, or is left out."""
+    unknown = [token for token in tokens(text) if token.kind == "word" and token.text not in VOCABULARY]
+    if not 0 < len(unknown) <= MAX_UNKNOWN or any(len(token.text) > _LONGEST for token in unknown):
+        return
+    near = [get_close_matches(token.text, _alike(token.text), n=2, cutoff=0.7) for token in unknown]
+    tries = [[words[k] for words in near] for k in range(2) if all(len(words) > k for words in near)]
+    for words in tries:
+        yield _replaced(text, unknown, words=words)
+    if len(unknown) == 1:
+        yield " ".join(_replaced(text, unknown, words=[""]).split())
+
+
+def _alike(word: str) -> list[str]:
+    """Known words worth comparing: few slips change both ends of a word, or its length by more than two letters."""
+    return [
+        known
+        for known in _SORTED
+        if abs(len(known) - len(word)) <= 2 and (known[0] == word[0] or known[-1] == word[-1])
+    ]
+
+
+def _replaced(text: str, unknown: list[Token], *, words: list[str]) -> str:
+    for token, word in zip(reversed(unknown), reversed(words), strict=True):
+        text = text[: token.start] + word + text[token.end :]
+    return text

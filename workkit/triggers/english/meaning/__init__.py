@@ -1,0 +1,1 @@
+"""What a phrase means: from what was said to instants and rules."""

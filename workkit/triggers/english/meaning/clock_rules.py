@@ -1,0 +1,181 @@
+"""What the hours of recurring words mean: products of hours, minutes and seconds, the last three fields of a rule."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from workkit.triggers.clock.lowering import field_text
+from workkit.triggers.crons.field import HOUR, MINUTE, SECOND, Spec
+from workkit.triggers.english.grammar.said import Said, clock
+from workkit.triggers.english.grammar.words import Unit
+from workkit.triggers.english.meaning.once import Here
+
+_ALL: Final = tuple(range(60))
+_HOURS: Final = tuple(range(24))
+_SUB_DAY: Final = ("second", "minute", "hour")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clocks:
+    """Hours x minutes x seconds; `occurrence` is the n of the one v/n, in the field that `unit` names."""
+
+    hours: tuple[int, ...] = _HOURS
+    minutes: tuple[int, ...] = (0,)
+    seconds: tuple[int, ...] = (0,)
+    unit: str = ""
+    occurrence: int = 1
+
+    @property
+    def text(self) -> str:
+        """The three fields."""
+        parts = (("day", self.hours, HOUR), ("hour", self.minutes, MINUTE), ("minute", self.seconds, SECOND))
+        return " ".join(self._field(values, spec, unit=unit) for unit, values, spec in parts)
+
+    def _field(self, values: tuple[int, ...], spec: Spec, *, unit: str) -> str:
+        if unit == self.unit and self.occurrence > 1:
+            return field_text((), spec, nth=[(value, self.occurrence) for value in values])
+        return field_text(values, spec)
+
+
+def clocks(here: Here, said: Said) -> list[Clocks]:
+    """Give the times of day, as the products whose union they are."""
+    step = said.step
+    if said.count is not None:
+        said = _counted(here, said)
+        step = said.step
+    if step is None or step.unit not in _SUB_DAY:
+        if said.window:
+            raise here.refusal("does not say how often in that window", 'Say for example "every hour from 9am to 5pm"')
+        if said.marks:
+            raise here.refusal("names a minute but no hour", 'Say "every hour at :15", or a full time')
+        if said.part and not said.times:
+            raise here.refusal("does not say which hour", 'Say for example "every morning at 7am"')
+        n = step.n if step is not None and step.unit == "day" else 1
+        return _boxes(said.times or (0,), occurrence=n)
+    if said.times or said.part:
+        raise here.refusal("names both an interval and a time of day", 'Say one, or a window: "from 9am to 5pm"')
+    base = stepped(here, said)
+    return _windowed(here, said, base) if said.window else [base]
+
+
+def _counted(here: Here, said: Said) -> Said:
+    """Read "twice a day": as that many times as said, or evenly from 0:00."""
+    count, unit = said.count, said.count.unit if said.count else ""
+    assert count is not None
+    given = {"day": said.times, "hour": said.marks, "week": said.weekdays, "month": said.days}.get(unit, ())
+    if given:
+        if len(given) != count.n:
+            raise here.refusal(f"says {count.n} times a {unit} but names {len(given)}", "Make the two agree")
+        return said
+    whole = {"day": 24, "hour": 60, "minute": 60}.get(unit)
+    if whole is None or (unit == "day" and said.part):
+        raise here.refusal(
+            "does not say when", f'Name them, for example "every {_EXAMPLES.get(unit, "monday")} at 9am"'
+        )
+    if whole % count.n:
+        raise here.refusal(f"does not divide a {unit} evenly", f"Name the times, or say a number that divides {whole}")
+    if unit == "day":
+        return replace(said, times=tuple(hour * 3600 for hour in range(0, 24, 24 // count.n)))
+    finer: Unit = "minute" if unit == "hour" else "second"
+    return replace(said, step=replace(count, n=whole // count.n, unit=finer))
+
+
+_EXAMPLES: Final = {"week": "monday", "month": "month on the 15th", "year": "march 3"}
+
+
+def _boxes(times: tuple[int, ...], *, occurrence: int = 1) -> list[Clocks]:
+    """Say times of day as products of hours, minutes and seconds, as few as go by grouping."""
+    boxes: dict[tuple[int, int], list[int]] = {}
+    for time in times:
+        boxes.setdefault((time // 60 % 60, time % 60), []).append(time // 3600)
+    merged: dict[tuple[tuple[int, ...], int], list[int]] = {}
+    for (minute, second), hours in boxes.items():
+        merged.setdefault((tuple(sorted(hours)), second), []).append(minute)
+    final: dict[tuple[tuple[int, ...], tuple[int, ...]], list[int]] = {}
+    for (in_hours, second), minutes in merged.items():
+        final.setdefault((in_hours, tuple(sorted(minutes))), []).append(second)
+    return [
+        Clocks(hours=h, minutes=m, seconds=tuple(sorted(s)), unit="day", occurrence=occurrence)
+        for (h, m), s in final.items()
+    ]
+
+
+def stepped(here: Here, said: Said) -> Clocks:
+    """Say an interval of hours, minutes or seconds: clock-aligned if it divides the next unit, else every nth."""
+    step = said.step
+    assert step is not None
+    n, marks = step.n, said.marks or (0,)
+    if said.marks and step.unit != "hour":
+        raise here.refusal("names minutes of the hour beside an interval of its own", 'Say "every hour at :15"')
+    match step.unit:
+        case "second":
+            if 60 % n:
+                better = f'"every {n // 60} minutes"' if n % 60 == 0 else '"every 5 seconds" or "every 2 minutes"'
+                raise here.refusal(f"cannot be kept: {n} does not divide a minute", f"Say {better}")
+            return Clocks(minutes=_ALL, seconds=tuple(range(0, 60, n)))
+        case "minute":
+            if 60 % n:
+                return Clocks(minutes=_ALL, unit="minute", occurrence=n)
+            return Clocks(minutes=tuple(range(0, 60, n)))
+        case _:
+            if 24 % n:
+                return Clocks(minutes=marks, unit="hour", occurrence=n)
+            return Clocks(hours=tuple(range(0, 24, n)), minutes=marks)
+
+
+def _windowed(here: Here, said: Said, base: Clocks) -> list[Clocks]:
+    """Keep of `base` what lies in the window."""
+    assert said.window is not None
+    assert said.step is not None
+    (first, last), step = said.window, said.step
+    size = {"second": 1, "minute": 60, "hour": 3600}[step.unit] * step.n
+    if base.occurrence > 1:
+        raise here.refusal(
+            "does not divide the hours evenly, so it fits no window", "Say an interval that divides an hour"
+        )
+    if (first - first % 3600 if said.marks else first) % size:
+        at = f"starting at {clock(first)}, or at multiples of {step.n} {step.unit}s"
+        raise here.refusal(f"may be counted {at}", "Begin the window at such a multiple, or list the times")
+    if first > last and (said.weekdays or said.days or said.places or said.without or said.months or said.years):
+        raise here.refusal(
+            "runs past midnight, into a day that may not be meant", "Say two windows, each within its day"
+        )
+    windows = [(first, last)] if first <= last else [(first, 86_399), (0, last)]
+    found: dict[tuple[tuple[int, ...], tuple[int, ...]], list[int]] = {}
+    for low, high in windows:
+        for hours, minutes, seconds in _split(low, high):
+            kept_minutes = tuple(m for m in base.minutes if m in minutes)
+            kept_seconds = tuple(s for s in base.seconds if s in seconds)
+            kept = [h for h in base.hours if h in hours]
+            if kept and kept_minutes and kept_seconds:
+                found.setdefault((kept_minutes, kept_seconds), []).extend(kept)
+    if not found:
+        raise here.refusal("never fires: nothing falls into that window", "Make it wider")
+    return [Clocks(hours=tuple(sorted(h)), minutes=m, seconds=s) for (m, s), h in found.items()]
+
+
+def _split(low: int, high: int) -> list[tuple[range, range, range]]:
+    """Split the seconds from `low` to `high` of a day into products of hours, minutes and seconds."""
+    found = []
+    (h1, m1, s1), (h2, m2, s2) = ((t // 3600, t // 60 % 60, t % 60) for t in (low, high))
+    whole = range(60)
+    if (low // 60) == (high // 60):
+        return [(range(h1, h1 + 1), range(m1, m1 + 1), range(s1, s2 + 1))]
+    if s1:
+        found.append((range(h1, h1 + 1), range(m1, m1 + 1), range(s1, 60)))
+        h1, m1 = divmod(low // 60 + 1, 60)
+    if s2 < 59:
+        found.append((range(h2, h2 + 1), range(m2, m2 + 1), range(s2 + 1)))
+        h2, m2 = divmod(high // 60 - 1, 60)
+    if h1 * 60 + m1 > h2 * 60 + m2:
+        return found
+    if h1 == h2:
+        return [*found, (range(h1, h1 + 1), range(m1, m2 + 1), whole)]
+    if m1:
+        found.append((range(h1, h1 + 1), range(m1, 60), whole))
+        h1 += 1
+    if m2 < 59:
+        found.append((range(h2, h2 + 1), range(m2 + 1), whole))
+        h2 -= 1
+    return [*found, (range(h1, h2 + 1), whole, whole)] if h1 <= h2 else found

@@ -1,0 +1,121 @@
+"""What the days of recurring words mean: the first four fields of a rule."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from workkit.triggers.clock.lowering import field_text
+from workkit.triggers.crons.field import DAY, MONTH, WEEKDAY
+from workkit.triggers.english.grammar.said import LAST, Said
+from workkit.triggers.english.grammar.words import SECONDS, ordinal
+from workkit.triggers.english.meaning.once import Here
+
+
+def dates(here: Here, said: Said) -> str:
+    """Say the four date fields."""
+    unit = said.step.unit if said.step else ""
+    _check(here, said, unit=unit)
+    n = said.step.n if said.step else 1
+    year = "*" if said.years is None else years_text(said.years)
+    months, month_nth = said.months, n if unit == "year" else 1
+    days, day_nth = said.days, 1
+    if unit == "year" and not months:
+        months = ((1, 1),)
+    month = "*"
+    if months:
+        plain = [m for m, k in months if max(k, month_nth) == 1]
+        month = field_text(plain, MONTH, nth=[(m, max(k, month_nth)) for m, k in months if max(k, month_nth) > 1])
+    elif unit == "month":
+        month = field_text(range(1, 13, n), MONTH) if 12 % n == 0 else "*"
+        day_nth = n if 12 % n else 1
+    if not (days or said.places or said.weekdays) and (unit in ("month", "year") or (not unit and months)):
+        days = (1,)
+    if day_nth > 1 and (said.places or max(days) > 28 or min(days) < 1):
+        raise here.refusal("counts months by a day that some do not have", "Name a day from 1 to 28")
+    weekday, day = _weekday(here, said), _day(days, nth=day_nth)
+    if said.either:
+        return f"{year} {month} {'1-31' if day == '*' else day} {'0-6' if weekday == '*' else weekday}"
+    joined = day != "*" and weekday != "*"
+    return f"{year} {month} {'&' if joined else ''}{day} {weekday}"
+
+
+def years_text(years: tuple[int, int]) -> str:
+    """Write the years from first to last."""
+    return str(years[0]) if years[0] == years[1] else f"{years[0]}-{years[1]}"
+
+
+def _day(days: tuple[int, ...], *, nth: int) -> str:
+    if not days:
+        return "*"
+    numbers = [day for day in days if day != LAST]
+    items = [field_text((), DAY, nth=[(d, nth) for d in numbers]) if nth > 1 else field_text(numbers, DAY)]
+    return ",".join([item for item in items if item] + ["L"] * (LAST in days))
+
+
+def _weekday(here: Here, said: Said) -> str:
+    if said.places:
+        return ",".join(f"{day}L" if k == LAST else f"{day}#{k}" for k, day in said.places)
+    weekdays = said.weekdays
+    if said.step and said.step.unit == "week":
+        weekdays = tuple((day, max(k, said.step.n)) for day, k in weekdays)
+    if said.without:
+        if any(k > 1 for _, k in weekdays):
+            raise here.refusal("leaves out days of what is counted", "Name the days that are meant")
+        left = [day for day in ([d for d, _ in weekdays] or range(7)) if day not in said.without]
+        if not left:
+            raise here.refusal("never fires: no day is left", "Name a day that is")
+        weekdays = tuple((day, 1) for day in left)
+    if not weekdays:
+        return "*"
+    return field_text([d for d, k in weekdays if k == 1], WEEKDAY, nth=[(d, k) for d, k in weekdays if k > 1])
+
+
+def _check(here: Here, said: Said, *, unit: str) -> None:
+    """Refuse what does not go together."""
+    named = bool(said.days or said.places)
+    if said.now or said.instant or said.amount or said.day is not None:
+        raise here.refusal("names one time beside what recurs", "Say one of them")
+    if said.places and (said.weekdays or said.days or said.without):
+        raise here.refusal("names days in two ways", "Say one of them")
+    if said.days and said.weekdays and not (said.both or said.either):
+        raise here.refusal("names days in two ways", 'Say "every friday the 13th", or one of them')
+    if said.without and (said.days or not (said.weekdays or unit in ("day", *SECONDS))):
+        raise here.refusal("leaves out days of what is counted", "Name the days that are meant")
+    if named and not (said.monthly or said.months or said.weekdays or unit in ("month", "year")):
+        example = "the first monday" if said.places else f"the {ordinal(abs(said.days[0]))}"
+        raise here.refusal("does not say of which month", f'Say for example "{example} of every month"')
+    if said.monthly and not named:
+        raise here.refusal("does not say which day of the month", 'Say for example "the first monday of every month"')
+    _check_step(here, said, unit=unit, n=said.step.n if said.step else 1)
+
+
+def _check_step(here: Here, said: Said, *, unit: str, n: int) -> None:
+    """Refuse days that do not fit an interval of days, weeks, months or years."""
+    named = bool(said.days or said.places)
+    match unit:
+        case "day" if named:
+            raise here.refusal("names both every day and a day of the month", "Say one of them")
+        case "day" if said.weekdays and (n > 1 or len(said.weekdays) == 1):
+            raise here.refusal("names both every day and a weekday", 'Say "every monday at 9am"')
+        case "day" if said.without and n > 1:
+            raise here.refusal("leaves out days of what is counted", "Name the days that are meant")
+        case "week" if not said.weekdays or named:
+            raise here.refusal("does not say which day", 'Say "every monday at 9am"')
+        case "week" if n > 1 and (said.without or any(k > 1 for _, k in said.weekdays)):
+            raise here.refusal("counts weeks twice", 'Say "every other monday"')
+        case "week" if n > 1 and len({day in _FIRST_HALF for day, _ in said.weekdays}) > 1:
+            remedy = 'Say each: "every other monday and every other friday"'
+            raise here.refusal("puts these days into different weeks", remedy)
+        case "month" if said.months:
+            raise here.refusal("names both every month and a month", 'Say "on the 1st of march"')
+        case "month" | "year" if said.weekdays and not said.either:
+            raise here.refusal("does not say which weekday of the month", 'Say "the first monday of every month"')
+        case "month" if n == 3 and (LAST in said.days or any(k == LAST for k, _ in said.places)):
+            remedy = 'Say "the last day of march, june, september and december"'
+            raise here.refusal("may mean the first month of a quarter, or its last", remedy)
+        case "year" if named and not said.months:
+            raise here.refusal("does not say which month", 'Say "yearly on march 3"')
+
+
+_FIRST_HALF: Final = (1, 2, 3)
+"""1970 began on a Thursday, so that the nth Monday to Wednesday lie in another week than the nth Thursday to Sunday."""

@@ -1,0 +1,125 @@
+"""What recurring words mean: rules in local time, lowered to one published UTC string where that says the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from workkit.errors import PhraseError
+from workkit.triggers.clock.lowering import field_text, lower, segments
+from workkit.triggers.crons.field import DAY, FIRST_YEAR, LAST_YEAR, MONTH
+from workkit.triggers.english.grammar.said import Said
+from workkit.triggers.english.meaning.clock_rules import clocks, stepped
+from workkit.triggers.english.meaning.date_rules import dates, years_text
+from workkit.triggers.english.meaning.once import Here, first_day
+from workkit.triggers.trigger import Trigger
+
+
+def recurring(here: Here, groups: Sequence[Said]) -> Trigger:
+    """Make the Trigger of recurring words. Each group gives its own rules; bounds come last and hold for all."""
+    last = groups[-1]
+    if any(said.start or said.end for said in groups[:-1]):
+        raise here.refusal("bounds only some of what recurs", "Say the bounds at the end, or add two jobs")
+    rules = tuple(dict.fromkeys(f"{dates(here, said)} {part.text}" for said in groups for part in clocks(here, said)))
+    zone = here.zone
+    if len(groups) == 1 and (free := _zone_free(here, last)) is not None:
+        rules, zone = (free,), ZoneInfo("UTC")
+    found = _bounded(here, rules, said=last, zone=zone)
+    if found.next_after(here.now) is None:
+        trouble = found.why_never()
+        raise here.refusal(f": {trouble}" if trouble == "that date is over" else f"never fires: {trouble}")
+    return found
+
+
+def _bounded(here: Here, rules: tuple[str, ...], *, said: Said, zone: ZoneInfo) -> Trigger:
+    """Put the bounds into the date fields if the result is one string in UTC, else beside the rules."""
+    try:
+        start, end = _bounds(here, said)
+    except PhraseError:
+        raise
+    except (OverflowError, ValueError) as cause:
+        raise here.refusal("is out of range", "Dates go up to the year 9999") from cause
+    if start is not None or end is not None:
+        folded = _fold(rules[0], start, end) if len(rules) == 1 else None
+        cron = lower(folded, zone=zone, since=here.now) if folded is not None else None
+        if folded is not None and cron is not None:
+            return Trigger(cron=cron, tz=zone.key, recurs=True, rules=(folded,))
+    elif len(rules) == 1:
+        cron = lower(rules[0], zone=zone, since=here.now)
+        return Trigger(cron=cron, tz=zone.key, recurs=True, rules=rules)
+    bounds = [None if wall is None else wall.replace(tzinfo=here.zone).astimezone(UTC) for wall in (start, end)]
+    return Trigger(cron=None, tz=zone.key, recurs=True, rules=rules, start=bounds[0], end=bounds[1])
+
+
+def _bounds(here: Here, said: Said) -> tuple[datetime | None, datetime | None]:
+    """Give the naive local instants between which it fires: the first included, the last not."""
+    start = _span(here, said.start)[0] if said.start is not None and not said.start.now else None
+    end = None
+    if said.end is not None:
+        begins, over = _span(here, said.end)
+        end = begins if said.before else over
+    if start is not None and end is not None and end <= start:
+        raise here.refusal("ends before it starts", "Give a later end")
+    return start, end
+
+
+def _span(here: Here, said: Said) -> tuple[datetime, datetime]:
+    """Give the local beginning of a day, month, year or instant, and what comes after it."""
+    today = here.local.date()
+    if said.now or said.instant is not None:
+        moment = said.instant or here.now
+        return here.wall(moment), here.wall(moment + timedelta(seconds=1))
+    if said.days or said.day is not None or said.weekdays:
+        day = first_day(here, said)
+        begins = datetime.combine(day, datetime.min.time()) + timedelta(seconds=said.times[0] if said.times else 0)
+        return begins, begins + (timedelta(seconds=1) if said.times else timedelta(days=1))
+    months = [m for m, _ in said.months]
+    if said.monthly:
+        first = date(today.year, months[0] if months else today.month, 1)
+    elif said.years is not None:
+        first = date(said.years[0], months[0] if months else 1, 1)
+    else:
+        first = date(today.year + (months[0] < today.month), months[0], 1)
+    by_month = bool(months) or said.monthly
+    after = (first + timedelta(days=32)).replace(day=1) if by_month else date(first.year + 1, 1, 1)
+    return datetime.combine(first, datetime.min.time()), datetime.combine(after, datetime.min.time())
+
+
+def _fold(rule: str, start: datetime | None, end: datetime | None) -> str | None:
+    """Say the bounds in the date fields, the same whatever the present; None where they are no such fields.
+
+    Whole years go by themselves; months and days need both bounds, within one year and one month.
+    """
+    year, month, day, weekday, *rest = rule.split()
+    first, last = start or datetime(FIRST_YEAR, 1, 1), (end or datetime(LAST_YEAR, 12, 31)) - timedelta(days=1)
+    whole_days = all(t.time() == datetime.min.time() for t in (first, last))
+    if year != "*" or not whole_days:
+        return None
+    ends_year = end is None or (end.month, end.day) == (1, 1)
+    if (first.month, first.day) == (1, 1) and ends_year:
+        years = years_text((first.year, LAST_YEAR if end is None else last.year))
+        return " ".join((years, month, day, weekday, *rest))
+    if start is None or end is None or first.year != last.year or month != "*":
+        return None
+    if first.day == 1 and end.day == 1:
+        return " ".join((str(first.year), field_text(range(first.month, last.month + 1), MONTH), day, weekday, *rest))
+    if first.month == last.month and day == weekday == "*":
+        days = field_text(range(first.day, last.day + 1), DAY)
+        return " ".join((str(first.year), str(first.month), days, "*", *rest))
+    return None
+
+
+def _zone_free(here: Here, said: Said) -> str | None:
+    """Say an interval that has no place on the wall clock, "every 7 minutes", as a rule in UTC; else None."""
+    if said.step is None or said.step.unit not in ("minute", "hour") or said.window or said.count:
+        return None
+    base = stepped(here, said)
+    shifts = {offset // 60 % 60 for _, _, offset in segments(here.zone.key, here.now.year)}
+    if base.occurrence == 1 or dates(here, said) != "* * * *" or len(shifts) > 1:
+        return None
+    if base.unit == "hour":
+        shift = shifts.pop()
+        base = replace(base, minutes=tuple((minute - shift) % 60 for minute in base.minutes))
+    return f"* * * * {base.text}"

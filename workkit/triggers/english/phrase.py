@@ -1,0 +1,210 @@
+"""English about times in, a Trigger out: understood whole, or refused with the reason.
+
+The grammar is normative in spec/phrases.md. Clauses may stand in any order; each is said once. No clock is read:
+the present is passed in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Final, Literal
+from zoneinfo import ZoneInfo
+
+from workkit.errors import CronError, PhraseError, TriggerError
+from workkit.triggers.clock.zone import zone as zone_of
+from workkit.triggers.crons.field import FIRST_YEAR, LAST_YEAR
+from workkit.triggers.dialects.recognition import looks_like_cron, seven_fields
+from workkit.triggers.english.grammar import bounds
+from workkit.triggers.english.grammar.clock import part, times, window
+from workkit.triggers.english.grammar.dates import dated
+from workkit.triggers.english.grammar.days import exception, relative, weekdays
+from workkit.triggers.english.grammar.every import adverb, every, times_a
+from workkit.triggers.english.grammar.iso import numeric
+from workkit.triggers.english.grammar.months import month_of, place_of_month, spans
+from workkit.triggers.english.grammar.numbers import amount
+from workkit.triggers.english.grammar.reader import EXAMPLES, Misread, Reader
+from workkit.triggers.english.grammar.said import Amount, Said
+from workkit.triggers.english.grammar.words import SECONDS, WEEKDAY_GROUPS, WEEKDAYS, quote
+from workkit.triggers.english.guess import mended
+from workkit.triggers.english.meaning.once import Here, instant
+from workkit.triggers.english.meaning.recurring import recurring
+from workkit.triggers.english.vague import vague
+from workkit.triggers.trigger import Trigger, once
+
+Clause = Callable[[Reader, Said], Said | None]
+
+
+def parse(
+    text: str, *, now: datetime, tz: str | ZoneInfo = "UTC", lead: Literal["every", "in"] | None = None
+) -> Trigger:
+    """Read words about time, relative to the aware `now`, on the wall clock of `tz`.
+
+    Seven fields are taken as a published cron string in UTC, whatever `tz` is. `lead` is a word that the text may
+    leave out in front. Raise PhraseError for whatever is not understood whole, TriggerError where `now` has no zone or
+    `tz` is none.
+    """
+    zone = tz if isinstance(tz, ZoneInfo) else zone_of(tz)
+    if not isinstance(text, str):
+        raise TriggerError(f"{quote(repr(text))} is not words. Say it as text, or give a datetime.", given=text)
+    here = Here(text=text, now=_present(now), zone=zone)
+    if lead is None:
+        return _mended(here)
+    try:
+        return _mended(here, lead=lead)
+    except PhraseError as with_lead:
+        try:
+            return _mended(here)
+        except PhraseError as without:
+            unfit = isinstance(with_lead, Misread) and with_lead.position == 0
+            further = (without.position or 0) > (with_lead.position or 0)
+            raise (without if unfit or further else with_lead) from None
+
+
+def _mended(here: Here, *, lead: str | None = None) -> Trigger:
+    try:
+        return _parsed(here, lead=lead)
+    except Misread as trouble:
+        command = "workkit next" if lead is None else None
+        near = mended(trouble, lambda other: _parsed(replace(here, text=other), lead=lead), command=command)
+        raise near from None
+
+
+def _present(now: object) -> datetime:
+    """Give `now` in UTC, if it is aware and its years can be counted from."""
+    if not isinstance(now, datetime) or now.utcoffset() is None:
+        raise TriggerError(f"now={now!r} has no zone. Use datetime.now(UTC).", given=now)
+    if not FIRST_YEAR <= now.year < LAST_YEAR:
+        raise TriggerError(f"now={now!r} is out of range. Accepted: years {FIRST_YEAR}-{LAST_YEAR - 1}.", given=now)
+    return now.astimezone(UTC)
+
+
+def _parsed(here: Here, *, lead: str | None = None) -> Trigger:
+    if looks_like_cron(here.text):
+        return seven_fields(here)
+    if not here.text.strip():
+        raise here.refusal("says nothing", f"Say for example {EXAMPLES}")
+    groups = _said(here.text, lead)
+    last = groups[-1]
+    if last.zone is not None:
+        here = replace(here, zone=zone_of(last.zone))
+    try:
+        if last.every:
+            return recurring(here, groups)
+        return once(instant(here, last), tz=here.zone.key)
+    except CronError as cause:
+        raise here.refusal("holds too many intervals to combine", "Add two jobs") from cause
+
+
+def _on(reader: Reader, said: Said) -> Said | None:
+    """Read "on", and the day that must follow."""
+    if not reader.take("on"):
+        return None
+    mark = reader.i
+    for clause in (every, numeric, place_of_month, dated, weekdays, relative):
+        found = clause(reader, said)
+        if found is not None:
+            return found
+        reader.i = mark
+    raise reader.stuck()
+
+
+def _amount(reader: Reader, said: Said) -> Said | None:
+    """Read "in 5 minutes", "5 minutes", "5 minutes from now"."""
+    mark, start = reader.i, reader.peek()
+    reader.take("in")
+    found = amount(reader)
+    if found is None:
+        reader.i = mark
+        return None
+    if reader.take("ago"):
+        raise reader.refusal("is past", "Say a time to come", start=start)
+    if found == Amount():
+        raise reader.refusal("is no time at all", 'Say "now", or a length of at least a second', start=start)
+    reader.take_all("from", "now")
+    return reader.put(said, start, amount=found)
+
+
+def _once(reader: Reader, said: Said) -> Said | None:
+    """Read the "once," that `explain` writes in front of one instant."""
+    if reader.i or not reader.take("once"):
+        return None
+    reader.take(",")
+    return _clause(reader, said)
+
+
+def _now(reader: Reader, said: Said) -> Said | None:
+    start = reader.take("now")
+    return reader.put(said, start, now=True) if start else None
+
+
+def _either(reader: Reader, said: Said) -> Said | None:
+    """Read "or any friday": a day of the month or a weekday, whichever comes."""
+    start = reader.peek()
+    if not said.days or not reader.take_all("or", "any"):
+        return None
+    days: list[int] = []
+    while (item := reader.take_from(_ANY)) is not None:
+        days += item
+        mark = reader.i
+        reader.take("or")
+        reader.take("any")
+    if not days:
+        raise reader.stuck()
+    reader.i = mark
+    return reader.put(said, start, weekdays=tuple((day, 1) for day in dict.fromkeys(days)), either=True, every=True)
+
+
+_ANY: Final = {name: (day,) for name, day in WEEKDAYS.items()} | WEEKDAY_GROUPS
+
+CLAUSES: Final[tuple[Clause, ...]] = (
+    *(vague, every, adverb, times_a, _once, window, spans, bounds.start, bounds.end, exception, part, times, numeric),
+    *(relative, place_of_month, dated, weekdays, _on, month_of, bounds.zone, _amount, _now, _either),
+)
+
+
+@lru_cache(maxsize=512)
+def _said(text: str, lead: str | None) -> Sequence[Said]:
+    """What the words say, whatever the present is. Remembered: producers say the same again and again."""
+    return _groups(Reader(text, lead=lead))
+
+
+def _groups(reader: Reader) -> list[Said]:
+    """Read clauses up to the end. "... at 9am and every ..." begins another group, whose rules are added."""
+    groups, said = [], Said()
+    while reader.peek().kind != "end":
+        if said != Said() and _joint(reader, said):
+            groups.append(said)
+            said = Said()
+        said = _clause(reader, said)
+    if groups and not _is_whole(said):
+        raise reader.refusal("leaves open at which time", "Say the time of each part", start=reader.peek(-1))
+    if any(part.zone for part in groups) or (groups and not said.every):
+        raise reader.refusal("mixes what does not go together", "Say it in two jobs", start=reader.peek(-1))
+    return [*groups, said]
+
+
+def _is_whole(said: Said) -> bool:
+    sub_day = said.step is not None and said.step.unit in SECONDS
+    return said.every and bool(said.times or said.marks or sub_day)
+
+
+def _joint(reader: Reader, said: Said) -> bool:
+    """Take a comma between clauses; take "and" too, if a new group begins with it, and tell so."""
+    reader.take(",")
+    if _is_whole(said) and reader.peek().text == "and" and reader.peek(1).text in ("every", "each"):
+        reader.next()
+        return True
+    return False
+
+
+def _clause(reader: Reader, said: Said) -> Said:
+    mark = reader.i
+    for clause in CLAUSES:
+        found = clause(reader, said)
+        if found is not None:
+            return found
+        reader.i = mark
+    raise reader.stuck()

@@ -1,0 +1,1 @@
+"""What the verbs of `workkit.schedule` do: one file for each group of verbs."""

@@ -1,0 +1,126 @@
+"""What `pause`, `resume`, `skip` and `run` mean: which target, until when, and what cannot be."""
+
+from __future__ import annotations
+
+import shlex
+from datetime import UTC, datetime
+from typing import Any
+
+from workkit.contract.broker import Inspector
+from workkit.errors import InvalidOptions, TriggerError
+from workkit.jobs.admission import Control, Pause
+from workkit.jobs.job import Job
+from workkit.jobs.names import Fn, known_name, read_name, shown
+
+SCHEDULE = "schedule"
+
+
+def target(job: Job | None, fn: Fn | None) -> str:
+    """What is to be paused or resumed, as in `Control`: one job, a function, or with neither the whole schedule.
+
+    Raises InvalidFunction.
+    """
+    if job is not None:
+        return f"job:{_key(job)}"
+    return SCHEDULE if fn is None else f"fn:{known_name(fn)}"
+
+
+def paused_target(inspector: Inspector, which: str | Job | None, fn: Fn | None) -> str:
+    """The same for what was paused: a job may be gone, its pause stands under its name or id. Raises NotFound."""
+    if isinstance(which, Job):
+        return target(which, fn)
+    if which is None or f"job:{which}" in inspector.control().paused:
+        return target(None, fn) if which is None else f"job:{which}"
+    return target(inspector.job(which), fn)
+
+
+def check_one(which: str | Job | None, fn: Fn | None) -> None:
+    """Refuse a job and a function at once. Raises InvalidOptions."""
+    if which is not None and fn is not None:
+        raise InvalidOptions(
+            "which and fn= were both given. Keep one: a job, or a function with all its jobs.", given=which
+        )
+
+
+def read_pause(reason: str | None, until: str | datetime | None, *, tz: str, now_ms: int) -> Pause:
+    """Why and until when. Raises InvalidOptions, TriggerError, PhraseError."""
+    if reason is not None and not isinstance(reason, str):
+        raise InvalidOptions(f'reason={reason!r} is not a text. Write reason="migration".', given=reason)
+    if until is None:
+        return Pause(reason=reason or None)
+    return Pause(reason=reason or None, until_ms=_until(until, tz=tz, now_ms=now_ms))
+
+
+def _until(until: Any, *, tz: str, now_ms: int) -> int:
+    from workkit.triggers.between import instant  # what reads words takes a while to import
+
+    now = datetime.fromtimestamp(now_ms / 1000, UTC)
+    try:
+        found = instant("until", until, now, tz)
+    except TriggerError as error:  # a phrase's advice is for those who add
+        error.args = (str(error).replace(", or use schedule.add_now", ""),)
+        raise
+    if found <= now:
+        raise TriggerError(f"until={found:%Y-%m-%d %H:%M:%S} UTC has passed. Give a later time.", given=until)
+    return round(found.timestamp() * 1000)
+
+
+def check_dead(job: Job) -> Job:
+    """A dead job cannot be paused, left out or run. Raises InvalidOptions."""
+    if job.state == "dead":
+        raise InvalidOptions(
+            f"{_named(job)} is dead. Run it again: workkit retry {job.schedule} {job.id[:8]}.", given=job.id
+        )
+    return job
+
+
+def check_skip(job: Job) -> Job:
+    """Only a recurring job has a next run to leave out. Raises InvalidOptions."""
+    check_dead(job)
+    if _is_once(job):
+        raise InvalidOptions(
+            f"{_named(job)} runs once. Take it out: workkit cancel {job.schedule} {job.id[:8]}.", given=job.id
+        )
+    return job
+
+
+def check_run(job: Job, control: Control) -> Job:
+    """What is paused would not run; a one-shot that runs, or waits for a slot, cannot be hurried. Raises
+    InvalidOptions.
+    """
+    check_dead(job)
+    targets = (SCHEDULE, f"fn:{job.fn}", f"job:{_key(job)}")
+    if (paused := next((t for t in targets if t in control.paused), None)) is not None:
+        words = {SCHEDULE: "", f"fn:{job.fn}": f" --fn {_typed(job.fn)}"}.get(paused, f" {_short(job)}")
+        what = {SCHEDULE: job.schedule, f"fn:{job.fn}": shown(job.fn)}.get(paused, _named(job))
+        raise InvalidOptions(
+            f"{what} is paused, so {job.id[:8]} would not run. Resume it: workkit resume {job.schedule}{words}.",
+            given=job.id,
+        )
+    if _is_once(job) and job.state in ("running", "cancelling"):
+        raise InvalidOptions(f"{_named(job)} is running already. Add it again to run it twice.", given=job.id)
+    if _is_once(job) and job.state == "held":
+        raise InvalidOptions(f"{_named(job)} is due, and waits: {job.why}. It runs as soon as it may.", given=job.id)
+    return job
+
+
+def _is_once(job: Job) -> bool:
+    return job.trigger is None or not job.trigger.recurs
+
+
+def _key(job: Job) -> str:
+    return job.terms.name or job.id
+
+
+def _short(job: Job) -> str:
+    return job.terms.name or job.id[:8]
+
+
+def _named(job: Job) -> str:
+    return f"{_short(job)} {shown(job.fn)}"
+
+
+def _typed(fn: str) -> str:
+    """A stored name in one word of a shell."""
+    name = read_name(fn)
+    return str(name) if name is not None and name.is_python else shlex.quote(fn)

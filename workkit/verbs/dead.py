@@ -1,0 +1,136 @@
+"""What stands in the dead set, chosen, and put back or forgotten, page by page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, TypeVar, assert_never
+
+from workkit.contract.broker import Inspector, Revival
+from workkit.errors import CorruptRecord, InvalidArguments, InvalidOptions, NotFound, WorkkitError
+from workkit.jobs.job import Job, matches
+from workkit.jobs.names import shown
+
+PAGE = 500
+SHORTEST = 6  # digits of an id that stand for the whole
+_RATE = re.compile(r"\s*(\d{1,6})\s*(?:/|per)\s*(s|sec|second|m|min|minute|h|hour|d|day)\s*", re.IGNORECASE)
+_UNITS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+T = TypeVar("T")
+
+
+def chosen(inspector: Inspector, *, schedule: str, which: str | Job | None, where: str | None) -> list[Job]:
+    """The dead jobs that are meant: one by id, the beginning of one or a Job; those with a text; or all.
+
+    Latest first, each once, as they stood when this was asked: what dies later is not among them. A recurring job may
+    be dead several times over. Raises NotFound where `which` names none.
+    """
+    pages = (job for job in inspector.jobs(state="dead") if where is None or matches(job, where))
+    found = list({(job.dead_id, job.due): job for job in pages}.values())  # a death while reading shifts the pages
+    return found if which is None else named(found, which, schedule=schedule)
+
+
+def named(dead: Sequence[Job], which: str | Job, *, schedule: str) -> list[Job]:
+    """Those among dead jobs that `which` names. Raises NotFound."""
+    if isinstance(which, Job):
+        mine = [job for job in dead if (job.dead_id == which.dead_id if which.dead_id else job.id == which.id)]
+        if not mine:
+            raise _absent(which.id, schedule)
+        return mine
+    if mine := [job for job in dead if job.id == which]:
+        return mine
+    alike = [job for job in dead if which and job.id.startswith(which)]
+    count = len({job.id for job in alike})
+    if count > 1:
+        need = f"at least {SHORTEST}" if len(which) < SHORTEST else "more"
+        raise NotFound(f'"{which}" is the beginning of {count:,} dead jobs; give {need} characters.', given=which)
+    if alike and len(which) >= SHORTEST:
+        return alike
+    near = next(iter(alike), None) or next((job for job in dead if which and which in shown(job.fn)), None)
+    raise _absent(which, schedule, near)
+
+
+def _absent(which: str, schedule: str, near: Job | None = None) -> NotFound:
+    hint = f" Nearest: {near.id[:8]} {shown(near.fn)}." if near else ""
+    return NotFound(f'no dead job "{which}" in {schedule}.{hint} All: workkit dead {schedule}.', given=which)
+
+
+def retry(inspector: Inspector, dead: Sequence[Job], *, args: Sequence[Any] | None, rate: str | None, one: bool) -> int:
+    """Put dead jobs back, oldest first; how many were. With `one`, what cannot be put back raises.
+
+    Raises InvalidOptions for `rate`, InvalidArguments for `args`, CorruptRecord for a record that cannot be read.
+    """
+    revived = 0
+    for job, answer in revive(inspector, dead, args=args, rate=rate):
+        if one and (refused := refusal(job, answer)):
+            raise refused
+        revived += answer == "revived"
+    return revived
+
+
+def revive(
+    inspector: Inspector, dead: Sequence[Job], *, args: Sequence[Any] | None, rate: str | None
+) -> Iterator[tuple[Job, Revival]]:
+    """Put dead jobs (latest first, as `chosen` finds them) back, oldest first, a page at a time as this is read; says
+    of each what became of it. Raises as `retry`, before anything is put back.
+    """
+    every_ms = read_rate(rate)
+    if args is not None:
+        check_args(args, dead)
+    for page in _pages(enumerate(reversed(dead))):
+        delays = [round(place * every_ms) for place, _ in page] if every_ms else ()
+        jobs = [job for _, job in page]
+        yield from zip(jobs, inspector.retry(jobs, args=args, delays_ms=delays), strict=True)
+
+
+def refusal(job: Job, answer: Revival) -> WorkkitError | None:
+    """The error for what was not put back; None for what was."""
+    name = f"{job.id[:8]} {shown(job.fn)}"
+    match answer:
+        case "revived":
+            return None
+        case "unreadable":
+            return CorruptRecord(f"{name} cannot be run again: its record cannot be read. Discard it.", given=job.id)
+        case "waits":
+            return InvalidOptions(
+                f"{name} was added anew meanwhile, and is not over. Retry this record of it then, or discard it.",
+                given=job.id,
+            )
+        case "gone":
+            return NotFound(f"{name} is not dead any more.", given=job.id)
+    assert_never(answer)
+
+
+def discard(inspector: Inspector, dead: Sequence[Job]) -> int:
+    """Forget dead jobs; how many there were."""
+    return sum(inspector.discard(page) for page in _pages(dead))
+
+
+def read_rate(rate: str | None) -> float:
+    """The pause in ms between two jobs at a rate such as "100/minute"; 0 for none. Raises InvalidOptions."""
+    if rate is None:
+        return 0.0
+    found = _RATE.fullmatch(str(rate))
+    if found is None or int(found[1]) == 0:
+        raise InvalidOptions(
+            f'rate={rate!r} is not a rate. Write "100/minute"; units: second, minute, hour, day.', given=rate
+        )
+    return _UNITS[found[2][0].lower()] / int(found[1])
+
+
+def check_args(args: Sequence[Any], dead: Sequence[Job]) -> None:
+    """Refuse what are no arguments, or arguments for other than one job. Raises InvalidArguments, InvalidOptions."""
+    if isinstance(args, str | bytes) or not isinstance(args, Sequence):
+        raise InvalidArguments(f"args={args!r} is not a list. Write args=[{args!r}].", given=args)
+    if len(dead) != 1:
+        raise InvalidOptions(
+            f"args= was given for {len(dead)} dead jobs; they belong to one. Name it: retry(s, job, args=[...]).",
+            given=args,
+        )
+
+
+def _pages(of: Iterable[T]) -> Iterator[list[T]]:
+    rest = iter(of)
+    while page := list(islice(rest, PAGE)):
+        yield page

@@ -1,0 +1,137 @@
+"""A schedule as a value: its name, where it is, and what was said of it; and the brokers that reach it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from workkit.contract.broker import Broker, Producer
+from workkit.errors import InvalidSchedule
+from workkit.jobs.run_options import at_once, turn_ms
+from workkit.triggers.clock.zone import zone
+from workkit.verbs.chain import registered
+
+if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
+
+    import redis as redis_client
+
+DEFAULT_URL = "redis://127.0.0.1:6379/"
+DIALECTS = ("published", "cuckoo")
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """A named set of jobs on one server. A value: it holds no connection. Made by `create`. `limit`: how many may run
+    at once; `turn_ms`: the time between two starts; None: nothing was said here.
+    """
+
+    name: str
+    redis: str | redis_client.Redis | redis_client.RedisCluster
+    tz: str = "UTC"
+    dialect: str = "published"
+    shards: int = 1
+    limit: int | None = None
+    turn_ms: float | None = None
+
+    @overload
+    def middleware(self, fn: F, /, *, on: str = "run") -> F: ...
+    @overload
+    def middleware(self, fn: None = None, /, *, on: str = "run") -> Callable[[F], F]: ...
+    def middleware(self, fn: Any = None, /, *, on: str = "run") -> Any:
+        """Register a generator function with one `yield` around every run here, or with ``on="add"`` in the way of
+        every addition, and return it: `workkit.jobs.middleware.register`. Raises InvalidFunction.
+        """
+        return registered(fn, on=on, schedule=self.name, shards=self.shards)
+
+
+def described(
+    name: str,
+    *,
+    redis: str | redis_client.Redis | redis_client.RedisCluster | None,
+    tz: str | ZoneInfo | None,
+    dialect: str | None,
+    shards: int,
+    limit: int | None,
+    rate: str | None,
+) -> Schedule:
+    """Check what `create` was given; what was not said comes from the environment. Raises an `Invalid`."""
+    if not isinstance(name, str) or not name:  # type: ignore[redundant-expr]
+        raise InvalidSchedule(f'schedule {name!r} is not a name. Write a text such as "app-tasks".', given=name)
+    if found := re.search(r"[\s\x00-\x1f\x7f]", name):
+        better = re.sub(r"[\s\x00-\x1f\x7f]+", "-", name).strip("-")
+        what = "a blank" if found[0].isspace() else "a control character"
+        raise InvalidSchedule(
+            f'schedule "{name}" has {what} at column {found.start() + 1}. '
+            f'Names have no blanks or control characters: "{better}" would do.',
+            given=name,
+            position=found.start(),
+            suggestion=better,
+        )
+    dialect = dialect or os.environ.get("WORKKIT_DIALECT") or "published"
+    if dialect not in DIALECTS:
+        raise InvalidSchedule(f"dialect={dialect!r} is not known. Accepted: {', '.join(DIALECTS)}.", given=dialect)
+    if redis is None:
+        redis = os.environ.get("WORKKIT_REDIS_URL") or os.environ.get("REDIS_URL") or DEFAULT_URL
+    from workkit.brokers.connect import check
+
+    check(redis, schedule=name, shards=shards)
+    for option, value in (("limit", limit), ("rate", rate)):
+        if value is not None and shards != 1:
+            raise InvalidSchedule(
+                f"{option}={value!r} with shards={shards}: each shard would count for itself. "
+                f"Leave out one of them, or divide {option} yourself and give it to @job.",
+                given=value,
+            )
+    chosen = str(tz or os.environ.get("WORKKIT_TZ") or "UTC")
+    zone(chosen)
+    return Schedule(
+        name=name,
+        redis=redis,
+        tz=chosen,
+        dialect=dialect,
+        shards=shards,
+        limit=None if limit is None else at_once(limit),
+        turn_ms=None if rate is None else turn_ms(rate),
+    )
+
+
+def producer_of(s: Schedule) -> Producer:
+    """The broker through which this process adds and looks; the same every time."""
+    return _opened(s, os.getpid())
+
+
+@lru_cache(maxsize=64)
+def _opened(s: Schedule, pid: int) -> Producer:
+    from workkit.brokers.connect import open_broker
+
+    broker = open_broker(s.name, redis=s.redis, dialect=s.dialect, shards=s.shards)
+    _declare(s, broker)
+    return broker
+
+
+def present(s: Schedule) -> datetime:
+    """Now, by the clock of the schedule's server: what it dates is early, late or old by that clock alone."""
+    return datetime.fromtimestamp(producer_of(s).now_ms() / 1000, UTC)
+
+
+def listening_brokers(s: Schedule, *, timeout_ms: int) -> list[Broker]:
+    """Brokers for one listener, one for each shard."""
+    from workkit.brokers.connect import open_brokers
+
+    brokers = open_brokers(s.name, redis=s.redis, dialect=s.dialect, shards=s.shards, timeout_ms=timeout_ms)
+    if s.limit is not None or s.turn_ms is not None:
+        producer_of(s)  # says so to all listeners
+    return list(brokers)
+
+
+def _declare(s: Schedule, broker: Producer) -> None:
+    if s.limit is not None or s.turn_ms is not None:
+        broker.inspector.declare(limit=s.limit, turn_ms=s.turn_ms)

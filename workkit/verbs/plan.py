@@ -1,0 +1,94 @@
+"""Named jobs and a plan of them: what must change so that they are equal, found without I/O, and carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from workkit.contract.broker import Named, NewJob, Producer
+from workkit.errors import InvalidOptions, NotFound
+from workkit.jobs.job import Job
+from workkit.verbs.addition import Bulk, read_row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What `sync` does, or would do: names of jobs. `before` and `after` hold the jobs themselves, by name: those that
+    stand, as far as the plan or `removed` names them, and those that are planned.
+    """
+
+    added: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    unchanged: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    before: Mapping[str, Job] = field(default_factory=dict, repr=False)
+    after: Mapping[str, Job] = field(default_factory=dict, repr=False)
+
+    def __str__(self) -> str:
+        parts = {word: len(getattr(self, word)) for word in ("added", "changed", "removed", "unchanged")}
+        return ", ".join(f"{count:,} {word}" for word, count in parts.items() if count) or "nothing planned"
+
+
+def read_plan(
+    plan: Mapping[str, Mapping[str, Any]], *, default_tz: str, dialect: str, now_ms: int
+) -> dict[str, NewJob]:
+    """Every entry of a plan as the job that goes to a broker, by name. Raises an `Invalid` that names the job."""
+    if not isinstance(plan, Mapping):
+        raise InvalidOptions(
+            f"the plan is a {type(plan).__name__}. Give a mapping: name -> add's keywords.", given=plan
+        )
+    read: dict[str, NewJob] = {}
+    for name, entry in plan.items():
+        try:
+            read[name] = read_row(_row(name, entry), default_tz=default_tz, dialect=dialect, now_ms=now_ms)
+        except ValueError as error:
+            if hasattr(error, "given"):
+                error.args = (f"job {name}: {error}",)
+            raise
+    return read
+
+
+def _row(name: str, entry: Any) -> dict[str, Any]:
+    if not isinstance(entry, Mapping):
+        raise InvalidOptions(
+            f'{entry!r} is not a mapping. Write add\'s keywords: {{"fn": ..., "every": ...}}.', given=entry
+        )
+    if entry.get("name", name) != name:
+        raise InvalidOptions(f"name={entry['name']!r} is another than its name in the plan. Leave it out.", given=name)
+    return {**entry, "name": name}
+
+
+def compare(
+    after: Mapping[str, Job], *, contents: Mapping[str, str], standing: Mapping[str, Named], prune: bool
+) -> Plan:
+    """Find what must change: `contents` tell the planned jobs apart, by name, as `standing` does those that stand.
+    `prune`: recurring jobs that are not in the plan go.
+    """
+    known = {name: contents[name] == standing[name].content for name in after if name in standing}
+    removed = tuple(
+        sorted(name for name, found in standing.items() if prune and name not in after and _recurs(found.job))
+    )
+    return Plan(
+        added=tuple(name for name in after if name not in standing),
+        changed=tuple(name for name, is_same in known.items() if not is_same),
+        unchanged=tuple(name for name, is_same in known.items() if is_same),
+        removed=removed,
+        before={name: standing[name].job for name in (*known, *removed)},
+        after=after,
+    )
+
+
+def carry_out(plan: Plan, wanted: Mapping[str, NewJob], *, broker: Producer) -> None:
+    """Do what a plan says: `wanted` holds its jobs by name."""
+    with Bulk(broker.adding) as bulk:
+        for name in (*plan.added, *plan.changed):
+            bulk.put(wanted[name])
+    for name in plan.removed:
+        with suppress(NotFound):  # it ended meanwhile
+            broker.inspector.cancel(plan.before[name])
+
+
+def _recurs(job: Job) -> bool:
+    return job.trigger is not None and job.trigger.recurs

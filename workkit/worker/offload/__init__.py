@@ -1,0 +1,1 @@
+"""Worker processes for handlers that keep an interpreter busy."""

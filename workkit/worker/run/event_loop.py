@@ -1,0 +1,299 @@
+"""The event loop for coroutines of one listener, in a thread of its own. What a handler does to it ends that run at
+most: it survives `sys.exit()` and `loop.stop()`, and another takes its place where it dies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from contextlib import suppress
+from contextvars import Context
+from typing import Any
+from weakref import WeakSet
+
+from workkit.errors import WorkerLost, described
+from workkit.worker.run import forks
+from workkit.worker.run.interruption import Interruption
+
+TICK = 1.0  # seconds between two signs of life
+Body = Coroutine[Any, Any, Any]
+
+
+class EventLoop:
+    """Started with the first coroutine. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._served: _Served | None = None
+
+    def run(self, coroutine: Body, *, context: Context, interruption: Interruption) -> None:
+        """Run a coroutine on the loop, and wait for its end here; interrupted, it is cancelled there. Raises what it
+        does, SystemExit included, and WorkerLost where the loop dies in the middle of it.
+        """
+        errand = _Errand(coroutine, context)
+        with self._lock:
+            if self._served is None or not self._served.take(errand):
+                self._served = _Served()
+                self._served.take(errand)
+                self._served.start()
+            served = self._served
+        # before it begins: from here on nothing is raised in this thread, which would leave it behind
+        interruption.interrupt_by(lambda: served.call(errand.stop))
+        served.call(errand.start)
+        errand.over.wait()
+        served.forget(errand)
+        if errand.raised:
+            raise errand.raised[0]
+
+    @property
+    def ticks(self) -> int | None:
+        """A number that changes every second as long as the loop answers; None where there is none that should."""
+        served = self._served
+        return None if served is None or served.lost else served.ticks
+
+    @property
+    def lost(self) -> str | None:
+        """Why the loop has died; None once another has taken its place."""
+        served = self._served
+        return None if served is None else served.lost
+
+    def close(self) -> None:
+        """End the loop, whose tasks are cancelled."""
+        with self._lock:
+            served, self._served = self._served, None
+        if served is not None:
+            served.stop()
+
+
+class _Errand:
+    """A coroutine that a thread waits for. `start` and `stop` are for the loop's thread."""
+
+    def __init__(self, coroutine: Body, context: Context) -> None:
+        self.over = threading.Event()
+        self.raised: list[BaseException] = []
+        self._coroutine, self._context = coroutine, context
+        self._task: asyncio.Task[None] | None = None
+        self._is_early = False  # interrupted before it began
+
+    def start(self) -> None:
+        """Begin it."""
+        loop = asyncio.get_running_loop()
+        self._task = loop.create_task(kept(self._coroutine, self.raised), context=self._context)
+        self._task.add_done_callback(self._ended)
+        if self._is_early:
+            self._task.cancel()
+
+    def stop(self) -> None:
+        """Cancel it."""
+        self._is_early = True
+        if self._task is not None:
+            self._task.cancel()
+
+    def lose(self, why: str) -> None:
+        """The loop is gone."""
+        if not self.over.is_set():
+            if self._task is None:
+                self._coroutine.close()
+            self.raised[:] = [WorkerLost(f"the event loop of coroutines died in the middle of the run: {why}")]
+            self.over.set()
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if task.cancelled():  # before its first step
+            self.raised.append(asyncio.CancelledError())
+            self._coroutine.close()
+        self.over.set()
+
+
+class _Served:
+    """One loop and its thread, until it is stopped or dies."""
+
+    def __init__(self) -> None:
+        self.ticks = 0
+        self.lost: str | None = None
+        self._loop = asyncio.new_event_loop()
+        self._loop.set_task_factory(watched_task)
+        self._pipe = _pipe(self._loop)
+        self._lock = threading.Lock()
+        self._errands: set[_Errand] = set()
+        self._is_over = self._is_stopping = False
+
+    def start(self) -> None:
+        """Serve from now on."""
+        threading.Thread(target=self._serve, name="workkit-asyncio", daemon=True).start()
+
+    def take(self, errand: _Errand) -> bool:
+        """See to it that an errand is over one day; False where this loop cannot any more."""
+        with self._lock:
+            if not self._is_over:
+                self._errands.add(errand)
+            return not self._is_over
+
+    def forget(self, errand: _Errand) -> None:
+        """This errand is over."""
+        self._errands.discard(errand)
+
+    def call(self, act: Callable[[], None]) -> None:
+        """Have the loop call it soon, if it lives."""
+        if not self._is_over:
+            with suppress(RuntimeError):  # it is closed, and all its errands are over
+                self._loop.call_soon_threadsafe(act)
+
+    def stop(self) -> None:
+        """End the loop, after cancelling what it runs."""
+        self._is_stopping = True
+        self.call(self._loop.stop)
+
+    def _serve(self) -> None:
+        born = forks.count
+        _loops.add(self._loop)
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.call_soon(self._tick)
+            self._run(born)
+            if self.lost is None:
+                _end(self._loop)
+        except BaseException as error:
+            self.lost = described(error)
+        if forks.count != born:
+            forks.leave()
+        if self.lost is not None:
+            _broken.append(self._loop)
+        with self._lock:
+            self._is_over = True
+        for errand in list(self._errands):
+            errand.lose(self.lost or "this listener has stopped")
+
+    def _run(self, born: int) -> None:
+        """Run until stopped from outside. asyncio lets SystemExit and KeyboardInterrupt of a task or a callback end the
+        loop, after it has kept them for whoever awaits that task; `stop` may be called by any handler.
+        """
+        while not (self._is_stopping or self.lost):
+            try:
+                self._loop.run_forever()
+            except (SystemExit, KeyboardInterrupt) as error:
+                if forks.count != born:
+                    forks.leave(error)
+                what = f"{type(error).__name__} in a task or a callback of a handler"
+                self._loop.call_exception_handler({"message": what, "exception": error})
+            if forks.count != born:
+                forks.leave()
+
+    def _tick(self) -> None:
+        """Give a sign of life; die where other threads cannot wake this loop any more."""
+        self.ticks += 1
+        if _pipe(self._loop) == self._pipe:
+            self._loop.call_later(TICK, self._tick)
+        else:
+            self.lost = "a handler closed its file descriptors"
+            self._loop.stop()
+
+
+class Watched(Coroutine[Any, Any, Any]):
+    """A coroutine that ends the process instead of awaiting or ending in a forked child: the loop is the parent's."""
+
+    __slots__ = ("_born", "_coroutine")
+
+    def __init__(self, coroutine: Body) -> None:
+        self._coroutine, self._born = coroutine, forks.count
+
+    def send(self, value: Any) -> Any:
+        """Take it to its next `await`."""
+        return self._step(self._coroutine.send, value)
+
+    def throw(self, *error: Any) -> Any:
+        """The same, raising an error in it."""
+        return self._step(self._coroutine.throw, *error)
+
+    def close(self) -> None:
+        """End it; one that was never begun, too."""
+        self._coroutine.close()
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        """Be awaited by a coroutine around it."""
+        return self
+
+    def __iter__(self) -> Watched:
+        """As for a generator."""
+        return self
+
+    def __next__(self) -> Any:
+        """As for a generator."""
+        return self.send(None)
+
+    def __getattr__(self, name: str) -> Any:
+        """Show the coroutine to whoever inspects tasks."""
+        return getattr(self._coroutine, name)
+
+    def _step(self, act: Callable[..., Any], *values: Any) -> Any:
+        if forks.count != self._born:  # another one has forked on this loop
+            forks.leave()
+        try:
+            awaited = act(*values)
+        except BaseException as error:
+            if forks.count != self._born:
+                forks.leave(None if isinstance(error, StopIteration) else error)
+            raise
+        if forks.count != self._born:
+            forks.leave(RuntimeError("a forked child of a coroutine cannot await: the event loop is its parent's"))
+        return awaited
+
+
+def watched_task(loop: asyncio.AbstractEventLoop, coroutine: Any, **how: Any) -> asyncio.Task[Any]:
+    """Make a task; the tasks of a handler may fork too."""
+    return asyncio.Task(Watched(coroutine), loop=loop, **how)
+
+
+async def kept(coroutine: Awaitable[Any], raised: list[BaseException]) -> None:
+    """Await it; keep its error from asyncio, which adds its own part to the traceback, and ends for some."""
+    try:
+        await coroutine
+    except BaseException as error:
+        raised.append(error)
+
+
+def run_alone(coroutine: Body) -> None:
+    """Run a coroutine here, on an event loop of its own. Raises what it does."""
+    raised: list[BaseException] = []
+
+    async def main() -> None:
+        asyncio.get_running_loop().set_task_factory(watched_task)
+        await kept(coroutine, raised)
+
+    asyncio.run(main())
+    if raised:
+        raise raised[0]
+
+
+def _end(loop: asyncio.AbstractEventLoop) -> None:
+    """Cancel what a loop runs, and close it."""
+    left = asyncio.all_tasks(loop)
+    for task in left:
+        task.cancel()
+    loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+    loop.run_until_complete(loop.shutdown_asyncgens())
+    loop.close()
+
+
+def _pipe(loop: asyncio.AbstractEventLoop) -> list[tuple[int, int] | None]:
+    """The sockets by which other threads wake a loop, as the system knows them; loops of another kind have none."""
+    found: list[tuple[int, int] | None] = []
+    for name in ("_ssock", "_csock"):
+        if (end := getattr(loop, name, None)) is not None:
+            try:
+                stat = os.fstat(end.fileno())
+                found.append((stat.st_dev, stat.st_ino))
+            except OSError:
+                found.append(None)
+    return found
+
+
+def _stop_in_child() -> None:
+    for loop in _loops:
+        loop.stop()  # where a callback has forked: the loop ends with the callbacks that it has begun
+
+
+_loops: WeakSet[asyncio.AbstractEventLoop] = WeakSet()
+_broken: list[asyncio.AbstractEventLoop] = []  # never closed: the numbers of their descriptors may be others' by now
+os.register_at_fork(after_in_child=_stop_in_child)

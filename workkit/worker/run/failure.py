@@ -1,0 +1,66 @@
+"""How the error of a run is kept: in words, without the frames through which the handler was called."""
+
+from __future__ import annotations
+
+import sysconfig
+import traceback
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from workkit.errors import InvalidArguments, text_of, type_name
+from workkit.jobs import arguments, middleware
+from workkit.jobs.arguments import check_call
+from workkit.jobs.outcome import Failure
+from workkit.jobs.registry import Handler
+
+TRACEBACK_BYTES = 8192
+_OWN = (str(Path(__file__).parent.parent), middleware.__file__, arguments.__file__)
+_LIBRARIES = tuple({sysconfig.get_path(key) for key in ("stdlib", "platstdlib", "purelib", "platlib")})
+
+
+def explained(
+    error: BaseException, handler: Handler, *, args: Sequence[Any], kwargs: Mapping[str, Any] | None
+) -> BaseException:
+    """A call that did not fit the function's parameters says which; any other error is the handler's own."""
+    if isinstance(error, TypeError) and _without_ours(error.__traceback__) is None:
+        try:
+            check_call(handler, args=args, kwargs=kwargs or {})
+        except InvalidArguments as better:
+            return better
+    return error
+
+
+def failure_of(error: BaseException) -> Failure:
+    """An exception as it is kept: the handler's frames only. Never raises, whatever the class of the exception does."""
+    try:
+        where, text = _traced(error)
+    except BaseException as broken:  # its class, its cause or its notes are code of the handler
+        where, text = None, f"(no traceback: writing it raised {type_name(broken)})"
+    return Failure(type=type_name(error), message=text_of(error), where=where, traceback=text)
+
+
+def _traced(error: BaseException) -> tuple[str | None, str]:
+    """Where it was raised, and its traceback."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(_OWN)]
+    own = [f for f in frames if not f.filename.startswith(_LIBRARIES)]
+    at = (own or frames)[-1:]
+    text = "".join(_without_our_frames(traceback.TracebackException(type(error), error, error.__traceback__)).format())
+    where = f"{Path(at[0].filename).name}:{at[0].lineno}" if at else None
+    return where, text if len(text) <= TRACEBACK_BYTES else "...\n" + text[-TRACEBACK_BYTES:]
+
+
+def _without_our_frames(whole: traceback.TracebackException) -> traceback.TracebackException:
+    """The same without the frames through which handlers and middleware were called, its causes included."""
+    link: traceback.TracebackException | None = whole
+    while link is not None:
+        link.stack[:] = [frame for frame in link.stack if not frame.filename.startswith(_OWN)]
+        link = link.__cause__ or link.__context__
+    return whole
+
+
+def _without_ours(at: TracebackType | None) -> TracebackType | None:
+    while at is not None and at.tb_frame.f_code.co_filename.startswith(_OWN):
+        at = at.tb_next
+    return at

@@ -1,0 +1,1 @@
+"""Several listener processes under one supervisor."""
