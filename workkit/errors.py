@@ -28,15 +28,21 @@ Knows nothing of times, wires or threads, so that every floor may use it.
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 MOST_TEXT = 1000  # characters of an error's text
 
 
 class WorkkitError(Exception):
-    """The root. ``str(e)`` is one line: what was given, where the trouble is, what to do.
+    """The root. ``str(e)`` is one line for people: what was given, where the trouble is, what to do.
 
-    `given` is the offending text or value, `position` the 0-based offset of the trouble in it, `accepted` what
-    would be understood there, `suggestion` the nearest accepted form; each is None where meaningless.
+    Code that needs a part of that line reads a field; each is None where it has no meaning:
+
+    - `given`: the offending text or value; `position`: the 0-based offset of the trouble in it
+    - `where`: the argument, row, file or server that it concerns
+    - `trouble`: what is wrong, in words that fit behind `where`
+    - `remedy`: what to do, as a sentence
+    - `accepted`: what would be understood in place of `given`; `suggestion`: the nearest accepted form
     """
 
     def __init__(
@@ -45,12 +51,18 @@ class WorkkitError(Exception):
         *,
         given: object = None,
         position: int | None = None,
+        where: str | None = None,
+        trouble: str | None = None,
+        remedy: str | None = None,
         accepted: str | None = None,
         suggestion: str | None = None,
     ) -> None:
         super().__init__(message)
         self.given = given
         self.position = position
+        self.where = where
+        self.trouble = trouble
+        self.remedy = remedy
         self.accepted = accepted
         self.suggestion = suggestion
 
@@ -102,8 +114,8 @@ class ServerUnreachable(ServerError):
 class ServerRefused(ServerError):
     """The server answered, and said no. `lasting`: waiting will not cure it (password, TLS, cluster slot)."""
 
-    def __init__(self, message: str, *, given: object = None, lasting: bool = False) -> None:
-        super().__init__(message, given=given)
+    def __init__(self, message: str, *, lasting: bool = False, **parts: Any) -> None:
+        super().__init__(message, **parts)
         self.lasting = lasting
 
 
