@@ -77,7 +77,7 @@ class Left:
                 return not LISTENER.fullmatch(value.key(self.keys).removeprefix(self.keys.running("")))
             case "waiting":
                 parked = read_parked(value.member)
-                return parked is not None and self._exists(parked.entry.item)
+                return parked is not None and (self._exists(parked.entry.item) or self._is_paused(parked.key))
             case "slots" | "errors" | "ended":
                 return self._is_referred(value.member.rpartition(b"\0")[2].partition(b"@")[0])
             case "graves":
@@ -85,6 +85,10 @@ class Left:
             case "control":
                 return _is_control(value)
         return False
+
+    def _is_paused(self, key: bytes) -> bool:
+        """Whether it waits under a pause that stands: the doctor tells of the pause."""
+        return bool(self.client.hexists(self.keys.control, key))
 
     def _is_readable(self, value: Value) -> bool:
         try:

@@ -243,6 +243,22 @@ def test_a_dead_listeners_work_is_handed_back_and_it_is_fenced(server: Server, n
     assert standing(server, name) == set()
 
 
+def test_a_dead_listener_with_a_beat_ahead_of_the_clock_is_handed_back_as_soon(server: Server, name: str) -> None:
+    add(server, name)
+    gone, _ = listening(server, name, timeout_ms=500)
+    claim = claim_one(gone)
+    ahead = claim.due_ms + 600_000
+    server.client().zadd(f"{name}:listeners", {claim.receipt.listener: ahead})
+    other, _ = listening(server, name, timeout_ms=500)
+
+    def reaped() -> Any:
+        other.heartbeat()
+        return other.maintain()
+
+    assert until(reaped, timeout=8) == [(claim.receipt.listener, 1)]
+    assert [c.job.id for c in other.claim(1).claims] == [claim.job.id]
+
+
 def test_one_look_does_not_make_a_listener_dead(server: Server, name: str) -> None:
     gone, _ = listening(server, name, timeout_ms=50)
     until(lambda: gone.now_ms() % 1000 > 0)

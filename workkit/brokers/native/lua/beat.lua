@@ -28,8 +28,8 @@ if head then
   if head <= tonumber(now) or not due or due > head then look = 1 end
 end
 
-for _, name in ipairs(redis.call('ZRANGEBYSCORE', listeners, tonumber(now) + 3600000, '+inf', 'LIMIT', 0, 10)) do
-  redis.call('ZADD', listeners, 'XX', 1, name) -- no time of a beat: who lives beats again before it is taken for dead
+for _, name in ipairs(redis.call('ZRANGEBYSCORE', listeners, tonumber(now) + tonumber(ARGV[2]), '+inf', 'LIMIT', 0, 10)) do
+  redis.call('ZADD', listeners, 'XX', now, name) -- no time of a beat: from now on it counts as any other
 end
 local stale = redis.call('ZRANGEBYSCORE', listeners, '-inf', tonumber(now) - tonumber(ARGV[2]), 'WITHSCORES', 'LIMIT', 0, 10)
 local marks = {}
