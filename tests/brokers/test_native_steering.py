@@ -297,6 +297,14 @@ def test_run_of_a_one_shot_lets_it_be_due(
         inspector.run(job)
 
 
+def test_run_beside_a_listener_whose_name_is_no_utf_8(
+    s: schedule.Schedule, client: Any, name: str, inspector: NativeInspector
+) -> None:
+    job = schedule.add(s, "app:note", every="hour")
+    client.zadd(f"{name}:listeners", {b"host:\xff\xd3:1": client.time()[0] * 1000})
+    assert inspector.run(job).id == job.id
+
+
 def test_missed_says_the_last_one_first(client: Any, name: str, inspector: NativeInspector) -> None:
     assert list(inspector.missed()) == []
     for n in range(1201):

@@ -241,7 +241,7 @@ class Steering:
             live = client.zrangebyscore(k.listeners, now_ms - STALE_MS, "+inf")
             pipe = client.pipeline(transaction=False)
             for name in live:
-                pipe.sismember(k.skip(name.decode("utf-8", "surrogateescape")), id)
+                pipe.sismember(k.skip("").encode() + name, id)  # a name may be any bytes
             return len(live) if live and all(pipe.execute()) else 0
 
     @property
