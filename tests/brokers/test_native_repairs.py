@@ -242,17 +242,18 @@ def test_a_listed_listener_without_records_is_taken_off(
     assert client.zrange(f"{name}:listeners", 0, -1) == [peer.listener.encode()]
 
 
+@pytest.mark.parametrize("nonce", ["", "#", "#5a"])
 def test_marks_whose_run_came_back_meanwhile_stay(
-    inspector: Inspector, client: Any, name: str, peer: NativeBroker
+    inspector: Inspector, client: Any, name: str, peer: NativeBroker, nonce: str
 ) -> None:
     id, data = payload("* * * * 9 0 0")
     client.hset(f"{name}:jobs", id, data)
     client.zadd(f"{name}:next", {wire.item(id): 9e12})
-    client.zadd(f"{name}:slots", {f"run:{id}\0{id}@1900000000000": 0})
-    client.hset(f"{name}:errors", f"{id}@1900000000000", ERROR)
+    client.zadd(f"{name}:slots", {f"run:{id}\0{id}@1900000000000{nonce}": 0})
+    client.hset(f"{name}:errors", f"{id}@1900000000000{nonce}", ERROR)
     findings = found(inspector)
     assert sorted(f.kind for f in findings) == ["error", "slot"]
-    client.zadd(f"{name}:again", {b"o 1.9e+12 1 0 - " + wire.item(id): 1900000000000})
+    client.zadd(f"{name}:again", {f"o 1.9e+12 1 0 -{nonce} ".encode() + wire.item(id): 1900000000000})
     before = keys(client, name)
     assert [inspector.repair(finding) for finding in findings] == [False, False]
     assert keys(client, name) == before

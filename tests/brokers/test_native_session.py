@@ -352,6 +352,15 @@ def test_cancelling_what_runs_marks_it(server: Server, name: str) -> None:
     assert claim_one(b).trouble == "cancelled"
 
 
+def test_a_heartbeat_tells_of_limits_that_stand_without_a_version(server: Server, name: str) -> None:
+    b, _ = listening(server, name)
+    assert b.heartbeat().control is None
+    server.client().hset(f"{name}:control", "limit", 7)
+    control = b.heartbeat().control
+    assert control is not None
+    assert control.limit == 7
+
+
 def test_a_script_flush_is_no_event(server: Server, name: str) -> None:
     add(server, name, 2)
     b, _ = listening(server, name)

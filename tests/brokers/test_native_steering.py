@@ -422,6 +422,18 @@ def test_a_slot_of_what_waits_or_runs_stays(
     broker.close()
 
 
+def test_cancel_of_what_is_parked_under_a_key_with_any_byte_keeps_its_slots(
+    s: schedule.Schedule, client: Any, name: str, inspector: NativeInspector
+) -> None:
+    id = schedule.add(s, "app:note", in_="1 hour").id
+    client.delete(f"{name}:next")
+    has, wants = slot_flag("schedule", 1), slot_flag("unique:a\0b", 1)
+    park(client, name, "unique:a\0b", id, entry_of(id, due=1_900_000_000_000, flags=f"{has};{wants}"))
+    inspector.cancel(inspector.job(id))
+    assert client.zrange(f"{name}:again", 0, -1) == [entry_of(id, due=1_900_000_000_000, flags=has).encode()]
+    assert client.exists(f"{name}:waiting") == 0
+
+
 def test_what_is_parked_though_there_is_room_goes_on(
     server: Server, s: schedule.Schedule, client: Any, name: str, inspector: NativeInspector
 ) -> None:

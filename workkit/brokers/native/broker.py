@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from workkit.brokers.native.codec import Codec, Stored
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.native.put import is_special, put_args, put_keys, read_answer
+from workkit.brokers.native.put import is_special, put_args, read_answer
 from workkit.brokers.native.session import MOST, Session
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Call, Server
@@ -203,16 +203,15 @@ class NativeBroker:
             ]
 
         def ask(producer: _Producer) -> Call:
-            k = self._keys
-            keys = [k.jobs, k.next, k.producer(producer.token), k.wake, k.cancelled]
-            return self._scripts["add"], keys, [producer.seq, "", *args]
+            add = self._scripts["add"]
+            return add, add.keys(self._keys, token=producer.token), [producer.seq, "", *args]
 
         return _Request(ask, self._producer(), read, places)
 
     def _put(self, jobs: Sequence[NewJob], stored: Sequence[Stored], places: Sequence[int]) -> _Request:
         def ask(producer: _Producer) -> Call:
-            keys = put_keys(self._keys, token=producer.token)
-            return self._scripts["put"], keys, put_args(producer.seq, jobs, stored=stored)
+            put = self._scripts["put"]
+            return put, put.keys(self._keys, token=producer.token), put_args(producer.seq, jobs, stored=stored)
 
         return _Request(ask, self._producer(), partial(read_answer, count=len(jobs)), places)
 

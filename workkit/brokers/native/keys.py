@@ -1,5 +1,5 @@
 """Every key of the native layout, as functions of the schedule's name. The table with owners, sizes and lives stands in
-spec/layouts/native.md; no other place builds a key.
+spec/layouts/native.md; no other place builds a key. Which of them a script is given, its head says by these names.
 """
 
 from __future__ import annotations
@@ -151,32 +151,6 @@ class Keys:
         """The last answer to one producer connection."""
         return self._key(f"producer:{token}")
 
-    # What the requests of one listener are given, in the order of their scripts' KEYS.
-
-    def for_claim(self, me: str) -> list[str]:
-        """KEYS of claim.lua."""
-        own = [self.next, self.jobs, self.running(me), self.listeners, self.watch, self.wake, self.again, self.skip(me)]
-        return [*own, self.cancelled, self.control, self.first(3), self.first(2), self.first(1), self.crashed]
-
-    def for_admit(self, me: str) -> list[str]:
-        """KEYS of admit.lua."""
-        own = [self.jobs, self.running(me), self.next, self.slots, self.ended, self.waiting, self.again, self.control]
-        own += [self.rates, self.unique, self.counts, self.missed, self.cancelled, self.wake]
-        return [*own, self.first(1), self.first(2), self.first(3)]
-
-    def for_settle(self, me: str) -> list[str]:
-        """KEYS of settle.lua."""
-        own = [self.jobs, self.running(me), self.next, self.again, self.slots, self.ended, self.errors, self.dead]
-        own += [self.graves, self.skip(me), self.cancelled, self.stats, self.wake, self.waiting, self.unique]
-        return [*own, self.names, self.counts, self.first(1), self.first(2), self.first(3), self.crashed]
-
-    def for_reap(self, whom: str) -> list[str]:
-        """KEYS of reap.lua."""
-        own = [self.listeners, self.running(whom), self.again, self.skip(whom), self.wake, self.progress(whom)]
-        return [*own, self.next, self.crashed]
-
-    def for_beat(self, me: str) -> list[str]:
-        """KEYS of beat.lua."""
-        own = [self.listeners, self.running(me), self.next, self.again, self.watch, self.cancelled, self.dead]
-        own += [self.graves, self.stats, self.rates, self.windows, self.held, self.control]
-        return [*own, self.slots, self.waiting]
+    def given(self, key: str) -> str:
+        """A key under its whole name, for a script that may be given any."""
+        return key

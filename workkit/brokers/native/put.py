@@ -9,7 +9,6 @@ from typing import Any
 import msgpack
 
 from workkit.brokers.native.codec import Stored
-from workkit.brokers.native.keys import Keys
 from workkit.contract.broker import Added, NewJob
 
 _PARTS = 4  # of the answer for one job
@@ -25,14 +24,6 @@ def is_special(job: NewJob) -> bool:
 def home_of(job: NewJob) -> str | None:
     """What it meets others by, so that they must stand together: its name, else its unique key, else its window."""
     return job.terms.name or job.terms.unique_key or job.entrance.window_key
-
-
-def put_keys(keys: Keys, *, token: str) -> list[str]:
-    """The keys of `put.lua`."""
-    k = keys
-    own = [k.names, k.unique, k.windows, k.held, k.control, k.waiting, k.counts, k.ended]
-    firsts = [k.first(1), k.first(2), k.first(3)]
-    return [k.jobs, k.next, k.producer(token), k.wake, k.cancelled, *own, *firsts, k.slots, k.crashed]
 
 
 def put_args(seq: int, jobs: Sequence[NewJob], *, stored: Sequence[Stored]) -> list[Any]:

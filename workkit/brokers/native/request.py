@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from workkit.brokers.redis_server.server import Call
 from workkit.contract.broker import Ending
 
 
@@ -13,11 +14,14 @@ from workkit.contract.broker import Ending
 class Request:
     """A script of one listener, with a number of its own; `done` lets its reply have effect here."""
 
-    verb: str
-    keys: Sequence[str]
-    args: Sequence[Any]
+    call: Call
     done: Callable[[list[Any]], None]
     ends: Sequence[Ending] = ()
+
+    @property
+    def verb(self) -> str:
+        """What its script is called."""
+        return self.call[0].name
 
 
 Answer = tuple[Request, list[Any]]

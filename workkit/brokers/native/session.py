@@ -26,7 +26,7 @@ from workkit.brokers.native.record import heard_upto, read_claim, write_info
 from workkit.brokers.native.request import Answer, Forgotten, Gone, Request, jobs_in, more_is_due
 from workkit.brokers.native.settle import Receipt, ending, is_plain
 from workkit.brokers.redis_server.script import load
-from workkit.brokers.redis_server.server import Asked, Server
+from workkit.brokers.redis_server.server import Asked, Call, Server
 from workkit.contract.broker import Claim, Ending, ListenerInfo, Orders, Turn
 from workkit.jobs.admission import FREE, Admission, Control
 
@@ -76,12 +76,11 @@ class Session:
         """List this listener under a fresh name."""
         self._info = info
         name = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(6)}"
-        keys = [self._keys.listeners, self._keys.running(name)]
         with self._server.translated() as client:
             seconds, micros = client.time()
         self._began_ms = int(seconds) * 1000 + int(micros) // 1000
         packed = write_info(replace(info, listener=name), began_ms=self._began_ms)
-        self._server.call(self._scripts["register"], keys, [name, packed])
+        self._server.call(*self._call("register", [name, packed], listener=name))
         self._name, self._seq = name, 0
 
     def claim(self, limit: int, *, ends: Sequence[Ending] = (), now_ms: int | None = None) -> Turn:
@@ -144,7 +143,7 @@ class Session:
             return lambda: (gone, [])
         args = [self._name, self._lease_ms, self._cancelled_upto, DEAD_KEPT, DEAD_KEPT_MS, self._version]
         args.append(self._told(trouble))
-        asked = self._server.ask([(self._scripts["beat"], self._keys.for_beat(self._name), args)])
+        asked = self._server.ask([self._call("beat", args)])
         return lambda: self._heard_beat(self._server.answers(asked)[0])
 
     def _heard_beat(self, reply: list[Any]) -> tuple[Orders, list[tuple[str, float]]]:
@@ -185,22 +184,19 @@ class Session:
             if receipt.listener == self._name and (words is None or receipt.field in self._held):
                 args += [receipt.field, words or ""]
         if args:
-            keys = [self._keys.running(self._name), self._keys.progress(self._name)]
-            self._server.call(self._scripts["tell"], keys, args)
+            self._server.call(*self._call("tell", args))
 
     def reap(self, listener: str, beat: float) -> tuple[int, int] | None:
         """Fence a listener last seen at `beat` and hand its work back: (moved, left), or None if it lives."""
-        keys = self._keys.for_reap(listener)
-        reply = self._server.call(self._scripts["reap"], keys, [listener, repr(beat), self._lease_ms, 500])
+        args = [listener, repr(beat), self._lease_ms, 500]
+        reply = self._server.call(*self._call("reap", args, listener=listener))
         return None if reply[0] == b"alive" else (int(reply[0]), int(reply[1]))
 
     def leave(self) -> int:
         """End the registration; the number of records still held, 0 where it is done."""
         if not self._name:
             return 0
-        k = self._keys
-        keys = [k.listeners, k.running(self._name), k.skip(self._name), k.watch, k.wake, k.progress(self._name)]
-        return int(self._server.call(self._scripts["leave"], keys, [self._name]))
+        return int(self._server.call(*self._call("leave", [self._name])))
 
     def _step(self, act: Callable[[], None]) -> None:
         """Whatever is outstanding first, under its old numbers; then a name, if there is none; then `act`, which takes
@@ -221,6 +217,11 @@ class Session:
                 self._ends = [end for request in self._outstanding for end in request.ends] + self._ends
                 self._ask([self._resync()])
 
+    def _call(self, verb: str, args: Sequence[Any], *, listener: str = "") -> Call:
+        """A script about this listener, or about another."""
+        script = self._scripts[verb]
+        return script, script.keys(self._keys, listener=listener or self._name), args
+
     def _ask(self, requests: Sequence[Request]) -> None:
         self._send(requests)
         self._hear()
@@ -230,7 +231,7 @@ class Session:
         if not requests:
             return
         self._outstanding = requests
-        self._asked = self._server.ask([(self._scripts[r.verb], r.keys, r.args) for r in requests])
+        self._asked = self._server.ask([r.call for r in requests])
 
     def _hear(self) -> None:
         """Wait for what is on its way. Raises Gone, Forgotten."""
@@ -333,7 +334,7 @@ class Session:
                 self._ready.append(claim)
 
         args = [self._name, seq, limit, "" if now_ms is None else now_ms, self._version, self._cursors]
-        return Request("claim", self._keys.for_claim(self._name), args, done)
+        return Request(self._call("claim", args), done)
 
     def _admit(self, pairs: Sequence[tuple[Claim, Admission | None]], now_ms: int | None) -> Request:
         now, is_now = max(now_ms or 0, self._now_ms), now_ms is None
@@ -361,7 +362,7 @@ class Session:
                         self._missed.append((a.before, _MISSED[letter]))
 
         args = [self._next_seq(), *(a.packed for a in asked)]
-        return Request("admit", self._keys.for_admit(self._name), args, done)
+        return Request(self._call("admit", args), done)
 
     def _resync(self) -> Request:
         args: list[Any] = [self._next_seq()]
@@ -377,8 +378,7 @@ class Session:
             self._armed = [c for c in self._armed if c.receipt.field not in lost]
             self._ends = [end for end in self._ends if end[0].receipt.field not in lost]
 
-        k = self._keys
-        return Request("resync", [k.running(self._name), k.again, k.wake, k.next, k.crashed], args, done)
+        return Request(self._call("resync", args), done)
 
     def _settle(self, ends: Sequence[Ending], now_ms: int | None) -> Request:
         plain, others = [], []
@@ -399,4 +399,4 @@ class Session:
                 if claim.receipt.field in refused and held is not None:
                     self._refused.append(held)
 
-        return Request("settle", self._keys.for_settle(self._name), args, done, ends)
+        return Request(self._call("settle", args), done, ends)

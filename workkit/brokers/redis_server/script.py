@@ -1,42 +1,202 @@
 """The .lua files of a layout as scripts with their digests. One file per transition; no script text anywhere else.
 
-A line ``-- part: NAME`` stands for what several of them do: the file NAME in the folder `parts`.
+The head of a script alone orders its keys and arguments. ``-- KEYS next running(listener) first(1)`` names functions of
+the layout's keys: the script gets them as the locals `next_`, `running` and `first[1]`, and `Script.keys` makes the
+list for a call. ``-- ARGV number now`` gives locals alike, as texts. The last word may end with ``...``: ``jobs...``
+gives `jobs_at`, the place where a list of any length begins. A second line of the same form continues the first.
+
+A line ``-- part: NAME`` stands for what several scripts do: the file NAME in the folder `parts`, which may name other
+parts. Each part comes into a script once, where it is named first. The head of a part says which keys and arguments of
+the script it uses.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha1
 from importlib import resources
-from importlib.resources.abc import Traversable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """A word of a KEYS line: which function of the layout's keys it names, and for what."""
+
+    name: str
+    level: int | None = None  # `first(3)`: the key of this number
+    of: str | None = None  # `running(listener)`: the key of what the caller calls listener
+    is_list: bool = False  # `running(listeners)...`: one for each of them
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """One script: its verb, its text, and the digest under which the server keeps it."""
+    """One script: its verb, its text as the server runs it, the digest of that text, and its keys."""
 
     name: str
     text: str
     digest: str
+    declared: tuple[Key, ...]
+
+    def keys(self, keys: object, **of: str | Sequence[str]) -> list[str]:
+        """Make the KEYS of one call. `keys` are the layout's keys of one schedule.
+
+        Whatever the head names in brackets is given by that name: ``claim.keys(keys, listener=name)`` for
+        ``running(listener)``. Raises TypeError where one of these is missing, or the head knows none of that name.
+        """
+        if of.keys() != {key.of for key in self.declared if key.of}:
+            wanted = " ".join(sorted({f"{key.of}=" for key in self.declared if key.of})) or "none"
+            raise TypeError(f"{self.name}: its keys are named for {wanted}; given: {' '.join(of) or 'none'}")
+        found: list[str] = []
+        for key in self.declared:
+            value = getattr(keys, key.name)
+            if key.level is not None:
+                found.append(value(key.level))
+            elif key.is_list:
+                found += map(value, of[key.of or ""])
+            elif key.of is not None:
+                found.append(value(of[key.of]))
+            else:
+                found.append(value)
+        return found
 
 
-_PART = re.compile(r"^-- part: (\w+)$", re.MULTILINE)
+class BadScript(Exception):
+    """The head of a script, or its parts, cannot be read. For whoever writes scripts."""
 
 
-def _text(file: Traversable) -> str:
-    return file.read_text(encoding="utf-8")
+_HEAD = re.compile(r"^-- (KEYS|ARGV) (.+)$")
+_WORD = re.compile(r"([a-z_]+)(?:\((?:([0-9]+)|([a-z_]+))\))?(\.\.\.)?")
+_PART = re.compile(r"^-- part: (\w+)$")
+_OF_LUA = frozenset({  # no local is called so
+    "and", "break", "do", "else", "elseif", "end", "false", "for", "function", "if", "in", "local", "nil", "not", "or",
+    "repeat", "return", "then", "true", "until", "while", "bit", "cjson", "cmsgpack", "error", "ipairs", "math", "next",
+    "pairs", "pcall", "redis", "select", "string", "table", "tonumber", "tostring", "type", "unpack",
+})  # fmt: skip
 
 
 @cache
 def load(layout: str) -> dict[str, Script]:
     """The scripts of a layout by verb."""
     folder = resources.files("workkit.brokers").joinpath(layout, "lua")
-    scripts = {}
-    for file in folder.iterdir():
-        if file.name.endswith(".lua"):
-            text = _PART.sub(lambda found: _text(folder / "parts" / f"{found[1]}.lua"), _text(file))
-            verb = file.name.removesuffix(".lua")
-            scripts[verb] = Script(verb, text, sha1(text.encode(), usedforsecurity=False).hexdigest())
-    return scripts
+    texts = {file.name.removesuffix(".lua"): file for file in folder.iterdir() if file.name.endswith(".lua")}
+
+    def part(name: str) -> str:
+        return (folder / "parts" / f"{name}.lua").read_text(encoding="utf-8")
+
+    return {verb: read_script(verb, file.read_text(encoding="utf-8"), part=part) for verb, file in texts.items()}
+
+
+def read_script(name: str, source: str, *, part: Callable[[str], str]) -> Script:
+    """Make a script of its source. `part` gives the source of a part. Raises BadScript."""
+    head = _Head(name)
+    lines = [head.line(line) for line in source.splitlines()]
+    text = "\n".join(_expanded(lines, head, part, inside=(), done=set())) + "\n"
+    digest = sha1(text.encode(), usedforsecurity=False).hexdigest()
+    return Script(name, text, digest, tuple(head.keys))
+
+
+class _Head:
+    """What the KEYS and ARGV lines of one script say."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.keys: list[Key] = []
+        self.args: list[str] = []
+        self._locals: set[str] = set()
+
+    def line(self, line: str) -> str:
+        """A line as the server runs it: one of KEYS or ARGV becomes the locals that it names."""
+        found = _HEAD.match(line)
+        if found is None:
+            return line
+        words = list(_words(self.name, found[2]))
+        return self._of_keys(words) if found[1] == "KEYS" else self._of_args(words)
+
+    def check(self, line: str, *, part: str) -> None:
+        """See that the script declares what its part uses."""
+        found = _HEAD.match(line)
+        if found is None:
+            return
+        declared = {key.name for key in self.keys} if found[1] == "KEYS" else set(self.args)
+        if missing := [key.name for key in _words(part, found[2]) if key.name not in declared]:
+            raise BadScript(f"{self.name}.lua: its part {part} uses {found[1]} {' '.join(missing)}; declare them")
+
+    def _of_keys(self, words: Sequence[Key]) -> str:
+        plain: dict[str, str] = {}
+        levels: dict[str, dict[int, int]] = {}
+        lists = []
+        for place, key in enumerate(words, len(self.keys) + 1):
+            if self.keys and self.keys[-1].is_list:
+                raise BadScript(f"{self.name}.lua: {key.name} comes after a list of keys, whose end nobody knows")
+            self.keys.append(key)
+            if key.is_list:
+                lists.append(f"local {self._local(f'{key.name}_at')} = {place}")
+            elif key.level is not None:
+                levels.setdefault(key.name, {})[key.level] = place
+            else:
+                plain[self._local(key.name)] = f"KEYS[{place}]"
+        tables = [
+            f"local {self._local(name)} = {{ {', '.join(f'[{level}] = KEYS[{at}]' for level, at in places.items())} }}"
+            for name, places in levels.items()
+        ]
+        return "; ".join([*_assigned(plain), *tables, *lists])
+
+    def _of_args(self, words: Sequence[Key]) -> str:
+        plain, lists = {}, []
+        for key in words:
+            if self.args and self.args[-1].endswith("..."):
+                raise BadScript(f"{self.name}.lua: {key.name} comes after a list of arguments, whose end nobody knows")
+            if key.level is not None or key.of is not None:
+                raise BadScript(f"{self.name}.lua: the argument {key.name} is a name alone")
+            self.args.append(f"{key.name}..." if key.is_list else key.name)
+            if key.is_list:
+                lists.append(f"local {self._local(f'{key.name}_at')} = {len(self.args)}")
+            else:
+                plain[self._local(key.name)] = f"ARGV[{len(self.args)}]"
+        return "; ".join([*_assigned(plain), *lists])
+
+    def _local(self, name: str) -> str:
+        found = local_name(name)
+        if found in self._locals:
+            raise BadScript(f"{self.name}.lua: two of its keys and arguments are called {found}")
+        self._locals.add(found)
+        return found
+
+
+def local_name(name: str) -> str:
+    """What a script calls a key or an argument: its name, with `_` after it where Lua has a thing of that name."""
+    return f"{name}_" if name in _OF_LUA else name
+
+
+def _assigned(plain: dict[str, str]) -> list[str]:
+    return [f"local {', '.join(plain)} = {', '.join(plain.values())}"] if plain else []
+
+
+def _words(name: str, line: str) -> Iterator[Key]:
+    for word in line.split():
+        found = _WORD.fullmatch(word)
+        if found is None:
+            raise BadScript(
+                f"{name}.lua: {word!r} names no key or argument; accepted: next first(1) running(listener) jobs..."
+            )
+        level = None if found[2] is None else int(found[2])
+        yield Key(name=found[1], level=level, of=found[3], is_list=found[4] is not None)
+
+
+def _expanded(
+    lines: Sequence[str], head: _Head, part: Callable[[str], str], *, inside: tuple[str, ...], done: set[str]
+) -> Iterator[str]:
+    """The lines of a script or a part, with the parts that they name in their places, each once."""
+    for line in lines:
+        found = _PART.match(line)
+        if found is None:
+            if inside:
+                head.check(line, part=inside[-1])
+            yield line
+        elif found[1] in inside:
+            raise BadScript(f"{head.name}.lua: the part {found[1]} names itself, by way of {' '.join(inside)}")
+        elif found[1] not in done:
+            yield from _expanded(part(found[1]).splitlines(), head, part, inside=(*inside, found[1]), done=done)
+            done.add(found[1])

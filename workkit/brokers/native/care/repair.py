@@ -105,7 +105,7 @@ def repair(places: Places, subject: Subject) -> bool:
         case Parted(target=target):
             return Steering(server=places.server, keys=places.keys, codec=places.codec).put_back(target)
         case Garbled(key=key, kind=kind, name=name, value=value):
-            return bool(places.server.call(load("native")["tidy"], [key], [kind, name, value]))
+            return _tidy(places, key, [kind, name, value])
         case Hidden(entries=entries):
             return _restore(places, entries)
     assert_never(subject)
@@ -148,8 +148,7 @@ def _hurried(places: Places, id: bytes) -> bool:
         for text, score in page:
             entry = read_entry(text)
             if entry is not None and item_id(entry.item) == id and score > places.now_ms:
-                done = places.server.call(load("native")["tidy"], [key], ["due", text, repr(score)])
-                any_waits = any_waits or bool(done)
+                any_waits = _tidy(places, key, ["due", text, repr(score)]) or any_waits
     return any_waits
 
 
@@ -180,15 +179,18 @@ def _replace(places: Places, found: Misplaced) -> bool:
 
 
 def _reschedule(places: Places, found: Misplaced, id: bytes, due: int | str) -> bool:
-    k = places.keys
-    args = [found.item, repr(found.score), id, due]
-    keys = [k.jobs, k.next, k.wake, k.first(1), k.first(2), k.first(3)]
-    return bool(places.server.call(load("native")["reschedule"], keys, args))
+    script = load("native")["reschedule"]
+    return bool(places.server.call(script, script.keys(places.keys), [found.item, repr(found.score), id, due]))
 
 
 def _buried(places: Places, args: list[Any]) -> bool:
-    k = places.keys
-    return bool(places.server.call(load("native")["bury"], [k.jobs, k.next, k.dead, k.graves, k.stats], args))
+    bury = load("native")["bury"]
+    return bool(places.server.call(bury, bury.keys(places.keys), args))
+
+
+def _tidy(places: Places, key: str, args: list[Any]) -> bool:
+    tidy = load("native")["tidy"]
+    return bool(places.server.call(tidy, tidy.keys(places.keys, key=key), args))
 
 
 def _take_back(places: Places, listener: str, beat: float | None) -> bool:
@@ -201,10 +203,11 @@ def _take_back(places: Places, listener: str, beat: float | None) -> bool:
             if not client.exists(k.running(listener)):
                 return False
             client.zadd(k.listeners, {raw: beat}, nx=True)
-    elif places.server.call(load("native")["tidy"], [k.listeners], ["due", raw, repr(beat)]):
+    elif _tidy(places, k.listeners, ["due", raw, repr(beat)]):
         beat = 0.0  # it holds nothing, whenever it has beaten
+    reap = load("native")["reap"]
     while True:
-        reply = places.server.call(load("native")["reap"], k.for_reap(listener), [raw, repr(beat), 0, MOST_MOVED])
+        reply = places.server.call(reap, reap.keys(k, listener=listener), [raw, repr(beat), 0, MOST_MOVED])
         if reply[0] == b"alive":
             return False
         if not int(reply[1]):
@@ -212,10 +215,9 @@ def _take_back(places: Places, listener: str, beat: float | None) -> bool:
 
 
 def _restore(places: Places, entries: tuple[bytes, ...]) -> bool:
-    k, script, moved = places.keys, load("native")["restore"], 0
+    script, moved = load("native")["restore"], 0
     for start in range(0, len(entries), MOST_MOVED):
-        keys = [k.again, k.next, k.crashed, k.wake]
-        moved += int(places.server.call(script, keys, entries[start : start + MOST_MOVED]))
+        moved += int(places.server.call(script, script.keys(places.keys), entries[start : start + MOST_MOVED]))
     return moved > 0
 
 

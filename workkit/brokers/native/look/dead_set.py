@@ -65,10 +65,9 @@ class Graves:
             else:
                 asked[place] = {"dead": name, "delay": delays_ms[place] if delays_ms else 0, **revived}
         if asked:
-            k = self.keys
-            keys = [k.dead, k.graves, k.jobs, k.next, k.again, k.slots, k.ended, k.cancelled, k.wake]
             packed = msgpack.packb([*asked.values()], use_bin_type=False, unicode_errors="surrogatepass")
-            states = self.server.call(load("native")["revive"], keys, [packed])
+            revive = load("native")["revive"]
+            states = self.server.call(revive, revive.keys(self.keys), [packed])
             for place, state in zip(asked, states, strict=True):
                 answers[place] = state.decode()
         return answers
@@ -78,7 +77,8 @@ class Graves:
         names = [job.dead_id for job in dead if job.dead_id]
         if not names:
             return 0
-        return int(self.server.call(load("native")["discard"], [self.keys.dead, self.keys.graves], names))
+        discard = load("native")["discard"]
+        return int(self.server.call(discard, discard.keys(self.keys), names))
 
     def _revived(self, grave: Mapping[str, Any], args: Sequence[Any] | None) -> dict[str, Any] | None:
         """What `revive.lua` is told of one grave; None where it holds nothing that can be run."""

@@ -153,14 +153,11 @@ class NativeInspector:
 
     def cancel(self, job: Job) -> Job:
         """Take a waiting job out, or flag a running one. Raises NotFound where it is gone meanwhile."""
-        k = self.keys
         script = load("native")["cancel"]
         recurs = 0 if is_once(job) or job.trigger is None else 1
         texts = {plain_item(job.id), *self._items(job.id)}
-        keys = [k.jobs, k.next, k.cancelled, k.ended, k.waiting, k.again, k.names, k.unique, k.counts, k.control]
-        keys += [k.wake, k.first(1), k.first(2), k.first(3)]
         args = [job.id, recurs, job.name or "", job.terms.unique_key or "", len(texts), *texts, *self._parked(job.id)]
-        reply = self.server.call(script, keys, args)
+        reply = self.server.call(script, script.keys(self.keys), args)
         if reply == b"unknown":
             raise NotFound(f'no job "{job.id}" in {self.codec.schedule}: it ended meanwhile.', given=job.id)
         state: JobState = "cancelling" if reply == b"marked" or job.state == "running" else job.state

@@ -152,14 +152,13 @@ class Places:
         return answers
 
     def _mend(self, strays: Sequence[Mapping[str, Any]], *, wide: bool) -> list[bool]:
-        k = self.keys
-        keys = [k.jobs, k.next, k.again, k.listeners, k.slots, k.ended, k.errors, k.wake, k.waiting, k.counts]
+        mend = load("native")["mend"]
         packed = msgpack.packb(list(strays), use_bin_type=False)
         for _ in range(20):
             listed = [name for name, _ in self._beats()]
-            held = [k.running(name.decode()) for name in listed if is_text(name)]
+            keys = mend.keys(self.keys, listeners=[*(n.decode() for n in listed if is_text(n)), *self.lost])
             args = [msgpack.packb(listed, use_bin_type=False), int(wide), packed]
-            reply = self.server.call(load("native")["mend"], [*keys, *held, *map(k.running, self.lost)], args)
+            reply = self.server.call(mend, keys, args)
             if reply != b"changed":
                 return [bool(answer) for answer in reply]
         raise ServerRefused(f"{self.server.url}: listeners come and go faster than they can be looked at. Try again.")

@@ -60,19 +60,18 @@ class Steering:
     def declare(self, *, limit: int | None, turn_ms: float | None) -> None:
         """Set the schedule's own limits, where they are not these."""
         args = ["" if limit is None else limit, "" if turn_ms is None else repr(float(turn_ms))]
-        self._script("declare", [self.keys.control], args)
+        self._script("declare", args)
 
     def pause(self, target: str, pause: Pause) -> None:
         """Pause a target; what waits of a job is parked at once."""
-        k = self.keys
         id = self._id(target) if target.startswith(JOB) else ""
-        items = (standing(self.server, k, id) or [plain_item(id)]) if id else []
+        items = (standing(self.server, self.keys, id) or [plain_item(id)]) if id else []
         args: list[Any] = [target, write_pause(pause), id, len(items), *items]
         for entry in self._owed(id) if id else ():
             # It carries the chain. One occurrence, or one with a slot that others wait for, is parked when claimed
             if entry.kind == "r" and all(key.startswith(TO_THE_END) for key, _ in entry.slots):
                 args += [entry.encode(), parked_text(PAUSED + target, occurrence(id, entry), entry)]
-        self._script("pause", [k.control, k.next, k.again, k.waiting, *self._firsts], args)
+        self._script("pause", args)
 
     def resume(self, target: str, *, lapsed: bool = False) -> bool:
         """The inverse: what was parked comes back. False: it was not paused. `lapsed`: only where its time has passed.
@@ -86,12 +85,11 @@ class Steering:
         return self._resume(target, "rest")
 
     def _resume(self, target: str, mode: str) -> bool:
-        k, key, has_resumed = self.keys, (PAUSED + target).encode("utf-8", "surrogateescape"), False
+        key, has_resumed = (PAUSED + target).encode("utf-8", "surrogateescape"), False
         while True:
             moves = self._moves(target, self.parked(key, most=PAGE))
             packed = msgpack.packb(moves, use_bin_type=False)
-            keys = [k.control, k.waiting, k.next, k.again, k.wake, *self._firsts]
-            was, moved, left = self._script("resume", keys, [target, mode, packed])
+            was, moved, left = self._script("resume", [target, mode, packed])
             has_resumed = has_resumed or bool(was) or bool(moved)
             if not left or (mode == "rest" and not moved):
                 return has_resumed
@@ -101,7 +99,7 @@ class Steering:
         """Leave out the next run of a recurring job. Raises NotFound where it waits no more, InvalidOptions where no
         run comes after it.
         """
-        k, now = self.keys, self._now_ms()
+        now = self._now_ms()
         for _ in range(TRIES):
             for item, score in self._standing(job.id):
                 due = _following(job, due_ms=due_ms(repr(score)), now_ms=now)
@@ -111,8 +109,7 @@ class Steering:
                         f"Take it out: workkit cancel {job.schedule} {job.id[:8]}.",
                         given=job.id,
                     )
-                keys = [k.jobs, k.next, k.wake, *self._firsts]
-                if self._script("reschedule", keys, [item, repr(score), job.id, due]):
+                if self._script("reschedule", [item, repr(score), job.id, due]):
                     return at(job, due, state="waiting", attempt=0, error=None, failure=None, progress=None)
             if not self._standing(job.id):
                 break
@@ -128,10 +125,10 @@ class Steering:
         """Run a job once now. Raises NotFound where it is gone, or waits no more; InvalidOptions where it recurs and no
         listener can run it: a run of its own is for listeners only.
         """
-        k, now = self.keys, self._now_ms()
+        now = self._now_ms()
         if is_once(job) or job.trigger is None:
             owed = [entry.encode() for entry in self._owed(job.id)]
-            items = standing(self.server, k, job.id) or [plain_item(job.id)]
+            items = standing(self.server, self.keys, job.id) or [plain_item(job.id)]
             args: list[Any] = [job.id, now, "", *items, *owed]
         else:
             if count := self._unable(job.id, now):
@@ -143,7 +140,7 @@ class Steering:
             item = plain_item(job.id)
             entry = Entry(kind="o", due=str(now), flags=f"-#{secrets.token_hex(6)}", item=item)
             args = [job.id, now, occurrence(job.id, entry), entry.encode()]
-        if not self._script("run", [k.jobs, k.next, k.again, k.slots, k.wake, *self._firsts], args):
+        if not self._script("run", args):
             raise NotFound(f"{_named(job)} waits no more in {job.schedule}.", given=job.id)
         return at(job, now, state="due", attempt=0, error=None, failure=None, progress=None)
 
@@ -244,12 +241,9 @@ class Steering:
                 pipe.sismember(k.skip("").encode() + name, id)  # a name may be any bytes
             return len(live) if live and all(pipe.execute()) else 0
 
-    @property
-    def _firsts(self) -> list[str]:
-        return [self.keys.first(level) for level in (1, 2, 3)]
-
-    def _script(self, verb: str, keys: Sequence[str], args: Sequence[Any]) -> Any:
-        return self.server.call(load("native")[verb], keys, args)
+    def _script(self, verb: str, args: Sequence[Any]) -> Any:
+        script = load("native")[verb]
+        return self.server.call(script, script.keys(self.keys), args)
 
     def _now_ms(self) -> int:
         with self.server.translated() as client:

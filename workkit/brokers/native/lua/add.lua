@@ -1,12 +1,13 @@
 -- add: put jobs where they wait, payload and item in one step; a known id is left alone.
--- KEYS  1 S:jobs  2 S:next  3 S:producer:<token>  4 S:wake  5 S:cancelled
--- ARGV  1 seq  2 now ms, or '' for this server's clock
---       then five for each job: id, payload, due ms ('' = now), second id, second payload ('' = none: known is known)
--- ->    now, then for each job 1 new | 0 known | 2 stored as its second variant
-local jobs, next_, producer, wake, cancelled = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+-- KEYS jobs next producer(token) wake cancelled
+-- ARGV number now rows...
+--      now: ms, or '' for this server's clock
+--      rows: five for each job: id, payload, due ms ('' = now), second id, second payload ('' = none: known is known)
+-- ->   now, then for each job 1 new | 0 known | 2 stored as its second variant; or 'old'
 -- part: producer
+-- part: id
 local ids, n = {}, 0
-for i = 3, #ARGV, 5 do
+for i = rows_at, #ARGV, 5 do
   n = n + 1
   ids[n] = ARGV[i]
 end
@@ -18,7 +19,7 @@ end
 local earliest, latest_due, latest = nil, nil, nil
 local payloads, items, added, answer, w = {}, {}, {}, { now }, 0
 for k = 1, n do
-  local i = 5 * k - 2
+  local i = rows_at + 5 * (k - 1)
   local id, state = ids[k], 1
   local payload = ARGV[i + 1]
   if seen[id] then
@@ -32,7 +33,7 @@ for k = 1, n do
     if due ~= latest_due then latest_due, latest = due, tonumber(due) end
     if not earliest or latest < earliest then earliest = latest end
     payloads[w + 1], payloads[w + 2] = id, payload
-    items[w + 1], items[w + 2] = due, '{"id":"' .. id .. '"}'
+    items[w + 1], items[w + 2] = due, item_of(id)
     w = w + 2
     added[#added + 1] = id
   end
@@ -43,8 +44,6 @@ if w > 0 then
   redis.call('ZADD', next_, unpack(items))
   if redis.call('EXISTS', cancelled) == 1 then redis.call('ZREM', cancelled, unpack(added)) end
 end
-if earliest and (not head or earliest < tonumber(head) or earliest <= tonumber(now)) and redis.call('LLEN', wake) == 0 then
-  redis.call('LPUSH', wake, 1)
-end
-redis.call('SET', producer, seq .. ' ["' .. table.concat(answer, '","') .. '"]', 'EX', 600)
+wake_for(earliest)
+remember('["' .. table.concat(answer, '","') .. '"]')
 return answer

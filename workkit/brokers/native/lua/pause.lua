@@ -1,30 +1,30 @@
 -- pause: pause a schedule, a function or a job; what waits of a job is parked in the same step. Harmless when repeated.
--- KEYS  1 S:control  2 S:next  3 S:again  4 S:waiting  5 S:first:1  6 S:first:2  7 S:first:3
--- ARGV  1 target  2 msgpack [reason, until ms]  3 id of the job, '' for another target  4 n, then n items of it in S:next,
---       then two for each of its entries in S:again: the entry, and its text in S:waiting
--- ->    how many were parked
-local control, next_, again, waiting = unpack(KEYS, 1, 4)
+-- KEYS control next again waiting first(1) first(2) first(3)
+-- ARGV target pause id count texts...
+--      pause: msgpack [reason, until ms]; id: of the job, '' for another target
+--      texts: so many (count) items of it in S:next, then two for each of its entries in S:again: the entry, and its text
+--      in S:waiting
+-- ->   how many were parked
 -- part: control
-local field, id, n = 'paused:' .. ARGV[1], ARGV[3], tonumber(ARGV[4])
-if redis.call('HGET', control, field) ~= ARGV[2] then
-  redis.call('HSET', control, field, ARGV[2]) -- refused by a full server; nothing is half done then
+-- part: parked
+-- part: queue
+local field, entries_at = 'paused:' .. target, texts_at + tonumber(count)
+if redis.call('HGET', control, field) ~= pause then
+  redis.call('HSET', control, field, pause) -- refused by a full server; nothing is half done then
   has_changed()
 end
 local parked = 0
-for i = 5, 4 + n do
+for i = texts_at, entries_at - 1 do
   local item = ARGV[i]
   local score = redis.call('ZSCORE', next_, item)
-  local due = score and tonumber(score)
-  if due and due >= 0 and due < 9e15 then -- what has no usable time stays, for a repair
-    local ms = string.format('%.0f', math.floor(due))
-    local member = field .. '\0' .. string.rep('0', 16 - #ms) .. ms .. '\0' .. id .. '@' .. ms .. '\0'
-    redis.call('ZADD', waiting, 0, member .. 'r ' .. ms .. ' 0 0 - ' .. item)
-    redis.call('ZREM', next_, item)
-    for k = 5, 7 do redis.call('ZREM', KEYS[k], item) end
+  if score and tonumber(score) >= 0 and tonumber(score) < 9e15 then -- what has no usable time stays, for a repair
+    local entry = 'r ' .. due_text(score) .. ' 0 0 - ' .. item
+    redis.call('ZADD', waiting, 0, parked_member(field, score, occurrence_of(id, score, '-'), entry))
+    take_out(item)
     parked = parked + 1
   end
 end
-for i = 5 + n, #ARGV, 2 do
+for i = entries_at, #ARGV, 2 do
   if redis.call('ZREM', again, ARGV[i]) == 1 then
     redis.call('ZADD', waiting, 0, ARGV[i + 1])
     parked = parked + 1

@@ -1,69 +1,22 @@
 -- put: additions under a name or a unique key, in a window, or with a priority; what gives way to them goes in the same step.
--- KEYS  1 S:jobs  2 S:next  3 S:producer:<token>  4 S:wake  5 S:cancelled  6 S:names  7 S:unique  8 S:windows  9 S:held
---       10 S:control  11 S:waiting  12 S:counts  13 S:ended  14 S:first:1  15 S:first:2  16 S:first:3  17 S:slots
---       18 S:crashed
--- ARGV  1 seq  2 now ms, or '' for this server's clock
---       3 msgpack list, a map for each job of what applies: id; payload; due ms, a text (absent: now); recurs;
---       second {id, payload}: where the first is known, or with fresh always: id only tells its content then; name;
---       key: unique key, or of a window; serial: runs of the key take its slot; replace: its holder gives way; debounce ms: so does it, and the time is put off;
---       throttle ms, window: its key; first: priority
--- ->    now, then four for each job: 1 new | 0 known | 2 stored as its second variant; its id; when it is due, '' where it
---       does not wait; the id that it replaced, or ''
-local jobs, next_, producer, wake, cancelled, names, unique, windows, held = unpack(KEYS, 1, 9)
-local control, waiting, counts, ended = unpack(KEYS, 10, 13)
+-- KEYS jobs next producer(token) wake cancelled names unique windows held control waiting counts ended
+-- KEYS first(1) first(2) first(3) slots crashed
+-- ARGV number now additions
+--      now: ms, or '' for this server's clock
+--      additions: msgpack list, a map for each job of what applies: id; payload; due ms, a text (absent: now); recurs;
+--      second {id, payload}: where the first is known, or with fresh always: id only tells its content then; name;
+--      key: unique key, or of a window; serial: runs of the key take its slot; replace: its holder gives way;
+--      debounce ms: so does it, and the time is put off; throttle ms, window: its key; first: priority
+-- ->   now, then four for each job: 1 new | 0 known | 2 stored as its second variant; its id; when it is due, '' where it
+--      does not wait; the id that it replaced, or ''; or 'old'
 -- part: producer
--- part: entry
 -- part: pause
+-- part: parked
+-- part: predecessor
+-- part: windows
 local now_ms = tonumber(now)
 redis.call('SET', producer, '0 []', 'EX', 600) -- refused by a full server; nothing is half done then
 local earliest = nil
-
-local function item_of(id) return '{"id":"' .. id .. '"}' end
-
-local function holder_of(hash, field) -- the job that stands there: its id, whether it recurs, the id of its content
-  local value = field and redis.call('HGET', hash, field)
-  if not value then return nil end
-  local id, kind, content = string.match(value, '^(%S+) ?(%S*) ?(%S*)$')
-  if not id or redis.call('HEXISTS', jobs, id) == 0 then return nil end
-  return id, kind == 'r', content == '' and id or content
-end
-
-local function has_crashed(id, due) -- it was claimed by a listener that died, and may have begun
-  return redis.pcall('HEXISTS', KEYS[18], id .. '@' .. due_text(due)) == 1
-end
-
-local function place(id, target) -- where a job waits that has not begun: its due time, and its entry if a pause has parked it
-  local due = redis.call('ZSCORE', next_, item_of(id))
-  if due then return not has_crashed(id, due) and due or nil end
-  local key = 'paused:job:' .. target
-  for _, member in ipairs(redis.call('ZRANGEBYLEX', waiting, '[' .. key .. '\0', '(' .. key .. '\1')) do
-    local ms, of = string.match(string.sub(member, #key + 2), '^(%d+)%z(%x+)@[^%z]*%zr %S+ 0 0 %- ')
-    if of == id and not has_crashed(id, ms) then return string.format('%.0f', tonumber(ms)), member end
-  end
-end
-
-local function give_way(id, recurs, target) -- whether it will not run any more
-  local due, entry = place(id, target)
-  if not due and not recurs then return false end -- a one-shot that has begun keeps its payload
-  if entry then redis.call('ZREM', waiting, entry) end
-  for _, key in ipairs({ next_, KEYS[14], KEYS[15], KEYS[16] }) do redis.call('ZREM', key, item_of(id)) end
-  redis.call('HDEL', jobs, id)
-  redis.call('HDEL', counts, id)
-  redis.call('SREM', ended, id)
-  return true
-end
-
--- whether the one-shot that holds a key has been claimed, but has not begun; one that is parked for the key's slot is taken out
-local function unbegun(id, key)
-  local slot = 'unique:' .. key
-  for _, member in ipairs(redis.call('ZRANGEBYLEX', waiting, '[' .. slot .. '\0', '(' .. slot .. '\1')) do
-    if string.match(string.sub(member, #slot + 2), '^%d+%z(%x+)@') == id then
-      redis.call('ZREM', waiting, member)
-      return true
-    end
-  end
-  return redis.call('ZLEXCOUNT', KEYS[17], '[' .. slot .. '\0' .. id .. '@', '(' .. slot .. '\0' .. id .. 'A') == 0
-end
 
 local function is_paused(target)
   local till = paused_until(redis.call('HGET', control, 'paused:job:' .. target))
@@ -73,13 +26,12 @@ end
 local function wait(id, due, m)
   local target = m.name or id
   if is_paused(target) then
-    local ms = string.format('%016.0f', math.max(0, due_of(due)))
-    redis.call('ZADD', waiting, 0,
-      'paused:job:' .. target .. '\0' .. ms .. '\0' .. id .. '@' .. due .. '\0r ' .. due .. ' 0 0 - ' .. item_of(id))
+    local entry = 'r ' .. due .. ' 0 0 - ' .. item_of(id)
+    redis.call('ZADD', waiting, 0, parked_member('paused:job:' .. target, due, id .. '@' .. due, entry))
     return
   end
   redis.call('ZADD', next_, due, item_of(id))
-  if m.first then redis.call('ZADD', KEYS[13 + m.first], due, item_of(id)) end
+  if m.first then redis.call('ZADD', first[m.first], due, item_of(id)) end
   if not earliest or tonumber(due) < earliest then earliest = tonumber(due) end
 end
 
@@ -99,7 +51,7 @@ local function put(m)
   end
   if old and give_way(old, old_recurs, m.name) then
     replaced = old
-  elseif old and old == holder and m.serial and unbegun(holder, m.key) then
+  elseif old and old == holder and m.serial and has_not_begun(holder, m.key) then
     supersede()
   end
   if holder and holder ~= old then
@@ -107,7 +59,7 @@ local function put(m)
     if give_way(holder, holder_recurs, holder) then
       replaced = holder
       if at and not m.debounce and not m.recurs then due = at end
-    elseif m.serial and unbegun(holder, m.key) then
+    elseif m.serial and has_not_begun(holder, m.key) then
       supersede()
     end
   end
@@ -132,22 +84,18 @@ local function put(m)
   return state, id, due, replaced
 end
 
-local over = redis.call('ZRANGEBYSCORE', windows, '-inf', now, 'LIMIT', 0, 100)
-if #over > 0 then
-  redis.call('ZREM', windows, unpack(over))
-  redis.call('HDEL', held, unpack(over))
-end
-local function is_open(m) -- its window: one that ends later than any can is none
+forget_windows(now)
+local function is_in_window(m) -- a window that ends later than any can is none
   local till = tonumber(redis.call('ZSCORE', windows, m.window) or 0)
   return till > now_ms and till <= now_ms + 400 * 86400000
 end
 
 local answer = { now }
-for _, m in ipairs(cmsgpack.unpack(ARGV[3])) do
-  local first = m.throttle and is_open(m) and redis.call('HGET', held, m.window)
+for _, m in ipairs(cmsgpack.unpack(additions)) do
+  local held_id = m.throttle and is_in_window(m) and redis.call('HGET', held, m.window)
   local state, id, due, replaced
-  if first then
-    state, id, due, replaced = '0', first, place(first, m.name or first) or '', ''
+  if held_id then
+    state, id, due, replaced = '0', held_id, place(held_id, m.name or held_id) or '', ''
   else
     state, id, due, replaced = put(m)
     if m.throttle then
@@ -155,7 +103,7 @@ for _, m in ipairs(cmsgpack.unpack(ARGV[3])) do
       redis.call('HSET', held, m.window, id)
     end
   end
-  for _, said in ipairs({ state, id, due, replaced }) do answer[#answer + 1] = said end
+  for _, part in ipairs({ state, id, due, replaced }) do answer[#answer + 1] = part end
 end
 for _, hash in ipairs({ names, unique }) do -- a few of those whose job is over
   local some = redis.call('HRANDFIELD', hash, 3, 'WITHVALUES')
@@ -163,8 +111,6 @@ for _, hash in ipairs({ names, unique }) do -- a few of those whose job is over
     if redis.call('HEXISTS', jobs, string.match(some[i + 1], '^%S*')) == 0 then redis.call('HDEL', hash, some[i]) end
   end
 end
-if earliest and (not head or earliest < tonumber(head) or earliest <= now_ms) and redis.call('LLEN', wake) == 0 then
-  redis.call('LPUSH', wake, 1)
-end
-redis.call('SET', producer, seq .. ' ' .. cjson.encode(answer), 'EX', 600)
+wake_for(earliest)
+remember(cjson.encode(answer))
 return answer

@@ -1,70 +1,70 @@
 -- settle: apply endings, each only while its record stands; leaving one place and entering the next is one step.
--- KEYS  1 S:jobs  2 S:running:<L>  3 S:next  4 S:again  5 S:slots  6 S:ended  7 S:errors  8 S:dead  9 S:graves
---       10 S:skip:<L>  11 S:cancelled  12 S:stats  13 S:wake  14 S:waiting  15 S:unique  16 S:names  17 S:counts
---       18 S:first:1  19 S:first:2  20 S:first:3  21 S:crashed
--- ARGV  1 seq  2 now ms, or '' for this server's clock  3 msgpack list of the other endings
---       4 number of plain endings (one-shot done), then their receipts, then their ids
---       an ending is a map of what applies: receipt; drop id; close {id, occurrence}; next {item, due, crashes};
---       again {entry, delay ms}; dead {dead id, grave}; error {occurrence, bytes or ''}; skip id; count name;
---       free {occurrence, then the limit key of each slot}; unique key, name: given up with the payload;
---       first: the priority under which next is listed
--- ->    'gone' | 'old' | 'step', or 'ok', now, receipts that did not stand
-local jobs, running, next_, again, slots, ended = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local errors, dead, graves, skip, cancelled, stats, wake = unpack(KEYS, 7, 13)
-local waiting, unique, names, counts = unpack(KEYS, 14, 17)
-local crashed = KEYS[21]
-local number = ARGV[1]
+-- KEYS jobs running(listener) next again slots ended errors dead graves skip(listener) cancelled stats wake waiting unique
+-- KEYS names counts first(1) first(2) first(3) crashed
+-- ARGV number now endings count plain...
+--      now: ms, or '' for this server's clock
+--      endings: msgpack list of those that are not plain, each a map of what applies: receipt; drop id;
+--      close {id, occurrence}; next {item, due, crashes}; again {entry, delay ms}; dead {dead id, grave};
+--      error {occurrence, bytes or ''}; skip id; count name; free {occurrence, then the limit key of each slot};
+--      unique key, name: given up with the payload; first: the priority under which next is listed
+--      plain: so many (count) receipts of one-shots that are done, then their ids
+-- ->   'gone' | 'old' | 'step', or 'ok', now, receipts that did not stand
 -- part: request
-local now = ARGV[2]
-if now == '' then
-  local t = redis.call('TIME')
-  now = t[1] .. string.format('%03d', math.floor(t[2] / 1000))
-end
+-- part: clock
+-- part: stats
+-- part: promote
+-- part: handback
+-- part: ending
+-- part: holder
+-- part: wake
+now = time_or_now(now)
 if repeated then return { 'ok', now, {} } end
-redis.call('HSET', running, '@', ARGV[1])
-
--- part: counter
-local hour = math.floor(tonumber(now) / 3600000)
-local function count(what, n) add_to(stats, what .. ':' .. hour, n) end
+redis.call('HSET', running, '@', number)
 
 local refused, due_now = {}, false
-local plain = tonumber(ARGV[4])
-if plain > 0 then
-  local gone = redis.call('HDEL', running, unpack(ARGV, 5, 4 + plain))
-  if gone == plain then
-    redis.call('HDEL', jobs, unpack(ARGV, 5 + plain, 4 + 2 * plain))
-    if redis.call('EXISTS', cancelled) == 1 then
-      redis.call('ZREM', cancelled, unpack(ARGV, 5 + plain, 4 + 2 * plain))
-    end
+count = tonumber(count)
+if count > 0 then
+  local ids_at = plain_at + count
+  local gone = redis.call('HDEL', running, unpack(ARGV, plain_at, ids_at - 1))
+  if gone == count then
+    redis.call('HDEL', jobs, unpack(ARGV, ids_at))
+    if redis.call('EXISTS', cancelled) == 1 then redis.call('ZREM', cancelled, unpack(ARGV, ids_at)) end
   else
     refused[1] = 'mismatch' -- cannot happen; the payloads stay, an orphan is found and a loss is not
   end
-  count('done', plain)
+  tally('done', count, now)
 end
 
--- part: id
--- part: entry
--- part: promote
--- part: handback
+local function forget(e, id) -- its payload is gone, and so is what was kept for it
+  if e.name then release(names, e.name, id) end
+  if e.unique then release(unique, e.unique, id) end
+end
 
-local function forget(e, id) -- its payload is gone, and what stood for it
-  for hash, field in pairs({ [unique] = e.unique, [names] = e.name }) do
-    if string.match(redis.call('HGET', hash, field) or '', '^%S*') == id then redis.call('HDEL', hash, field) end
+local function close(e) -- one occurrence of a recurring job
+  local id, run = e.close[1], e.close[2]
+  drop_slot('run:' .. id, run)
+  redis.call('ZREM', cancelled, run)
+  if redis.call('SISMEMBER', ended, id) == 1 and not is_open(id) then
+    end_job(id)
+    forget(e, id)
   end
 end
 
-for _, e in ipairs(cmsgpack.unpack(ARGV[3])) do
+local function mark(id) -- a job that this listener cannot run
+  if redis.call('SADD', skip, id) == 0 or redis.call('SCARD', skip) <= 10000 then return end
+  for _, marked in ipairs(redis.call('SRANDMEMBER', skip, 10)) do -- marks of jobs that are over give way
+    if redis.call('HEXISTS', jobs, marked) == 0 then redis.call('SREM', skip, marked) end
+  end
+end
+
+for _, e in ipairs(cmsgpack.unpack(endings)) do
   if redis.call('HDEL', running, e.receipt) == 0 then
     refused[#refused + 1] = e.receipt
   else
-    if e.skip and redis.call('SADD', skip, e.skip) == 1 and redis.call('SCARD', skip) > 10000 then
-      for _, id in ipairs(redis.call('SRANDMEMBER', skip, 10)) do -- marks of jobs that are over give way
-        if redis.call('HEXISTS', jobs, id) == 0 then redis.call('SREM', skip, id) end
-      end
-    end
+    if e.skip then mark(e.skip) end
     if e.next then
       give_back(e.next[1], e.next[2], e.next[3])
-      if e.first then redis.call('ZADD', KEYS[17 + e.first], 'NX', score_text(e.next[2]), e.next[1]) end
+      if e.first then redis.call('ZADD', first[e.first], 'NX', score_text(e.next[2]), e.next[1]) end
       due_now = true
     end
     if e.again then
@@ -84,26 +84,12 @@ for _, e in ipairs(cmsgpack.unpack(ARGV[3])) do
       redis.call('ZREM', cancelled, e.drop)
       forget(e, e.drop)
     end
-    if e.close then
-      local id = e.close[1]
-      redis.call('ZREM', slots, 'run:' .. id .. '\0' .. e.close[2])
-      redis.call('ZREM', cancelled, e.close[2])
-      if redis.call('SISMEMBER', ended, id) == 1
-        and redis.call('ZLEXCOUNT', slots, '[run:' .. id .. '\0', '(run:' .. id .. '\1') == 0 then
-        redis.call('HDEL', jobs, id)
-        redis.call('SREM', ended, id)
-        redis.call('HDEL', counts, id)
-        forget(e, id)
-      end
-    end
+    if e.close then close(e) end
     if e.free then
-      for k = 2, #e.free do
-        redis.call('ZREM', slots, e.free[k] .. '\0' .. e.free[1])
-        due_now = promote(e.free[k]) or due_now
-      end
+      for k = 2, #e.free do due_now = free_slot(e.free[k], e.free[1]) or due_now end
     end
-    if e.count then count(e.count, 1) end
+    if e.count then tally(e.count, 1, now) end
   end
 end
-if due_now and redis.call('LLEN', wake) == 0 then redis.call('LPUSH', wake, 1) end
+if due_now then wake_one() end
 return { 'ok', now, refused }

@@ -2,7 +2,11 @@
 -- A cursor holds, for one key: past (the items at the front, in order of due time, that were read and are skipped), last
 -- and score (the last of these), back (of them, so many at the front are read again, from behind, one page at a time),
 -- hidden (of these, so many are surely new), read (when a page was last read again, ms). Reading again finds what came to
--- the front just as something else left it, which their number does not show. Uses skip, now and the parts id and entry.
+-- the front just as something else left it, which their number does not show.
+-- KEYS skip
+-- ARGV now
+-- part: id
+-- part: entry
 local PAGE, PAGES = 1000, 2 -- items in one reading, and readings in one claim; the next claim continues there
 local PAUSE = 500 -- ms between two pages that are read again, while nothing is surely new
 
@@ -26,6 +30,11 @@ local function find_place(key, c) -- the front may have changed since the last c
   end
   if past > c.past then c.back, c.hidden = past, c.hidden + past - c.past end
   c.past, c.back = past, math.min(c.back, past)
+end
+
+local function id_in(entry) -- the job of an entry; '' where it is none
+  local _, _, _, _, _, item = parts_of(entry)
+  return item and id_of(item) or ''
 end
 
 local function read_ranks(key, from, upto, is_entry) -- the due items of these ranks, and 1 for each that is skipped

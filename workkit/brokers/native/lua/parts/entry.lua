@@ -17,3 +17,7 @@ local function parts_of(text) -- kind, due, attempt, crashes, flags, item
   if not kind or #attempt > 9 or #crashes > 9 or not is_due(due) or not string.find(flags, '^[!-~]+$') then return nil end
   return kind, due, attempt, crashes, flags, item
 end
+
+local function occurrence_of(id, due, flags) -- the name of one run that is owed; a nonce in the flags belongs to it
+  return id .. '@' .. due_text(due) .. (string.match(flags, '#.*$') or '')
+end

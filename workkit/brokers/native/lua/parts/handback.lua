@@ -1,6 +1,9 @@
 -- handback: where work goes that its listener does not hold any more. What nobody here has admitted, and has no attempt,
 -- may be for a foreign peer: it is a regular item again, in S:next at its own due time, and its crashes stand in
--- S:crashed for whoever claims it. All else waits among our own. Uses next_, again, crashed, and the parts entry and id.
+-- S:crashed for whoever claims it. All else waits among our own.
+-- KEYS next again crashed
+-- part: id
+-- part: entry
 local function is_regular(kind, attempt, flags, item)
   return kind == 'r' and flags == '-' and tonumber(attempt) == 0 and id_of(item) ~= ''
 end
@@ -13,7 +16,7 @@ end
 
 local function give_back(item, due, crashes)
   if redis.call('ZADD', next_, 'NX', score_text(due), item) == 0 or tonumber(crashes) == 0 then return end
-  redis.pcall('HSET', crashed, id_of(item) .. '@' .. due_text(due), crashes) -- a key of another type stops nobody
+  redis.pcall('HSET', crashed, occurrence_of(id_of(item), due, '-'), crashes) -- a key of another type stops nobody
   redis.pcall('EXPIRE', crashed, 604800)
   local count = redis.pcall('HLEN', crashed)
   if type(count) == 'number' and count > 10000 then redis.call('HDEL', crashed, redis.call('HRANDFIELD', crashed)) end

@@ -1,15 +1,22 @@
--- producer: a request that was asked before gets the same answer; 'old' where a later one of this producer was answered. Uses
--- producer, next_; gives seq, now, and the head of the queue as it was.
-local seq = ARGV[1]
+-- producer: answer a request that was asked before as it was answered then; 'old' where a later one of this producer was
+-- answered. Gives `now`, as the server's clock says where the caller does not.
+-- KEYS producer next
+-- ARGV number now
+-- part: clock
+-- part: wake
 local asked, answered = string.match(redis.call('GET', producer) or '', '^(%d+) (.*)$')
-if asked and tonumber(asked) > tonumber(seq) then return { 'old' } end
-if asked and tonumber(asked) == tonumber(seq) then
+if asked and tonumber(asked) > tonumber(number) then return { 'old' } end
+if asked and tonumber(asked) == tonumber(number) then
   local ok, answer = pcall(cjson.decode, answered)
   if ok and type(answer) == 'table' then return answer end
 end
-local now = ARGV[2]
-if now == '' then
-  local t = redis.call('TIME')
-  now = t[1] .. string.format('%03d', math.floor(t[2] / 1000))
+now = time_or_now(now)
+local head = redis.call('ZRANGE', next_, 0, 0, 'WITHSCORES')[2] -- the first due time of the queue before this request
+
+local function wake_for(earliest) -- the earliest due time that was added; nil: none was
+  if earliest and (not head or earliest < tonumber(head) or earliest <= tonumber(now)) then wake_one() end
 end
-local head = redis.call('ZRANGE', next_, 0, 0, 'WITHSCORES')[2]
+
+local function remember(answer) -- an array in JSON
+  redis.call('SET', producer, number .. ' ' .. answer, 'EX', 600)
+end

@@ -1,0 +1,154 @@
+"""The heads of scripts: what they declare is what the scripts use, and what the specification says of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+from tests.brokers.script_reading import FOLDER, code, source, written
+from workkit.brokers.native.keys import Keys
+from workkit.brokers.redis_server.script import BadScript, load, local_name, read_script
+
+VERBS = sorted(load("native"))
+PARTS = sorted(file.stem for file in (FOLDER / "parts").glob("*.lua"))
+SPEC = (FOLDER.parents[3] / "spec" / "layouts" / "native.md").read_text(encoding="utf-8")
+MOST_LINES = 120
+
+
+def parts(**sources: str) -> Callable[[str], str]:
+    return lambda name: sources[name]
+
+
+def words(line: str, text: str) -> list[str]:
+    """The words of all KEYS, or all ARGV, lines of a head."""
+    return [word for found in re.findall(rf"^-- {line} (.*)$", text, re.MULTILINE) for word in found.split()]
+
+
+def test_a_head_gives_the_locals_and_the_list_of_keys() -> None:
+    head = "-- x: y\n-- KEYS next running(listener) first(3) first(1)\n-- KEYS skip(others)...\n-- ARGV me rows...\n"
+    script = read_script("x", f"{head}return 1\n", part=parts())
+    assert script.text.splitlines() == [
+        "-- x: y",
+        "local next_, running = KEYS[1], KEYS[2]; local first = { [3] = KEYS[3], [1] = KEYS[4] }",
+        "local skip_at = 5",
+        "local me = ARGV[1]; local rows_at = 2",
+        "return 1",
+    ]
+    found = script.keys(Keys("S"), listener="L", others=["M", "N"])
+    assert found == ["S:next", "S:running:L", "S:first:3", "S:first:1", "S:skip:M", "S:skip:N"]
+
+
+@pytest.mark.parametrize("given", [{}, {"listener": "L", "token": "T"}, {"token": "T"}])
+def test_keys_name_what_is_missing_or_not_known(given: dict[str, str]) -> None:
+    script = read_script("x", "-- KEYS running(listener)\n", part=parts())
+    with pytest.raises(TypeError, match=r"^x: its keys are named for listener=; given: "):
+        script.keys(Keys("S"), **given)
+
+
+def test_a_part_comes_into_a_script_once_where_it_is_named_first() -> None:
+    a, b = "-- part: b\nlocal a = b", "local b = 1"
+    script = read_script("x", "-- x: y\n-- part: a\n-- part: b\nreturn a\n", part=parts(a=a, b=b))
+    assert script.text == "-- x: y\nlocal b = 1\nlocal a = b\nreturn a\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "trouble"),
+    [
+        ("-- KEYS Next\n", "'Next' names no key"),
+        ("-- KEYS jobs jobs\n", "two of its keys and arguments are called jobs"),
+        ("-- KEYS jobs\n-- ARGV jobs\n", "two of its keys and arguments are called jobs"),
+        ("-- KEYS first(1)\n-- KEYS first(2)\n", "two of its keys and arguments are called first"),
+        ("-- KEYS skip(all)... next\n", "next comes after a list"),
+        ("-- ARGV all... next\n", "next comes after a list"),
+        ("-- ARGV first(1)\n", "the argument first is a name alone"),
+        ("-- KEYS jobs\n-- part: needs\n", "its part needs uses KEYS wake; declare them"),
+        ("-- KEYS wake\n-- part: needs\n", "its part needs uses ARGV now; declare them"),
+        ("-- part: a\n", "the part a names itself, by way of a b"),
+    ],
+)
+def test_a_head_that_cannot_be_read_is_refused(text: str, trouble: str) -> None:
+    known = parts(needs="-- KEYS wake\n-- ARGV now", a="-- part: b", b="-- part: a")
+    with pytest.raises(BadScript, match=re.escape(trouble)):
+        read_script("x", text, part=known)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_head_describes_the_script_its_keys_its_arguments_and_its_answers(verb: str) -> None:
+    lines = source(verb).splitlines()
+    head = lines[: next(place for place, line in enumerate(lines) if not line.startswith("--"))]
+    kinds = [found[0] for line in head if (found := re.match(r"-- (\w+:|KEYS|ARGV|->) ", line))]
+    said = [kind.split()[1] for kind in kinds]
+    assert said[0] == f"{verb}:"
+    assert [kind for place, kind in enumerate(said) if kind not in said[:place]][:4] == [
+        f"{verb}:",
+        "KEYS",
+        "ARGV",
+        "->",
+    ]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_script_uses_every_key_and_argument_that_it_declares(verb: str) -> None:
+    script = load("native")[verb]
+    used = set(re.findall(r"[A-Za-z_]\w*", code(script.text)))
+    locals_ = {f"{key.name}_at" if key.is_list else local_name(key.name) for key in script.declared}
+    arguments = words("ARGV", source(verb))
+    locals_ |= {f"{word[:-3]}_at" if word.endswith("...") else local_name(word) for word in arguments}
+    assert locals_ - used == set()
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_script_takes_no_key_or_argument_by_its_number(verb: str) -> None:
+    body = code(load("native")[verb].text)
+    assert re.findall(r"(?:KEYS|ARGV)\[\d[^\]]*\]|unpack\((?:KEYS|ARGV)(?:\)|, \d)[^)]*", body) == []
+    if not any(key.is_list for key in load("native")[verb].declared):
+        assert not re.search(r"\bKEYS\b", body)
+    if not any(word.endswith("...") for word in words("ARGV", source(verb))):
+        assert not re.search(r"\bARGV\b", body)
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_a_part_uses_every_key_and_argument_of_its_head_and_no_other(name: str) -> None:
+    text = source(f"parts/{name}")
+    assert text.startswith(f"-- {name}: ")
+    used = set(re.findall(r"(?<!\.)\b[A-Za-z_]\w*", code(text)))
+    declared = {local_name(word) for line in ("KEYS", "ARGV") for word in words(line, text)}
+    assert declared - used == set()
+    keys = {local_name(name) for name in vars(Keys) if not name.startswith("_")}
+    asked = set(re.findall(r"redis\.p?call\('\w+', (\w+)", code(text)))
+    assert (asked & keys) - declared == set()
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_every_part_is_used_by_a_script(name: str) -> None:
+    assert any(f"\n-- {name}: " in script.text for script in load("native").values())
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_no_script_is_too_long_to_be_read(verb: str) -> None:
+    assert len(source(verb).splitlines()) <= MOST_LINES
+
+
+def table() -> dict[str, set[str]]:
+    """Which scripts write to each key, as the table of the specification says."""
+    rows = [line.split("|") for line in SPEC[SPEC.index("## 3. All keys") : SPEC.index("## 4.")].splitlines()]
+    cells = {row[1].split("`")[1].split(":")[1]: row[4] for row in rows if len(row) > 5 and row[1].startswith(" `S:")}
+    return {key: set(re.findall(r"\w+", cell)) & set(VERBS) - {"tidy"} for key, cell in cells.items()}
+
+
+@pytest.mark.parametrize("key", sorted(table()))
+def test_the_specification_says_which_scripts_write_to_a_key(key: str) -> None:
+    found = {verb for verb in VERBS if key in written(load("native")[verb])}
+    if key == "again":
+        found |= {"claim"}  # it remembers where it has read each item
+    assert found == table()[key]  # tidy may be given any key
+
+
+def test_the_specification_describes_every_script() -> None:
+    rows = SPEC[SPEC.index("| script | in one step |") : SPEC.index("## 7.")].splitlines()
+    assert (
+        sorted(verb for row in rows[2:] if row.startswith("|") for verb in row.split("|")[1].strip().split(" · "))
+        == VERBS
+    )

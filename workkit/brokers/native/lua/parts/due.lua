@@ -1,0 +1,45 @@
+-- due: read what is due in the queues. Where this listener skips jobs, a cursor for each key leads past them (see crowd).
+-- KEYS next again first
+-- ARGV now cursors
+-- part: id
+-- part: crowd
+local WITH_CURSOR = { next_, again, first[3], first[2], first[1] } -- cursors travel in this order
+local cursor_of, is_all = {}, true -- is_all: the claim has read as far as it may
+
+local function open_cursors()
+  local packed = cursors ~= '' and cmsgpack.unpack(cursors) or {}
+  for n, key in ipairs(WITH_CURSOR) do cursor_of[key] = new_cursor(packed[n]) end
+end
+
+local function packed_cursors() -- '' where nothing is skipped
+  local packed = {}
+  for n, key in ipairs(WITH_CURSOR) do
+    if not cursor_of[key] then return '' end
+    packed[n] = pack_cursor(cursor_of[key])
+  end
+  return cmsgpack.pack(packed)
+end
+
+local function read(key, most, is_entry) -- the first that are due and not skipped
+  if cursor_of[key] then
+    local mine, is_end = read_past(key, cursor_of[key], most, is_entry)
+    is_all = is_all and is_end
+    return mine
+  end
+  local got = redis.call('ZRANGEBYSCORE', key, '-inf', now, 'WITHSCORES', 'LIMIT', 0, most)
+  local found = {}
+  for i = 1, #got, 2 do
+    local id = is_entry and id_in(got[i]) or not is_entry and id_of(got[i]) or ''
+    found[#found + 1] = { got[i], is_entry and '' or got[i + 1], id, tonumber(got[i + 1]), key }
+  end
+  return found
+end
+
+local function took_from(key, found, n) -- the first n of what was read
+  if cursor_of[key] then took(cursor_of[key], found, n) end
+end
+
+local function waits_in(key) -- whether something is due that this listener has not read past
+  local c = cursor_of[key]
+  return redis.call('ZCOUNT', key, '-inf', now) > (c and c.past or 0) or (c and c.hidden > 0)
+end

@@ -1,0 +1,48 @@
+-- predecessor: the job that holds a name or a unique key, and whether it gives way to an addition.
+-- KEYS jobs next waiting slots crashed
+-- part: id
+-- part: entry
+-- part: range
+-- part: ending
+-- part: queue
+local function holder_of(hash, field) -- its id, whether it recurs, the id of its content
+  local value = field and redis.call('HGET', hash, field)
+  if not value then return nil end
+  local id, kind, content = string.match(value, '^(%S+) ?(%S*) ?(%S*)$')
+  if not id or redis.call('HEXISTS', jobs, id) == 0 then return nil end
+  return id, kind == 'r', content == '' and id or content
+end
+
+local function has_crashed(id, due) -- it was claimed by a listener that died, and may have begun
+  return redis.pcall('HEXISTS', crashed, occurrence_of(id, due, '-')) == 1
+end
+
+local function place(id, target) -- where a job waits that has not begun: its due time, and its entry if a pause has parked it
+  local due = redis.call('ZSCORE', next_, item_of(id))
+  if due then return not has_crashed(id, due) and due or nil end
+  local key = 'paused:job:' .. target
+  for _, member in ipairs(redis.call('ZRANGEBYLEX', waiting, under(key))) do
+    local ms, of = string.match(string.sub(member, #key + 2), '^(%d+)%z(%x+)@[^%z]*%zr %S+ 0 0 %- ')
+    if of == id and not has_crashed(id, ms) then return string.format('%.0f', tonumber(ms)), member end
+  end
+end
+
+local function give_way(id, recurs, target) -- whether it will not run any more
+  local due, entry = place(id, target)
+  if not due and not recurs then return false end -- a one-shot that has begun keeps its payload
+  if entry then redis.call('ZREM', waiting, entry) end
+  take_out(item_of(id))
+  end_job(id)
+  return true
+end
+
+local function has_not_begun(id, key) -- a one-shot that was claimed; one that is parked for the slot of the key is taken out
+  local slot = 'unique:' .. key
+  for _, member in ipairs(redis.call('ZRANGEBYLEX', waiting, under(slot))) do
+    if string.match(string.sub(member, #slot + 2), '^%d+%z(%x+)@') == id then
+      redis.call('ZREM', waiting, member)
+      return true
+    end
+  end
+  return redis.call('ZLEXCOUNT', slots, '[' .. slot .. '\0' .. id .. '@', '(' .. slot .. '\0' .. id .. 'A') == 0
+end
