@@ -311,7 +311,7 @@ MAKERS: Mapping[str, Maker] = {
 
 def every_key() -> set[str]:
     """The names of all keys, as `Keys` has them."""
-    return {name for name in vars(Keys) if not name.startswith(("_", "for_")) and not _is_field(name)}
+    return {name for name in vars(Keys) if not name.startswith("_") and not _is_field(name)}
 
 
 def _is_field(name: str) -> bool:

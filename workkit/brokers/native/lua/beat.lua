@@ -29,7 +29,7 @@ if head then
   if head <= tonumber(now) or not due or due > head then look = 1 end
 end
 
-for _, name in ipairs(redis.call('ZRANGEBYSCORE', listeners, tonumber(now) + tonumber(ARGV[2]), '+inf', 'LIMIT', 0, 10)) do
+for _, name in ipairs(redis.call('ZRANGEBYSCORE', listeners, tonumber(now) + tonumber(lease), '+inf', 'LIMIT', 0, 10)) do
   redis.call('ZADD', listeners, 'XX', now, name) -- no time of a beat: from now on it counts as any other
 end
 local stale = redis.call('ZRANGEBYSCORE', listeners, '-inf', tonumber(now) - tonumber(lease), 'WITHSCORES', 'LIMIT', 0, 10)
