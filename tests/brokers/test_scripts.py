@@ -143,7 +143,7 @@ def test_the_specification_says_which_scripts_write_to_a_key(key: str) -> None:
     found = {verb for verb in VERBS if key in written(load("native")[verb])}
     if key == "again":
         found |= {"claim"}  # it remembers where it has read each item
-    assert found == table()[key]  # tidy may be given any key
+    assert found == table()[key]  # tidy takes any key key
 
 
 def test_the_specification_describes_every_script() -> None:

@@ -152,6 +152,6 @@ class Keys:
         return self._key(f"producer:{token}")
 
     @staticmethod
-    def given(key: str) -> str:
-        """A key under its whole name, for a script that may be given any."""
+    def any_key(key: str) -> str:
+        """A key under its whole name, for a script that takes any of them."""
         return key

@@ -1,9 +1,9 @@
--- add: put jobs where they wait, payload and item in one step; a known id is left alone.
+-- add: put jobs into S:jobs and S:next in one step. A job whose id is known stays as it is.
 -- KEYS jobs next producer(token) wake cancelled
 -- ARGV number now rows...
---      now: ms, or '' for this server's clock
---      rows: five for each job: id, payload, due ms ('' = now), second id, second payload ('' = none: known is known)
--- ->   now, then for each job 1 new | 0 known | 2 stored as its second variant; or 'old'
+--      now: ms; '' = by this server's clock
+--      rows: five for each job: id, payload, due ms ('' = now), second id, second payload ('' = it has none)
+-- ->   now, then for each job 1 new | 0 known | 2 the first id is known, the second is new; or 'old'
 -- part: producer
 -- part: id
 local ids, n = {}, 0
@@ -40,7 +40,7 @@ for k = 1, n do
   answer[k + 1] = state
 end
 if w > 0 then
-  redis.call('HSET', jobs, unpack(payloads)) -- refused by a full server; nothing is half done then
+  redis.call('HSET', jobs, unpack(payloads)) -- a full server refuses this, before anything is done
   redis.call('ZADD', next_, unpack(items))
   if redis.call('EXISTS', cancelled) == 1 then redis.call('ZREM', cancelled, unpack(added)) end
 end

@@ -1,8 +1,10 @@
--- bury: move what cannot be read into the dead set with its bytes, while it still stands as it was read.
+-- bury: move what cannot be read into the dead set with its bytes, if nobody has changed it since it was read.
 -- KEYS jobs next dead graves stats
 -- ARGV id digest dead_id grave items...
---      id: '' = items without one that can be read; digest: SHA-1 of its payload; items: those in S:next
--- ->   1 | 0 (gone, or another payload by now)
+--      id: of the job; '' = items that name no job
+--      digest: SHA-1 of its payload
+--      items: its items in S:next
+-- ->   1 | 0 (it is gone, or has another payload now)
 -- part: clock
 -- part: stats
 if id ~= '' then

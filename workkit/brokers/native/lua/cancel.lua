@@ -1,8 +1,8 @@
--- cancel: take a job out; what is out of the queue already is only marked, and ends by its mark.
+-- cancel: take a job out where it waits. What no queue holds is only marked, and a listener ends it because of the mark.
 -- KEYS jobs next cancelled ended waiting again names unique counts control wake first(1) first(2) first(3)
 -- ARGV id recurs name key count texts...
---      recurs: 1, else 0; name, key: its name and unique key, or ''
---      texts: so many (count) under which its item may stand, then its members of S:waiting
+--      recurs: 1 or 0; name, key: its name and its unique key, or ''
+--      texts: first `count` texts that its item may have in S:next, then its members of S:waiting
 -- ->   removed | marked | unknown
 -- part: growth
 -- part: clock
@@ -16,7 +16,7 @@ allow_growth(jobs)
 if redis.call('HEXISTS', jobs, id) == 0 then return 'unknown' end
 local now = server_ms()
 
-local function forget() -- with its payload goes what was kept for it
+local function forget() -- its payload, and what is kept only as long as that
   end_job(id)
   release(names, name, id)
   release(unique, key, id)
@@ -35,9 +35,9 @@ for i = members_at, #ARGV do
   local member = ARGV[i]
   if redis.call('ZREM', waiting, member) == 1 then
     local entry = parked_entry(member)
-    if entry and string.match(entry, '^r %S+ 0 0 %- ') then -- a pause has parked it before it began
+    if entry and string.match(entry, '^r %S+ 0 0 %- ') then -- it has not begun: a pause has parked it
       waited = waited + 1
-    else -- it may have slots: a listener gives them back, as it ends what is marked; what is no entry it buries
+    else -- it may have slots, which the listener that claims it gives up. A member without an entry is buried
       if entry and string.sub(member, 1, 7) ~= 'paused:' then entry = without_its_last_slot(entry) end
       redis.call('ZADD', again, now, entry or member)
       wake_one()

@@ -1,25 +1,27 @@
--- claim: take what is due and write this listener's records in the same step; a claim is also a beat.
+-- claim: take what is due and write this listener's records in the same step. A claim is also a beat.
 -- KEYS next jobs running(listener) listeners watch wake again skip(listener) cancelled control first(3) first(2) first(1)
 -- KEYS crashed
 -- ARGV me number limit now version cursors
---      me: the listener; limit: 1 to 1000; now: ms, or '' for this server's clock; version: of S:control, as the listener
---      knows it; cursors: of the last claim that was answered, or ''
--- ->   'gone' | 'old' | 'step' (see spec/layouts/native.md, requests), or
---      'ok', now, ms until it should ask again, a text with fractions (-1: another listener watches, or nothing waits;
---      0: more is due), which of the jobs are marked as cancelled (their numbers, from 1), S:control (fields and values)
---      where it is not as the listener knows it, cursors (bytes; '' where nothing is skipped), then four for each job:
---      member or entry, due text (member) or '' (entry), id, payload or nil
+--      me: the listener; limit: 1 to 1000
+--      now: ms; '' = by this server's clock
+--      version: of S:control, as the listener knows it
+--      cursors: as the last claim that was answered gave them, or ''
+-- ->   'gone' | 'old' | 'step' (spec/layouts/native.md, rule 5), or
+--      'ok', now, ms until the listener should ask again (a text with fractions; -1: another listener watches, or nothing
+--      waits; 0: more is due), the numbers of the jobs that are cancelled (from 1), S:control (fields and values; empty: as
+--      the listener knows it), cursors (bytes; '' = the listener skips no job), then four for each job: member or entry, due
+--      text (of a member) or '' (of an entry), id, payload or nil
 -- part: request
 -- part: clock
 -- part: pause
 -- part: taking
 -- part: news
 -- part: wake
-local past -- ms since the one called now
+local past -- the fraction of a ms on top of now
 now, past = time_or_now(now)
 limit = tonumber(limit)
 
--- Where there are none but the published keys, this is the only look at the others.
+-- While a schedule has only published keys, a claim asks for the others once, here.
 local is_plain = redis.call('EXISTS', again, skip, cancelled, control, first[3], first[2], first[1], crashed) == 0
 local has_entries = not is_plain and redis.call('EXISTS', again) == 1
 local has_skips = not is_plain and redis.call('EXISTS', skip) == 1
@@ -59,7 +61,7 @@ if #ids > 0 then
     reply[at + 1], reply[at + 2], reply[at + 3], reply[at + 4] = t[1], t[2], t[3], payloads[i]
   end
   if not is_plain and redis.call('EXISTS', cancelled) == 1 then
-    local runs = {} -- a mark may be of one run
+    local runs = {} -- a mark may name one occurrence
     for i, t in ipairs(taken) do
       local kind, due, _, _, flags = parts_of(t[1])
       runs[i] = kind == 'o' and occurrence_of(t[3], due, flags) or t[3]
@@ -75,14 +77,14 @@ if rests_until then
   if rests_until < math.huge then reply[3] = string.format('%.3f', rests_until - tonumber(now)) end
   return reply
 end
-if #taken < limit and not is_all then -- skipped so far; the next claim continues there
+if #taken < limit and not is_all then -- all that was read is skipped; the next claim continues behind it
   reply[3] = 0
   return reply
 end
 local held = redis.call('GET', watch)
 local due, owner
 if held then due, owner = string.match(held, '^(%d+) (.*)$') end
-if #taken >= limit then -- full: leave the rest, and the watch, to others
+if #taken >= limit then -- no room is left: other listeners take the rest, and watch
   local more = waits_in(next_) or (has_entries and waits_in(again))
   if owner == me then redis.call('DEL', watch) end
   if more or owner == me then wake_one() end

@@ -1,8 +1,8 @@
--- declare: set the schedule's own limits, where they are not these.
+-- declare: set the schedule's own limits, where they differ from these.
 -- KEYS control
 -- ARGV limit turn_ms
---      limit: '' = none; turn_ms: ms between two starts, '' = none
--- ->   1 they were others | 0
+--      limit: of runs at a time, '' = none; turn_ms: between two starts, '' = none
+-- ->   1 they differed | 0
 -- part: control
 local changed = 0
 for field, wanted in pairs({ limit = limit, turn_ms = turn_ms }) do

@@ -1,8 +1,8 @@
--- leave: end a registration that holds nothing.
+-- leave: end the registration of a listener that holds nothing.
 -- KEYS listeners running(listener) skip(listener) watch wake progress(listener)
 -- ARGV me
 --      me: the listener
--- ->   records still held (0: gone)
+-- ->   how many records it holds (0: the registration has ended)
 -- part: wake
 local held = 0
 for _, field in ipairs(redis.call('HLEN', running) > 2 and redis.call('HKEYS', running) or {}) do
@@ -14,7 +14,7 @@ redis.call('ZREM', listeners, me)
 local watched = redis.call('GET', watch)
 if watched and string.match(watched, '^%d+ (.*)$') == me then redis.call('DEL', watch) end
 if redis.call('ZCARD', listeners) == 0 then
-  redis.call('DEL', wake) -- nobody is left to take a token
+  redis.call('DEL', wake) -- no listener is left that could take a token
 else
   wake_one()
 end

@@ -1,18 +1,20 @@
--- mend: repair what nothing refers to: no item, no entry, no record. Each repair applies only while that is so.
+-- mend: repair jobs and marks that nothing refers to: no item, no entry, no record. Each repair looks again first.
 -- KEYS jobs next again listeners slots ended errors wake waiting counts
 -- KEYS running(listeners)...
 -- ARGV listed wide strays
---      listed: msgpack list of the listeners that were listed when the keys were gathered
---      wide: 1: S:next holds items under other texts than ours, so look at each of them; else 0
---      strays: msgpack list of what may be repaired, each a map: id, a job that nothing refers to; or with it mark:
---        'slot' (under key) | 'error' of an occurrence that nothing refers to, or 'ended' of a job that has no open run, or
---        waits for its next; or mark 'free' of a limit key, without id, for which entries are parked though it has room; or
---        mark 'parked' of a member of S:waiting, without id, that is no parked entry: it goes to S:again, for a listener to
---        bury.
---        What applies: next {item, due ms or '' = now}; sweep 1: the mark goes, and a payload that waited for it; what is
---        parked for a slot goes on as far as there is room. Without these it is only looked at
--- ->   'changed' (a listener came), or for each 1 nothing refers to it (it is repaired, where a repair applies) | 0
---      something does
+--      listed: msgpack list of the listeners that are in KEYS
+--      wide: 1 = S:next holds items under other texts than ours, so each of them must be read; else 0
+--      strays: msgpack list of maps, one for each thing that may be repaired:
+--        id: a job that nothing refers to
+--        mark 'slot', id, key, occurrence: a slot of an occurrence that nothing refers to
+--        mark 'error', id, occurrence: an error of an occurrence that nothing refers to
+--        mark 'ended', id: a job without an open run, or one that waits for its next run
+--        mark 'free', key: a limit key that has room, though entries are parked for it
+--        mark 'parked', member: a member of S:waiting that holds no entry; it goes to S:again, and a listener buries it
+--        and the repair, without which it is only looked at:
+--        next {item, due ms or '' = now}: the item of a job goes back into S:next
+--        sweep 1: the mark goes, with the payload that waited for it; parked entries take the slots that become free
+-- ->   'changed' (a listener came meanwhile), or for each 1 nothing refers to it (and it is repaired) | 0 something does
 -- part: clock
 -- part: wake
 -- part: promote
@@ -51,7 +53,7 @@ local woken = false
 local function sweep(s)
   if s.mark == 'error' then
     redis.call('HDEL', errors, s.occurrence)
-  elseif s.mark == 'ended' then -- what still waits for its next run is not over
+  elseif s.mark == 'ended' then -- a job that waits for its next run is not over
     if redis.call('ZSCORE', next_, item_of(s.id)) then redis.call('SREM', ended, s.id) else end_job(s.id) end
   elseif s.mark == 'free' then
     woken = promote(s.key) or woken

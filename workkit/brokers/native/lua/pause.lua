@@ -1,23 +1,23 @@
--- pause: pause a schedule, a function or a job; what waits of a job is parked in the same step. Harmless when repeated.
+-- pause: pause a schedule, a function or a job. What waits of a job is parked in the same step. Harmless when repeated.
 -- KEYS control next again waiting first(1) first(2) first(3)
 -- ARGV target pause id count texts...
 --      pause: msgpack [reason, until ms]; id: of the job, '' for another target
---      texts: so many (count) items of it in S:next, then two for each of its entries in S:again: the entry, and its text
---      in S:waiting
+--      texts: first `count` items of it in S:next, then two for each of its entries in S:again: the entry, and the member of
+--      S:waiting that it becomes
 -- ->   how many were parked
 -- part: control
 -- part: parked
 -- part: queue
 local field, entries_at = 'paused:' .. target, texts_at + tonumber(count)
 if redis.call('HGET', control, field) ~= pause then
-  redis.call('HSET', control, field, pause) -- refused by a full server; nothing is half done then
+  redis.call('HSET', control, field, pause) -- a full server refuses this, before anything is done
   has_changed()
 end
 local parked = 0
 for i = texts_at, entries_at - 1 do
   local item = ARGV[i]
   local score = redis.call('ZSCORE', next_, item)
-  if score and tonumber(score) >= 0 and tonumber(score) < 9e15 then -- what has no usable time stays, for a repair
+  if score and tonumber(score) >= 0 and tonumber(score) < 9e15 then -- an item without a usable time stays until a repair
     local entry = 'r ' .. due_text(score) .. ' 0 0 - ' .. item
     redis.call('ZADD', waiting, 0, parked_member(field, score, occurrence_of(id, score, '-'), entry))
     take_out(item)

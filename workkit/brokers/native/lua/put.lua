@@ -1,21 +1,24 @@
--- put: additions under a name or a unique key, in a window, or with a priority; what gives way to them goes in the same step.
+-- put: additions under a name or a unique key, in a window, or with a priority. What gives way to them goes in the same step.
 -- KEYS jobs next producer(token) wake cancelled names unique windows held control waiting counts ended
 -- KEYS first(1) first(2) first(3) slots crashed
 -- ARGV number now additions
---      now: ms, or '' for this server's clock
---      additions: msgpack list, a map for each job of what applies: id; payload; due ms, a text (absent: now); recurs;
---      second {id, payload}: where the first is known, or with fresh always: id only tells its content then; name;
---      key: unique key, or of a window; serial: runs of the key take its slot; replace: its holder gives way;
---      debounce ms: so does it, and the time is put off; throttle ms, window: its key; first: priority
--- ->   now, then four for each job: 1 new | 0 known | 2 stored as its second variant; its id; when it is due, '' where it
---      does not wait; the id that it replaced, or ''; or 'old'
+--      now: ms; '' = by this server's clock
+--      additions: msgpack list, a map for each job:
+--        id, payload, due: ms, a text (absent: now); recurs
+--        second {id, payload}: it is added so where the first id is known; with fresh always, and id only tells its content
+--        name; first: its priority
+--        key: its unique key, or that of its window; serial: runs under the key have a slot of it
+--        replace: the holder of the key gives way; debounce ms: it does too, and the job is due so much later than now
+--        throttle ms, window: only the first addition in this window is added
+-- ->   now, then four for each job: 1 new | 0 known | 2 the first id is known, the second is new; its id; its due time, '' if
+--      it does not wait; the id of the job that gave way, or ''; or 'old'
 -- part: producer
 -- part: pause
 -- part: parked
 -- part: predecessor
 -- part: windows
 local now_ms = tonumber(now)
-redis.call('SET', producer, '0 []', 'EX', 600) -- refused by a full server; nothing is half done then
+redis.call('SET', producer, '0 []', 'EX', 600) -- a full server refuses this, before anything is done
 local earliest = nil
 
 local function is_paused(target)
@@ -44,7 +47,7 @@ local function put(m)
   end
   local due, replaced = m.due or now, ''
   if m.debounce then due = string.format('%.0f', now_ms + m.debounce) end
-  local function supersede() -- the holder has been claimed, and has not begun
+  local function supersede() -- a listener has claimed the holder, which has not begun
     replaced = holder
     redis.call('HDEL', jobs, holder)
     redis.call('ZREM', cancelled, holder)
@@ -85,7 +88,7 @@ local function put(m)
 end
 
 forget_windows(now)
-local function is_in_window(m) -- a window that ends later than any can is none
+local function is_in_window(m) -- a window that ends later than any window can is none
   local till = tonumber(redis.call('ZSCORE', windows, m.window) or 0)
   return till > now_ms and till <= now_ms + 400 * 86400000
 end
@@ -105,7 +108,7 @@ for _, m in ipairs(cmsgpack.unpack(additions)) do
   end
   for _, part in ipairs({ state, id, due, replaced }) do answer[#answer + 1] = part end
 end
-for _, hash in ipairs({ names, unique }) do -- a few of those whose job is over
+for _, hash in ipairs({ names, unique }) do -- forget a few whose job is over
   local some = redis.call('HRANDFIELD', hash, 3, 'WITHVALUES')
   for i = 1, #some, 2 do
     if redis.call('HEXISTS', jobs, string.match(some[i + 1], '^%S*')) == 0 then redis.call('HDEL', hash, some[i]) end

@@ -1,8 +1,10 @@
--- reap: fence a listener whose beat stopped, and hand its records back. Decides nothing else; any listener continues a half-done one.
+-- reap: fence a listener whose beat stopped, and hand its records back. It decides nothing. Any listener can finish what another
+-- has begun.
 -- KEYS listeners running(listener) again skip(listener) wake progress(listener) next crashed
 -- ARGV whom seen lease most
---      whom: the listener; seen: its beat when it was looked at; lease: ms; most: records to move
--- ->   'alive', or moved, left
+--      whom: the listener; seen: its last beat, as the caller saw it; lease: after so many ms without a beat it is dead
+--      most: how many records to hand back
+-- ->   'alive', or how many records went back, how many are left
 -- part: clock
 -- part: handback
 -- part: wake

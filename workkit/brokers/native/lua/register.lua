@@ -1,7 +1,7 @@
--- register: list a listener under a name never used before. The name is the fence.
+-- register: list a listener under a name that was never used before. The name is the fence.
 -- KEYS listeners running(listener)
 -- ARGV me info
---      info: msgpack, padded to 65 bytes or more, so that the hash is a real one from its first record
+--      info: msgpack of 65 bytes or more, so that the server keeps the records in a hash table from the first one on
 -- ->   now
 -- part: clock
 -- part: growth

@@ -1,8 +1,9 @@
--- reschedule: give an item of S:next another due time, or take it out where its job is gone; while it stands as read.
+-- reschedule: give an item of S:next another due time, or take it out where its job is gone; if its score is still as it was read.
 -- KEYS jobs next wake first(1) first(2) first(3)
 -- ARGV item score id due
---      score: of the item, as read; id: of its job; due: ms, '' = now, '-' = none: it goes, if S:jobs lacks the job
--- ->   1 | 0 (gone, another score, or its job is there, or not, against what is expected)
+--      score: of the item, as it was read; id: of its job
+--      due: ms; '' = now; '-' = take the item out, if S:jobs lacks the job
+-- ->   1 | 0 (the item is gone or has another score; or its job is gone; or, with '-', is there)
 -- part: clock
 -- part: wake
 local stood = redis.call('ZSCORE', next_, item)

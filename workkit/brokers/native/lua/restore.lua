@@ -1,5 +1,5 @@
--- restore: put entries of S:again back into S:next that nobody has admitted, and that have no attempt, each while it
--- stands. Earlier versions left them there, where no foreign peer looks.
+-- restore: put entries of S:again back into S:next that nobody has admitted and that have no attempt. Earlier versions left
+-- them in S:again, where no foreign peer looks.
 -- KEYS again next crashed wake
 -- ARGV entries...
 -- ->   how many went back

@@ -1,8 +1,8 @@
 -- resync: after a failover that lost some of a listener's steps, agree on what it holds. Harmless when repeated.
 -- KEYS running(listener) again wake next crashed
 -- ARGV number records...
---      records: two for each that the listener believes to hold: receipt, kind and flags (r-: nothing decided)
--- ->   'gone' | 'old', or 'ok', then the receipts it must give up: the server lacks them, or their admission
+--      records: two for each that the listener holds: receipt, kind and flags (r-: it is not admitted)
+-- ->   'gone' | 'old', or 'ok', then the receipts that it must give up: the server lacks them, or their admission
 -- part: registration
 -- part: growth
 -- part: handback

@@ -1,10 +1,10 @@
--- revive: put dead occurrences back to be run anew. A record that stands no more is left alone, so a repetition is harmless.
+-- revive: put dead occurrences back, so that they run again. What is not dead any more is left alone, so a repetition is harmless.
 -- KEYS dead graves jobs next again slots ended cancelled wake
 -- ARGV revivals
---      revivals: msgpack list of maps: dead id, id, payload, delay ms, and one of
+--      revivals: msgpack list of maps: dead (its dead id), id, payload, delay ms, and one of
 --        item: a one-shot, or a new job in its place
---        entry and occurrence: one occurrence of a recurring job, whose schedule goes on or is over
--- ->   for each: revived | gone (it is not dead any more) | waits (the same job stands in S:jobs already)
+--        entry, occurrence: one occurrence of a recurring job, which may be over
+-- ->   for each: revived | gone (it is not dead any more) | waits (S:jobs has the same job already)
 -- part: clock
 -- part: slots
 -- part: wake
@@ -21,7 +21,7 @@ for i, e in ipairs(cmsgpack.unpack(revivals)) do
     if e.item then
       redis.call('ZADD', next_, 'NX', due, e.item)
     else
-      -- the payload is gone where the schedule is over: then the last open occurrence takes it away again
+      -- a recurring job that is over has no payload: it gets one until its last open occurrence ends
       if redis.call('HSETNX', jobs, e.id, e.payload) == 1 then redis.call('SADD', ended, e.id) end
       take_slot('run:' .. e.id, e.occurrence)
       redis.call('ZADD', again, due, e.entry)

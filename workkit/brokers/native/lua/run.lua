@@ -1,16 +1,16 @@
--- run: run a job once, now. A recurring one keeps its times, as this is a run of its own; a one-shot that waits is due now.
+-- run: run a job once, now. A recurring job keeps its times: this is an occurrence beside them. A one-shot that waits is due now.
 -- KEYS jobs next again slots wake first(1) first(2) first(3)
 -- ARGV id due occurrence texts...
 --      due: ms; occurrence: of a recurring job, '' = a one-shot
---      texts: its entry; or of a one-shot, what may stand of it in S:next and S:again
--- ->   1 | 0 (it is gone, or waits nowhere)
+--      texts: the entry of the occurrence; or the texts that a one-shot may have in S:next and S:again
+-- ->   1 | 0 (the job is gone, or waits nowhere)
 -- part: slots
 -- part: wake
 if redis.call('HEXISTS', jobs, id) == 0 then return 0 end
 local stands = 0
 if occurrence ~= '' then
   stands = 1
-  if take_slot('run:' .. id, occurrence) == 1 then -- else this was asked before
+  if take_slot('run:' .. id, occurrence) == 1 then -- 0: this was asked before
     redis.call('ZADD', again, due, ARGV[texts_at])
   end
 else

@@ -1,14 +1,17 @@
--- settle: apply endings, each only while its record stands; leaving one place and entering the next is one step.
+-- settle: apply endings, each only while the listener holds its record. Leaving one place and entering the next is one step.
 -- KEYS jobs running(listener) next again slots ended errors dead graves skip(listener) cancelled stats wake waiting unique
 -- KEYS names counts first(1) first(2) first(3) crashed
 -- ARGV number now endings count plain...
---      now: ms, or '' for this server's clock
---      endings: msgpack list of those that are not plain, each a map of what applies: receipt; drop id;
---      close {id, occurrence}; next {item, due, crashes}; again {entry, delay ms}; dead {dead id, grave};
---      error {occurrence, bytes or ''}; skip id; count name; free {occurrence, then the limit key of each slot};
---      unique key, name: given up with the payload; first: the priority under which next is listed
---      plain: so many (count) receipts of one-shots that are done, then their ids
--- ->   'gone' | 'old' | 'step', or 'ok', now, receipts that did not stand
+--      now: ms; '' = by this server's clock
+--      endings: msgpack list of those that are not plain, each a map: receipt, and what applies of:
+--        drop: the id of a job that is over; close {id, occurrence} of a recurring job
+--        unique, name: its unique key and its name, which go with the payload
+--        next {item, due, crashes}: the item goes back into S:next; first: its priority
+--        again {entry, delay ms}; dead {dead id, grave}; error {occurrence, bytes; '' = forget it}
+--        free {occurrence, limit key of each slot ...}; skip: the id of a job that this listener cannot run
+--        count: under which name it is counted
+--      plain: the receipts of `count` one-shots that are done, then their ids
+-- ->   'gone' | 'old' | 'step', or 'ok', now, the receipts of records that the listener does not hold
 -- part: request
 -- part: clock
 -- part: stats
@@ -30,12 +33,12 @@ if count > 0 then
     redis.call('HDEL', jobs, unpack(ARGV, ids_at))
     if redis.call('EXISTS', cancelled) == 1 then redis.call('ZREM', cancelled, unpack(ARGV, ids_at)) end
   else
-    refused[1] = 'mismatch' -- cannot happen; the payloads stay, an orphan is found and a loss is not
+    refused[1] = 'mismatch' -- cannot happen. The payloads stay: a checkup finds an orphan, but nobody finds a loss
   end
   tally('done', count, now)
 end
 
-local function forget(e, id) -- its payload is gone, and so is what was kept for it
+local function forget(e, id) -- its payload is gone: so are its name and its unique key
   if e.name then release(names, e.name, id) end
   if e.unique then release(unique, e.unique, id) end
 end
@@ -52,7 +55,7 @@ end
 
 local function mark(id) -- a job that this listener cannot run
   if redis.call('SADD', skip, id) == 0 or redis.call('SCARD', skip) <= 10000 then return end
-  for _, marked in ipairs(redis.call('SRANDMEMBER', skip, 10)) do -- marks of jobs that are over give way
+  for _, marked in ipairs(redis.call('SRANDMEMBER', skip, 10)) do -- jobs that are over need no mark
     if redis.call('HEXISTS', jobs, marked) == 0 then redis.call('SREM', skip, marked) end
   end
 end

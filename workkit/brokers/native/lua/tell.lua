@@ -1,7 +1,7 @@
--- tell: show how far runs are, each only while its record stands; take back what is shown of those that are over.
+-- tell: show the progress of runs, of each only while the listener holds its record. Forget that of runs that are over.
 -- KEYS running(listener) progress(listener)
 -- ARGV reports...
---      reports: two for each run: its receipt; its progress as JSON, or '' where it is over
+--      reports: two for each run: its receipt; its progress as JSON, '' = it is over
 -- ->   'gone' or 'ok'
 -- part: growth
 if redis.call('HEXISTS', running, '@') == 0 then return 'gone' end

@@ -1,15 +1,15 @@
--- tidy: take out one thing that cannot be read, while it is as it was read; or ('due') only put its score at 0.
--- KEYS given(key)
+-- tidy: take out one thing that cannot be read, if it is still as it was read; or only set its score to 0 ('due').
+-- KEYS any_key(key)
 -- ARGV kind what value
---      kind: hash | zset | stream | due; what: field, member or number of an entry; value: its value or score as read
--- ->   1 | 0 (gone, or another by now)
+--      kind: hash | zset | stream | due; what: a field, a member or the number of an entry; value: its value or score, as read
+-- ->   1 | 0 (it is gone, or differs now)
 if kind == 'hash' then
-  if redis.call('HGET', given, what) ~= value then return 0 end
-  return redis.call('HDEL', given, what)
+  if redis.call('HGET', any_key, what) ~= value then return 0 end
+  return redis.call('HDEL', any_key, what)
 end
-if kind == 'stream' then return redis.call('XDEL', given, what) end
-local score = redis.call('ZSCORE', given, what)
+if kind == 'stream' then return redis.call('XDEL', any_key, what) end
+local score = redis.call('ZSCORE', any_key, what)
 if not score or tonumber(score) ~= tonumber(value) then return 0 end
-if kind == 'zset' then return redis.call('ZREM', given, what) end
-redis.call('ZADD', given, 'XX', 0, what)
+if kind == 'zset' then return redis.call('ZREM', any_key, what) end
+redis.call('ZADD', any_key, 'XX', 0, what)
 return 1

@@ -1,31 +1,31 @@
--- chain: a recurring job goes on as one occurrence begins, or is written off. `m` is as in admit.
+-- chain: when an occurrence of a recurring job begins, or is missed, the next one goes into S:next. `m` is as in admit.
 -- KEYS running next ended counts first missed
 -- part: counter
 -- part: slots
 -- part: ending
 local function note(fields, reason, times)
   redis.pcall('XADD', missed, 'MAXLEN', '~', 10000, '*', 'id', fields[1], 'name', fields[2], 'fn', fields[3], 'due', fields[4],
-    'reason', reason, 'times', times) -- a stream that takes no more keeps nobody from running
+    'reason', reason, 'times', times) -- a job runs even if this stream takes no more
 end
 
-local function arm(m, counted) -- put the next occurrence back, or mark the job as ended
+local function arm(m, counted) -- put the next occurrence into S:next, or mark the job as ended
   local item, due = m.chain[1], m.chain[2]
   if counted and m.count and add_to(counts, m.id, 1) >= m.count then due = '' end
   if due == '' then
     redis.call('SADD', ended, m.id)
     return
   end
-  redis.call('ZADD', next_, 'NX', due, item) -- NX: whoever re-armed it first wins
+  redis.call('ZADD', next_, 'NX', due, item) -- NX: the first who re-arms it wins
   if m.first then redis.call('ZADD', first[m.first], 'NX', due, item) end
 end
 
-local function open(m) -- one occurrence, which begins
+local function open(m) -- an occurrence that begins
   arm(m, true)
   take_slot('run:' .. m.id, m.run)
   if m.times > 0 then note(m.missed, 'late', m.times) end
 end
 
-local function miss(m, reason) -- one occurrence, which does not run
+local function miss(m, reason) -- an occurrence that does not run
   if m.chain then arm(m, false) end
   note(m.missed, reason, 1)
   redis.call('HDEL', running, m.receipt)

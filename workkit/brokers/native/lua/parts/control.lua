@@ -5,7 +5,7 @@ local function has_changed()
   local v = redis.call('HGET', control, 'v')
   if not v or (#v < 16 and string.find(v, '^[1-9]%d*$')) then
     redis.call('HINCRBY', control, 'v', 1)
-  else -- no number: any that no listener knows
+  else -- no number: take one that no listener can know
     redis.call('HSET', control, 'v', server_us())
   end
 end

@@ -1,8 +1,8 @@
 -- crowd: read what is due in a key and not marked in `skip`, without reading again what this listener has read past.
 -- A cursor holds, for one key: past (the items at the front, in order of due time, that were read and are skipped), last
 -- and score (the last of these), back (of them, so many at the front are read again, from behind, one page at a time),
--- hidden (of these, so many are surely new), read (when a page was last read again, ms). Reading again finds what came to
--- the front just as something else left it, which their number does not show.
+-- hidden (of these, so many are surely new), read (when a page was last read again, ms). Reading again finds an
+-- item that came to the front while another left it: their number does not show that.
 -- KEYS skip
 -- ARGV now
 -- part: id
@@ -75,7 +75,7 @@ local function read_past(key, c, most, is_entry) -- the first that are due and n
       if skipped[k] == 1 then
         skims = { n = skims.n + 1, last = item[1], score = item.text }
       elseif #mine < most then
-        item.skims, mine[#mine + 1] = skims, item -- what is read past as long as this one stands
+        item.skims, mine[#mine + 1] = skims, item -- what is skipped before this one
       end
       if #mine == most then break end
     end
@@ -87,7 +87,7 @@ local function read_past(key, c, most, is_entry) -- the first that are due and n
   return mine, #mine >= most or is_end and is_found
 end
 
-local function took(c, mine, n) -- the first n of what was read are taken: the cursor moves on to the first that stands
+local function took(c, mine, n) -- the first n of what was read are taken: the cursor moves to the first that is left
   local skims, gone = c.skims, 0
   for i, item in ipairs(mine) do
     if item.is_back and i <= n then gone = gone + 1

@@ -4,7 +4,7 @@
 -- part: id
 -- part: crowd
 local WITH_CURSOR = { next_, again, first[3], first[2], first[1] } -- cursors travel in this order
-local cursor_of, is_all = {}, true -- is_all: the claim has read as far as it may
+local cursor_of, is_all = {}, true -- is_all: no queue has more to read for this claim
 
 local function open_cursors()
   local packed = cursors ~= '' and cmsgpack.unpack(cursors) or {}

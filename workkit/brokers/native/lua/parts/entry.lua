@@ -1,5 +1,5 @@
 -- entry: due times and entries as anybody may have written them. A due time that is no finite number reads as 0, one
--- beyond 9e15 as that. Of what is no entry `parts_of` gives nil: it is for the listener that claims its bytes.
+-- beyond 9e15 as that. What is no entry has no parts: the listener that claims it buries its bytes.
 local function is_due(text)
   return string.find(text, '^%-?%d+%.?%d*$') or string.find(text, '^%-?%d+%.?%d*e[-+]?%d+$') or string.find(text, '^%-?inf$')
 end
@@ -12,12 +12,12 @@ end
 
 local function due_text(text) return string.format('%.0f', due_of(text)) end
 
-local function parts_of(text) -- kind, due, attempt, crashes, flags, item
+local function parts_of(text) -- kind, due, attempt, crashes, flags, item; nil where it is no entry
   local kind, due, attempt, crashes, flags, item = string.match(text, '^([ro]) (%S+) (%d+) (%d+) (%S+) (.*)$')
   if not kind or #attempt > 9 or #crashes > 9 or not is_due(due) or not string.find(flags, '^[!-~]+$') then return nil end
   return kind, due, attempt, crashes, flags, item
 end
 
-local function occurrence_of(id, due, flags) -- the name of one run that is owed; a nonce in the flags belongs to it
+local function occurrence_of(id, due, flags) -- the name of an occurrence; it ends with the nonce of the flags
   return id .. '@' .. due_text(due) .. (string.match(flags, '#.*$') or '')
 end

@@ -1,3 +1,3 @@
--- growth: a full server lets a script go on whose first write can only take something away. So a script that drains work
--- first takes out a field that no hash has.
+-- growth: a full server refuses a script whose first write needs memory, and lets any other go on. So scripts that drain work
+-- begin with this: they delete a field that no hash has.
 local function allow_growth(hash) redis.call('HDEL', hash, '') end

@@ -1,4 +1,4 @@
--- holder: a name or a unique key goes with the job that holds it; another may hold it by now.
+-- holder: when a job is over, it gives up its name and its unique key, unless another job holds them by now.
 local function release(hash, field, id)
   if string.match(redis.call('HGET', hash, field) or '', '^%S*') == id then redis.call('HDEL', hash, field) end
 end

@@ -13,11 +13,11 @@ local function holder_of(hash, field) -- its id, whether it recurs, the id of it
   return id, kind == 'r', content == '' and id or content
 end
 
-local function has_crashed(id, due) -- it was claimed by a listener that died, and may have begun
+local function has_crashed(id, due) -- a listener had claimed it, and died: it may have begun
   return redis.pcall('HEXISTS', crashed, occurrence_of(id, due, '-')) == 1
 end
 
-local function place(id, target) -- where a job waits that has not begun: its due time, and its entry if a pause has parked it
+local function place(id, target) -- when a job is due that has not begun; second: its member, if a pause has parked it
   local due = redis.call('ZSCORE', next_, item_of(id))
   if due then return not has_crashed(id, due) and due or nil end
   local key = 'paused:job:' .. target
@@ -27,7 +27,7 @@ local function place(id, target) -- where a job waits that has not begun: its du
   end
 end
 
-local function give_way(id, recurs, target) -- whether it will not run any more
+local function give_way(id, recurs, target) -- whether it did: then it does not run any more
   local due, entry = place(id, target)
   if not due and not recurs then return false end -- a one-shot that has begun keeps its payload
   if entry then redis.call('ZREM', waiting, entry) end
@@ -36,7 +36,7 @@ local function give_way(id, recurs, target) -- whether it will not run any more
   return true
 end
 
-local function has_not_begun(id, key) -- a one-shot that was claimed; one that is parked for the slot of the key is taken out
+local function has_not_begun(id, key) -- of a one-shot that was claimed. One that is parked for the slot of the key is taken out
   local slot = 'unique:' .. key
   for _, member in ipairs(redis.call('ZRANGEBYLEX', waiting, under(slot))) do
     if string.match(string.sub(member, #slot + 2), '^%d+%z(%x+)@') == id then

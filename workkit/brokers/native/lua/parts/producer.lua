@@ -1,5 +1,5 @@
--- producer: answer a request that was asked before as it was answered then; 'old' where a later one of this producer was
--- answered. Gives `now`, as the server's clock says where the caller does not.
+-- producer: a request that was asked before gets the answer that it got then. One that is older than the last of this producer
+-- gets 'old'. Gives `now`: of this server's clock, if the caller gives none.
 -- KEYS producer next
 -- ARGV number now
 -- part: clock
@@ -13,10 +13,10 @@ end
 now = time_or_now(now)
 local head = redis.call('ZRANGE', next_, 0, 0, 'WITHSCORES')[2] -- the first due time of the queue before this request
 
-local function wake_for(earliest) -- the earliest due time that was added; nil: none was
+local function wake_for(earliest) -- the earliest due time that was added; nil: nothing was
   if earliest and (not head or earliest < tonumber(head) or earliest <= tonumber(now)) then wake_one() end
 end
 
-local function remember(answer) -- an array in JSON
+local function remember(answer) -- as a JSON array
   redis.call('SET', producer, number .. ' ' .. answer, 'EX', 600)
 end

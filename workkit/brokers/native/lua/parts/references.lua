@@ -1,8 +1,8 @@
--- references: which of the jobs and occurrences that are asked about an item, an entry or a record refers to.
+-- references: find out to which jobs and occurrences an item, an entry or a record refers.
 -- part: id
 -- part: entry
 -- part: parked
-local wanted, jobs_held, runs_held = {}, {}, {} -- ids that are asked about; ids and occurrences that something refers to
+local wanted, jobs_held, runs_held = {}, {}, {} -- ids to look for; of these, ids and occurrences that were found
 
 local function hold(due, flags, item)
   local id = id_of(item)
@@ -11,7 +11,7 @@ local function hold(due, flags, item)
   runs_held[occurrence_of(id, due, flags)] = true
 end
 
-local function hold_entry(text, member) -- a record may say no more than the due time of the member that was claimed
+local function hold_entry(text, member) -- a record may hold only the due time of a member
   local kind, due, _, _, flags, item = parts_of(text)
   if kind then hold(due, flags, item) elseif member then hold(text, '-', member) end
 end
@@ -31,7 +31,7 @@ local function each_member(key, act) -- of a sorted set, in pages
 end
 
 local function hold_parked(member) hold_entry(parked_entry(member) or '') end
-local function hold_item(item) -- of S:next: it is a regular item, and no occurrence is open for it
+local function hold_item(item) -- of S:next, which refers to its job alone
   local id = id_of(item)
   if wanted[id] then jobs_held[id] = true end
 end

@@ -1,4 +1,4 @@
--- request: compare the number of this request with the last one of its listener, and end the script where they do not fit.
+-- request: compare the number of this request with the last one of its listener; where they do not fit, the script ends here.
 -- Gives `repeated`: the listener asks again, because the answer was lost.
 -- KEYS running
 -- ARGV number

@@ -1,16 +1,16 @@
--- taking: take what is due out of its queue, as much as a claim has room for.
+-- taking: take what is due out of the queues, as much as a claim has room for.
 -- KEYS next again first crashed running
 -- ARGV now
 -- part: entry
 -- part: due
-local taken = {} -- of each: member and its due text, or entry and ''; id
+local taken = {} -- for each: member and due text, or entry and ''; id
 
-local function take_plain(room) -- where S:next is the only queue
+local function take_plain(room) -- S:next is the only queue
   taken = read(next_, room, false)
-  if #taken > 0 then redis.call('ZREMRANGEBYRANK', next_, 0, #taken - 1) end -- exactly those read
+  if #taken > 0 then redis.call('ZREMRANGEBYRANK', next_, 0, #taken - 1) end -- exactly those that were read
 end
 
-local function take_listed(level, room) -- by an index of S:next; what counts is that the item stands in S:next
+local function take_listed(level, room) -- by an index of S:next. Only what S:next has is taken
   local listed = read(first[level], room - #taken, false)
   while #listed > 0 do
     local n = 0
@@ -33,7 +33,7 @@ local function take_listed(level, room) -- by an index of S:next; what counts is
   end
 end
 
-local function take_in_order(room, has_entries) -- of S:next and S:again, by due time
+local function take_in_order(room, has_entries) -- from S:next and S:again, by due time
   local queue = #taken < room and read(next_, room - #taken, false) or {}
   local others = has_entries and #taken < room and read(again, room - #taken, true) or {}
   local i, k, from = 1, 1, #taken + 1
@@ -49,11 +49,11 @@ local function take_in_order(room, has_entries) -- of S:next and S:again, by due
   took_from(again, others, k - 1)
 end
 
-local function take_crashes() -- an item that came back from a listener that died is an entry from here on, with its crashes
+local function take_crashes() -- of items that came back from dead listeners: they become entries, which bear their crashes
   if #taken == 0 or redis.call('EXISTS', crashed) == 0 then return end
   local runs = {}
   for i, t in ipairs(taken) do runs[i] = occurrence_of(t[3], t[2], '-') end
-  local counts = redis.pcall('HMGET', crashed, unpack(runs)) -- a key of another type stops nobody
+  local counts = redis.pcall('HMGET', crashed, unpack(runs)) -- a key of another type must not stop anything
   for i, n in ipairs(counts.err and {} or counts) do
     local t = taken[i]
     if n and t[2] ~= '' and #n < 10 and string.find(n, '^%d+$') then
@@ -63,7 +63,7 @@ local function take_crashes() -- an item that came back from a listener that die
   end
 end
 
-local function take_again(number) -- what the request of this number took, whose answer was lost
+local function take_again(number) -- what the request of this number took. Its answer was lost
   local prefix = number .. '.'
   local all = redis.call('HGETALL', running)
   for i = 1, #all, 2 do

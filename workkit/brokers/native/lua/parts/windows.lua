@@ -1,4 +1,4 @@
--- windows: forget the windows of throttled additions that are over, 100 at most.
+-- windows: forget windows of throttled additions that are over, 100 at most.
 -- KEYS windows held
 local function forget_windows(now)
   local over = redis.call('ZRANGEBYSCORE', windows, '-inf', now, 'LIMIT', 0, 100)

@@ -1,0 +1,25 @@
+-- aside: an occurrence that cannot start now waits elsewhere; its listener does not hold it any more. `m` is as in admit.
+-- KEYS running waiting again
+-- part: promote
+local first_turn = nil -- ms: when the first of those may start that wait for their turns
+local due_now = false -- whether a slot that was given up let others go on
+
+local function give_up(m, key) due_now = free_slot(key, m.run) or due_now end
+
+local function entry_of(m, flags) return m.head .. (#flags > 0 and table.concat(flags, ';') or '-') .. m.nonce .. m.tail end
+
+local function park(m, key, entry) -- under a limit key that is full, or under a pause
+  redis.call('ZADD', waiting, 0, parked_member(key, string.match(m.head, '^%a (%S+)') or '0', m.run, entry))
+  redis.call('HDEL', running, m.receipt)
+  return 'p'
+end
+
+local function put_off(m, at, flags) -- until its turn comes; it keeps its slots
+  for _, key in ipairs(m.keys) do
+    if key[4] == 1 then flags[#flags + 1] = key[3] end
+  end
+  redis.call('ZADD', again, string.format('%.0f', math.ceil(at)), entry_of(m, flags))
+  redis.call('HDEL', running, m.receipt)
+  if not first_turn or at < first_turn then first_turn = at end
+  return 'p'
+end
