@@ -100,6 +100,16 @@ def test_a_script_uses_every_key_and_argument_that_it_declares(verb: str) -> Non
 
 
 @pytest.mark.parametrize("verb", VERBS)
+def test_all_keys_of_a_call_stand_in_one_slot_of_a_cluster(verb: str) -> None:
+    script = load("native")[verb]
+    of = {key.of: ["L", "M"] if key.is_list else "{S}:x" for key in script.declared if key.of}
+    found = script.keys(Keys("{S}"), **of)
+    assert found
+    assert len(set(found)) == len(found)
+    assert all(key.startswith("{S}:") for key in found)
+
+
+@pytest.mark.parametrize("verb", VERBS)
 def test_a_script_takes_no_key_or_argument_by_its_number(verb: str) -> None:
     body = code(load("native")[verb].text)
     assert re.findall(r"(?:KEYS|ARGV)\[\d[^\]]*\]|unpack\((?:KEYS|ARGV)(?:\)|, \d)[^)]*", body) == []

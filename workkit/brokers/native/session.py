@@ -142,8 +142,7 @@ class Session:
             gone = Orders(fenced=self._forget())
             return lambda: (gone, [])
         args = [self._name, self._lease_ms, self._cancelled_upto, DEAD_KEPT, DEAD_KEPT_MS, self._version]
-        args.append(self._told(trouble))
-        asked = self._server.ask([self._call("beat", args)])
+        asked = self._server.ask([self._call("beat", [*args, self._told(trouble)])])
         return lambda: self._heard_beat(self._server.answers(asked)[0])
 
     def _heard_beat(self, reply: list[Any]) -> tuple[Orders, list[tuple[str, float]]]:
@@ -188,8 +187,7 @@ class Session:
 
     def reap(self, listener: str, beat: float) -> tuple[int, int] | None:
         """Fence a listener last seen at `beat` and hand its work back: (moved, left), or None if it lives."""
-        args = [listener, repr(beat), self._lease_ms, 500]
-        reply = self._server.call(*self._call("reap", args, listener=listener))
+        reply = self._server.call(*self._call("reap", [listener, repr(beat), self._lease_ms, 500], listener=listener))
         return None if reply[0] == b"alive" else (int(reply[0]), int(reply[1]))
 
     def leave(self) -> int:

@@ -7,7 +7,7 @@
 --        run: its occurrence
 --        full: the record once it is admitted
 --        head, tail, nonce: an entry of it is head, flags, nonce, tail
---        pause: the target under which it may have to wait; then as: the entry that is parked, gives: the slots that it gives up
+--        pause: the target under which it may have to wait; then as: the entry that is parked, gives: slots that it gives up
 --        chain: of a recurring job: {item, next due ms ('' = none), 1 if that time may have come already}
 --        first: the priority of a recurring job; count: how often it runs at most
 --        late: it does not run; times: how many ticks are left out; missed {id, name, fn, due}: the record of both

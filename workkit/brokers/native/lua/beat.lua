@@ -66,7 +66,8 @@ if redis.call('HLEN', stats) > 500 then
 end
 local news = news_since(version)
 for _, key in ipairs(redis.call('EXISTS', slots, waiting) > 0 and { slots, waiting } or {}) do
-  for _, range in ipairs({ { '-inf', '(0' }, { '(0', '+inf' } }) do -- they are read in order of their texts, which other scores would break
+  -- members are read in order of their texts, which scores other than 0 break
+  for _, range in ipairs({ { '-inf', '(0' }, { '(0', '+inf' } }) do
     for _, member in ipairs(redis.call('ZRANGEBYSCORE', key, range[1], range[2], 'LIMIT', 0, 100)) do
       redis.call('ZADD', key, 0, member)
     end

@@ -1,5 +1,5 @@
--- reap: fence a listener whose beat stopped, and hand its records back. It decides nothing. Any listener can finish what another
--- has begun.
+-- reap: fence a listener whose beat stopped, and hand its records back. It decides nothing. Any listener can finish what
+-- another has begun.
 -- KEYS listeners running(listener) again skip(listener) wake progress(listener) next crashed
 -- ARGV whom seen lease most
 --      whom: the listener; seen: its last beat, as the caller saw it; lease: after so many ms without a beat it is dead

@@ -1,4 +1,5 @@
--- reschedule: give an item of S:next another due time, or take it out where its job is gone; if its score is still as it was read.
+-- reschedule: give an item of S:next another due time, or take it out where its job is gone; if its score is still the one
+-- that was read.
 -- KEYS jobs next wake first(1) first(2) first(3)
 -- ARGV item score id due
 --      score: of the item, as it was read; id: of its job

@@ -2,7 +2,8 @@
 -- KEYS control waiting next again wake first(1) first(2) first(3)
 -- ARGV target mode moves
 --      mode: 'end' | 'lapsed' (only if its time has passed) | 'rest' (the pause has ended: put back what is left)
---      moves: msgpack list, for each that goes back {member of S:waiting, item or entry, due ms, 'next' | 'again', priority or 0}
+--      moves: msgpack list, for each that goes back {member of S:waiting, item or entry, due ms, 'next' | 'again', priority
+--      or 0}
 -- ->   1 it was paused | 0, how many went back, how many are left (0 too if the pause has not ended)
 -- part: control
 -- part: pause

@@ -1,4 +1,5 @@
--- run: run a job once, now. A recurring job keeps its times: this is an occurrence beside them. A one-shot that waits is due now.
+-- run: run a job once, now. A recurring job keeps its times: this is an occurrence beside them. A one-shot that waits is due
+-- now.
 -- KEYS jobs next again slots wake first(1) first(2) first(3)
 -- ARGV id due occurrence texts...
 --      due: ms; occurrence: of a recurring job, '' = a one-shot

@@ -24,7 +24,10 @@ end
 
 local function hand_back(value, member, more) -- a record: its value, the member that was claimed, crashes to add
   local kind, due, attempt, crashes, flags, item = parts_of(value)
-  if not kind then kind, due, attempt, crashes, flags, item = 'r', is_due(value) and #value < 32 and value or due_text(value), 0, 0, '-', member end
+  if not kind then
+    due = is_due(value) and #value < 32 and value or due_text(value)
+    kind, attempt, crashes, flags, item = 'r', 0, 0, '-', member
+  end
   crashes = string.format('%.0f', crashes + more)
   if is_regular(kind, attempt, flags, item) then
     give_back(item, due, crashes)

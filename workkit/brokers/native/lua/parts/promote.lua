@@ -17,7 +17,8 @@ local function next_parked(key) -- the first, if there is room for it: member, d
   local due, run, entry = string.match(string.sub(member, #key + 2), '^(%d+)%z([^%z]*)%z(.*)$')
   local kind, at, _, _, flags, item = parts_of(entry or '')
   if not kind or #due ~= 16 then return member, nil, nil, member end
-  local limit, slot = string.match(string.match(flags, '^[^#]*'), 'g(%d+)%*([^;]*)$') -- the last slot of its flags is the one that it waits for
+  -- the last slot of its flags is the one that it waits for
+  local limit, slot = string.match(string.match(flags, '^[^#]*'), 'g(%d+)%*([^;]*)$')
   local is_its_own = run == occurrence_of(id_of(item), at, flags) and slot and unquoted(slot) == key
   if not is_its_own or #limit > 9 or tonumber(limit) < 1 then return member, nil, nil, entry end
   if count_slots(key) >= tonumber(limit) then return nil end
