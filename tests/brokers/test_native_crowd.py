@@ -13,7 +13,7 @@ from tests.brokers.test_native_session import listening
 from tests.servers import Server
 from workkit import schedule, wire
 from workkit.brokers.native.broker import NativeBroker
-from workkit.contract.broker import Claim
+from workkit.contract.claim import Claim
 from workkit.jobs.outcome import DONE, Released
 
 OURS, OTHERS = "#'app/note", "#'other/run"

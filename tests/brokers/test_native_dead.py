@@ -56,9 +56,9 @@ def test_a_one_shot_goes_back_where_every_peer_sees_it(server: Server, name: str
 
 def test_it_is_put_back_once(server: Server, name: str, s: schedule.Schedule) -> None:
     (dead,) = die(server, name)
-    inspector = opening.producer_of(s).inspector
-    assert inspector.retry([dead]) == ["revived"]
-    assert inspector.retry([dead]) == ["gone"]
+    admin = opening.producer_of(s).admin
+    assert admin.retry([dead]) == ["revived"]
+    assert admin.retry([dead]) == ["gone"]
     assert server.client().zcard(f"{name}:next") == 1
     with pytest.raises(errors.NotFound, match="no dead job"):
         schedule.retry(s, dead.id)

@@ -11,7 +11,8 @@ from tests.servers import Server
 from workkit import schedule, wire
 from workkit.brokers.native.broker import NativeBroker
 from workkit.brokers.redis_server.server import Asked, connect
-from workkit.contract.broker import Claim, ListenerInfo, Turn
+from workkit.contract.claim import Claim, Turn
+from workkit.contract.listener import ListenerInfo
 from workkit.errors import ServerUnreachable
 from workkit.jobs.outcome import Again, Dead, Done, Failure, Released
 
@@ -159,7 +160,7 @@ def test_an_addition_whose_reply_was_lost_is_made_once(server: Server, name: str
     s = schedule.create(name, redis=server.url)
     b, losing = broker(server, name)
     losing.lose = 1
-    from workkit.contract.broker import NewJob
+    from workkit.contract.producer import NewJob
 
     (added,) = b.add([NewJob(fn="#'app/note", args=(1,), kwargs=None, trigger=None, due_ms=None, queued=True)])
     assert added.new

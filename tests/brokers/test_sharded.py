@@ -14,8 +14,10 @@ from tests.processes import until
 from tests.servers import Server
 from workkit import schedule, wire
 from workkit.brokers.connect import check, open_broker, open_brokers
-from workkit.brokers.native.sharded import ShardedBroker, shard_names, shard_of
-from workkit.contract.broker import Broker, NewJob
+from workkit.brokers.native.sharded import ShardedBroker
+from workkit.brokers.native.shards import shard_names, shard_of
+from workkit.contract.broker import Broker
+from workkit.contract.producer import NewJob
 from workkit.errors import InvalidSchedule, NotFound
 from workkit.jobs.job import Job
 from workkit.triggers.trigger import once
@@ -114,7 +116,7 @@ def test_equal_immediate_jobs_are_runs_of_their_own(broker: ShardedBroker) -> No
     found = [broker.inspector.job(a.id) for a in added]  # all but the first stand where the first one's id led
     assert {job.args for job in found} == {("same",)}
     for job in found:
-        broker.inspector.cancel(job)
+        broker.admin.cancel(job)
     assert list(broker.inspector.jobs()) == []
 
 
@@ -178,7 +180,7 @@ def test_a_beginning_of_jobs_in_several_shards_is_refused(broker: ShardedBroker,
         broker.inspector.job("abcdef")
     assert str(caught.value) == '"abcdef" is the beginning of 2 jobs; give at least 6 characters.'
     assert [broker.inspector.job(id[:7]).id for id in ids] == ids
-    cancelled = broker.inspector.cancel(broker.inspector.job(ids[1]))  # neither stands in the shard of its id
+    cancelled = broker.admin.cancel(broker.inspector.job(ids[1]))  # neither stands in the shard of its id
     assert (shard_of(ids[1], SHARDS), cancelled.id) == (0, ids[1])
     assert [job.id for job in broker.inspector.jobs()] == ids[:1]
 
@@ -201,12 +203,12 @@ def test_a_near_job_is_named_from_any_shard(broker: ShardedBroker) -> None:
 def test_a_cancelled_job_is_gone_and_stays_unknown(broker: ShardedBroker) -> None:
     jobs = [broker.inspector.job(added.id) for added in broker.add([at(n) for n in range(8)])]
     for job in jobs:
-        assert broker.inspector.cancel(job).id == job.id
+        assert broker.admin.cancel(job).id == job.id
     assert broker.inspector.counts().waiting == 0
     with pytest.raises(NotFound, match="it ended meanwhile"):
-        broker.inspector.cancel(jobs[0])
+        broker.admin.cancel(jobs[0])
     with pytest.raises(NotFound):
-        broker.inspector.cancel(Job(id="f" * 40, schedule="x", fn="?"))
+        broker.admin.cancel(Job(id="f" * 40, schedule="x", fn="?"))
 
 
 def test_a_plain_peer_serves_one_shard(broker: ShardedBroker, server: Server, name: str) -> None:

@@ -21,7 +21,7 @@ from tests.processes import Processes, until
 from tests.servers import Server
 from workkit import wire
 from workkit.brokers.connect import open_broker
-from workkit.contract.broker import ListenerInfo
+from workkit.contract.listener import ListenerInfo
 
 APP = "import os\ndef hi():\n    print('hi', flush=True)\ndef _secret():\n    os._exit(1)\n"
 

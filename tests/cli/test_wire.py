@@ -17,7 +17,8 @@ from tests.cli.conftest import Run
 from tests.servers import Server
 from workkit import schedule, wire
 from workkit.brokers.connect import open_broker
-from workkit.contract.broker import Claim, ListenerInfo
+from workkit.contract.claim import Claim
+from workkit.contract.listener import ListenerInfo
 from workkit.jobs.outcome import Again, Failure
 
 DUE = 4_102_444_800_000

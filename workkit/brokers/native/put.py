@@ -10,7 +10,7 @@ import msgpack
 
 from workkit.brokers.native.codec import Stored
 from workkit.brokers.native.keys import Keys
-from workkit.contract.broker import Added, NewJob
+from workkit.contract.producer import Added, NewJob
 
 _PARTS = 4  # of the answer for one job
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from workkit.contract.broker import Ending
+from workkit.contract.claim import Ending
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ from workkit.brokers.native.care.repair import Loose, Misplaced, Unreadable, que
 from workkit.brokers.native.entry import LAST_MS, due_ms
 from workkit.brokers.native.look.location import Places, is_ours, is_text, item_id
 from workkit.brokers.native.look.parked import PAUSED, under
-from workkit.brokers.native.look.steering import Steering, said_of
-from workkit.contract.broker import Finding
+from workkit.brokers.native.look.pauses import pause_text, standing_control
+from workkit.contract.doctor import Finding
 from workkit.errors import CorruptRecord, OtherDialect
 from workkit.jobs.admission import Control
 from workkit.jobs.names import shown
@@ -143,7 +143,7 @@ class Inventory:
         if again:
             self.late += again
             self.oldest_ms = min(self.oldest_ms or LAST_MS, max(0, due_ms(repr(first[0][1]))))
-        control = Steering(server=self.places.server, keys=k, codec=self.places.codec).control()
+        control = standing_control(self.places.server, k)
         yield from self._paused(control, before)
         if self.late and "schedule" not in control.paused:
             late = "1 job is" if self.late == 1 else f"{self.late:,} jobs are"
@@ -169,7 +169,7 @@ class Inventory:
                 jobs = "1 job has" if late == 1 else f"{late:,} jobs have"
                 yield Finding(
                     kind="paused",
-                    what=f"{what} is {said_of(pause)}; {jobs} been due for more than a minute",
+                    what=f"{what} is {pause_text(pause)}; {jobs} been due for more than a minute",
                     why="Nothing of it starts before it is resumed.",
                     remedy=f"workkit resume {k.schedule}{which}",
                     about=(target,),

@@ -16,7 +16,7 @@ from workkit.brokers.native.care.repair import Hidden, Loose, Parted, Unlisted
 from workkit.brokers.native.entry import read_entry
 from workkit.brokers.native.look.location import MOST_PAGES, PAGE, Places, item_id
 from workkit.brokers.native.look.parked import PAUSED, read_parked, under
-from workkit.contract.broker import Finding
+from workkit.contract.doctor import Finding
 
 RUN = b"run:"
 HIDDEN_MS = 5_000  # a listener that can run it has claimed it by then

@@ -26,6 +26,7 @@ PAGE_BYTES = 4_000_000  # a page of huge payloads is followed by shorter ones
 LISTENER = re.compile(r".+:\d+:[0-9a-f]{12}", re.DOTALL)
 MOST_PAGES = 2000  # of all keys of a database, looking for our own
 _CANONICAL = re.compile(rb'\{"id":"[0-9a-f]{40}"\}')
+_GLOB, _ESCAPED = re.compile(r"([*?\[\]\\^-])"), r"\\\1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +103,7 @@ class Places:
         cursor, names = 0, []
         for _ in range(MOST_PAGES):
             with self.server.translated() as client:
-                cursor, page = client.scan(cursor, match=_literally(start) + "*", count=1000)
+                cursor, page = client.scan(cursor, match=literally(start) + "*", count=1000)
             names += [key.decode().removeprefix(start) for key in page if is_text(key)]
             if not cursor:
                 break
@@ -198,6 +199,6 @@ def _known(entry: Entry) -> tuple[bytes, Entry]:
     return item_id(entry.item) or b"", entry
 
 
-def _literally(text: str) -> str:
-    """A text as a pattern that matches it alone."""
-    return re.sub(r"([*?\[\]\\])", r"\\\1", text)
+def literally(text: str) -> str:
+    """Write a text as a pattern that matches only this text."""
+    return _GLOB.sub(_ESCAPED, text)
