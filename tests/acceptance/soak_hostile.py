@@ -26,6 +26,7 @@ LEGAL = {
     "dead",
     "overdue",
     "nobody-runs",
+    "cron",
     "other-dialect",
     "unclear",
 }  # may be found in the end

@@ -28,7 +28,7 @@ from workkit.contract.doctor import Doctor
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the second look at an orphan follow at once; the moment between is for foreign peers, and none is here."""
-    monkeypatch.setattr("workkit.brokers.native.care.inventory.MOMENT", 0.01)
+    monkeypatch.setattr("workkit.brokers.native.look.location.MOMENT", 0.01)
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_a_checkup_changes_nothing(doctor: Doctor, client: Any, name: str, peer:
     client.hset(f"{name}:errors", "a@5", b"x")
     before = {key: client.dump(key) for key in client.scan_iter()}
     kinds = {f.kind for f in found(doctor)}
-    assert kinds == {"orphan", "unreadable", "no-payload", "slot", "ended", "error", "unread"}
+    assert kinds == {"no-item", "unreadable", "item", "no-job", "slot", "ended", "error", "unread"}
     after = {key: client.dump(key) for key in client.scan_iter()}
     assert after == before
 
@@ -87,7 +87,7 @@ def test_a_recurring_orphan_is_put_back_at_its_next_time(
 ) -> None:
     id, data = payload("* * * * 9 0 0")
     client.hset(f"{name}:jobs", id, data)
-    finding = only(doctor, "orphan")
+    finding = only(doctor, "no-item")
     assert finding.about == (id,)
     assert finding.remedy == f"workkit doctor {name} --fix"
     mended(doctor, finding)
@@ -105,7 +105,7 @@ def test_a_one_shot_whose_time_is_to_come_is_put_back_at_that_time(
     cron, due = fixed(timedelta(hours=1))
     id, data = payload(cron)
     client.hset(f"{name}:jobs", id, data)
-    mended(doctor, only(doctor, "orphan"))
+    mended(doctor, only(doctor, "no-item"))
     assert client.zrange(f"{name}:next", 0, -1, withscores=True) == [(wire.item(id), due)]
 
 
@@ -117,7 +117,7 @@ def test_a_one_shot_whose_time_is_over_waits_out_the_patience_and_runs_at_once(
     id, data = payload(cron)
     client.hset(f"{name}:jobs", id, data)
     assert found(doctor, patience_ms=3 * 3_600_000) == []
-    mended(doctor, only(doctor, "orphan", patience_ms=3_600_000))
+    mended(doctor, only(doctor, "no-item", patience_ms=3_600_000))
     assert ran(s) == 1
     assert keys(client, name) == {}
 
@@ -127,7 +127,7 @@ def test_a_recurrence_that_is_over_counts_from_its_last_time(doctor: Doctor, cli
     id, data = payload("* * * * * * *", until=round(hour_ago.timestamp() * 1000))
     client.hset(f"{name}:jobs", id, data)
     assert found(doctor, patience_ms=2 * 3_600_000) == []
-    only(doctor, "orphan", patience_ms=1_800_000)
+    only(doctor, "no-item", patience_ms=1_800_000)
 
 
 @pytest.mark.parametrize("where", ["item", "spaced item", "again", "held", "held by an unlisted listener", "ended"])
@@ -165,7 +165,7 @@ def test_an_orphan_that_came_back_meanwhile_is_left_alone(
     client.zadd(f"{name}:next", {b'{"id": "%b"}' % foreign.encode(): 9e12})
     id, data = payload("* * * * 9 0 0")
     client.hset(f"{name}:jobs", id, data)
-    finding = only(doctor, "orphan")
+    finding = only(doctor, "no-item")
     client.zadd(f"{name}:next", {back % id.encode(): 5})
     before = keys(client, name)
     assert not doctor.repair(finding)
@@ -175,7 +175,7 @@ def test_an_orphan_that_came_back_meanwhile_is_left_alone(
 def test_many_orphans_are_told_up_to_a_thousand(doctor: Doctor, client: Any, name: str) -> None:
     client.hset(f"{name}:jobs", mapping=dict(payload(n=i) for i in range(1_300)))
     findings = found(doctor)
-    assert [f.kind for f in findings] == ["orphan"] * 1001
+    assert [f.kind for f in findings] == ["no-item"] * 1001
     assert len({f.about for f in findings[:-1]}) == 1000
     assert findings[-1].what.startswith("and 300 more")
     assert not findings[-1].repairs
@@ -264,7 +264,7 @@ def test_names_and_descriptions_that_cannot_be_read_break_nothing(
     id, data = payload("* * * * 9 0 0")
     client.hset(f"{name}:jobs", id, data)
     kinds = Counter(f.kind for f in found(doctor))
-    assert kinds == {"orphan": 1, "stale": 1, "unread": 6}
+    assert kinds == {"no-item": 1, "stale": 1, "unread": 6}
 
 
 # Keys of another type.

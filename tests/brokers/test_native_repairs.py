@@ -22,7 +22,7 @@ from workkit.contract.doctor import Doctor
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the second look at an orphan follow at once; the moment between is for foreign peers, and none is here."""
-    monkeypatch.setattr("workkit.brokers.native.care.inventory.MOMENT", 0.01)
+    monkeypatch.setattr("workkit.brokers.native.look.location.MOMENT", 0.01)
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_a_listener_and_a_repair_bury_alike(server: Server, name: str) -> None:
         else:
             doctor = open_broker(s.name, redis=server.url).doctor
             for finding in found(doctor):
-                assert doctor.repair(finding) == (finding.kind == "unreadable")
+                assert doctor.repair(finding) == (finding.kind in ("unreadable", "item"))
         assert set(keys(client, s.name)) == {"dead", "graves"}
         assert client.zcard(f"{s.name}:dead") == 2
         graves.append({key: msgpack.unpackb(kept) for key, kept in client.hgetall(f"{s.name}:graves").items()})
@@ -99,7 +99,7 @@ def test_an_unreadable_item_goes_to_the_dead_set(doctor: Doctor, client: Any, na
     items = [b"nonsense", b"", b"\xff\xfe\x00", b'{"ID":"x"}', b'{"id":5}', b'{"id":"\\ud800"}', b"[" * 5000]
     client.zadd(f"{name}:next", dict.fromkeys(items, 9e12))
     findings = found(doctor)
-    assert [f.kind for f in findings] == ["unreadable"] * len(items)
+    assert [f.kind for f in findings] == ["item"] * len(items)
     for finding in findings:
         mended(doctor, finding)
     members = {msgpack.unpackb(kept, raw=True)[b"member"] for kept in client.hvals(f"{name}:graves")}
@@ -124,7 +124,7 @@ def test_a_payload_that_was_replaced_meanwhile_is_left_alone(
 
 def test_an_item_without_a_job_is_taken_out(doctor: Doctor, client: Any, name: str, peer: NativeBroker) -> None:
     client.zadd(f"{name}:next", {wire.item("b" * 40): 9e12})
-    finding = only(doctor, "no-payload")
+    finding = only(doctor, "no-job")
     assert finding.about == ("b" * 40,)
     mended(doctor, finding)
     assert keys(client, name) == {}
@@ -133,20 +133,29 @@ def test_an_item_without_a_job_is_taken_out(doctor: Doctor, client: Any, name: s
 def test_an_item_whose_job_came_meanwhile_stays(doctor: Doctor, client: Any, name: str, peer: NativeBroker) -> None:
     id, data = payload()
     client.zadd(f"{name}:next", {wire.item(id): 9e12})
-    finding = only(doctor, "no-payload")
+    finding = only(doctor, "no-job")
     client.hset(f"{name}:jobs", id, data)
     assert not doctor.repair(finding)
     assert client.zcard(f"{name}:next") == 1
 
 
-@pytest.mark.parametrize("score", ["inf", "-inf", "1e308", "-5", "1900000000000.5"])
+@pytest.mark.parametrize(
+    ("score", "kind"),
+    [
+        ("inf", "score"),
+        ("-inf", "score"),
+        ("1e308", "score-range"),
+        ("-5", "score-range"),
+        ("1900000000000.5", "score"),
+    ],
+)
 def test_an_item_without_a_usable_due_time_gets_that_of_its_job(
-    doctor: Doctor, client: Any, name: str, peer: NativeBroker, score: str
+    doctor: Doctor, client: Any, name: str, peer: NativeBroker, score: str, kind: str
 ) -> None:
     id, data = payload("* * * * 9 0 0")
     client.hset(f"{name}:jobs", id, data)
     client.zadd(f"{name}:next", {wire.item(id): score})
-    finding = only(doctor, "score")
+    finding = only(doctor, kind)
     assert finding.about == (id,)
     mended(doctor, finding)
     ((_, due),) = client.zrange(f"{name}:next", 0, -1, withscores=True)

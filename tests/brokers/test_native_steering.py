@@ -27,7 +27,7 @@ HOUR = 3_600_000
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workkit.brokers.native.care.inventory.MOMENT", 0.01)
+    monkeypatch.setattr("workkit.brokers.native.look.location.MOMENT", 0.01)
 
 
 @pytest.fixture

@@ -129,11 +129,11 @@ def test_a_checkup_offers_no_repair_for_what_a_foreign_peer_may_run(
     odd = stored(client, s.name, THEIRS, cron="*/5 * * * *", due=1e300)
     found = findings(s, server)
     assert "unreadable" not in found
-    assert found["unclear"].what.startswith("3 jobs can be read by function only")
-    assert not found["unclear"].repairs
-    assert set(found["unclear"].about) == ids | {odd}
+    assert found["cron"].what.startswith("3 jobs are at times that this dialect cannot read, ")
+    assert not found["cron"].repairs
+    assert set(found["cron"].about) == ids | {odd}
     doctor = open_broker(s.name, redis=server.url).doctor
-    assert [kind for kind, finding in found.items() if doctor.repair(finding)] == ["score"]
+    assert [kind for kind, finding in found.items() if doctor.repair(finding)] == ["score-range"]
     assert set(waits(client, s.name)) == ids | {odd}
     assert not client.exists(f"{s.name}:dead")
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from workkit import wire
-from workkit.brokers.native.care.inventory import age, brief, text
+from workkit.brokers.native.care.wording import age, brief, text
 from workkit.brokers.native.entry import due_ms
 from workkit.brokers.native.look.location import PAGE, Places
 from workkit.brokers.native.record import read_info

@@ -22,6 +22,7 @@ from workkit.brokers.redis_server.script import load
 from workkit.errors import CorruptRecord
 from workkit.jobs.outcome import Failure
 
+Trouble = Literal["unreadable", "absent", "score"]
 MOST_MOVED = 500  # records in one step
 
 
@@ -52,7 +53,7 @@ class Misplaced:
 
     item: bytes
     score: float
-    trouble: Literal["unreadable", "absent", "score"]
+    trouble: Trouble
     reason: str = ""
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from workkit.brokers.native.care.inventory import brief, text
 from workkit.brokers.native.care.repair import Garbled, Loose
+from workkit.brokers.native.care.wording import brief, text
 from workkit.brokers.native.control_key import PAUSED, read_limit, read_pause, read_turn
 from workkit.brokers.native.entry import LAST_MS, read_entry
 from workkit.brokers.native.look.location import Places

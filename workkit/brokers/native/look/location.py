@@ -5,6 +5,7 @@ nothing refers to. Bounded memory: nothing here holds more than a page and what 
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,8 @@ from workkit.errors import CorruptRecord, ServerRefused
 PAGE = 500
 PAGE_BYTES = 4_000_000  # a page of huge payloads is followed by shorter ones
 LISTENER = re.compile(r".+:\d+:[0-9a-f]{12}", re.DOTALL)
+MOMENT = 1.0  # seconds between two looks: a foreign peer takes an item and puts the next one back in two steps
+SUSPECTS = 20_000  # ids kept in memory at once
 MOST_PAGES = 2000  # of all keys of a database, looking for our own
 _CANONICAL = re.compile(rb'\{"id":"[0-9a-f]{40}"\}')
 _GLOB, _ESCAPED = re.compile(r"([*?\[\]\\^-])"), r"\\\1"
@@ -164,6 +167,11 @@ class Places:
             if reply != b"changed":
                 return [bool(answer) for answer in reply]
         raise ServerRefused(f"{self.server.url}: listeners come and go faster than they can be looked at. Try again.")
+
+
+def wait_a_moment() -> None:
+    """Wait between two looks at the same thing, so that a job that was only on its way has arrived."""
+    time.sleep(MOMENT)
 
 
 def is_ours(member: bytes) -> bool:
