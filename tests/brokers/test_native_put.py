@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.brokers import test_native_session as session
-from tests.brokers.test_native_session import Losing, standing
+from tests.brokers.test_native_session import standing
+from tests.contract.lossy import Lossy
 from tests.servers import Server
 from workkit import schedule
 from workkit.brokers.native.broker import NativeBroker
@@ -39,13 +40,13 @@ def _closed() -> Iterator[None]:
         _opened.pop().close()
 
 
-def broker(server: Server, name: str) -> tuple[NativeBroker, Losing]:
+def broker(server: Server, name: str) -> tuple[NativeBroker, Lossy]:
     made, losing = session.broker(server, name)
     _opened.append(made)
     return made, losing
 
 
-def listening(server: Server, name: str) -> tuple[NativeBroker, Losing]:
+def listening(server: Server, name: str) -> tuple[NativeBroker, Lossy]:
     made, losing = broker(server, name)
     made.register(session.INFO)
     return made, losing
