@@ -11,7 +11,7 @@ import pytest
 from tests import handlers
 from workkit import schedule
 from workkit.brokers.native.codec import Codec
-from workkit.contract.broker import NewJob
+from workkit.contract.producer import NewJob
 from workkit.errors import InvalidOptions
 from workkit.jobs.recurrence import spread_offset_ms
 from workkit.jobs.run_options import UNSAID

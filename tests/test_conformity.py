@@ -12,9 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workkit import wire
-from workkit.brokers.native.care.conformity import RULES, SEVERITIES, Flaw, Pair, judge, judge_cron, judge_job, put_back
+from workkit.brokers.native.care.clojure import judge_job, put_back
+from workkit.brokers.native.care.fault import RULES, SEVERITIES, Fault
+from workkit.brokers.native.care.judge import judge, judge_cron
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.look.location import item_id
+from workkit.brokers.native.look.pair import Pair
 from workkit.errors import CorruptRecord, OtherDialect
 
 VECTORS = Path(__file__).parent.parent / "spec" / "vectors" / "clojure"
@@ -43,7 +46,7 @@ def payload(**changed: Any) -> bytes:
 
 
 def kinds(pair: Pair, *, dialect: str = "published") -> list[str]:
-    return [flaw.kind for flaw in judge(pair, dialect=dialect, now_ms=NOW)]
+    return [fault.kind for fault in judge(pair, dialect=dialect, now_ms=NOW)]
 
 
 # Recorded from the Clojure code.
@@ -69,10 +72,10 @@ AFTER_LAST_STEP = {
     "push future": ["in-doubt"],
     "push that can never run again (past year)": ["no-item"],
     "push with an unreadable field": ["cron", "no-item"],
-    "push of a published-order cron": ["other-order", "no-item"],
+    "push of a published-order cron": ["other-dialect", "no-item"],
     "push with wrong field count": ["cron", "no-item"],
     "foreign job without queue item, then push": ["unreadable", "no-item"],
-    "foreign member with 11 fields, not due": ["rewritten", "no-job"],
+    "foreign member with 11 fields, not due": ["no-job", "rewritten"],
     "payload with extra fields": ["id", "spelling", "no-item"],
     "payload without args": ["id", "spelling", "no-item"],
     "payload without job": ["unreadable", "no-item"],
@@ -82,18 +85,18 @@ AFTER_FIRST_STEP = {
     "push now, exact second": [],
     "push future": [],
     "fetch present": [],
-    "foreign member with extra fields, due": ["rewritten", "no-job"],
-    "foreign member with spaces and extra fields, not due": ["rewritten", "no-job"],
-    "fractional score": ["score", "no-job"],
+    "foreign member with extra fields, due": ["no-job", "rewritten"],
+    "foreign member with spaces and extra fields, not due": ["no-job", "rewritten"],
+    "fractional score": ["no-job", "score"],
     "score given with an exponent": ["no-job"],
-    "score so large it reads back with an exponent": ["score-range", "no-job"],
-    "infinite score": ["score", "no-job"],
+    "score so large it reads back with an exponent": ["no-job", "score-range"],
+    "infinite score": ["no-job", "score"],
     "zero score": ["no-job"],
-    "negative score": ["score-range", "no-job"],
+    "negative score": ["no-job", "score-range"],
     "member that is a bare id": ["item"],
     "member that is a JSON string": ["item"],
     "member without id": ["item"],
-    "member with text after the object": ["item-text", "no-job"],
+    "member with text after the object": ["no-job", "item-text"],
 }
 
 
@@ -105,9 +108,9 @@ def test_recorded_states_are_judged_rightly(name: str, step: int, verdict: list[
     session = next(session for session in DUMPS if session["name"] == name)
     state = session["steps"][step]
     found = [
-        flaw.kind
+        fault.kind
         for pair in recorded_pairs(state["after"])
-        for flaw in judge(pair, dialect="cuckoo", now_ms=state["clock_ms"])
+        for fault in judge(pair, dialect="cuckoo", now_ms=state["clock_ms"])
     ]
     assert found == verdict
 
@@ -120,13 +123,18 @@ def test_a_put_back_is_foretold_as_recorded(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("case", [*CRONS["hangs"], *CRONS["throws"]], ids=lambda case: case["cron"])
 def test_what_hangs_or_fails_in_clojure_is_named(case: dict[str, Any]) -> None:
-    assert {flaw.kind for flaw in judge_cron(case["cron"], "cuckoo")} & {"cron", "other-order", "endless", "lenient"}
+    assert {fault.kind for fault in judge_cron(case["cron"], "cuckoo")} & {
+        "cron",
+        "other-dialect",
+        "endless",
+        "lenient",
+    }
 
 
 def test_no_recorded_cron_that_works_in_clojure_is_a_deviation() -> None:
     for case in CRONS["cases"]:
-        for flaw in judge_cron(case["cron"], "cuckoo"):
-            assert flaw.kind in ("either-order", "lenient"), case
+        for fault in judge_cron(case["cron"], "cuckoo"):
+            assert fault.kind in ("either-order", "lenient"), case
 
 
 @pytest.mark.parametrize("case", IDS, ids=lambda case: case["name"])
@@ -161,8 +169,8 @@ def test_what_stands_as_published_is_clean(changed: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("changed", "found"),
     [
-        ({"cron": "0 0 9 * * 1 2027"}, ["other-order"]),
-        ({"cron": "0 0 9 * * ? *"}, ["other-order"]),
+        ({"cron": "0 0 9 * * 1 2027"}, ["other-dialect"]),
+        ({"cron": "0 0 9 * * ? *"}, ["other-dialect"]),
         ({"cron": "x"}, ["cron"]),
         ({"cron": "0 9 * * 1"}, ["cron"]),
         ({"cron": "* 2 30 * 9 0 0"}, ["never"]),
@@ -192,11 +200,11 @@ def test_what_stands_as_published_is_clean(changed: dict[str, Any]) -> None:
         ({"kwargs": {"a": 1}}, ["own-fields"]),
         ({"opts": {"retries": 3}, "nonce": "x"}, ["own-fields"]),
         ({"local": ["* * * * 9 0 0"], "zone": "Europe/Paris"}, ["own-fields"]),
-        ({"from": 5, "until": 10**15}, ["unreadable"]),
+        ({"from": 5, "until": 10**15}, ["unclear"]),
         ({"from": 5, "until": 10**12}, ["own-fields"]),
-        ({"local": ["* * * * 9 0 0"]}, ["unreadable"]),
-        ({"kwargs": [1]}, ["unreadable"]),
-        ({"opts": {"retries": "3"}}, ["unreadable"]),
+        ({"local": ["* * * * 9 0 0"]}, ["unclear"]),
+        ({"kwargs": [1]}, ["unclear"]),
+        ({"opts": {"retries": "3"}}, ["unclear"]),
     ],
     ids=str,
 )  # fmt: skip
@@ -209,7 +217,7 @@ def test_a_job_is_judged(changed: dict[str, Any], found: list[str]) -> None:
     [
         (b"\xff", ["unreadable"], "can't decode"),
         (b"[]", ["unreadable"], "is not an object"),
-        (b'{"args":{"a":1},"cron":"* * * * 9 0 0","job":"#\'app\\/f"}', ["unreadable"], "args is {'a': 1}, not a list"),
+        (b'{"args":{"a":1},"cron":"* * * * 9 0 0","job":"#\'app\\/f"}', ["unclear"], "args is {'a': 1}, not a list"),
         (b'{"args":[1],"cron":"* * * * 9 0 0","job":"#\'app\\/f"} x', ["unreadable"], "Extra data"),
         (b'{"args":[NaN],"cron":"* * * * 9 0 0","job":"#\'app\\/f"}', ["unreadable"], "NaN"),
         (b'{"args":[1e400],"cron":"* * * * 9 0 0","job":"#\'app\\/f"}', ["number"], "too large"),
@@ -221,9 +229,9 @@ def test_a_job_is_judged(changed: dict[str, Any], found: list[str]) -> None:
     ],
 )
 def test_bytes_are_judged(data: bytes, found: list[str], said: str) -> None:
-    flaws = list(judge(pair(data), dialect="published", now_ms=NOW))
-    assert [flaw.kind for flaw in flaws] == found
-    assert said in flaws[0].what
+    faults = list(judge(pair(data), dialect="published", now_ms=NOW))
+    assert [fault.kind for fault in faults] == found
+    assert said in faults[0].what
 
 
 @pytest.mark.parametrize(
@@ -277,23 +285,27 @@ def test_a_job_whose_last_time_is_just_over_may_be_in_a_peers_hands(cron: str, f
 
 def test_an_id_that_is_not_the_digest_is_told_with_the_right_one() -> None:
     data = payload()
-    (flaw,) = judge(pair(data, id=b"J"), dialect="published", now_ms=NOW)
-    assert flaw == Flaw("id", f"its id is not the SHA-1 of its payload, which is {wire.job_id(data)}")
-    (flaw,) = judge(pair(data, id=b"\xff", item=None), dialect="published", now_ms=NOW)
-    assert flaw.mends  # no item can point to it
+    (fault,) = judge(pair(data, id=b"J"), dialect="published", now_ms=NOW)
+    assert fault == Fault("id", f"its id is not the SHA-1 of its payload, which is {wire.job_id(data)}")
+
+
+def test_an_id_that_is_no_text_makes_a_job_unreadable() -> None:
+    (fault,) = judge(pair(payload(), id=b"\xff", item=None), dialect="published", now_ms=NOW)
+    assert (fault.kind, fault.mends, fault.stops) == ("unreadable", True, True)
+    assert kinds(pair(payload(), id="\ufffd".encode(), item=None)) == ["id"], "this character is text"
 
 
 @pytest.mark.parametrize(
     ("cron", "found"),
     [
-        ("0 0 9 * * 1 2027", []), ("0 0 9 * * ?", []), ("0 9 * * 1", []), ("2027 * * 1 9 0 0", ["other-order"]),
+        ("0 0 9 * * 1 2027", []), ("0 0 9 * * ?", []), ("0 9 * * 1", []), ("2027 * * 1 9 0 0", ["other-dialect"]),
         ("0 0 0 * ? 3/2 *", ["cron"]), ("0 0 0 * ? 0/2,3 *", ["lenient"]), ("0 0 0 * ? MON#5 *", ["lenient"]),
         ("0 0 0 2 30 ? *", ["endless"]), ("*/5 * * * * * *", ["either-order"]), ("* * * * * * *", []),
         ("0 0 9 * 13 5 *", []),
     ],
 )  # fmt: skip
 def test_a_cron_of_the_clojure_order_is_judged(cron: str, found: list[str]) -> None:
-    assert [flaw.kind for flaw in judge_cron(cron, "cuckoo")] == found
+    assert [fault.kind for fault in judge_cron(cron, "cuckoo")] == found
 
 
 def test_every_rule_has_a_severity_and_a_reason() -> None:
@@ -303,8 +315,9 @@ def test_every_rule_has_a_severity_and_a_reason() -> None:
 
 # Whatever stands there.
 
+SECONDS = ["2026 11 20 * 10 20 30", "2026 2 30 * 9 0 0", "1500 1 1 * 0 0 0", "2026 11 20 * 24 0 0", "0000 1 1 * 0 0 0"]
 TEXTS = st.one_of(
-    st.text(max_size=12), st.sampled_from(["* * * * 9 0 0", "0 0 9 * * 1 2027", "app:f", JOB, "(f", "'a/b"])
+    st.text(max_size=12), st.sampled_from(["* * * * 9 0 0", "0 0 9 * * 1 2027", *SECONDS, "app:f", JOB, "(f", "'a/b"])
 )
 JSON = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), TEXTS),
@@ -324,24 +337,37 @@ PAYLOADS = st.one_of(st.binary(max_size=30), OBJECTS)
 )
 def test_nothing_that_can_stand_there_is_too_odd(data: bytes, item: bytes | None, score: float, dialect: str) -> None:
     some = Pair(id=b"x", payload=data, item=item, score=score, is_loose=item is None)
-    for flaw in judge(some, dialect=dialect, now_ms=NOW):
-        assert flaw.what
-        assert flaw.severity in SEVERITIES
+    for fault in judge(some, dialect=dialect, now_ms=NOW):
+        assert fault.what
+        assert fault.severity in SEVERITIES
 
 
 @given(PAYLOADS, st.sampled_from(["published", "cuckoo"]))
-def test_a_payload_is_called_unreadable_where_our_own_listeners_say_so(data: bytes, dialect: str) -> None:
-    flaws = list(judge(pair(data), dialect=dialect, now_ms=NOW))
-    mends = {flaw.kind for flaw in flaws if flaw.mends}
+def test_a_job_is_stopped_exactly_where_our_own_listeners_cannot_read_it(data: bytes, dialect: str) -> None:
+    stops, mends = stopping(pair(data), dialect=dialect)
     try:
         Codec("t", dialect).decode("x", data)
     except OtherDialect:
-        assert not mends - {"unreadable"}
+        assert stops[:1] == ["other-dialect"]
+        assert not mends
     except CorruptRecord:
-        assert {flaw.kind for flaw in flaws} & {"unreadable", "cron"}
+        assert stops
+        assert set(stops) <= {"unreadable", "unclear", "cron"}
         assert bool(mends) == (wire.job_of(data) is None), "a repair buries only what names no function"
     else:
+        assert not stops
         assert not mends
+
+
+def stopping(pair: Pair, *, dialect: str) -> tuple[list[str], list[str]]:
+    """The kinds of the faults of a job that stop it, by the thorough look and by the quick one alike; which mend."""
+    for thorough in (True, False):
+        faults = [f for f in judge(pair, dialect=dialect, now_ms=NOW, thorough=thorough) if f.stops]
+        stops, mends = [f.kind for f in faults], [f.kind for f in faults if f.mends]
+        if thorough:
+            expected = stops, mends
+    assert (stops, mends) == expected
+    return expected
 
 
 def test_judging_a_job_text_never_depends_on_what_was_judged_before() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from workkit.contract.broker import Revival
+from workkit.contract.admin import Revival
 from workkit.errors import CorruptRecord, InvalidArguments, InvalidOptions, NotFound
 from workkit.jobs.job import Job
 from workkit.verbs import dead as deadset

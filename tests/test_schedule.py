@@ -11,7 +11,7 @@ import pytest
 from tests import handlers
 from tests.servers import Server
 from workkit import errors, schedule
-from workkit.contract.broker import Tally
+from workkit.contract.tally import Tally
 from workkit.verbs import opening as place
 
 

@@ -10,7 +10,7 @@ import pytest
 from tests import handlers
 from tests.servers import Server
 from workkit import errors, schedule
-from workkit.contract.broker import Named
+from workkit.contract.inspector import Named
 from workkit.jobs.job import Job
 from workkit.triggers import cron
 from workkit.verbs.plan import Plan, compare, read_plan

@@ -12,7 +12,8 @@ from contextlib import asynccontextmanager
 from typing import Any, ParamSpec, TypeVar
 
 from workkit import schedule
-from workkit.contract.broker import Missed, Tally
+from workkit.contract.inspector import Missed
+from workkit.contract.tally import Tally
 from workkit.jobs.job import Job, JobState
 from workkit.schedule import Schedule, create
 from workkit.worker.listener import Listener

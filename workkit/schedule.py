@@ -11,7 +11,10 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
-from workkit.contract.broker import Added, Counts, ListenerInfo, Missed, Tally
+from workkit.contract.inspector import Counts, Missed
+from workkit.contract.listener import ListenerInfo
+from workkit.contract.producer import Added
+from workkit.contract.tally import Tally
 from workkit.errors import InvalidOptions, ListenerStopped, NotFound
 from workkit.jobs.job import STATES, Job, JobState, matches
 from workkit.jobs.names import Fn
@@ -192,7 +195,7 @@ def cancel(s: Schedule, which: Which, *, missing_ok: bool = False) -> Job:
     Raises NotFound, unless `missing_ok`.
     """
     try:
-        return producer_of(s).inspector.cancel(job(s, which))
+        return producer_of(s).admin.cancel(job(s, which))
     except NotFound:
         if not missing_ok:
             raise
@@ -216,7 +219,7 @@ def pause(
     check_one(which, fn)
     broker = producer_of(s)
     said = read_pause(reason, until, tz=s.tz, now_ms=broker.now_ms())
-    broker.inspector.pause(target(None if which is None else check_dead(job(s, which)), fn), said)
+    broker.admin.pause(target(None if which is None else check_dead(job(s, which)), fn), said)
 
 
 def resume(s: Schedule, which: Which | None = None, *, fn: Fn | None = None) -> None:
@@ -224,19 +227,19 @@ def resume(s: Schedule, which: Which | None = None, *, fn: Fn | None = None) -> 
     was due meanwhile runs late. Raises NotFound.
     """
     check_one(which, fn)
-    inspector = producer_of(s).inspector
-    inspector.resume(paused_target(inspector, which, fn))
+    broker = producer_of(s)
+    broker.admin.resume(paused_target(broker.inspector, which, fn))
 
 
 def skip(s: Schedule, which: Which) -> Job:
     """Leave out the next run of a recurring job; it is returned as it waits then. Raises NotFound, InvalidOptions."""
-    return producer_of(s).inspector.skip(check_skip(job(s, which)))
+    return producer_of(s).admin.skip(check_skip(job(s, which)))
 
 
 def run(s: Schedule, which: Which) -> Job:
     """Run a job once now; a recurring one keeps its times beside that. Raises NotFound, InvalidOptions."""
-    inspector = producer_of(s).inspector
-    return inspector.run(check_run(job(s, which), inspector.control()))
+    broker = producer_of(s)
+    return broker.admin.run(check_run(job(s, which), broker.inspector.control()))
 
 
 def missed(s: Schedule) -> Iterator[Missed]:
@@ -265,12 +268,12 @@ def retry(
     """
     read_rate(rate)
     found = dead(s, which, where=where)
-    return retry_dead(producer_of(s).inspector, found, args=args, rate=rate, one=which is not None)
+    return retry_dead(producer_of(s).admin, found, args=args, rate=rate, one=which is not None)
 
 
 def discard(s: Schedule, which: Which | None = None, *, where: str | None = None) -> int:
     """Forget dead jobs, chosen as in `retry`; says how many there were. Raises NotFound."""
-    return discard_dead(producer_of(s).inspector, dead(s, which, where=where))
+    return discard_dead(producer_of(s).admin, dead(s, which, where=where))
 
 
 def listen(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: Any) -> Tally:

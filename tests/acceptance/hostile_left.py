@@ -9,7 +9,7 @@ from typing import Any
 import msgpack
 
 from tests.acceptance.hostile_values import Value
-from workkit.brokers.native.care.inventory import text
+from workkit.brokers.native.care.wording import text
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.entry import LAST_MS, read_entry
 from workkit.brokers.native.keys import Keys

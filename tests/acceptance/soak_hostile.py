@@ -16,7 +16,7 @@ from tests.acceptance.hostile_values import Aim, Source
 from workkit import Job, schedule
 from workkit.brokers.connect import open_broker
 from workkit.brokers.native.keys import Keys
-from workkit.contract.broker import ListenerInfo
+from workkit.contract.listener import ListenerInfo
 from workkit.errors import NotFound
 
 GOOD = soak_cast.HERE
@@ -26,6 +26,7 @@ LEGAL = {
     "dead",
     "overdue",
     "nobody-runs",
+    "cron",
     "other-dialect",
     "unclear",
 }  # may be found in the end
@@ -58,13 +59,13 @@ class Hostile:
 
     def clear(self) -> Iterator[str]:
         """Repair and cancel until nothing of them waits; complaints where the doctor is not clean then."""
-        inspector = open_broker(soak_cast.NAME, redis=self._url).inspector
+        broker = open_broker(soak_cast.NAME, redis=self._url)
         findings: list[Any] = []
         for _ in range(ROUNDS):
-            findings = [f for f in inspector.checkup(patience_ms=PATIENCE_MS) if f.kind not in LEGAL]
+            findings = [f for f in broker.doctor.checkup(patience_ms=PATIENCE_MS) if f.kind not in LEGAL]
             for finding in findings:
                 if finding.repairs:
-                    inspector.repair(finding)
+                    broker.doctor.repair(finding)
             strays = [job for job in schedule.jobs(self._schedule) if job.state != "dead" and not is_good(job)]
             for job in strays:
                 with suppress(NotFound):
@@ -75,7 +76,7 @@ class Hostile:
         yield from (f"the doctor is not clean: {finding.kind}: {finding.what[:200]}" for finding in findings)
         for job in schedule.jobs(self._schedule, state="dead"):
             if not is_good(job):
-                inspector.discard([job])
+                broker.admin.discard([job])
 
     def sweep(self) -> Iterator[str]:
         """After the last listener has left: take back what stands under the names of listeners, run it, and clear."""

@@ -395,6 +395,6 @@ def test_nothing_else_ran_twice_or_died_and_the_others_end_in_order(wreck: Wreck
     cast = wreck.cast
     assert doubled(cast.story()) == []
     assert cast.lines("said dead", "said fenced", "said cannot_run") == []
-    found = [one for s in wreck.schedules.values() for one in producer_of(s).inspector.checkup(patience_ms=0)]
+    found = [one for s in wreck.schedules.values() for one in producer_of(s).doctor.checkup(patience_ms=0)]
     assert [one for one in found if one.schedule] == []
     cast.stop(*wreck.rescuers)

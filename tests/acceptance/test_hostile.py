@@ -289,9 +289,9 @@ def clear(processes: Processes, server: Server, name: str, findings: list[dict[s
     for finding in findings:
         for id in finding["about"] if finding["kind"] == "nobody-runs" else ():
             schedule.cancel(s, id)
-    inspector = open_broker(name, redis=server.url).inspector
-    dead = list(inspector.jobs(state="dead"))
-    assert inspector.discard(dead[:500]) == len(dead)
+    broker = open_broker(name, redis=server.url)
+    dead = list(broker.inspector.jobs(state="dead"))
+    assert broker.admin.discard(dead[:500]) == len(dead)
 
 
 def check_end(client: Any, listener: Process, name: str, folder: Path) -> None:

@@ -11,7 +11,9 @@ from tests.processes import until
 from tests.servers import Server
 from workkit import schedule
 from workkit.brokers.connect import open_broker
-from workkit.contract.broker import Broker, Claim, ListenerInfo
+from workkit.contract.broker import Broker
+from workkit.contract.claim import Claim
+from workkit.contract.listener import ListenerInfo
 from workkit.errors import ServerUnreachable
 from workkit.jobs.outcome import Released
 from workkit.jobs.registry import Registry

@@ -25,8 +25,8 @@ from tests.benchmarks import bench_crowd
 from tests.servers import Server
 from workkit import schedule
 from workkit.brokers.connect import open_broker
-from workkit.brokers.native.look.inspector import PAGE
-from workkit.contract.broker import ListenerInfo
+from workkit.brokers.native.look.location import PAGE
+from workkit.contract.listener import ListenerInfo
 from workkit.jobs.outcome import DONE
 
 MEASURED = 20_000  # jobs that are added, and run, beside those that wait

@@ -11,7 +11,8 @@ from tests.servers import Server
 from workkit import schedule, wire
 from workkit.brokers.connect import open_broker
 from workkit.brokers.native.broker import NativeBroker
-from workkit.contract.broker import Finding, Inspector, ListenerInfo
+from workkit.contract.doctor import Doctor, Finding
+from workkit.contract.listener import ListenerInfo
 
 DAY = 86_400_000
 HOST = {"no-append-file"}  # the shared servers keep nothing on disk
@@ -27,23 +28,23 @@ def registered(server: Server, name: str, *, version: str = "0.1.0") -> NativeBr
     return broker
 
 
-def found(inspector: Inspector, *, patience_ms: int = DAY) -> list[Finding]:
-    return [f for f in inspector.checkup(patience_ms=patience_ms) if f.kind not in HOST]
+def found(doctor: Doctor, *, patience_ms: int = DAY) -> list[Finding]:
+    return [f for f in doctor.checkup(patience_ms=patience_ms) if f.kind not in HOST]
 
 
-def only(inspector: Inspector, kind: str, *, patience_ms: int = DAY) -> Finding:
+def only(doctor: Doctor, kind: str, *, patience_ms: int = DAY) -> Finding:
     """The one finding there is; it must be of this kind and say all its parts."""
-    findings = found(inspector, patience_ms=patience_ms)
+    findings = found(doctor, patience_ms=patience_ms)
     assert [f.kind for f in findings] == [kind], findings
     assert all((findings[0].what, findings[0].why, findings[0].remedy))
     return findings[0]
 
 
-def mended(inspector: Inspector, finding: Finding) -> None:
+def mended(doctor: Doctor, finding: Finding) -> None:
     """Repair works once, and leaves nothing to find."""
     assert finding.repairs
-    assert inspector.repair(finding)
-    assert not inspector.repair(finding)
+    assert doctor.repair(finding)
+    assert not doctor.repair(finding)
 
 
 def payload(cron: str = "* * * * * * 0", fn: str = "#'tests.handlers/note", **more: Any) -> tuple[str, bytes]:

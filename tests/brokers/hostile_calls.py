@@ -13,14 +13,18 @@ from typing import Any
 from tests.acceptance.hostile_texts import FN, IDS, PAST
 from tests.acceptance.hostile_values import Aim
 from workkit.brokers.native.broker import NativeBroker
+from workkit.brokers.native.care.doctor import NativeDoctor
 from workkit.brokers.native.care.repair import Hidden, repair
+from workkit.brokers.native.change.admin import NativeAdmin
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.inspector import NativeInspector
 from workkit.brokers.native.look.location import Places
 from workkit.brokers.native.look.published import Published
 from workkit.brokers.redis_server.script import Script
 from workkit.brokers.redis_server.server import Asked, connect
-from workkit.contract.broker import Claim, Ending, ListenerInfo, NewJob
+from workkit.contract.claim import Claim, Ending
+from workkit.contract.listener import ListenerInfo
+from workkit.contract.producer import NewJob
 from workkit.errors import InvalidOptions, NotFound
 from workkit.jobs.admission import Pause, admission
 from workkit.jobs.job import Job
@@ -63,6 +67,8 @@ class Scene:
     client: Any
     broker: NativeBroker
     inspector: NativeInspector
+    admin: NativeAdmin
+    doctor: NativeDoctor
     keys: Keys
     claims: list[Claim] = field(default_factory=list)
 
@@ -89,7 +95,14 @@ def scene(url: str, client: Any, name: str, asked: set[str]) -> Iterator[Scene]:
     with closing(broker):
         broker.add([_once()])
         broker.register(INFO)
-        yield Scene(client=client, broker=broker, inspector=broker.inspector, keys=Keys(name))
+        yield Scene(
+            client=client,
+            broker=broker,
+            inspector=broker.inspector,
+            admin=broker.admin,
+            doctor=broker.doctor,
+            keys=Keys(name),
+        )
 
 
 def _once(*args: Any, **terms: Any) -> NewJob:
@@ -191,8 +204,8 @@ def _each(s: Scene, act: Callable[[Any], object]) -> None:
 
 
 def _repair(s: Scene) -> None:
-    for finding in list(s.inspector.checkup(patience_ms=0)):
-        s.inspector.repair(finding)
+    for finding in list(s.doctor.checkup(patience_ms=0)):
+        s.doctor.repair(finding)
 
 
 def _restore(s: Scene) -> None:
@@ -212,8 +225,8 @@ def _wire(s: Scene) -> None:
 
 def _targets(s: Scene) -> None:
     for target in ("job:hostile", f"job:{IDS[0]}", f"fn:{FN}", "schedule"):
-        s.inspector.pause(target, Pause(reason="x"))
-        s.inspector.resume(target)
+        s.admin.pause(target, Pause(reason="x"))
+        s.admin.resume(target)
 
 
 CALLS: dict[str, Callable[[Scene], object]] = {
@@ -244,15 +257,15 @@ CALLS: dict[str, Callable[[Scene], object]] = {
     "job by beginning": lambda s: s.inspector.job("abcdef"),
     "wire": _wire,
     "targets": _targets,
-    "run": lambda s: _each(s, s.inspector.run),
-    "skip": lambda s: _each(s, s.inspector.skip),
-    "retry": lambda s: s.inspector.retry(_dead(s, 100)),
-    "retry with args": lambda s: s.inspector.retry(_dead(s, 5), args=[1]),
-    "discard": lambda s: s.inspector.discard(_dead(s, 100)),
-    "declare": lambda s: s.inspector.declare(limit=5, turn_ms=None),
-    "declare nothing": lambda s: s.inspector.declare(limit=None, turn_ms=None),
-    "cancel": lambda s: _each(s, s.inspector.cancel),
-    "checkup": lambda s: list(s.inspector.checkup(patience_ms=0)),
+    "run": lambda s: _each(s, s.admin.run),
+    "skip": lambda s: _each(s, s.admin.skip),
+    "retry": lambda s: s.admin.retry(_dead(s, 100)),
+    "retry with args": lambda s: s.admin.retry(_dead(s, 5), args=[1]),
+    "discard": lambda s: s.admin.discard(_dead(s, 100)),
+    "declare": lambda s: s.admin.declare(limit=5, turn_ms=None),
+    "declare nothing": lambda s: s.admin.declare(limit=None, turn_ms=None),
+    "cancel": lambda s: _each(s, s.admin.cancel),
+    "checkup": lambda s: list(s.doctor.checkup(patience_ms=0)),
     "restore": _restore,
     "repair": _repair,
     "resync": _resync,

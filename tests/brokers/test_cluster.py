@@ -19,8 +19,8 @@ from tests.processes import Processes, until
 from tests.servers import Server, free_port
 from workkit import schedule
 from workkit.brokers.connect import open_broker, open_brokers
-from workkit.brokers.native.sharded import shard_names
-from workkit.contract.broker import NewJob
+from workkit.brokers.native.shards import shard_names
+from workkit.contract.producer import NewJob
 from workkit.errors import ServerError, ServerRefused, ServerUnreachable
 from workkit.triggers.trigger import once
 

@@ -22,13 +22,13 @@ from tests.servers import Server
 from workkit import schedule, wire
 from workkit.brokers.connect import open_broker
 from workkit.brokers.native.broker import NativeBroker
-from workkit.contract.broker import Inspector
+from workkit.contract.doctor import Doctor
 
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the second look at an orphan follow at once; the moment between is for foreign peers, and none is here."""
-    monkeypatch.setattr("workkit.brokers.native.care.inventory.MOMENT", 0.01)
+    monkeypatch.setattr("workkit.brokers.native.look.location.MOMENT", 0.01)
 
 
 @pytest.fixture
@@ -37,8 +37,8 @@ def client(server: Server) -> Any:
 
 
 @pytest.fixture
-def inspector(server: Server, name: str) -> Inspector:
-    return open_broker(name, redis=server.url).inspector
+def doctor(server: Server, name: str) -> Doctor:
+    return open_broker(name, redis=server.url).doctor
 
 
 @pytest.fixture
@@ -57,15 +57,15 @@ def test_a_schedule_that_is_well_has_no_finding(own_server: Server, name: str) -
     schedule.add(s, handlers.note, every="day at 9am")
     schedule.add(s, handlers.note, in_="1 hour")
     broker = registered(own_server, name)
-    assert list(broker.inspector.checkup(patience_ms=0)) == []
+    assert list(broker.doctor.checkup(patience_ms=0)) == []
     broker.close()
 
 
-def test_an_empty_schedule_has_no_finding(inspector: Inspector) -> None:
-    assert found(inspector) == []
+def test_an_empty_schedule_has_no_finding(doctor: Doctor) -> None:
+    assert found(doctor) == []
 
 
-def test_a_checkup_changes_nothing(inspector: Inspector, client: Any, name: str, peer: NativeBroker) -> None:
+def test_a_checkup_changes_nothing(doctor: Doctor, client: Any, name: str, peer: NativeBroker) -> None:
     id, data = payload()
     client.hset(f"{name}:jobs", mapping={id: data, "x": b"{"})
     client.zadd(f"{name}:next", {"nonsense": 5, wire.item("0" * 40): float("inf")})
@@ -73,8 +73,8 @@ def test_a_checkup_changes_nothing(inspector: Inspector, client: Any, name: str,
     client.zadd(f"{name}:slots", {b"run:a\x00a@5": 0})
     client.hset(f"{name}:errors", "a@5", b"x")
     before = {key: client.dump(key) for key in client.scan_iter()}
-    kinds = {f.kind for f in found(inspector)}
-    assert kinds == {"orphan", "unreadable", "no-payload", "slot", "ended", "error", "unread"}
+    kinds = {f.kind for f in found(doctor)}
+    assert kinds == {"no-item", "unreadable", "item", "no-job", "slot", "ended", "error", "unread"}
     after = {key: client.dump(key) for key in client.scan_iter()}
     assert after == before
 
@@ -83,56 +83,56 @@ def test_a_checkup_changes_nothing(inspector: Inspector, client: Any, name: str,
 
 
 def test_a_recurring_orphan_is_put_back_at_its_next_time(
-    inspector: Inspector, client: Any, name: str, peer: NativeBroker
+    doctor: Doctor, client: Any, name: str, peer: NativeBroker
 ) -> None:
     id, data = payload("* * * * 9 0 0")
     client.hset(f"{name}:jobs", id, data)
-    finding = only(inspector, "orphan")
+    finding = only(doctor, "no-item")
     assert finding.about == (id,)
     assert finding.remedy == f"workkit doctor {name} --fix"
-    mended(inspector, finding)
+    mended(doctor, finding)
     ((item, due),) = client.zrange(f"{name}:next", 0, -1, withscores=True)
     at = datetime.fromtimestamp(due / 1000, UTC)
     assert item == wire.item(id)
     assert (at.hour, at.minute, at.second) == (9, 0, 0)
     assert timedelta() < at - datetime.now(UTC) <= timedelta(days=1)
-    assert found(inspector) == []
+    assert found(doctor) == []
 
 
 def test_a_one_shot_whose_time_is_to_come_is_put_back_at_that_time(
-    inspector: Inspector, client: Any, name: str, peer: NativeBroker
+    doctor: Doctor, client: Any, name: str, peer: NativeBroker
 ) -> None:
     cron, due = fixed(timedelta(hours=1))
     id, data = payload(cron)
     client.hset(f"{name}:jobs", id, data)
-    mended(inspector, only(inspector, "orphan"))
+    mended(doctor, only(doctor, "no-item"))
     assert client.zrange(f"{name}:next", 0, -1, withscores=True) == [(wire.item(id), due)]
 
 
 def test_a_one_shot_whose_time_is_over_waits_out_the_patience_and_runs_at_once(
-    inspector: Inspector, client: Any, name: str, server: Server
+    doctor: Doctor, client: Any, name: str, server: Server
 ) -> None:
     s = schedule.create(name, redis=server.url)
     cron, _ = fixed(-timedelta(hours=2))
     id, data = payload(cron)
     client.hset(f"{name}:jobs", id, data)
-    assert found(inspector, patience_ms=3 * 3_600_000) == []
-    mended(inspector, only(inspector, "orphan", patience_ms=3_600_000))
+    assert found(doctor, patience_ms=3 * 3_600_000) == []
+    mended(doctor, only(doctor, "no-item", patience_ms=3_600_000))
     assert ran(s) == 1
     assert keys(client, name) == {}
 
 
-def test_a_recurrence_that_is_over_counts_from_its_last_time(inspector: Inspector, client: Any, name: str) -> None:
+def test_a_recurrence_that_is_over_counts_from_its_last_time(doctor: Doctor, client: Any, name: str) -> None:
     hour_ago = datetime.now(UTC) - timedelta(hours=1)
     id, data = payload("* * * * * * *", until=round(hour_ago.timestamp() * 1000))
     client.hset(f"{name}:jobs", id, data)
-    assert found(inspector, patience_ms=2 * 3_600_000) == []
-    only(inspector, "orphan", patience_ms=1_800_000)
+    assert found(doctor, patience_ms=2 * 3_600_000) == []
+    only(doctor, "no-item", patience_ms=1_800_000)
 
 
 @pytest.mark.parametrize("where", ["item", "spaced item", "again", "held", "held by an unlisted listener", "ended"])
 def test_what_something_refers_to_is_no_orphan(
-    inspector: Inspector, client: Any, name: str, peer: NativeBroker, where: str
+    doctor: Doctor, client: Any, name: str, peer: NativeBroker, where: str
 ) -> None:
     id, data = payload("* * * * 9 0 0")
     item = b'{ "id" : "%b" , "n": 1 }' % id.encode() if where == "spaced item" else wire.item(id)
@@ -153,29 +153,29 @@ def test_what_something_refers_to_is_no_orphan(
         client.sadd(f"{name}:ended", id)
         client.zadd(f"{name}:slots", {f"run:{id}\0{id}@5": 0})
         client.hset(f"{name}:running:{peer.listener}", b"1." + item, b"o 5 0 0 - " + item)
-    assert {f.kind for f in found(inspector, patience_ms=0)} == expected
+    assert {f.kind for f in found(doctor, patience_ms=0)} == expected
 
 
 @pytest.mark.parametrize("back", [b'{"id":"%b"}', b'{ "id" : "%b" }'])
 def test_an_orphan_that_came_back_meanwhile_is_left_alone(
-    inspector: Inspector, client: Any, name: str, peer: NativeBroker, back: bytes
+    doctor: Doctor, client: Any, name: str, peer: NativeBroker, back: bytes
 ) -> None:
     foreign, data = payload("* * * * 8 0 0")  # with an item of a foreign peer about, all texts are looked at
     client.hset(f"{name}:jobs", foreign, data)
     client.zadd(f"{name}:next", {b'{"id": "%b"}' % foreign.encode(): 9e12})
     id, data = payload("* * * * 9 0 0")
     client.hset(f"{name}:jobs", id, data)
-    finding = only(inspector, "orphan")
+    finding = only(doctor, "no-item")
     client.zadd(f"{name}:next", {back % id.encode(): 5})
     before = keys(client, name)
-    assert not inspector.repair(finding)
+    assert not doctor.repair(finding)
     assert keys(client, name) == before
 
 
-def test_many_orphans_are_told_up_to_a_thousand(inspector: Inspector, client: Any, name: str) -> None:
+def test_many_orphans_are_told_up_to_a_thousand(doctor: Doctor, client: Any, name: str) -> None:
     client.hset(f"{name}:jobs", mapping=dict(payload(n=i) for i in range(1_300)))
-    findings = found(inspector)
-    assert [f.kind for f in findings] == ["orphan"] * 1001
+    findings = found(doctor)
+    assert [f.kind for f in findings] == ["no-item"] * 1001
     assert len({f.about for f in findings[:-1]}) == 1000
     assert findings[-1].what.startswith("and 300 more")
     assert not findings[-1].repairs
@@ -184,24 +184,22 @@ def test_many_orphans_are_told_up_to_a_thousand(inspector: Inspector, client: An
 # Listeners.
 
 
-def test_work_without_a_listener_is_told(inspector: Inspector, client: Any, name: str, server: Server) -> None:
+def test_work_without_a_listener_is_told(doctor: Doctor, client: Any, name: str, server: Server) -> None:
     s = schedule.create(name, redis=server.url)
     schedule.add(s, handlers.note, in_="1 hour")
     schedule.add_now(s, handlers.note)
-    finding = only(inspector, "no-listener")
+    finding = only(doctor, "no-listener")
     assert finding.what == f"nobody listens to {name}, and 2 jobs wait, 1 of them due"
     assert finding.remedy == f"workkit listen {name}"
 
 
-def test_a_listener_that_does_not_beat_is_stuck_or_gone(
-    inspector: Inspector, client: Any, name: str, server: Server
-) -> None:
+def test_a_listener_that_does_not_beat_is_stuck_or_gone(doctor: Doctor, client: Any, name: str, server: Server) -> None:
     s = schedule.create(name, redis=server.url)
     schedule.add_now(s, handlers.note)
     broker = registered(server, name)
     assert len(broker.claim(10).claims) == 1
     client.zadd(f"{name}:listeners", {broker.listener: time.time() * 1000 // 1 - 120_000})
-    finding = only(inspector, "stuck")
+    finding = only(doctor, "stuck")
     assert f"process {os.getpid()} is there" in finding.what
     assert "for 2 min and holds 1 job;" in finding.what
     elsewhere = broker.listener.replace(socket.gethostname(), "web-1.example")
@@ -209,22 +207,22 @@ def test_a_listener_that_does_not_beat_is_stuck_or_gone(
     client.hdel(f"{name}:running:{elsewhere}", "info")
     client.zadd(f"{name}:listeners", {elsewhere: time.time() * 1000 // 1 - 120_000})
     client.zrem(f"{name}:listeners", broker.listener)
-    finding = only(inspector, "stale")
+    finding = only(doctor, "stale")
     assert finding.about == (elsewhere,)
     assert "nobody is there to take it over" in finding.why
     broker.close()
 
 
-def test_mixed_versions_are_told(inspector: Inspector, server: Server, name: str, peer: NativeBroker) -> None:
+def test_mixed_versions_are_told(doctor: Doctor, server: Server, name: str, peer: NativeBroker) -> None:
     newer = registered(server, name, version="0.2.0")
-    finding = only(inspector, "versions")
+    finding = only(doctor, "versions")
     assert finding.what.endswith("0.1.0 (1), 0.2.0 (1)")
     assert set(finding.about) == {peer.listener, newer.listener}
     newer.close()
 
 
 def test_jobs_that_every_listener_has_given_back_are_told_by_function(
-    inspector: Inspector, client: Any, server: Server, name: str, peer: NativeBroker
+    doctor: Doctor, client: Any, server: Server, name: str, peer: NativeBroker
 ) -> None:
     other = registered(server, name)
     ids = [payload(fn=fn, n=n) for n, fn in enumerate(["#'os/system", "#'os/system", "#'app/other"])]
@@ -233,7 +231,7 @@ def test_jobs_that_every_listener_has_given_back_are_told_by_function(
         client.zadd(f"{name}:next", {wire.item(id): 5})
     client.sadd(f"{name}:skip:{peer.listener}", *(id for id, _ in ids))
     client.sadd(f"{name}:skip:{other.listener}", *(id for id, _ in ids[:2]))
-    findings = {f.kind: f for f in found(inspector)}
+    findings = {f.kind: f for f in found(doctor)}
     assert set(findings) == {"nobody-runs", "overdue"}
     assert set(findings["nobody-runs"].about) == {id for id, _ in ids[:2]}
     assert findings["nobody-runs"].what.startswith("os.system: none of the 2 listeners can run it (2 jobs: ")
@@ -241,16 +239,14 @@ def test_jobs_that_every_listener_has_given_back_are_told_by_function(
     other.close()
 
 
-def test_overdue_work_and_the_dead_are_counted(
-    inspector: Inspector, client: Any, name: str, peer: NativeBroker
-) -> None:
+def test_overdue_work_and_the_dead_are_counted(doctor: Doctor, client: Any, name: str, peer: NativeBroker) -> None:
     now = time.time() * 1000 // 1
     id, data = payload()
     client.hset(f"{name}:jobs", id, data)
     client.zadd(f"{name}:next", {wire.item(id): now - 61_000})
     client.zadd(f"{name}:again", {b"o 5 1 0 - " + wire.item(id): now - 7_200_000})
     client.zadd(f"{name}:dead", {"a@5": 5, "b@5": 6})
-    whats = {f.kind: f.what for f in found(inspector)}
+    whats = {f.kind: f.what for f in found(doctor)}
     assert whats == {
         "overdue": "2 jobs are due for more than a minute; the oldest for 2 h",
         "dead": "2 jobs failed for good",
@@ -258,7 +254,7 @@ def test_overdue_work_and_the_dead_are_counted(
 
 
 def test_names_and_descriptions_that_cannot_be_read_break_nothing(
-    inspector: Inspector, client: Any, name: str, peer: NativeBroker
+    doctor: Doctor, client: Any, name: str, peer: NativeBroker
 ) -> None:
     client.zadd(f"{name}:listeners", {b"\xff\xfe": time.time() * 1000 // 1})
     client.hset(f"{name}:running:web-1:1:0123456789ab", mapping={"@": 1, "info": b"\xc1"})
@@ -267,8 +263,8 @@ def test_names_and_descriptions_that_cannot_be_read_break_nothing(
         client.zadd(f"{name}:again", {entry: 9e12})
     id, data = payload("* * * * 9 0 0")
     client.hset(f"{name}:jobs", id, data)
-    kinds = Counter(f.kind for f in found(inspector))
-    assert kinds == {"orphan": 1, "stale": 1, "unread": 6}
+    kinds = Counter(f.kind for f in found(doctor))
+    assert kinds == {"no-item": 1, "stale": 1, "unread": 6}
 
 
 # Keys of another type.
@@ -281,31 +277,27 @@ def test_names_and_descriptions_that_cannot_be_read_break_nothing(
         "cancelled", "stats",
     ],
 )  # fmt: skip
-def test_a_key_of_another_type_is_told_and_never_touched(
-    inspector: Inspector, client: Any, name: str, key: str
-) -> None:
+def test_a_key_of_another_type_is_told_and_never_touched(doctor: Doctor, client: Any, name: str, key: str) -> None:
     client.xadd(f"{name}:{key}", {"x": "y"})
     before = client.dump(f"{name}:{key}")
-    finding = only(inspector, "wrong-type")
+    finding = only(doctor, "wrong-type")
     assert finding.about == (f"{name}:{key}",)
     assert not finding.repairs
-    assert not inspector.repair(finding)
+    assert not doctor.repair(finding)
     assert client.dump(f"{name}:{key}") == before
 
 
-def test_a_record_hash_of_another_type_is_told(
-    inspector: Inspector, client: Any, name: str, peer: NativeBroker
-) -> None:
+def test_a_record_hash_of_another_type_is_told(doctor: Doctor, client: Any, name: str, peer: NativeBroker) -> None:
     client.delete(f"{name}:running:{peer.listener}")
     client.set(f"{name}:running:{peer.listener}", "x")
-    assert only(inspector, "wrong-type").about == (f"{name}:running:{peer.listener}",)
+    assert only(doctor, "wrong-type").about == (f"{name}:running:{peer.listener}",)
 
 
 # Load.
 
 
 def test_a_listener_at_full_speed_raises_no_alarm(
-    server: Server, name: str, inspector: Inspector, client: Any, processes: Processes, tmp_path: Path
+    server: Server, name: str, doctor: Doctor, client: Any, processes: Processes, tmp_path: Path
 ) -> None:
     (tmp_path / "app.py").write_text(
         "import random\n"
@@ -340,7 +332,7 @@ def test_a_listener_at_full_speed_raises_no_alarm(
     try:
         until(lambda: client.exists(f"{name}:errors", f"{name}:slots", f"{name}:again") == 3)
         for _ in range(20):
-            assert found(inspector, patience_ms=0) == []
+            assert found(doctor, patience_ms=0) == []
     finally:
         over.set()
         producer.join()
@@ -350,9 +342,7 @@ def test_a_listener_at_full_speed_raises_no_alarm(
         listener.close()
 
 
-def test_a_hundred_thousand_jobs_take_a_few_seconds(
-    name: str, inspector: Inspector, client: Any, peer: NativeBroker
-) -> None:
+def test_a_hundred_thousand_jobs_take_a_few_seconds(name: str, doctor: Doctor, client: Any, peer: NativeBroker) -> None:
     begin = datetime(2040, 1, 1, tzinfo=UTC)
     for start in range(0, 100_000, 5_000):
         jobs, items = {}, {}
@@ -363,15 +353,13 @@ def test_a_hundred_thousand_jobs_take_a_few_seconds(
         client.hset(f"{name}:jobs", mapping=jobs)
         client.zadd(f"{name}:next", items)
     begun = time.monotonic()
-    assert found(inspector) == []
+    assert found(doctor) == []
     assert time.monotonic() - begun < 15
 
 
-def test_huge_payloads_are_read_a_few_at_a_time(
-    name: str, inspector: Inspector, client: Any, peer: NativeBroker
-) -> None:
+def test_huge_payloads_are_read_a_few_at_a_time(name: str, doctor: Doctor, client: Any, peer: NativeBroker) -> None:
     for n in range(20):
         data = json.dumps({"job": "a:b", "cron": "* * * * 9 0 0", "args": ["x" * 1_000_000, n]}).encode()
         client.hset(f"{name}:jobs", wire.job_id(data), data)
         client.zadd(f"{name}:next", {wire.item(wire.job_id(data)): 9e12})
-    assert found(inspector) == []
+    assert found(doctor) == []

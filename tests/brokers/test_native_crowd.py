@@ -13,7 +13,7 @@ from tests.brokers.test_native_session import listening
 from tests.servers import Server
 from workkit import schedule, wire
 from workkit.brokers.native.broker import NativeBroker
-from workkit.contract.broker import Claim
+from workkit.contract.claim import Claim
 from workkit.jobs.admission import Pause
 from workkit.jobs.outcome import DONE, Released
 
@@ -129,12 +129,12 @@ def test_a_job_is_claimed_where_the_last_that_was_skipped_is_gone_or_moved(gathe
 
 def test_a_listener_that_skips_jobs_claims_again_after_a_pause_of_the_schedule(gather: Gather, name: str) -> None:
     crowd = gather(50)
-    inspector = crowd.broker.inspector
-    inspector.pause("schedule", Pause())
+    admin = crowd.broker.admin
+    admin.pause("schedule", Pause())
     crowd.add(OURS, [1], due_ms=2_000_000)
     crowd.run()
     assert crowd.ran == []
-    inspector.resume("schedule")
+    admin.resume("schedule")
     crowd.run()
     assert crowd.ran == [1]
     assert crowd.looked == 50, "a skipped item was claimed again"

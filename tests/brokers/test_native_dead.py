@@ -15,7 +15,6 @@ from tests.servers import Server
 from workkit import errors, schedule
 from workkit.jobs.job import Job
 from workkit.jobs.outcome import Dead, Done, Failure
-from workkit.verbs import opening
 
 FAILURE = Failure(type="OSError", message="disk full", where="app.py:3", traceback="...")
 
@@ -52,16 +51,6 @@ def test_a_one_shot_goes_back_where_every_peer_sees_it(server: Server, name: str
     assert (claim.job.attempt, claim.crashes) == (0, 0)
     b.claim(0, ends=[(claim, Done())])
     assert standing(server, name) == set()
-
-
-def test_it_is_put_back_once(server: Server, name: str, s: schedule.Schedule) -> None:
-    (dead,) = die(server, name)
-    inspector = opening.producer_of(s).inspector
-    assert inspector.retry([dead]) == ["revived"]
-    assert inspector.retry([dead]) == ["gone"]
-    assert server.client().zcard(f"{name}:next") == 1
-    with pytest.raises(errors.NotFound, match="no dead job"):
-        schedule.retry(s, dead.id)
 
 
 @pytest.mark.parametrize("over", [False, True], ids=["goes on", "is over"])

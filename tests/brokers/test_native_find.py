@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.brokers.test_native_session import FAILURE, add, claim_one, listening
 from tests.servers import Server
 from workkit import schedule, wire
 from workkit.errors import NotFound
 from workkit.jobs.job import Job
-from workkit.jobs.outcome import Again, Dead
 
 
 @pytest.fixture
@@ -26,25 +24,6 @@ def test_among_many_it_is_not_looked_for_page_by_page(server: Server, s: schedul
     asked = client.info("commandstats")
     assert sum(asked.get(f"cmdstat_{name}", {"calls": 0})["calls"] for name in ("hscan", "zscan")) == 0
     assert asked["cmdstat_hmget"]["calls"] == 1
-
-
-@pytest.mark.parametrize("state", ["waiting", "due", "running", "retrying", "dead"])
-def test_it_is_found_in_every_state(server: Server, name: str, s: schedule.Schedule, state: str) -> None:
-    if state == "waiting":
-        id = schedule.add(s, "app:note", in_="1 hour").id
-    else:
-        add(server, name)
-        id = next(schedule.jobs(s)).id
-    if state not in ("waiting", "due"):
-        b, _ = listening(server, name)
-        claim = claim_one(b)
-        if state == "retrying":
-            b.claim(0, ends=[(claim, Again(delay_ms=60_000, attempt=1, failure=FAILURE))])
-        elif state == "dead":
-            b.claim(0, ends=[(claim, Dead(failure=FAILURE))])
-    found = schedule.job(s, id)
-    assert (found.id, found.state) == (id, state)
-    assert schedule.job(s, id[:8]) == found
 
 
 def test_one_that_was_put_back_under_another_text(server: Server, name: str, s: schedule.Schedule) -> None:

@@ -13,7 +13,7 @@ from tests.servers import Server
 from workkit import schedule, wire
 from workkit.brokers.connect import open_broker
 from workkit.brokers.native.broker import NativeBroker
-from workkit.contract.broker import Claim
+from workkit.contract.claim import Claim
 from workkit.errors import ServerError
 from workkit.jobs.outcome import Again, Dead, Done, Failure, Released
 
@@ -242,15 +242,15 @@ def test_a_repair_puts_back_what_an_earlier_version_left_among_our_own(
     own = [b"o 5 0 0 - " + items[0], b"r 5 1 0 - " + items[1], b"r 5 0 0 p - " + items[2], b"r 5 0 0 - nonsense"]
     client.zadd(f"{name}:again", dict.fromkeys(own, 5))
     client.delete(f"{name}:next")
-    inspector = open_broker(name, redis=server.url).inspector
-    findings = [f for f in inspector.checkup(patience_ms=86_400_000) if f.kind == "hidden"]
+    doctor = open_broker(name, redis=server.url).doctor
+    findings = [f for f in doctor.checkup(patience_ms=86_400_000) if f.kind == "hidden"]
     assert sum(len(f.about) for f in findings) == 1200
-    assert all(inspector.repair(finding) for finding in findings)
-    assert not any(inspector.repair(finding) for finding in findings)
+    assert all(doctor.repair(finding) for finding in findings)
+    assert not any(doctor.repair(finding) for finding in findings)
     assert waits(client, name) == {item: 1394012055000 + n for n, item in enumerate(items)}
     assert client.hlen(f"{name}:crashed") == 600
     assert set(client.zrange(f"{name}:again", 0, -1)) == set(own)
-    assert "hidden" not in {f.kind for f in inspector.checkup(patience_ms=86_400_000)}
+    assert "hidden" not in {f.kind for f in doctor.checkup(patience_ms=86_400_000)}
 
 
 def test_a_named_job_that_may_have_begun_is_not_replaced(

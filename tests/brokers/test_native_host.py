@@ -16,24 +16,24 @@ from workkit.errors import ServerRefused
 
 
 def test_a_server_that_keeps_nothing_on_disk_is_told(server: Server, name: str) -> None:
-    (finding,) = open_broker(name, redis=server.url).inspector.checkup(patience_ms=DAY)
+    (finding,) = open_broker(name, redis=server.url).doctor.checkup(patience_ms=DAY)
     assert finding.kind == "no-append-file"
     assert finding.schedule == ""
 
 
 def test_memory_is_told(own_server: Server, name: str) -> None:
-    client, inspector = own_server.client(), open_broker(name, redis=own_server.url).inspector
+    client, doctor = own_server.client(), open_broker(name, redis=own_server.url).doctor
     client.config_set("maxmemory", "1gb")
     client.config_set("maxmemory-policy", "allkeys-lru")
-    assert [f.kind for f in inspector.checkup(patience_ms=DAY)] == ["eviction"]
+    assert [f.kind for f in doctor.checkup(patience_ms=DAY)] == ["eviction"]
     client.config_set("maxmemory-policy", "noeviction")
     client.config_set("maxmemory", client.info("memory")["used_memory"] + 10_000)
-    assert [f.kind for f in inspector.checkup(patience_ms=DAY)] == ["low-memory"]
+    assert [f.kind for f in doctor.checkup(patience_ms=DAY)] == ["low-memory"]
 
 
 def test_a_replica_is_told(own_server: Server, name: str) -> None:
     own_server.client().replicaof("127.0.0.1", 1)
-    (finding,) = open_broker(name, redis=own_server.url).inspector.checkup(patience_ms=DAY)
+    (finding,) = open_broker(name, redis=own_server.url).doctor.checkup(patience_ms=DAY)
     assert finding.what == f"127.0.0.1:{own_server.port} is a read-only replica"
 
 
@@ -41,9 +41,9 @@ def test_a_replica_is_told(own_server: Server, name: str) -> None:
 def test_a_clock_that_is_off_is_told(
     own_server: Server, name: str, monkeypatch: pytest.MonkeyPatch, off: float, said: str | None
 ) -> None:
-    inspector, right = open_broker(name, redis=own_server.url).inspector, time.time
+    doctor, right = open_broker(name, redis=own_server.url).doctor, time.time
     monkeypatch.setattr("workkit.brokers.native.care.host.time.time", lambda: right() + off)
-    whats = [f.what for f in inspector.checkup(patience_ms=DAY)]
+    whats = [f.what for f in doctor.checkup(patience_ms=DAY)]
     assert whats == ([f"the server's clock is {said} this machine's"] if said else [])
 
 
@@ -78,13 +78,13 @@ def test_what_a_user_may_not_look_at_is_a_finding(
     own_server: Server, name: str, rules: list[str], kinds: set[str]
 ) -> None:
     own_server.client().acl_setuser("looker", enabled=True, passwords=["+pw"], keys=["*"], commands=rules, reset=True)
-    inspector = open_broker(name, redis=f"redis://looker:pw@127.0.0.1:{own_server.port}/0").inspector
-    findings = list(inspector.checkup(patience_ms=DAY))
+    doctor = open_broker(name, redis=f"redis://looker:pw@127.0.0.1:{own_server.port}/0").doctor
+    findings = list(doctor.checkup(patience_ms=DAY))
     assert {f.kind for f in findings} == kinds
     assert all("pw@" not in f.what and "looker:pw" not in f.what for f in findings)
 
 
 def test_a_wrong_password_is_raised(own_server: Server, name: str) -> None:
-    inspector = open_broker(name, redis=f"redis://:wrong@127.0.0.1:{own_server.port}/0").inspector
+    doctor = open_broker(name, redis=f"redis://:wrong@127.0.0.1:{own_server.port}/0").doctor
     with pytest.raises(ServerRefused):
-        list(inspector.checkup(patience_ms=DAY))
+        list(doctor.checkup(patience_ms=DAY))

@@ -12,11 +12,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.brokers import test_native_session as session
-from tests.brokers.test_native_session import Losing, standing
+from tests.brokers.test_native_session import standing
+from tests.contract.lossy import Lossy
 from tests.servers import Server
 from workkit import schedule
 from workkit.brokers.native.broker import NativeBroker
-from workkit.contract.broker import Added, NewJob
+from workkit.contract.producer import Added, NewJob
 from workkit.errors import ServerRefused
 from workkit.jobs.admission import Admission, Pause
 from workkit.jobs.outcome import Again, Done
@@ -39,13 +40,13 @@ def _closed() -> Iterator[None]:
         _opened.pop().close()
 
 
-def broker(server: Server, name: str) -> tuple[NativeBroker, Losing]:
+def broker(server: Server, name: str) -> tuple[NativeBroker, Lossy]:
     made, losing = session.broker(server, name)
     _opened.append(made)
     return made, losing
 
 
-def listening(server: Server, name: str) -> tuple[NativeBroker, Losing]:
+def listening(server: Server, name: str) -> tuple[NativeBroker, Lossy]:
     made, losing = broker(server, name)
     made.register(session.INFO)
     return made, losing
@@ -191,7 +192,7 @@ def test_a_paused_name_stays_paused(server: Server, name: str, make: Any) -> Non
     b, _ = broker(server, name)
     client = server.client()
     old = put(b, make(1, terms=named("x", priority=1)))
-    b.inspector.pause("job:x", Pause(reason="holiday"))
+    b.admin.pause("job:x", Pause(reason="holiday"))
     assert client.zcard(f"{name}:waiting") == 1
     new = put(b, make(2, terms=named("x", priority=1)))
     assert new.replaced == old.id
@@ -415,10 +416,10 @@ def test_cancel_takes_what_stood_for_the_job_along(server: Server, name: str) ->
     client = server.client()
     new = put(b, daily(1, terms=named("x", unique_key="k", priority=3)))
     client.hset(f"{name}:counts", new.id, 1)
-    b.inspector.cancel(b.inspector.job("x"))
+    b.admin.cancel(b.inspector.job("x"))
     assert standing(server, name) == {"cancelled"}
     assert put(b, daily(1, terms=named("x", priority=1))).new
-    b.inspector.cancel(b.inspector.job("x"))
+    b.admin.cancel(b.inspector.job("x"))
     assert put(b, daily(1, terms=named("x", priority=1))).new  # the very same: its mark is gone
     assert standing(server, name) == {"jobs", "next", "first", "names", "cancelled"}
     assert server.client().zrange(f"{name}:cancelled", 0, -1) == [new.id.encode()]
@@ -427,8 +428,8 @@ def test_cancel_takes_what_stood_for_the_job_along(server: Server, name: str) ->
 def test_cancel_takes_out_what_a_pause_has_parked_and_the_pause(server: Server, name: str) -> None:
     b, _ = broker(server, name)
     put(b, once(1, terms=named("x")))
-    b.inspector.pause("job:x", Pause())
-    b.inspector.cancel(b.inspector.job("x"))
+    b.admin.pause("job:x", Pause())
+    b.admin.cancel(b.inspector.job("x"))
     assert standing(server, name) == {"control"}
     assert b.inspector.control().paused == {}
 
@@ -439,7 +440,7 @@ def test_a_job_parked_for_a_slot_that_is_cancelled_is_ended_by_a_listener(server
     wanted = Admission(keys=(("fn:one", 1),))
     (runs,) = b.admit([(claim, wanted) for claim in b.claim(2).claims]).claims
     parked = next(job for job in b.inspector.jobs() if job.state == "held")
-    assert b.inspector.cancel(parked).id == parked.id
+    assert b.admin.cancel(parked).id == parked.id
     (claim,) = b.claim(2).claims
     assert (claim.id, claim.trouble) == (parked.id, "cancelled")
     b.claim(0, ends=[(claim, Done()), (runs, Done())])

@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 
+from tests.contract.lossy import Lossy
 from tests.processes import until
 from tests.servers import Server
 from workkit import schedule, wire
 from workkit.brokers.native.broker import NativeBroker
-from workkit.brokers.redis_server.server import Asked, connect
-from workkit.contract.broker import Claim, ListenerInfo, Turn
+from workkit.brokers.redis_server.server import connect
+from workkit.contract.claim import Claim, Turn
+from workkit.contract.listener import ListenerInfo
 from workkit.errors import ServerUnreachable
 from workkit.jobs.outcome import Again, Dead, Done, Failure, Released
 
@@ -19,33 +21,13 @@ INFO = ListenerInfo(listener="", host="here", pid=1, version="0", schedules={}, 
 FAILURE = Failure(type="OSError", message="disk full", where="app.py:3", traceback="...")
 
 
-class Losing:
-    """A server whose next replies get lost after it has acted, as a cut connection does."""
-
-    def __init__(self, inner: Any) -> None:
-        self._inner, self.lose = inner, 0
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
-
-    def answers(self, asked: Asked) -> list[Any]:
-        replies: list[Any] = self._inner.answers(asked)
-        if self.lose:
-            self.lose -= 1
-            raise ServerUnreachable("cut")
-        return replies
-
-    def call(self, script: Any, keys: Any, args: Any) -> Any:
-        return self.answers(self._inner.ask([(script, keys, args)]))[0]
-
-
-def broker(server: Server, name: str, *, timeout_ms: int = 10_000) -> tuple[NativeBroker, Losing]:
-    losing = Losing(connect(server.url))
+def broker(server: Server, name: str, *, timeout_ms: int = 10_000) -> tuple[NativeBroker, Lossy]:
+    losing = Lossy(connect(server.url))
     made = NativeBroker(losing, schedule=name, timeout_ms=timeout_ms)  # type: ignore[arg-type]
     return made, losing
 
 
-def listening(server: Server, name: str, **how: int) -> tuple[NativeBroker, Losing]:
+def listening(server: Server, name: str, **how: int) -> tuple[NativeBroker, Lossy]:
     made, losing = broker(server, name, **how)
     made.register(INFO)
     return made, losing
@@ -79,17 +61,6 @@ def test_a_claim_moves_the_item_into_a_record(server: Server, name: str) -> None
     ((field, due),) = record.items()
     assert field == b"1." + wire.item(claim.job.id)
     assert int(due) == claim.due_ms
-
-
-def test_a_claim_whose_reply_was_lost_is_answered_again(server: Server, name: str) -> None:
-    add(server, name, 3)
-    b, losing = listening(server, name)
-    losing.lose = 1
-    with pytest.raises(ServerUnreachable):
-        b.claim(2)
-    first = [c.job.args[0] for c in b.claim(2).claims]
-    assert len(first) == 2
-    assert sorted(first + [c.job.args[0] for c in b.claim(2).claims]) == [0, 1, 2]
 
 
 def test_of_many_a_further_portion_is_on_its_way(server: Server, name: str) -> None:
@@ -141,31 +112,6 @@ def test_a_listener_taken_for_dead_has_nothing_on_its_way(server: Server, name: 
     assert len(b.claim(400).claims) == 200
 
 
-def test_a_settle_whose_reply_was_lost_has_one_effect(server: Server, name: str) -> None:
-    add(server, name, 2)
-    b, losing = listening(server, name)
-    claim = claim_one(b)
-    losing.lose = 1
-    with pytest.raises(ServerUnreachable):
-        b.claim(1, ends=[(claim, Again(delay_ms=0, attempt=1, failure=FAILURE))])
-    claims = [*b.claim(2).claims, *b.claim(1).claims]
-    assert sorted((c.job.args[0], c.job.attempt) for c in claims) == sorted(
-        [(claim.job.args[0], 1), (1 - claim.job.args[0], 0)]
-    )
-    assert server.client().zcard(f"{name}:again") == 0
-
-
-def test_an_addition_whose_reply_was_lost_is_made_once(server: Server, name: str) -> None:
-    s = schedule.create(name, redis=server.url)
-    b, losing = broker(server, name)
-    losing.lose = 1
-    from workkit.contract.broker import NewJob
-
-    (added,) = b.add([NewJob(fn="#'app/note", args=(1,), kwargs=None, trigger=None, due_ms=None, queued=True)])
-    assert added.new
-    assert schedule.counts(s).due == 1
-
-
 def test_a_done_one_shot_leaves_nothing(server: Server, name: str) -> None:
     add(server, name)
     b, _ = listening(server, name)
@@ -193,19 +139,6 @@ def test_a_released_one_returns_to_the_published_queue(server: Server, name: str
     assert claim_one(b).job.attempt == 0
 
 
-def test_what_a_listener_cannot_run_goes_back_with_its_score_and_only_to_others(server: Server, name: str) -> None:
-    add(server, name)
-    mine, _ = listening(server, name)
-    other, _ = listening(server, name)
-    claim = claim_one(mine)
-    mine.claim(0, ends=[(claim, Released(unknown=True))])
-    ((_, score),) = server.client().zrange(f"{name}:next", 0, -1, withscores=True)
-    assert score == claim.due_ms
-    later = claim.due_ms + 60_000
-    assert mine.claim(1, now_ms=later).claims == []
-    assert [c.job.id for c in other.claim(1, now_ms=later).claims] == [claim.job.id]
-
-
 def test_retries_and_crashes_wait_beside_the_published_queue(server: Server, name: str) -> None:
     add(server, name)
     b, _ = listening(server, name)
@@ -219,27 +152,6 @@ def test_retries_and_crashes_wait_beside_the_published_queue(server: Server, nam
     again = b.claim(1, now_ms=claim.due_ms + 120_000).claims[0]
     assert again.job.attempt == 1
     b.claim(0, ends=[(again, Done())])
-    assert standing(server, name) == set()
-
-
-def test_a_dead_listeners_work_is_handed_back_and_it_is_fenced(server: Server, name: str) -> None:
-    add(server, name, 2)
-    gone, _ = listening(server, name, timeout_ms=500)
-    held = list(gone.claim(2).claims)
-    other, _ = listening(server, name, timeout_ms=500)
-
-    def reaped() -> Any:
-        other.heartbeat()
-        return other.maintain()
-
-    until_reaped = until(reaped, timeout=8)
-    assert until_reaped == [(held[0].receipt.listener, 2)]
-    handed = other.claim(5).claims
-    assert sorted((c.job.args, c.crashes, c.job.attempt) for c in handed) == [((0,), 1, 0), ((1,), 1, 0)]
-    turn = gone.claim(1, ends=[(held[0], Done())])
-    assert {c.receipt for c in turn.fenced} == {c.receipt for c in held}
-    assert gone.claim(1, ends=[(held[1], Done())]).refused == [held[1]]
-    other.claim(0, ends=[(c, Done()) for c in handed])
     assert standing(server, name) == set()
 
 
@@ -290,66 +202,6 @@ def test_a_recurring_job_is_armed_before_it_is_handed_out(server: Server, name: 
     b.claim(0, ends=[(armed, Done())])
     assert client.zcard(f"{name}:slots") == 0
     assert client.hlen(f"{name}:jobs") == 1
-
-
-def test_an_unarmed_recurring_job_is_released_with_its_chain(server: Server, name: str) -> None:
-    s = schedule.create(name, redis=server.url)
-    job = schedule.add(s, "app:note", every="minute")
-    assert job.due is not None
-    due = round(job.due.timestamp() * 1000)
-    b, _ = listening(server, name)
-    (claim,) = b.claim(1, now_ms=due).claims
-    b.claim(0, ends=[(claim, Released())], now_ms=due)
-    assert server.client().zrange(f"{name}:next", 0, -1, withscores=True) == [(wire.item(job.id), due)]
-
-
-def test_an_admission_whose_reply_was_lost_has_one_effect(server: Server, name: str) -> None:
-    s = schedule.create(name, redis=server.url)
-    job = schedule.add(s, "app:note", every="minute")
-    assert job.due is not None
-    due = round(job.due.timestamp() * 1000)
-    b, losing = listening(server, name)
-    claims = b.claim(1, now_ms=due).claims
-    losing.lose = 1
-    with pytest.raises(ServerUnreachable):
-        b.admit([(c, None) for c in claims], now_ms=due)
-    (armed,) = b.admit([(c, None) for c in claims], now_ms=due).claims
-    assert armed.armed
-    assert server.client().zcard(f"{name}:next") == 1
-    assert b.claim(0, ends=[(armed, Done())]).refused == []
-
-
-def test_missed_ticks_make_one_run(server: Server, name: str) -> None:
-    s = schedule.create(name, redis=server.url)
-    job = schedule.add(s, "app:note", every="minute")
-    assert job.due is not None
-    now = round(job.due.timestamp() * 1000) + 10 * 60_000 + 1
-    b, _ = listening(server, name)
-    b.admit([(c, None) for c in b.claim(1, now_ms=now).claims], now_ms=now)
-    ((_, score),) = server.client().zrange(f"{name}:next", 0, -1, withscores=True)
-    assert score == now - 1 + 60_000
-
-
-def test_a_cancelled_waiting_job_is_gone_and_can_be_added_again(server: Server, name: str) -> None:
-    s = schedule.create(name, redis=server.url)
-    for time in ({"at": "2030-01-01 09:00"}, {"every": "day at 9am"}):
-        job = schedule.add(s, "app:note", **time)  # type: ignore[arg-type]
-        schedule.cancel(s, job.id[:8])
-        assert server.client().exists(f"{name}:jobs", f"{name}:next") == 0
-        assert schedule.add(s, "app:note", **time).new  # type: ignore[arg-type]
-        schedule.cancel(s, job)
-
-
-def test_cancelling_what_runs_marks_it(server: Server, name: str) -> None:
-    add(server, name)
-    b, _ = listening(server, name)
-    claim = claim_one(b)
-    s = schedule.create(name, redis=server.url)
-    assert schedule.cancel(s, claim.job).state == "cancelling"
-    assert [job.state for job in schedule.jobs(s)] == ["cancelling"]
-    assert b.heartbeat().cancelled == {claim.job.id}
-    b.claim(0, ends=[(claim, Again(delay_ms=0, attempt=1, failure=FAILURE))])
-    assert claim_one(b).trouble == "cancelled"
 
 
 def test_a_heartbeat_tells_of_limits_that_stand_without_a_version(server: Server, name: str) -> None:

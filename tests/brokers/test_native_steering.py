@@ -13,11 +13,12 @@ from tests.brokers.checkups import found, keys, mended, only, registered
 from tests.servers import Server
 from workkit import schedule, wire
 from workkit.brokers.connect import open_broker
+from workkit.brokers.native.change.admin import NativeAdmin
+from workkit.brokers.native.change.pauses import Pauses
 from workkit.brokers.native.entry import Entry, slot_flag
-from workkit.brokers.native.look.inspector import NativeInspector
 from workkit.brokers.native.look.parked import parked_text, read_parked
-from workkit.brokers.native.look.steering import Steering
-from workkit.contract.broker import Counts
+from workkit.contract.doctor import Doctor
+from workkit.contract.inspector import Counts, Inspector
 from workkit.errors import InvalidOptions, NotFound
 from workkit.jobs.admission import Control, Pause
 
@@ -26,7 +27,7 @@ HOUR = 3_600_000
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workkit.brokers.native.care.inventory.MOMENT", 0.01)
+    monkeypatch.setattr("workkit.brokers.native.look.location.MOMENT", 0.01)
 
 
 @pytest.fixture
@@ -40,15 +41,20 @@ def client(server: Server) -> Any:
 
 
 @pytest.fixture
-def inspector(server: Server, name: str) -> NativeInspector:
-    made = open_broker(name, redis=server.url).inspector
-    assert isinstance(made, NativeInspector)
+def inspector(server: Server, name: str) -> Inspector:
+    return open_broker(name, redis=server.url).inspector
+
+
+@pytest.fixture
+def admin(server: Server, name: str) -> NativeAdmin:
+    made = open_broker(name, redis=server.url).admin
+    assert isinstance(made, NativeAdmin)
     return made
 
 
 @pytest.fixture
-def steering(inspector: NativeInspector) -> Steering:
-    return Steering(server=inspector.server, keys=inspector.keys, codec=inspector.codec)
+def doctor(server: Server, name: str) -> Doctor:
+    return open_broker(name, redis=server.url).doctor
 
 
 def now_ms() -> int:
@@ -69,12 +75,12 @@ def park(client: Any, name: str, key: str, id: str, entry: Entry) -> str:
 # Pauses.
 
 
-def test_a_paused_job_is_parked_as_it_stands(s: schedule.Schedule, client: Any, name: str, steering: Steering) -> None:
+def test_a_paused_job_is_parked_as_it_stands(s: schedule.Schedule, client: Any, name: str, admin: NativeAdmin) -> None:
     id = schedule.add(s, "app:note", every="hour").id
     ((item, due),) = client.zrange(f"{name}:next", 0, -1, withscores=True)
     client.zadd(f"{name}:first:2", {item: due})
     for _ in range(2):
-        steering.pause(f"job:{id}", Pause(reason="migration", until_ms=5))
+        admin.pause(f"job:{id}", Pause(reason="migration", until_ms=5))
     stands = keys(client, name)
     (text,) = stands["waiting"]
     assert text == b"paused:job:%b\0%016d\0%b@%d\0r %d 0 0 - %b" % (
@@ -88,14 +94,14 @@ def test_a_paused_job_is_parked_as_it_stands(s: schedule.Schedule, client: Any, 
 
 
 def test_a_recurring_job_comes_back_at_its_next_regular_time(
-    s: schedule.Schedule, client: Any, name: str, steering: Steering
+    s: schedule.Schedule, client: Any, name: str, admin: NativeAdmin
 ) -> None:
     id = schedule.add(s, "app:note", every="hour").id
     item = wire.item(id)
     client.zadd(f"{name}:next", {item: now_ms() - 5 * HOUR})
-    steering.pause(f"job:{id}", Pause())
-    assert steering.resume(f"job:{id}")
-    assert not steering.resume(f"job:{id}")
+    admin.pause(f"job:{id}", Pause())
+    assert admin.resume(f"job:{id}")
+    assert not admin.resume(f"job:{id}")
     ((back, due),) = client.zrange(f"{name}:next", 0, -1, withscores=True)
     assert back == item
     assert 0 < due - now_ms() <= HOUR
@@ -105,18 +111,18 @@ def test_a_recurring_job_comes_back_at_its_next_regular_time(
 
 
 def test_a_recurring_job_that_is_not_due_yet_keeps_its_time(
-    s: schedule.Schedule, client: Any, name: str, inspector: NativeInspector
+    s: schedule.Schedule, client: Any, name: str, inspector: Inspector, admin: NativeAdmin
 ) -> None:
     job = schedule.add(s, "app:note", every="hour")
-    skipped = inspector.skip(job)
-    inspector.pause(f"job:{job.id}", Pause())
-    inspector.resume(f"job:{job.id}")
+    skipped = admin.skip(job)
+    admin.pause(f"job:{job.id}", Pause())
+    admin.resume(f"job:{job.id}")
     assert inspector.job(job.id).due == skipped.due
 
 
 @pytest.mark.parametrize("text", ["ours", "foreign"])
 def test_a_one_shot_comes_back_at_its_time(
-    s: schedule.Schedule, client: Any, name: str, steering: Steering, text: str
+    s: schedule.Schedule, client: Any, name: str, text: str, admin: NativeAdmin
 ) -> None:
     added = schedule.add(s, "app:note", in_="1 hour")
     item = wire.item(added.id)
@@ -125,50 +131,50 @@ def test_a_one_shot_comes_back_at_its_time(
         client.delete(f"{name}:next")
         item = b'{"more":1, "id":"%b"}' % added.id.encode()
         client.zadd(f"{name}:next", {item: due})
-    steering.pause(f"job:{added.id}", Pause())
+    admin.pause(f"job:{added.id}", Pause())
     assert client.zcard(f"{name}:next") == 0
-    steering.resume(f"job:{added.id}")
+    admin.resume(f"job:{added.id}")
     assert client.zrange(f"{name}:next", 0, -1, withscores=True) == [(item, due)]
     assert set(keys(client, name)) == {"jobs", "next", "control"}
 
 
 def test_what_carries_counts_goes_back_among_our_own(
-    s: schedule.Schedule, client: Any, name: str, steering: Steering
+    s: schedule.Schedule, client: Any, name: str, admin: NativeAdmin
 ) -> None:
     id = schedule.add_now(s, "app:note").id
     client.delete(f"{name}:next")
     again = entry_of(id, due=1_900_000_000_000, attempt=2, crashes=1).encode()
     other = entry_of("f" * 40, due=5, attempt=2).encode()
     client.zadd(f"{name}:again", {again: 1_900_000_090_000, other: 6})
-    steering.pause(f"job:{id}", Pause())
+    admin.pause(f"job:{id}", Pause())
     assert client.zrange(f"{name}:again", 0, -1) == [other]
     assert client.zcard(f"{name}:waiting") == 1
-    steering.resume(f"job:{id}")
+    admin.resume(f"job:{id}")
     assert keys(client, name)["again"] == {again: 1_900_000_000_000, other: 6}
     assert client.zcard(f"{name}:next") == 0
 
 
-def test_a_job_that_cannot_be_read_or_is_gone_goes_back_as_it_was(client: Any, name: str, steering: Steering) -> None:
+def test_a_job_that_cannot_be_read_or_is_gone_goes_back_as_it_was(client: Any, name: str, admin: NativeAdmin) -> None:
     bad, gone = "a" * 40, "b" * 40
     client.hset(f"{name}:jobs", bad, "{")
     for id in (bad, gone):
         park(client, name, "paused:job:x", id, entry_of(id, due=7))
     client.hset(f"{name}:control", "paused:job:x", msgpack.packb([None, None]))
-    assert steering.resume("job:x")
+    assert admin.resume("job:x")
     assert dict(client.zrange(f"{name}:next", 0, -1, withscores=True)) == {wire.item(bad): 7, wire.item(gone): 7}
     assert not client.exists(f"{name}:waiting", f"{name}:again")
 
 
 def test_what_is_parked_of_a_function_comes_back_whole_however_much_it_is(
-    client: Any, name: str, steering: Steering
+    client: Any, name: str, admin: NativeAdmin
 ) -> None:
     target = "fn:#'app/note"
-    steering.pause(target, Pause())
+    admin.pause(target, Pause())
     for n in range(1201):
         id = f"{n:040x}"
         park(client, name, f"paused:{target}", id, entry_of(id, due=1000 + n, kind="o" if n % 2 else "r"))
     park(client, name, f"paused:{target}s", "f" * 40, entry_of("f" * 40, due=5))
-    assert steering.resume(target)
+    assert admin.resume(target)
     again = client.zrange(f"{name}:again", 0, -1, withscores=True)
     assert [due for _, due in again] == [1000 + n for n in range(1, 1201, 2)]
     assert again[0][0] == entry_of(f"{1:040x}", due=1001, kind="o").encode()
@@ -177,52 +183,52 @@ def test_what_is_parked_of_a_function_comes_back_whole_however_much_it_is(
     assert client.zcard(f"{name}:waiting") == 1
 
 
-def test_a_resume_that_was_cut_off_is_gone_on_with(client: Any, name: str, steering: Steering) -> None:
+def test_a_resume_that_was_cut_off_is_gone_on_with(client: Any, name: str, admin: NativeAdmin) -> None:
     park(client, name, "paused:fn:x", "a" * 40, entry_of("a" * 40, due=5))
-    assert steering.resume("fn:x")
+    assert admin.resume("fn:x")
     assert client.zcard(f"{name}:next") == 1
 
 
-def test_a_pause_ends_by_itself_only_when_its_time_has_passed(client: Any, name: str, steering: Steering) -> None:
+def test_a_pause_ends_by_itself_only_when_its_time_has_passed(client: Any, name: str, admin: NativeAdmin) -> None:
     for until, ends in ((None, False), (now_ms() + HOUR, False), (now_ms() - 1000, True)):
-        steering.pause("schedule", Pause(until_ms=until))
+        admin.pause("schedule", Pause(until_ms=until))
         park(client, name, "paused:schedule", "a" * 40, entry_of("a" * 40, due=5))
-        assert steering.resume("schedule", lapsed=True) is ends
+        assert admin.resume("schedule", lapsed=True) is ends
         assert client.hexists(f"{name}:control", "paused:schedule") is not ends
         assert client.exists(f"{name}:waiting") == (0 if ends else 1)
 
 
-def test_what_is_paused_anew_is_not_put_back(client: Any, name: str, steering: Steering) -> None:
-    steering.pause("fn:x", Pause())
+def test_what_is_paused_anew_is_not_put_back(client: Any, name: str, admin: NativeAdmin) -> None:
+    admin.pause("fn:x", Pause())
     park(client, name, "paused:fn:x", "a" * 40, entry_of("a" * 40, due=5))
-    assert not steering.put_back("fn:x")
+    assert not Pauses(server=admin.server, keys=admin.keys, codec=admin.codec).put_back("fn:x")
     assert client.zcard(f"{name}:waiting") == 1
 
 
-def test_control_says_what_holds(steering: Steering, client: Any, name: str) -> None:
-    assert steering.control() == Control()
-    steering.pause("fn:#'app/note", Pause(reason="a"))
-    steering.pause("job:nightly", Pause(until_ms=now_ms() - 1))
-    steering.declare(limit=5, turn_ms=0.1)
-    assert steering.control() == Control(paused={"fn:#'app/note": Pause(reason="a")}, limit=5, turn_ms=0.1)
+def test_control_says_what_holds(client: Any, name: str, inspector: Inspector, admin: NativeAdmin) -> None:
+    assert inspector.control() == Control()
+    admin.pause("fn:#'app/note", Pause(reason="a"))
+    admin.pause("job:nightly", Pause(until_ms=now_ms() - 1))
+    admin.declare(limit=5, turn_ms=0.1)
+    assert inspector.control() == Control(paused={"fn:#'app/note": Pause(reason="a")}, limit=5, turn_ms=0.1)
     version = client.hget(f"{name}:control", "v")
-    steering.declare(limit=5, turn_ms=0.1)
+    admin.declare(limit=5, turn_ms=0.1)
     assert client.hget(f"{name}:control", "v") == version
-    steering.declare(limit=None, turn_ms=600)
-    assert (steering.control().limit, steering.control().turn_ms) == (None, 600.0)
+    admin.declare(limit=None, turn_ms=600)
+    assert (inspector.control().limit, inspector.control().turn_ms) == (None, 600.0)
     assert client.hget(f"{name}:control", "v") != version
 
 
 @pytest.mark.parametrize("verb", ["resume", "skip"])
-def test_a_spread_job_keeps_its_part(s: schedule.Schedule, inspector: NativeInspector, verb: str) -> None:
+def test_a_spread_job_keeps_its_part(s: schedule.Schedule, verb: str, inspector: Inspector, admin: NativeAdmin) -> None:
     for n in range(3):
         job = schedule.add(s, "app:note", every="day at 9am", args=[n], spread="1 hour")
         assert job.due is not None
         if verb == "skip":
-            assert inspector.skip(job).due == job.due + timedelta(days=1)
+            assert admin.skip(job).due == job.due + timedelta(days=1)
         else:
-            inspector.pause(f"job:{job.id}", Pause())
-            inspector.resume(f"job:{job.id}")
+            admin.pause(f"job:{job.id}", Pause())
+            admin.resume(f"job:{job.id}")
             assert inspector.job(job.id).due == job.due
             assert (job.due.hour, job.due.minute) != (9, 0)
 
@@ -231,41 +237,41 @@ def test_a_spread_job_keeps_its_part(s: schedule.Schedule, inspector: NativeInsp
 
 
 def test_skip_leaves_out_the_next_run_only(
-    s: schedule.Schedule, client: Any, name: str, inspector: NativeInspector
+    s: schedule.Schedule, client: Any, name: str, inspector: Inspector, admin: NativeAdmin
 ) -> None:
     job = schedule.add(s, "app:note", every="hour")
     assert job.due is not None
     client.zadd(f"{name}:first:3", {wire.item(job.id): job.due.timestamp() * 1000})
     for hours in (1, 2):
-        skipped = inspector.skip(inspector.job(job.id))
+        skipped = admin.skip(inspector.job(job.id))
         assert skipped.due == job.due + timedelta(hours=hours)
     score = (job.due + timedelta(hours=2)).timestamp() * 1000
     assert client.zrange(f"{name}:next", 0, -1, withscores=True) == [(wire.item(job.id), score)]
     assert client.zrange(f"{name}:first:3", 0, -1, withscores=True) == [(wire.item(job.id), score)]
 
 
-def test_skip_of_what_a_listener_has(s: schedule.Schedule, client: Any, name: str, inspector: NativeInspector) -> None:
+def test_skip_of_what_a_listener_has(s: schedule.Schedule, client: Any, name: str, admin: NativeAdmin) -> None:
     job = schedule.add(s, "app:note", every="hour")
     client.delete(f"{name}:next")
     with pytest.raises(NotFound, match="waits no more in"):
-        inspector.skip(job)
+        admin.skip(job)
 
 
-def test_skip_of_a_last_run(s: schedule.Schedule, inspector: NativeInspector) -> None:
+def test_skip_of_a_last_run(s: schedule.Schedule, admin: NativeAdmin) -> None:
     hour = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
     job = schedule.add(s, "app:note", every="hour", end=hour + timedelta(minutes=1))
     assert job.due == hour
     with pytest.raises(InvalidOptions, match=r"has no run after the next one\. Take it out: workkit cancel"):
-        inspector.skip(job)
+        admin.skip(job)
 
 
 def test_run_of_a_recurring_job_is_one_occurrence_beside_its_times(
-    s: schedule.Schedule, client: Any, name: str, inspector: NativeInspector
+    s: schedule.Schedule, client: Any, name: str, admin: NativeAdmin
 ) -> None:
     job = schedule.add(s, "app:note", every="hour")
     before = client.zrange(f"{name}:next", 0, -1, withscores=True)
-    inspector.run(job)
-    inspector.run(job)
+    admin.run(job)
+    admin.run(job)
     assert client.zrange(f"{name}:next", 0, -1, withscores=True) == before
     again = {entry.decode().split(" ")[4] for entry in client.zrange(f"{name}:again", 0, -1)}
     slots = {slot.decode().rpartition("#")[2] for slot in client.zrange(f"{name}:slots", 0, -1)}
@@ -273,12 +279,12 @@ def test_run_of_a_recurring_job_is_one_occurrence_beside_its_times(
     assert {flags.removeprefix("-#") for flags in again} == slots
     client.delete(f"{name}:jobs")
     with pytest.raises(NotFound):
-        inspector.run(job)
+        admin.run(job)
 
 
 @pytest.mark.parametrize("place", ["next", "again"])
 def test_run_of_a_one_shot_lets_it_be_due(
-    s: schedule.Schedule, client: Any, name: str, inspector: NativeInspector, place: str
+    s: schedule.Schedule, client: Any, name: str, place: str, admin: NativeAdmin
 ) -> None:
     job = schedule.add(s, "app:note", in_="1 hour")
     member = wire.item(job.id)
@@ -286,26 +292,26 @@ def test_run_of_a_one_shot_lets_it_be_due(
         member = entry_of(job.id, due=1_900_000_000_000, attempt=1).encode()
         client.delete(f"{name}:next")
         client.zadd(f"{name}:again", {member: now_ms() + HOUR})
-    inspector.run(job)
+    admin.run(job)
     ((stands, due),) = client.zrange(f"{name}:{place}", 0, -1, withscores=True)
     assert stands == member
     assert abs(due - now_ms()) < 5000
-    inspector.run(job)
+    admin.run(job)
     assert client.zscore(f"{name}:{place}", member) == due  # never later than it was
     client.delete(f"{name}:{place}")
     with pytest.raises(NotFound, match="waits no more"):
-        inspector.run(job)
+        admin.run(job)
 
 
 def test_run_beside_a_listener_whose_name_is_no_utf_8(
-    s: schedule.Schedule, client: Any, name: str, inspector: NativeInspector
+    s: schedule.Schedule, client: Any, name: str, admin: NativeAdmin
 ) -> None:
     job = schedule.add(s, "app:note", every="hour")
     client.zadd(f"{name}:listeners", {b"host:\xff\xd3:1": client.time()[0] * 1000})
-    assert inspector.run(job).id == job.id
+    assert admin.run(job).id == job.id
 
 
-def test_missed_says_the_last_one_first(client: Any, name: str, inspector: NativeInspector) -> None:
+def test_missed_says_the_last_one_first(client: Any, name: str, inspector: Inspector) -> None:
     assert list(inspector.missed()) == []
     for n in range(1201):
         fields = {"id": "a" * 40, "name": "n" if n else "", "fn": "f", "due": n, "reason": "late", "times": n + 1}
@@ -320,7 +326,7 @@ def test_missed_says_the_last_one_first(client: Any, name: str, inspector: Nativ
 
 
 def test_parked_work_is_shown_with_the_reason(
-    s: schedule.Schedule, client: Any, name: str, inspector: NativeInspector
+    s: schedule.Schedule, client: Any, name: str, inspector: Inspector, admin: NativeAdmin
 ) -> None:
     held, over, unique, paused, waiting = (
         schedule.add(s, "app:note", in_="1 hour", args=[n]).id for n in range(5)
@@ -332,7 +338,7 @@ def test_parked_work_is_shown_with_the_reason(
     park(client, name, "over:x", over, entry_of(over, due=6, kind="o", flags=slot_flag("over:x", 1) + "#ab"))
     park(client, name, "unique:u:1", unique, entry_of(unique, due=7, flags="p;" + slot_flag("unique:u:1", 1)))
     until = datetime(2090, 1, 2, 9, tzinfo=UTC)
-    inspector.pause(f"job:{paused}", Pause(reason="migration", until_ms=round(until.timestamp() * 1000)))
+    admin.pause(f"job:{paused}", Pause(reason="migration", until_ms=round(until.timestamp() * 1000)))
     shown = {job.id: (job.state, job.why) for job in inspector.jobs()}
     assert shown == {
         held: ("held", 'app.note is at its limit of 3 for "a b"'),
@@ -350,10 +356,12 @@ def test_parked_work_is_shown_with_the_reason(
 
 
 @pytest.mark.parametrize("target", ["schedule", "fn:#'app/note"])
-def test_what_waits_under_a_pause_shows_it(s: schedule.Schedule, inspector: NativeInspector, target: str) -> None:
+def test_what_waits_under_a_pause_shows_it(
+    s: schedule.Schedule, target: str, inspector: Inspector, admin: NativeAdmin
+) -> None:
     schedule.add(s, "app:note", in_="1 hour")
     schedule.add(s, "app:other", in_="1 hour")
-    inspector.pause(target, Pause(reason="why not"))
+    admin.pause(target, Pause(reason="why not"))
     states = {job.fn: job.state for job in inspector.jobs()}
     assert states == {"#'app/note": "paused", "#'app/other": "paused" if target == "schedule" else "waiting"}
     assert all(job.why == "paused: why not" for job in inspector.jobs(state="paused"))
@@ -364,17 +372,17 @@ def test_what_waits_under_a_pause_shows_it(s: schedule.Schedule, inspector: Nati
 
 
 def test_a_job_that_is_only_parked_is_no_orphan(
-    server: Server, s: schedule.Schedule, name: str, inspector: NativeInspector
+    server: Server, s: schedule.Schedule, name: str, admin: NativeAdmin, doctor: Doctor
 ) -> None:
     broker = registered(server, name)
-    inspector.pause(f"job:{schedule.add(s, 'app:note', every='hour').id}", Pause())
-    assert found(inspector, patience_ms=0) == []
+    admin.pause(f"job:{schedule.add(s, 'app:note', every='hour').id}", Pause())
+    assert found(doctor, patience_ms=0) == []
     broker.close()
 
 
 @pytest.mark.parametrize("limit", [1, 2])
 def test_a_slot_that_no_run_has_is_freed_and_who_waits_for_it_goes_on(
-    server: Server, s: schedule.Schedule, client: Any, name: str, inspector: NativeInspector, limit: int
+    server: Server, s: schedule.Schedule, client: Any, name: str, limit: int, doctor: Doctor
 ) -> None:
     broker = registered(server, name)
     key = 'fn:#\'app/note=[1, "%"]'
@@ -384,22 +392,22 @@ def test_a_slot_that_no_run_has_is_freed_and_who_waits_for_it_goes_on(
     runs = [park(client, name, key, id, entry) for id, entry in zip(ids, entries, strict=True)]
     lost = ["f" * 40 + f"@{n}" for n in range(limit)]
     client.zadd(f"{name}:slots", dict.fromkeys((f"{key}\0{run}" for run in lost), 0))
-    findings = found(inspector)
+    findings = found(doctor)
     assert [f.kind for f in findings] == ["slot"] * limit
     for finding in findings:
         assert "a slot of fn:#'app/note" in finding.what
-        mended(inspector, finding)
+        mended(doctor, finding)
     assert keys(client, name)["slots"] == {f"{key}\0{run}".encode(): 0 for run in runs[:limit]}
     assert keys(client, name)["again"] == {entry.encode(): 1000 + n for n, entry in enumerate(entries[:limit])}
     assert client.zcard(f"{name}:waiting") == 4 - limit
     assert client.llen(f"{name}:wake") == 1
-    assert found(inspector) == [f for f in found(inspector) if f.kind == "overdue"]
+    assert found(doctor) == [f for f in found(doctor) if f.kind == "overdue"]
     broker.close()
 
 
 @pytest.mark.parametrize("where", ["again", "held", "parked"])
 def test_a_slot_of_what_waits_or_runs_stays(
-    server: Server, s: schedule.Schedule, client: Any, name: str, inspector: NativeInspector, where: str
+    server: Server, s: schedule.Schedule, client: Any, name: str, where: str, doctor: Doctor
 ) -> None:
     broker = registered(server, name)
     id = schedule.add(s, "app:note", in_="1 hour").id
@@ -418,67 +426,67 @@ def test_a_slot_of_what_waits_or_runs_stays(
         client.zadd(f"{name}:slots", {f"schedule\0{other}@{due}": 0})
         flags = f"{slot_flag('over:x', 1)};{slot_flag('schedule', 1)}"
         park(client, name, "schedule", id, entry_of(id, due=due, flags=flags))
-    assert found(inspector, patience_ms=0) == []
+    assert found(doctor, patience_ms=0) == []
     broker.close()
 
 
 def test_cancel_of_what_is_parked_under_a_key_with_any_byte_keeps_its_slots(
-    s: schedule.Schedule, client: Any, name: str, inspector: NativeInspector
+    s: schedule.Schedule, client: Any, name: str, inspector: Inspector, admin: NativeAdmin
 ) -> None:
     id = schedule.add(s, "app:note", in_="1 hour").id
     client.delete(f"{name}:next")
     has, wants = slot_flag("schedule", 1), slot_flag("unique:a\0b", 1)
     park(client, name, "unique:a\0b", id, entry_of(id, due=1_900_000_000_000, flags=f"{has};{wants}"))
-    inspector.cancel(inspector.job(id))
+    admin.cancel(inspector.job(id))
     assert client.zrange(f"{name}:again", 0, -1) == [entry_of(id, due=1_900_000_000_000, flags=has).encode()]
     assert client.exists(f"{name}:waiting") == 0
 
 
 def test_what_is_parked_though_there_is_room_goes_on(
-    server: Server, s: schedule.Schedule, client: Any, name: str, inspector: NativeInspector
+    server: Server, s: schedule.Schedule, client: Any, name: str, doctor: Doctor
 ) -> None:
     broker = registered(server, name)
     id = schedule.add(s, "app:note", in_="1 hour").id
     client.delete(f"{name}:next")
     run = park(client, name, "schedule", id, entry_of(id, due=1_900_000_000_000, flags=slot_flag("schedule", 2)))
-    finding = only(inspector, "parked")
+    finding = only(doctor, "parked")
     assert finding.what == "1 job waits under schedule, and there is room under its limit"
-    mended(inspector, finding)
+    mended(doctor, finding)
     assert set(keys(client, name)) == {"jobs", "again", "slots"}
     assert client.zrange(f"{name}:slots", 0, -1) == [f"schedule\0{run}".encode()]
     broker.close()
 
 
 def test_what_is_parked_under_a_pause_that_is_over_comes_back(
-    server: Server, s: schedule.Schedule, client: Any, name: str, inspector: NativeInspector
+    server: Server, s: schedule.Schedule, client: Any, name: str, admin: NativeAdmin, doctor: Doctor
 ) -> None:
     broker = registered(server, name)
     job = schedule.add(s, "app:note", every="hour")
-    inspector.pause(f"job:{job.id}", Pause())
+    admin.pause(f"job:{job.id}", Pause())
     client.hdel(f"{name}:control", f"paused:job:{job.id}")
-    finding = only(inspector, "parked")
+    finding = only(doctor, "parked")
     assert finding.what.endswith("and it is not paused any more")
-    mended(inspector, finding)
+    mended(doctor, finding)
     assert client.zscore(f"{name}:next", wire.item(job.id)) is not None
     broker.close()
 
 
 def test_a_pause_is_told_where_something_has_been_due_for_long(
-    server: Server, s: schedule.Schedule, client: Any, name: str, inspector: NativeInspector
+    server: Server, s: schedule.Schedule, client: Any, name: str, admin: NativeAdmin, doctor: Doctor
 ) -> None:
     broker = registered(server, name)
     schedule.add(s, "app:note", in_="1 hour")
-    inspector.pause("schedule", Pause(reason="migration"))
-    inspector.pause("fn:#'app/other", Pause())
-    assert found(inspector) == []
+    admin.pause("schedule", Pause(reason="migration"))
+    admin.pause("fn:#'app/other", Pause())
+    assert found(doctor) == []
     client.zadd(f"{name}:next", dict.fromkeys(client.zrange(f"{name}:next", 0, -1), now_ms() - HOUR))
-    told = only(inspector, "paused")
+    told = only(doctor, "paused")
     assert told.what == f"{name} is paused: migration; 1 job has been due for more than a minute"
     assert told.remedy == f"workkit resume {name}"
-    inspector.resume("schedule")
+    admin.resume("schedule")
     id = schedule.add(s, "app:other", every="hour").id
     client.delete(f"{name}:next")
     client.hdel(f"{name}:jobs", *(key for key in client.hkeys(f"{name}:jobs") if key.decode() != id))
     park(client, name, "paused:fn:#'app/other", id, entry_of(id, due=now_ms() - HOUR))
-    assert only(inspector, "paused").what == "app.other is paused; 1 job has been due for more than a minute"
+    assert only(doctor, "paused").what == "app.other is paused; 1 job has been due for more than a minute"
     broker.close()

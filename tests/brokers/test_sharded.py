@@ -14,10 +14,11 @@ from tests.processes import until
 from tests.servers import Server
 from workkit import schedule, wire
 from workkit.brokers.connect import check, open_broker, open_brokers
-from workkit.brokers.native.sharded import ShardedBroker, shard_names, shard_of
-from workkit.contract.broker import Broker, NewJob
+from workkit.brokers.native.sharded import ShardedBroker
+from workkit.brokers.native.shards import shard_names, shard_of
+from workkit.contract.broker import Broker
+from workkit.contract.producer import NewJob
 from workkit.errors import InvalidSchedule, NotFound
-from workkit.jobs.job import Job
 from workkit.triggers.trigger import once
 from workkit.worker.listener import Listener
 from workkit.worker.loop import How
@@ -107,26 +108,6 @@ def test_a_job_goes_to_the_shard_of_its_id(broker: ShardedBroker, server: Server
     assert not any(a.new for a in broker.add([at(n) for n in reversed(range(40))]))
 
 
-def test_equal_immediate_jobs_are_runs_of_their_own(broker: ShardedBroker) -> None:
-    added = broker.add([now("same") for _ in range(6)])
-    assert len({a.id for a in added}) == 6
-    assert all(a.new for a in added)
-    found = [broker.inspector.job(a.id) for a in added]  # all but the first stand where the first one's id led
-    assert {job.args for job in found} == {("same",)}
-    for job in found:
-        broker.inspector.cancel(job)
-    assert list(broker.inspector.jobs()) == []
-
-
-def test_all_jobs_are_listed_soonest_first_under_the_schedules_name(broker: ShardedBroker, name: str) -> None:
-    broker.add([at(n) for n in (7, 3, 900, 1, 12, 5, 44, 2, 80, 0)])
-    listed = list(broker.inspector.jobs())
-    assert [job.args[0] for job in listed] == [0, 1, 2, 3, 5, 7, 12, 44, 80, 900]
-    assert {job.schedule for job in listed} == {name}
-    assert [job.args for job in broker.inspector.jobs(state="waiting")] == [job.args for job in listed]
-    assert list(broker.inspector.jobs(state="dead")) == []
-
-
 def test_running_jobs_are_listed_first_and_dead_ones_last(broker: ShardedBroker, each: list[Broker]) -> None:
     handlers.gate.clear()
     broker.add([at(n) for n in range(4)])
@@ -161,12 +142,6 @@ def test_one_listener_serves_all_shards(broker: ShardedBroker, each: list[Broker
     assert keys <= {"producer", "stats"}
 
 
-def test_a_job_is_found_by_its_id_and_by_its_beginning(broker: ShardedBroker) -> None:
-    for added in broker.add([at(n) for n in range(10)]):
-        assert broker.inspector.job(added.id).id == added.id
-        assert broker.inspector.job(added.id[:8]).id == added.id
-
-
 def test_a_beginning_of_jobs_in_several_shards_is_refused(broker: ShardedBroker, server: Server, name: str) -> None:
     """Two jobs of peers, whose ids differ only where nobody would type."""
     ids = ["abcdef0" + "0" * 33, "abcdef1" + "0" * 33]
@@ -178,35 +153,9 @@ def test_a_beginning_of_jobs_in_several_shards_is_refused(broker: ShardedBroker,
         broker.inspector.job("abcdef")
     assert str(caught.value) == '"abcdef" is the beginning of 2 jobs; give at least 6 characters.'
     assert [broker.inspector.job(id[:7]).id for id in ids] == ids
-    cancelled = broker.inspector.cancel(broker.inspector.job(ids[1]))  # neither stands in the shard of its id
+    cancelled = broker.admin.cancel(broker.inspector.job(ids[1]))  # neither stands in the shard of its id
     assert (shard_of(ids[1], SHARDS), cancelled.id) == (0, ids[1])
     assert [job.id for job in broker.inspector.jobs()] == ids[:1]
-
-
-@pytest.mark.parametrize("which", ["0" * 40, "x" * 40, "abcdef", "ab", ""])
-def test_a_job_that_is_nowhere_is_said_of_the_schedule(broker: ShardedBroker, name: str, which: str) -> None:
-    broker.add([at(0)])
-    with pytest.raises(NotFound) as caught:
-        broker.inspector.job(which)
-    assert str(caught.value).startswith(f'no job "{which}" in {name}.')
-    assert str(caught.value).endswith(f"All: workkit list {name}.")
-
-
-def test_a_near_job_is_named_from_any_shard(broker: ShardedBroker) -> None:
-    for added in broker.add([at(n) for n in range(8)]):
-        with pytest.raises(NotFound, match=rf"Nearest: {added.id[:8]} tests\.handlers"):
-            broker.inspector.job(added.id[:5])
-
-
-def test_a_cancelled_job_is_gone_and_stays_unknown(broker: ShardedBroker) -> None:
-    jobs = [broker.inspector.job(added.id) for added in broker.add([at(n) for n in range(8)])]
-    for job in jobs:
-        assert broker.inspector.cancel(job).id == job.id
-    assert broker.inspector.counts().waiting == 0
-    with pytest.raises(NotFound, match="it ended meanwhile"):
-        broker.inspector.cancel(jobs[0])
-    with pytest.raises(NotFound):
-        broker.inspector.cancel(Job(id="f" * 40, schedule="x", fn="?"))
 
 
 def test_a_plain_peer_serves_one_shard(broker: ShardedBroker, server: Server, name: str) -> None:

@@ -21,7 +21,7 @@ from tests.processes import Processes, until
 from tests.servers import Server
 from workkit import wire
 from workkit.brokers.connect import open_broker
-from workkit.contract.broker import ListenerInfo
+from workkit.contract.listener import ListenerInfo
 
 APP = "import os\ndef hi():\n    print('hi', flush=True)\ndef _secret():\n    os._exit(1)\n"
 
@@ -35,7 +35,7 @@ def app(folder: Path) -> Path:
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the second look at an orphan follow at once; the moment between is for foreign peers, and none is here."""
-    monkeypatch.setattr("workkit.brokers.native.care.inventory.MOMENT", 0.01)
+    monkeypatch.setattr("workkit.brokers.native.look.location.MOMENT", 0.01)
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def test_an_orphan_whose_only_time_is_over_is_explained(
     well.client().hset(f"{name}:jobs", wire.job_id(data), data)
     section = run("doctor", name, "--dialect", dialect).out.split("\n\n")[1].splitlines()
     assert section[1:3] == [
-        f"  orphan  job {wire.job_id(data)[:8]} app.hi waits nowhere, and no listener has it; put back, it runs at "
+        f"  no-item  job {wire.job_id(data)[:8]} app.hi waits nowhere, and no listener has it; put back, it runs at "
         f'once, as its cron "{cron}" names no later time',
         "    It never ran where a foreign peer added it for the current second: such a peer stores the payload, finds "
         "no later time, and queues no item. Else whoever added or ran it was cut off in the middle, or still has it; "
@@ -135,7 +135,7 @@ def test_a_finding_says_what_why_and_the_command(run: Run, well: Server, name: s
     section = ran.out.split("\n\n")[1].splitlines()
     assert section[0] == f"{name}: 1 finding"
     assert re.fullmatch(
-        rf"  orphan  job {id[:8]} app\.hi waits nowhere, and no listener has it; put back, it runs in \d+ (h|min|s)",
+        rf"  no-item  job {id[:8]} app\.hi waits nowhere, and no listener has it; put back, it runs in \d+ (h|min|s)",
         section[1],
     )
     assert section[2:] == [
@@ -165,7 +165,7 @@ def test_a_command_names_the_server_that_was_named(run: Run, well: Server, name:
 def test_many_findings_of_a_kind_are_counted_and_json_has_all(run: Run, well: Server, name: str) -> None:
     ids = orphans(well, name, 200)
     out = run("doctor", name).out
-    assert out.count("  orphan  job ") == 10
+    assert out.count("  no-item  job ") == 10
     assert f"    and 190 more. All: workkit doctor {name} --json\n" in out
     records = json.loads(run("doctor", name, "--json").out)
     assert {record["about"][0] for record in records} == set(ids)
@@ -186,7 +186,7 @@ def test_fix_repairs_and_looks_again(run: Run, well: Server, name: str) -> None:
     ids = orphans(well, name, 3)
     ran = run("doctor", name, "--fix", "--yes")
     assert ran.status == 0
-    assert ran.out.count("orphan  job") == 3
+    assert ran.out.count("no-item  job") == 3
     assert ran.err == "repaired 3 of 3; all is well now.\n"
     assert set(well.client().zrange(f"{name}:next", 0, -1)) == {wire.item(id) for id in ids}
     assert run("doctor", name, "--fix", "--yes") == (
@@ -202,7 +202,7 @@ def test_fix_as_json_says_what_was_repaired(run: Run, well: Server, name: str) -
     ran = run("doctor", name, "--fix", "--yes", "--json")
     assert ran.status == 1
     assert [(record["kind"], record["repaired"]) for record in json.loads(ran.out)] == [
-        ("orphan", True),
+        ("no-item", True),
         ("dead", False),
     ]
 
@@ -251,7 +251,7 @@ def test_fix_asks_on_a_terminal(well: Server, name: str, answer: str, status: in
     orphans(well, name, 2)
     ended, shown = on_terminal("doctor", name, "--fix", answer=answer)
     assert ended == status
-    assert shown.index("orphan  job") < shown.index("Repair 2 findings? [y/N]")
+    assert shown.index("no-item  job") < shown.index("Repair 2 findings? [y/N]")
     assert ("repaired 2 of 2; all is well now." in shown) == (answer == "y")
     assert well.client().zcard(f"{name}:next") == (2 if answer == "y" else 0)
 

@@ -187,5 +187,5 @@ def test_a_type_is_wrong_for_the_doctor_where_a_refusal_names_it(server: Server,
     keys = [f"{name}:{part}" for part in WRONG]
     for key in keys:
         client.setbit(key, 0, 1) if not key.endswith("watch") else client.rpush(key, "x")
-    found = {one.about[0] for one in broker.inspector.checkup(patience_ms=0) if one.kind == "wrong-type"}
+    found = {one.about[0] for one in broker.doctor.checkup(patience_ms=0) if one.kind == "wrong-type"}
     assert found == set(keys) == {clause.split(" is a ")[0] for clause in wrong_types(client, name, ())}

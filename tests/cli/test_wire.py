@@ -17,7 +17,8 @@ from tests.cli.conftest import Run
 from tests.servers import Server
 from workkit import schedule, wire
 from workkit.brokers.connect import open_broker
-from workkit.contract.broker import Claim, ListenerInfo
+from workkit.contract.claim import Claim
+from workkit.contract.listener import ListenerInfo
 from workkit.jobs.outcome import Again, Failure
 
 DUE = 4_102_444_800_000
@@ -28,8 +29,7 @@ ODD = b'{"args":[],"cron":"* * * * 9 0 0","job":"a.b:c\xff"}'
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch, server: Server) -> None:
     """Let the second look at an orphan follow at once; the moment between is for foreign peers, and none is here."""
-    monkeypatch.setattr("workkit.brokers.native.look.published.MOMENT", 0.01)
-    monkeypatch.setattr("workkit.brokers.native.care.inventory.MOMENT", 0.01)
+    monkeypatch.setattr("workkit.brokers.native.look.location.MOMENT", 0.01)
     monkeypatch.setenv("WORKKIT_REDIS_URL", server.url)
 
 
@@ -263,7 +263,7 @@ def test_what_is_said_to_mend_is_mended_by_the_doctor(run: Run, server: Server, 
     run("doctor", name, "--fix", "--yes")
     after = json.loads(run("wire", "verify", name, "--json").out)
     left = sorted((record["kind"], record["mends"]) for record in after)
-    assert left == [("cron", False), ("other-order", False)], "foreign peers may run them"
+    assert left == [("cron", False), ("other-dialect", False)], "foreign peers may run them"
 
 
 def test_a_command_names_the_server_that_was_named(run: Run, server: Server, name: str) -> None:

@@ -23,7 +23,8 @@ from workkit import Retry, current_job, events, job, schedule
 from workkit.brokers.native.broker import NativeBroker
 from workkit.brokers.native.record import MARKED_MS, MARKS, heard_upto
 from workkit.brokers.redis_server.server import connect
-from workkit.contract.broker import Claim, ListenerInfo
+from workkit.contract.claim import Claim
+from workkit.contract.listener import ListenerInfo
 from workkit.errors import JobCancelled, JobTimeout
 from workkit.events import Event
 from workkit.jobs.job import Job

@@ -18,7 +18,7 @@ from tests.processes import until
 from tests.servers import Server
 from workkit import events, schedule, wire
 from workkit.brokers.connect import open_broker
-from workkit.contract.broker import Finding
+from workkit.contract.doctor import Finding
 from workkit.errors import InvalidOptions
 from workkit.events import Event
 
@@ -66,8 +66,8 @@ def waits(client: Any, name: str) -> dict[str, float]:
 
 
 def findings(s: schedule.Schedule, server: Server) -> dict[str, Finding]:
-    inspector = open_broker(s.name, redis=server.url).inspector
-    return {finding.kind: finding for finding in inspector.checkup(patience_ms=86_400_000)}
+    doctor = open_broker(s.name, redis=server.url).doctor
+    return {finding.kind: finding for finding in doctor.checkup(patience_ms=86_400_000)}
 
 
 @pytest.mark.parametrize("fields", [*({"cron": cron} for cron in CRONS), *PARTS.values()], ids=[*CRONS, *PARTS])
@@ -129,11 +129,11 @@ def test_a_checkup_offers_no_repair_for_what_a_foreign_peer_may_run(
     odd = stored(client, s.name, THEIRS, cron="*/5 * * * *", due=1e300)
     found = findings(s, server)
     assert "unreadable" not in found
-    assert found["unclear"].what.startswith("3 jobs can be read by function only")
-    assert not found["unclear"].repairs
-    assert set(found["unclear"].about) == ids | {odd}
-    inspector = open_broker(s.name, redis=server.url).inspector
-    assert [kind for kind, finding in found.items() if inspector.repair(finding)] == ["score"]
+    assert found["cron"].what.startswith("3 jobs are at times that this dialect cannot read, ")
+    assert not found["cron"].repairs
+    assert set(found["cron"].about) == ids | {odd}
+    doctor = open_broker(s.name, redis=server.url).doctor
+    assert [kind for kind, finding in found.items() if doctor.repair(finding)] == ["score-range"]
     assert set(waits(client, s.name)) == ids | {odd}
     assert not client.exists(f"{s.name}:dead")
 

@@ -17,7 +17,8 @@ from tests.servers import Server
 from tests.worker.test_listener import calls, named
 from workkit import events, schedule
 from workkit.brokers.connect import open_broker
-from workkit.contract.broker import Claim, ListenerInfo
+from workkit.contract.claim import Claim
+from workkit.contract.listener import ListenerInfo
 from workkit.errors import FunctionNotFound
 from workkit.events import Event
 from workkit.jobs.registry import Registry

@@ -13,7 +13,8 @@ from tests.processes import until
 from tests.servers import Server
 from workkit import schedule
 from workkit.brokers.connect import open_broker
-from workkit.contract.broker import Claim, ListenerInfo
+from workkit.contract.claim import Claim
+from workkit.contract.listener import ListenerInfo
 from workkit.jobs.registry import Registry
 from workkit.worker import hands as hands_of
 from workkit.worker.hands import Hands

@@ -22,7 +22,8 @@ from workkit.brokers.native.broker import NativeBroker
 from workkit.brokers.native.record import read_said
 from workkit.brokers.redis_server.server import connect
 from workkit.cli import main
-from workkit.contract.broker import Claim, ListenerInfo
+from workkit.contract.claim import Claim
+from workkit.contract.listener import ListenerInfo
 from workkit.jobs.outcome import Done
 
 HOW: dict[str, Any] = {"imports": [__name__], "folder": None}

@@ -58,7 +58,7 @@ def test_an_import_without_end_is_told(
         assert sentence == "1 thread has been importing slow_to_import for 1 s"
         assert serving._loop.trouble() == sentence
         assert re.sub(r"\d+ s", "1 s", until(lambda: schedule.listeners(s)[0].trouble) or "") == sentence
-        (finding,) = (f for f in open_broker(s.name, redis=server.url).inspector.checkup(patience_ms=0) if f.about)
+        (finding,) = (f for f in open_broker(s.name, redis=server.url).doctor.checkup(patience_ms=0) if f.about)
         assert finding.kind == "stalled"
         assert "has been importing slow_to_import for" in finding.what
         serving.quiet()

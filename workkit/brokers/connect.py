@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, overload
 
 from workkit.brokers.native.broker import NativeBroker
-from workkit.brokers.native.sharded import ShardedBroker, shard_names
+from workkit.brokers.native.sharded import ShardedBroker
+from workkit.brokers.native.shards import shard_names
 from workkit.brokers.redis_server.cluster import check_tag
 from workkit.brokers.redis_server.server import Server, connect, is_cluster
 from workkit.contract.broker import Broker

@@ -13,7 +13,8 @@ from hashlib import sha1
 from typing import Any
 
 from workkit import wire
-from workkit.contract.broker import Added, NewJob, Tally
+from workkit.contract.producer import Added, NewJob
+from workkit.contract.tally import Tally
 from workkit.errors import InvalidArguments, InvalidOptions, WorkkitError, WorkkitWarning
 from workkit.jobs.arguments import check_call, foreign_remarks
 from workkit.jobs.job import Job

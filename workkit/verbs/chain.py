@@ -6,7 +6,7 @@ from dataclasses import fields
 from functools import partial
 from typing import Any
 
-from workkit.contract.broker import NewJob
+from workkit.contract.producer import NewJob
 from workkit.errors import InvalidOptions
 from workkit.jobs import middleware
 from workkit.jobs.job import Job
@@ -26,7 +26,7 @@ def registered(fn: Any, *, on: str, schedule: str, shards: int) -> Any:
         return partial(registered, on=on, schedule=schedule, shards=shards)
     if shards == 1 or on == "add":
         return middleware.register((schedule,), fn, on=on)
-    from workkit.brokers.native.sharded import shard_names
+    from workkit.brokers.native.shards import shard_names
 
     return middleware.register(shard_names(schedule, shards), fn, on=on)
 

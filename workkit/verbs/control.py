@@ -6,7 +6,7 @@ import shlex
 from datetime import UTC, datetime
 from typing import Any
 
-from workkit.contract.broker import Inspector
+from workkit.contract.inspector import Inspector
 from workkit.errors import InvalidOptions, TriggerError
 from workkit.jobs.admission import Control, Pause
 from workkit.jobs.job import Job

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, TypeVar, assert_never
 
-from workkit.contract.broker import Inspector, Revival
+from workkit.contract.admin import Admin, Revival
+from workkit.contract.inspector import Inspector
 from workkit.errors import CorruptRecord, InvalidArguments, InvalidOptions, NotFound, WorkkitError
 from workkit.jobs.job import Job, matches
 from workkit.jobs.names import shown
@@ -56,13 +57,13 @@ def _absent(which: str, schedule: str, near: Job | None = None) -> NotFound:
     return NotFound(f'no dead job "{which}" in {schedule}.{hint} All: workkit dead {schedule}.', given=which)
 
 
-def retry(inspector: Inspector, dead: Sequence[Job], *, args: Sequence[Any] | None, rate: str | None, one: bool) -> int:
+def retry(admin: Admin, dead: Sequence[Job], *, args: Sequence[Any] | None, rate: str | None, one: bool) -> int:
     """Put dead jobs back, oldest first; how many were. With `one`, what cannot be put back raises.
 
     Raises InvalidOptions for `rate`, InvalidArguments for `args`, CorruptRecord for a record that cannot be read.
     """
     revived = 0
-    for job, answer in revive(inspector, dead, args=args, rate=rate):
+    for job, answer in revive(admin, dead, args=args, rate=rate):
         if one and (refused := refusal(job, answer)):
             raise refused
         revived += answer == "revived"
@@ -70,7 +71,7 @@ def retry(inspector: Inspector, dead: Sequence[Job], *, args: Sequence[Any] | No
 
 
 def revive(
-    inspector: Inspector, dead: Sequence[Job], *, args: Sequence[Any] | None, rate: str | None
+    admin: Admin, dead: Sequence[Job], *, args: Sequence[Any] | None, rate: str | None
 ) -> Iterator[tuple[Job, Revival]]:
     """Put dead jobs (latest first, as `chosen` finds them) back, oldest first, a page at a time as this is read; says
     of each what became of it. Raises as `retry`, before anything is put back.
@@ -81,7 +82,7 @@ def revive(
     for page in _pages(enumerate(reversed(dead))):
         delays = [round(place * every_ms) for place, _ in page] if every_ms else ()
         jobs = [job for _, job in page]
-        yield from zip(jobs, inspector.retry(jobs, args=args, delays_ms=delays), strict=True)
+        yield from zip(jobs, admin.retry(jobs, args=args, delays_ms=delays), strict=True)
 
 
 def refusal(job: Job, answer: Revival) -> WorkkitError | None:
@@ -102,9 +103,9 @@ def refusal(job: Job, answer: Revival) -> WorkkitError | None:
     assert_never(answer)
 
 
-def discard(inspector: Inspector, dead: Sequence[Job]) -> int:
+def discard(admin: Admin, dead: Sequence[Job]) -> int:
     """Forget dead jobs; how many there were."""
-    return sum(inspector.discard(page) for page in _pages(dead))
+    return sum(admin.discard(page) for page in _pages(dead))
 
 
 def read_rate(rate: str | None) -> float:

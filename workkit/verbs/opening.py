@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from workkit.contract.broker import Broker, Producer
+from workkit.contract.broker import Broker
+from workkit.contract.producer import Producer
 from workkit.errors import InvalidSchedule
 from workkit.jobs.run_options import at_once, turn_ms
 from workkit.triggers.clock.zone import zone
@@ -134,4 +135,4 @@ def listening_brokers(s: Schedule, *, timeout_ms: int) -> list[Broker]:
 
 def _declare(s: Schedule, broker: Producer) -> None:
     if s.limit is not None or s.turn_ms is not None:
-        broker.inspector.declare(limit=s.limit, turn_ms=s.turn_ms)
+        broker.admin.declare(limit=s.limit, turn_ms=s.turn_ms)

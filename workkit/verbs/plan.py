@@ -7,7 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from workkit.contract.broker import Named, NewJob, Producer
+from workkit.contract.inspector import Named
+from workkit.contract.producer import NewJob, Producer
 from workkit.errors import InvalidOptions, NotFound
 from workkit.jobs.job import Job
 from workkit.verbs.addition import Bulk, read_row
@@ -87,7 +88,7 @@ def carry_out(plan: Plan, wanted: Mapping[str, NewJob], *, broker: Producer) -> 
             bulk.put(wanted[name])
     for name in plan.removed:
         with suppress(NotFound):  # it ended meanwhile
-            broker.inspector.cancel(plan.before[name])
+            broker.admin.cancel(plan.before[name])
 
 
 def _recurs(job: Job) -> bool:

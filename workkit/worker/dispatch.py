@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workkit import events
-from workkit.contract.broker import Claim, Tally, Turn
+from workkit.contract.claim import Claim, Turn
+from workkit.contract.tally import Tally
 from workkit.errors import CannotRun
 from workkit.jobs.admission import FREE
 from workkit.jobs.names import LONGEST

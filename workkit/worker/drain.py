@@ -8,7 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workkit._version import __version__
-from workkit.contract.broker import Broker, Claim, Ending, ListenerInfo, Tally
+from workkit.contract.broker import Broker
+from workkit.contract.claim import Claim, Ending
+from workkit.contract.listener import ListenerInfo
+from workkit.contract.tally import Tally
 from workkit.errors import CannotRun
 from workkit.jobs.admission import FREE, Control
 from workkit.jobs.outcome import Dead, Done, Released

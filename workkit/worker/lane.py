@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from workkit import events
-from workkit.contract.broker import Broker, Claim, Ending
+from workkit.contract.broker import Broker
+from workkit.contract.claim import Claim, Ending
 from workkit.errors import ServerError, ServerRefused, WorkkitError
 from workkit.jobs.admission import FREE, Admission, Control
 from workkit.worker.run.progress import Telling

@@ -7,7 +7,8 @@ import threading
 from collections.abc import Sequence
 from datetime import timedelta
 
-from workkit.contract.broker import Broker, Tally
+from workkit.contract.broker import Broker
+from workkit.contract.tally import Tally
 from workkit.errors import ListenerStopped
 from workkit.triggers.duration import duration
 from workkit.worker.health import Pages, Watchdog

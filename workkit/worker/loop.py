@@ -18,7 +18,10 @@ from pathlib import Path
 
 from workkit import events
 from workkit._version import __version__
-from workkit.contract.broker import Broker, ListenerInfo, Orders, Tally
+from workkit.contract.broker import Broker
+from workkit.contract.claim import Orders
+from workkit.contract.listener import ListenerInfo
+from workkit.contract.tally import Tally
 from workkit.errors import ServerError, ServerFull
 from workkit.jobs.registry import Registry
 from workkit.worker import report

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from workkit import events
-from workkit.contract.broker import Claim
+from workkit.contract.claim import Claim
 from workkit.errors import text_of
 from workkit.jobs.outcome import Again, Dead, Done, Failure, Outcome, Released
 from workkit.worker.run.current import Run

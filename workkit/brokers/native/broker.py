@@ -17,12 +17,16 @@ from workkit.brokers.native.put import is_special, put_args, read_answer
 from workkit.brokers.native.session import MOST, Session
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Call, Server
-from workkit.contract.broker import Added, Claim, Ending, ListenerInfo, NewJob, Orders, Turn
+from workkit.contract.claim import Claim, Ending, Orders, Turn
+from workkit.contract.listener import ListenerInfo
+from workkit.contract.producer import Added, NewJob
 from workkit.errors import ServerUnreachable
 from workkit.jobs.admission import Admission
 from workkit.jobs.terms import PLAIN, USUAL
 
 if TYPE_CHECKING:
+    from workkit.brokers.native.care.doctor import NativeDoctor
+    from workkit.brokers.native.change.admin import NativeAdmin
     from workkit.brokers.native.look.inspector import NativeInspector
 
 STALE = 1.0  # seconds within which a connection fails that had been closed before; later it is for the caller to decide
@@ -85,10 +89,24 @@ class NativeBroker:
 
     @property
     def inspector(self) -> NativeInspector:
-        """The looking and administering side."""
+        """The side that looks."""
         from workkit.brokers.native.look.inspector import NativeInspector
 
         return NativeInspector(server=self._server, keys=self._keys, codec=self._codec)
+
+    @property
+    def admin(self) -> NativeAdmin:
+        """The side that changes what stands."""
+        from workkit.brokers.native.change.admin import NativeAdmin
+
+        return NativeAdmin(server=self._server, keys=self._keys, codec=self._codec)
+
+    @property
+    def doctor(self) -> NativeDoctor:
+        """The side that checks and repairs."""
+        from workkit.brokers.native.care.doctor import NativeDoctor
+
+        return NativeDoctor(server=self._server, keys=self._keys, codec=self._codec)
 
     def now_ms(self) -> int:
         """The server's clock: asked once, then estimated from its last answer."""
@@ -257,7 +275,7 @@ class NativeBroker:
         Dead is who looked stale twice, two looks apart by our own clock, with the same beat.
         """
         for target in self._session.control.lapsed(self.now_ms()):
-            self.inspector.resume(target, lapsed=True)
+            self.admin.resume(target, lapsed=True)
         now, taken = time.monotonic() * 1000, []
         seen = {name: self._seen[name] for name, beat in self._stale if self._seen.get(name, (None, 0))[0] == beat}
         for name, beat in self._stale:

@@ -12,7 +12,8 @@ from functools import lru_cache
 from typing import Any
 
 from workkit import wire
-from workkit.contract.broker import Claim, NewJob
+from workkit.contract.claim import Claim
+from workkit.contract.producer import NewJob
 from workkit.errors import CorruptRecord, OtherDialect, TriggerError
 from workkit.jobs.job import Job
 from workkit.jobs.run_options import UNSAID, stored_run_options

@@ -9,7 +9,7 @@ from typing import Any
 import msgpack
 
 from workkit.brokers.native.codec import Stored
-from workkit.contract.broker import Added, NewJob
+from workkit.contract.producer import Added, NewJob
 
 _PARTS = 4  # of the answer for one job
 

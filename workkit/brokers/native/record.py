@@ -13,7 +13,8 @@ import msgpack
 from workkit import wire
 from workkit.brokers.native.codec import Codec, is_once
 from workkit.brokers.native.settle import Receipt, read_packed
-from workkit.contract.broker import Claim, ListenerInfo, Standing, Trouble
+from workkit.contract.claim import Claim, Standing, Trouble
+from workkit.contract.listener import ListenerInfo
 from workkit.errors import CorruptRecord, OtherDialect
 from workkit.jobs.job import Job
 from workkit.jobs.terms import PLAIN

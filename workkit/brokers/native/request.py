@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from workkit.brokers.redis_server.server import Call
-from workkit.contract.broker import Ending
+from workkit.contract.claim import Ending
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,8 @@ from workkit.brokers.native.request import Answer, Forgotten, Gone, Request, job
 from workkit.brokers.native.settle import Receipt, ending, is_plain
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Asked, Call, Server
-from workkit.contract.broker import Claim, Ending, ListenerInfo, Orders, Turn
+from workkit.contract.claim import Claim, Ending, Orders, Turn
+from workkit.contract.listener import ListenerInfo
 from workkit.jobs.admission import FREE, Admission, Control
 
 MOST = 1000  # jobs, or endings, in one call

@@ -11,7 +11,7 @@ from typing import Any
 import msgpack
 
 from workkit.brokers.native.entry import Entry, read_entry, regular
-from workkit.contract.broker import Claim
+from workkit.contract.claim import Claim
 from workkit.jobs.outcome import DONE, Again, Dead, Done, Failure, Outcome, Released
 from workkit.triggers import Trigger
 

@@ -18,7 +18,7 @@ from workkit.cli.printing import terminal, wording
 from workkit.errors import NotFound, WorkkitError
 
 if TYPE_CHECKING:
-    from workkit.contract.broker import Inspector
+    from workkit.contract.admin import Admin
     from workkit.jobs.job import Job
 
 PART_FAILED = 1
@@ -83,7 +83,7 @@ def retry_command(
     if (status := choice.agreed("Retry", asks=not which, dry_run=dry_run, yes=yes)) is not None:
         return status
     refused: list[WorkkitError] = []
-    for job, said in revive(choice.inspector, choice.meant, args=values, rate=rate):
+    for job, said in revive(choice.admin, choice.meant, args=values, rate=rate):
         if error := refusal(job, said):
             refused.append(error)
         elif which:
@@ -123,7 +123,7 @@ def discard_command(
     choice = _read(schedule, which, where, server)
     if (status := choice.agreed("Discard", asks=not which, dry_run=dry_run, yes=yes)) is not None:
         return status
-    discarded = discard(choice.inspector, choice.meant)
+    discarded = discard(choice.admin, choice.meant)
     if which:
         for job in choice.meant:
             terminal.data(f"discarded {job.id[:8]}  {wording.call(job)}")
@@ -157,7 +157,7 @@ class Choice:
     none. What follows is done to these, however many die while somebody is asked.
     """
 
-    inspector: Inspector
+    admin: Admin
     schedule: str
     where: str | None
     meant: list[Job]
@@ -211,8 +211,8 @@ def _read(schedule: str, which: tuple[str, ...], where: str | None, server: str 
     from workkit.verbs.opening import producer_of
 
     s = verbs.create(schedule, redis=server)
-    inspector = producer_of(s).inspector
-    found = chosen(inspector, schedule=s.name, which=None, where=where)
+    broker = producer_of(s)
+    found = chosen(broker.inspector, schedule=s.name, which=None, where=where)
     missed: list[NotFound] = []
     wanted: set[int] = set()
     for one in which:
@@ -222,7 +222,7 @@ def _read(schedule: str, which: tuple[str, ...], where: str | None, server: str 
             missed.append(error)
             failure.say(error)
     meant = [job for job in found if id(job) in wanted] if which else found
-    return Choice(inspector=inspector, schedule=s.name, where=where, meant=meant, missed=missed)
+    return Choice(admin=broker.admin, schedule=s.name, where=where, meant=meant, missed=missed)
 
 
 def _line(job: Job) -> str:

@@ -33,7 +33,8 @@ from workkit.cli.settings import READERS, Settings
 from workkit.cli.settings import read as read_settings
 
 if TYPE_CHECKING:
-    from workkit.contract.broker import Broker, Finding, Inspector
+    from workkit.contract.broker import Broker
+    from workkit.contract.doctor import Doctor, Finding
 
 FINDINGS = 1
 SHOWN = 10  # of one kind; the rest is counted
@@ -46,7 +47,7 @@ class Patient:
     """One schedule under examination, and what was found there."""
 
     name: str
-    inspector: Inspector
+    doctor: Doctor
     findings: list[Finding]
 
 
@@ -118,13 +119,13 @@ def _examined(brokers: Iterable[Broker], patience_ms: int) -> list[Patient]:
     patients, of_server = [], set()
     for broker in brokers:
         findings = []
-        for finding in broker.inspector.checkup(patience_ms=patience_ms):
+        for finding in broker.doctor.checkup(patience_ms=patience_ms):
             if not finding.schedule:
                 if finding.kind in of_server:
                     continue
                 of_server.add(finding.kind)
             findings.append(finding)
-        patients.append(Patient(name=broker.schedule, inspector=broker.inspector, findings=findings))
+        patients.append(Patient(name=broker.schedule, doctor=broker.doctor, findings=findings))
     return patients
 
 
@@ -262,4 +263,4 @@ def _repaired(patients: Sequence[Patient], *, yes: bool) -> dict[int, bool]:
     if not yes and not click.confirm(f"Repair {wording.plural(len(chosen), 'finding')}?", err=True):
         terminal.talk("nothing was changed.")
         return {}
-    return {id(finding): patient.inspector.repair(finding) for patient, finding in chosen}
+    return {id(finding): patient.doctor.repair(finding) for patient, finding in chosen}

@@ -32,7 +32,7 @@ from workkit.cli.settings import read as read_settings
 from workkit.errors import NotFound
 
 if TYPE_CHECKING:
-    from workkit.contract.broker import Counts
+    from workkit.contract.inspector import Counts
     from workkit.jobs.job import Job, JobState
     from workkit.schedule import Schedule
 

@@ -13,7 +13,7 @@ from workkit.cli.printing import record, table, terminal, wording
 from workkit.cli.printing.table import Column
 
 if TYPE_CHECKING:
-    from workkit.contract.broker import ListenerInfo
+    from workkit.contract.listener import ListenerInfo
     from workkit.jobs.job import Job
 
 STATES = ("waiting", "due", "running", "retrying", "held", "paused", "dead", "listeners")

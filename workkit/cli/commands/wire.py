@@ -22,7 +22,8 @@ from workkit.cli.printing import record as records
 from workkit.cli.printing import terminal, wording
 
 if TYPE_CHECKING:
-    from workkit.brokers.native.care.conformity import Flaw, Pair, Severity
+    from workkit.brokers.native.care.fault import Fault, Severity
+    from workkit.brokers.native.look.pair import Pair
     from workkit.brokers.native.look.published import Published
 
 FOUND = 1
@@ -77,11 +78,11 @@ def wire_command(
     if action == "dump":
         return _dump(look, islice(pairs, limit), name=s.name, as_json=as_json)
     report = Report(name=s.name, dialect=s.dialect, words=server_words(server), limit=limit or SHOWN)
-    flaws = report.judged(pairs, now_ms=look.now_ms)
+    faults = report.judged(pairs, now_ms=look.now_ms)
     if as_json:
-        records.show(_flaw_record(s.name, pair, flaw) for pair, flaw in flaws)
+        records.show(_fault_record(s.name, pair, fault) for pair, fault in faults)
     else:
-        report.show(flaws)
+        report.show(faults)
     return report.status(strict=strict)
 
 
@@ -231,34 +232,34 @@ class Report:
     severities: Counter[Severity] = field(default_factory=Counter)
     mends: int = 0
 
-    def judged(self, pairs: Iterable[Pair], *, now_ms: int) -> Iterator[tuple[Pair, Flaw]]:
+    def judged(self, pairs: Iterable[Pair], *, now_ms: int) -> Iterator[tuple[Pair, Fault]]:
         """Judge each pair, and count."""
-        from workkit.brokers.native.care.conformity import judge
+        from workkit.brokers.native.care.judge import judge
 
         for pair in pairs:
             self.jobs += pair.payload is not None and not pair.is_second
             self.items += pair.item is not None
-            for flaw in judge(pair, dialect=self.dialect, now_ms=now_ms):
-                self.counts[flaw.kind] += 1
-                self.severities[flaw.severity] += 1
-                self.mends += flaw.mends
-                yield pair, flaw
+            for fault in judge(pair, dialect=self.dialect, now_ms=now_ms):
+                self.counts[fault.kind] += 1
+                self.severities[fault.severity] += 1
+                self.mends += fault.mends
+                yield pair, fault
 
-    def show(self, flaws: Iterable[tuple[Pair, Flaw]]) -> None:
+    def show(self, faults: Iterable[tuple[Pair, Fault]]) -> None:
         """Print what was found, the worst first, and what can be done about it."""
-        from workkit.brokers.native.care.conformity import RULES
+        from workkit.brokers.native.care.fault import RULES
 
         kept: dict[str, list[tuple[str, str]]] = {kind: [] for kind in RULES}
-        for pair, flaw in flaws:
-            if len(kept[flaw.kind]) < self.limit:
-                kept[flaw.kind].append((_brief(pair), flaw.what))
+        for pair, fault in faults:
+            if len(kept[fault.kind]) < self.limit:
+                kept[fault.kind].append((_brief(pair), fault.what))
         for kind, lines in kept.items():
             if lines:
                 self._kind(kind, lines)
         self._summary()
 
     def _kind(self, kind: str, lines: list[tuple[str, str]]) -> None:
-        from workkit.brokers.native.care.conformity import RULES
+        from workkit.brokers.native.care.fault import RULES
 
         severity, why = RULES[kind]
         for id, what in lines:
@@ -281,7 +282,7 @@ class Report:
         if self.mends:
             of_them = "it" if self.mends == 1 == self.counts.total() else f"{self.mends:,} of them"
             _say("  > ", "  > ", f"workkit doctor {self.name}{self.words} --fix   mends {of_them}")
-        if self.counts["other-order"]:
+        if self.counts["other-dialect"]:
             other = "cuckoo" if self.dialect == "published" else "published"
             again = f"workkit wire verify {self.name}{self.words} --dialect {other}"
             _say("  > ", "  > ", f"{again}   reads them in the other order")
@@ -292,16 +293,16 @@ class Report:
         return FOUND if wrong else 0
 
 
-def _flaw_record(schedule: str, pair: Pair, flaw: Flaw) -> dict[str, Any]:
+def _fault_record(schedule: str, pair: Pair, fault: Fault) -> dict[str, Any]:
     return {
         "schedule": schedule,
-        "severity": flaw.severity,
-        "kind": flaw.kind,
+        "severity": fault.severity,
+        "kind": fault.kind,
         **_json_bytes("id", pair.id or None),
         **_json_bytes("item", pair.item),
-        "what": flaw.what,
-        "why": flaw.why,
-        "mends": flaw.mends,
+        "what": fault.what,
+        "why": fault.why,
+        "mends": fault.mends,
     }
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from workkit.cli.printing import terminal, wording
 
 if TYPE_CHECKING:
-    from workkit.contract.broker import Counts, ListenerInfo
+    from workkit.contract.inspector import Counts
+    from workkit.contract.listener import ListenerInfo
     from workkit.jobs.job import Job
 
 Record = Mapping[str, Any]

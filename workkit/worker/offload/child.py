@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import Any, NoReturn, cast
 
-from workkit.contract.broker import Claim
+from workkit.contract.claim import Claim
 from workkit.errors import FunctionNotFound, InvalidFunction, described
 from workkit.jobs.middleware import AROUND, Around, within, within_async
 from workkit.jobs.names import shown

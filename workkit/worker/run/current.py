@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from workkit.contract.broker import Claim
+from workkit.contract.claim import Claim
 from workkit.errors import InvalidArguments, JobCancelled
 from workkit.jobs.job import Job
 from workkit.triggers import Trigger

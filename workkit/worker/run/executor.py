@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from workkit.contract.broker import Claim
+from workkit.contract.claim import Claim
 from workkit.errors import CannotRun, JobCancelled, JobTimeout
 from workkit.jobs.admission import Admission, Control, admission
 from workkit.jobs.arguments import compiled_check

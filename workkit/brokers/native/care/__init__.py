@@ -1,1 +1,1 @@
-"""The doctor of a native schedule: what is wrong, and the repair of what is safe to repair."""
+"""The doctor of a native schedule: it names what is wrong, and repairs what is safe to repair."""

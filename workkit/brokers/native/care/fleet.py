@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from workkit import wire
-from workkit.brokers.native.care.inventory import age, brief, text
+from workkit.brokers.native.care.wording import age, brief, text
 from workkit.brokers.native.entry import due_ms
 from workkit.brokers.native.look.location import PAGE, Places
 from workkit.brokers.native.record import read_info
-from workkit.contract.broker import Finding, ListenerInfo
+from workkit.contract.doctor import Finding
+from workkit.contract.listener import ListenerInfo
 from workkit.errors import CorruptRecord
 from workkit.jobs.names import shown
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from workkit.brokers.native.care.inventory import age
+from workkit.brokers.native.care.wording import age
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
-from workkit.contract.broker import Finding
+from workkit.contract.doctor import Finding
 from workkit.errors import ServerRefused
 
 LEAST = (6, 2)

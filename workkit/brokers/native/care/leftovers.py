@@ -4,19 +4,17 @@ records of listeners that are not listed; and for what is parked though nothing 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from workkit.brokers.native.care import inventory
-from workkit.brokers.native.care.inventory import SUSPECTS, brief, text
 from workkit.brokers.native.care.repair import Hidden, Loose, Parted, Unlisted
+from workkit.brokers.native.care.wording import brief, text
 from workkit.brokers.native.entry import read_entry
-from workkit.brokers.native.look.location import MOST_PAGES, PAGE, Places, item_id
+from workkit.brokers.native.look.location import MOST_PAGES, PAGE, SUSPECTS, Places, item_id, wait_a_moment
 from workkit.brokers.native.look.parked import PAUSED, read_parked, under
-from workkit.contract.broker import Finding
+from workkit.contract.doctor import Finding
 
 RUN = b"run:"
 HIDDEN_MS = 5_000  # a listener that can run it has claimed it by then
@@ -170,7 +168,7 @@ class Leftovers:
                     yield self._parked(stray["key"], "and there is room under its limit", self._sweep(stray))
             over = {key: count for key in batch if key.startswith(PAUSED.encode()) and (count := self._parted(key))}
             if over:
-                time.sleep(inventory.MOMENT)  # they may be on their way back
+                wait_a_moment()  # they may be on their way back
             for key, count in over.items():
                 if self._parted(key) == count:
                     target = key.decode("utf-8", "surrogateescape").removeprefix(PAUSED)

@@ -13,15 +13,16 @@ from hashlib import sha1
 from typing import Any, Literal, assert_never
 
 from workkit import wire
+from workkit.brokers.native.change.pauses import Pauses
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.entry import LAST_MS, Entry, read_entry
 from workkit.brokers.native.look.location import Places, item_id
-from workkit.brokers.native.look.steering import Steering
 from workkit.brokers.native.settle import occurrence, write_grave
 from workkit.brokers.redis_server.script import load
 from workkit.errors import CorruptRecord
 from workkit.jobs.outcome import Failure
 
+Trouble = Literal["unreadable", "absent", "score"]
 MOST_MOVED = 500  # records in one step
 
 
@@ -52,7 +53,7 @@ class Misplaced:
 
     item: bytes
     score: float
-    trouble: Literal["unreadable", "absent", "score"]
+    trouble: Trouble
     reason: str = ""
 
 
@@ -103,7 +104,7 @@ def repair(places: Places, subject: Subject) -> bool:
         case Unlisted(listener=listener, beat=beat):
             return _take_back(places, listener, beat)
         case Parted(target=target):
-            return Steering(server=places.server, keys=places.keys, codec=places.codec).put_back(target)
+            return Pauses(server=places.server, keys=places.keys, codec=places.codec).put_back(target)
         case Garbled(key=key, kind=kind, name=name, value=value):
             return _tidy(places, key, [kind, name, value])
         case Hidden(entries=entries):

@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from workkit.brokers.native.care.inventory import brief, text
 from workkit.brokers.native.care.repair import Garbled, Loose
+from workkit.brokers.native.care.wording import brief, text
 from workkit.brokers.native.control_key import PAUSED, read_limit, read_pause, read_turn
 from workkit.brokers.native.entry import LAST_MS, read_entry
-from workkit.brokers.native.look.location import PAGE, Places
+from workkit.brokers.native.look.location import Places
+from workkit.brokers.native.look.missed import missed_pages
 from workkit.brokers.native.look.parked import read_parked
-from workkit.brokers.native.look.steering import read_missed
 from workkit.brokers.native.record import is_info, read_count, read_said
 from workkit.brokers.native.settle import is_failure, read_packed
-from workkit.contract.broker import Finding
+from workkit.contract.doctor import Finding
 from workkit.jobs.run_options import LONGEST_MS
 
 Reads = Callable[[bytes, Any], bool]
@@ -93,16 +93,11 @@ class Unread:
                     yield self._found(key, member, "a parked entry", Loose(stray=stray, lost=self.places.lost))
 
     def _missed(self) -> Iterator[Finding]:
-        key, upto = self.places.keys.missed, "+"
-        while True:
-            with self.places.server.translated() as client:
-                page = client.xrevrange(key, max=upto, count=PAGE)
-            for number, fields in page:
-                upto = f"({number.decode()}"
-                if read_missed(fields) is None:
+        key = self.places.keys.missed
+        for page in missed_pages(self.places.server, self.places.keys):
+            for number, missed in page:
+                if missed is None:
                     yield self._found(key, number, "a missed run", Garbled(key=key, kind="stream", name=number))
-            if len(page) < PAGE:
-                return
 
     def _alone(self, key: str, index: str, kind: str, what: str) -> Iterator[Finding]:
         """What stands in one key only while it stands in another, too, and does not; asked again in one step."""

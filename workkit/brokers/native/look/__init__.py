@@ -1,1 +1,1 @@
-"""Looking at a native schedule, and changing it by hand. Nothing here is on the working path."""
+"""Looking at a native schedule. Reads in pages and changes nothing; not on the working path."""

@@ -5,6 +5,7 @@ nothing refers to. Bounded memory: nothing here holds more than a page and what 
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,8 +25,11 @@ from workkit.errors import CorruptRecord, ServerRefused
 PAGE = 500
 PAGE_BYTES = 4_000_000  # a page of huge payloads is followed by shorter ones
 LISTENER = re.compile(r".+:\d+:[0-9a-f]{12}", re.DOTALL)
+MOMENT = 1.0  # seconds between two looks: a foreign peer takes an item and puts the next one back in two steps
+SUSPECTS = 20_000  # ids kept in memory at once
 MOST_PAGES = 2000  # of all keys of a database, looking for our own
 _CANONICAL = re.compile(rb'\{"id":"[0-9a-f]{40}"\}')
+_GLOB, _ESCAPED = re.compile(r"([*?\[\]\\^-])"), r"\\\1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +106,7 @@ class Places:
         cursor, names = 0, []
         for _ in range(MOST_PAGES):
             with self.server.translated() as client:
-                cursor, page = client.scan(cursor, match=_literally(start) + "*", count=1000)
+                cursor, page = client.scan(cursor, match=literally(start) + "*", count=1000)
             names += [key.decode().removeprefix(start) for key in page if is_text(key)]
             if not cursor:
                 break
@@ -164,6 +168,11 @@ class Places:
         raise ServerRefused(f"{self.server.url}: listeners come and go faster than they can be looked at. Try again.")
 
 
+def wait_a_moment() -> None:
+    """Wait between two looks at the same thing, so that a job that was only on its way has arrived."""
+    time.sleep(MOMENT)
+
+
 def is_ours(member: bytes) -> bool:
     """Whether an item of `S:next` stands under the text that we write."""
     return _CANONICAL.fullmatch(member) is not None
@@ -197,6 +206,6 @@ def _known(entry: Entry) -> tuple[bytes, Entry]:
     return item_id(entry.item) or b"", entry
 
 
-def _literally(text: str) -> str:
-    """A text as a pattern that matches it alone."""
-    return re.sub(r"([*?\[\]\\])", r"\\\1", text)
+def literally(text: str) -> str:
+    """Write a text as a pattern that matches only this text."""
+    return _GLOB.sub(_ESCAPED, text)

@@ -1,28 +1,33 @@
-"""The two published keys as they stand, raw: every queue item with its job, then every job without an item. Reads in
-pages and changes nothing; memory is bounded by a page and 20,000 ids, however many jobs there are.
+"""The one walker over the two published keys: every queue item with its job, then every job without an item, raw.
+
+Reads in pages and changes nothing; memory is bounded by a page and 20,000 ids, however many jobs there are.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from workkit.brokers.native.care.conformity import Pair
-from workkit.brokers.native.care.inventory import MOMENT, SUSPECTS
 from workkit.brokers.native.look.inspector import NativeInspector
-from workkit.brokers.native.look.location import PAGE, PAGE_BYTES, Places, is_ours, item_id
+from workkit.brokers.native.look.items import server_ms
+from workkit.brokers.native.look.location import PAGE, PAGE_BYTES, SUSPECTS, Places, is_ours, item_id, wait_a_moment
+from workkit.brokers.native.look.pair import Pair
 from workkit.contract.broker import Broker
 from workkit.errors import Unsupported
 
+ID_DIGITS = 40
 Scored = list[tuple[bytes, float]]
 
 
 @dataclass(slots=True, kw_only=True)
 class Published:
-    """One look at one schedule. What moves while it is read may be missed, or seen where it stood before."""
+    """One look at one schedule. What moves while it is read may be missed, or seen where it stood before.
+
+    `finds_unlisted`: look for listeners that hold records and are not listed; else `places.lost` names them.
+    """
 
     places: Places
+    finds_unlisted: bool = True
     _wide: bool = False  # whether S:next holds items under other texts than ours
     _foreign: set[bytes] = field(default_factory=set)  # the jobs of some such items
 
@@ -36,6 +41,10 @@ class Published:
         k = self.places.keys
         jobs, items = self.places.piped(lambda pipe: (pipe.hlen(k.jobs), pipe.zcard(k.next)))
         return jobs, items
+
+    def is_wide(self, id: bytes) -> bool:
+        """Whether an item of this job may stand under another text than ours."""
+        return self._wide or len(id) != ID_DIGITS
 
     def pairs(self, *, soonest_first: bool) -> Iterator[Pair]:
         """Every item with its job; then the jobs without an item.
@@ -147,18 +156,18 @@ class Published:
         """
         left = set(ids)
         if left:
-            self.places = replace(self.places, lost=tuple(self.places.unlisted() or ()))
+            if self.finds_unlisted:
+                self.places = replace(self.places, lost=tuple(self.places.unlisted() or ()))
             self.places.referred(ids=left, runs=set())
             left = self._unreferred(left)
         if left:
-            time.sleep(MOMENT)
+            wait_a_moment()
             left = self._unreferred(left)
         return left
 
     def _unreferred(self, ids: set[bytes]) -> set[bytes]:
         asked = sorted(ids)
-        wide = self._wide or any(len(id) != 40 for id in asked)
-        answers = self.places.mend([{"id": id} for id in asked], wide=wide)
+        answers = self.places.mend([{"id": id} for id in asked], wide=any(map(self.is_wide, asked)))
         return {id for id, is_loose in zip(asked, answers, strict=True) if is_loose}
 
 
@@ -167,9 +176,7 @@ def published(broker: Broker) -> Published:
     inspector = broker.inspector
     if not isinstance(inspector, NativeInspector):
         raise Unsupported(f"{broker.schedule} has no published keys of its own. Name a schedule of one shard.")
-    with inspector.server.translated() as client:
-        seconds, micros = client.time()
-    now_ms = int(seconds) * 1000 + int(micros) // 1000
+    now_ms = server_ms(inspector.server)
     return Published(places=Places(server=inspector.server, keys=inspector.keys, codec=inspector.codec, now_ms=now_ms))
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with a server, a native schedule and its listeners; and the mending of what is safe to mend."""
+"""Checking a native schedule, its server and its listeners: the front of this room."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from workkit.brokers.native.care.repair import repair
 from workkit.brokers.native.care.unread import Unread
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.keys import Keys
+from workkit.brokers.native.look.items import server_ms
 from workkit.brokers.native.look.location import Places
 from workkit.brokers.redis_server.key_type import types_of
 from workkit.brokers.redis_server.server import Server
-from workkit.contract.broker import Finding
+from workkit.contract.doctor import Finding
 from workkit.errors import ServerRefused
 
 MOST = 1000  # findings of one kind in one look
@@ -26,18 +27,18 @@ OF_SERVER = ("clock", "old-server", "replica", "no-append-file", "eviction", "lo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checkup:
-    """One look at one schedule. Reads in pages of 500, and changes nothing."""
+class NativeDoctor:
+    """Checks one schedule. Reads in pages of 500."""
 
     server: Server
     keys: Keys
     codec: Codec
 
-    def findings(self, *, patience_ms: int) -> Iterator[Finding]:
-        """See `Inspector.checkup`. Of one kind at most 1,000, and then one that says so.
+    def checkup(self, *, patience_ms: int) -> Iterator[Finding]:
+        """See `Doctor.checkup`. At most 1,000 findings of one kind, and then one that counts the rest.
 
-        What this user may not look at becomes a finding; a wrong or missing password is raised. Those about the server
-        itself name no schedule.
+        What this user may not read becomes a finding; a wrong or missing password is raised. A finding about the
+        server names no schedule.
         """
         counts: dict[str, int] = {}
         for finding in self._looked(patience_ms):
@@ -55,7 +56,7 @@ class Checkup:
                 )
 
     def repair(self, finding: Finding) -> bool:
-        """See `Inspector.repair`."""
+        """See `Doctor.repair`."""
         if not finding.repairs:
             return False
         return repair(self._places(), finding.subject)
@@ -135,10 +136,7 @@ class Checkup:
         )
 
     def _places(self) -> Places:
-        with self.server.translated() as client:
-            seconds, micros = client.time()
-        now_ms = int(seconds) * 1000 + int(micros) // 1000
-        return Places(server=self.server, keys=self.keys, codec=self.codec, now_ms=now_ms)
+        return Places(server=self.server, keys=self.keys, codec=self.codec, now_ms=server_ms(self.server))
 
 
 def _wrong_type(key: str, stands: str, kind: str) -> Finding:

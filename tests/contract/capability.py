@@ -1,0 +1,58 @@
+"""What a layout may be able to do, declared; and tests that are tied to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+from functools import wraps
+from typing import Any, TypeVar
+
+import pytest
+
+from workkit.errors import Unsupported
+
+F = TypeVar("F", bound=Callable[..., None])
+TESTED: dict[Can, set[str]] = {}  # the modules that hold a test of it
+
+
+class Can(StrEnum):
+    """What a layout may be able to do beside adding, claiming and settling one-shot jobs."""
+
+    RECUR = "run a job at recurring times"
+    WAKE = "wake a listener that sleeps"
+    RETRY = "run an occurrence again after a delay, and count its attempts"
+    OFFER_OTHERS = "offer a job that a listener cannot run to other listeners only"
+    REAP = "hand the claims of a dead listener back, and fence it"
+    REPEAT = "repeat a request whose reply was lost, without a second effect"
+    KEEP_DEAD = "keep what failed for good in a dead set, retry and discard it"
+    CANCEL = "cancel what waits, and flag what runs"
+    PAUSE = "pause and resume a job, a function and a schedule"
+    SKIP = "leave out the next run of a recurring job"
+    RUN = "run a job once now"
+    NAME = "replace a job of the same name"
+    UNIQUE = "keep one job of a unique key"
+    LIMIT_SCHEDULE = "limit how many jobs of a schedule run at once"
+    LOOK = "list jobs, find one, count them"
+    LIST_LISTENERS = "list listeners and what they hold"
+    CHECK = "check a schedule, and name what is wrong"
+
+
+def promised(needs: Can) -> Callable[[F], F]:
+    """Tie a test to a capability. For a layout without it, the test asserts that the layout refuses: it must raise
+    Unsupported. The test takes the fixture `stage`.
+    """
+
+    def tied(test: F) -> F:
+        TESTED.setdefault(needs, set()).add(test.__module__)
+
+        @wraps(test)
+        def checked(*args: Any, **kwargs: Any) -> None:
+            if needs in kwargs["stage"].layout.can:
+                test(*args, **kwargs)
+                return
+            with pytest.raises(Unsupported):
+                test(*args, **kwargs)
+
+        return checked  # type: ignore[return-value]
+
+    return tied

@@ -1,0 +1,98 @@
+"""The layouts under test: how to open each on a real server, and what it can do. README.md says how another joins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from tests.contract.capability import Can
+from tests.contract.lossy import Lossy
+from tests.servers import Server
+from workkit import schedule
+from workkit.brokers.native.broker import NativeBroker
+from workkit.brokers.native.sharded import ShardedBroker
+from workkit.brokers.native.shards import shard_names
+from workkit.brokers.redis_server.server import connect
+from workkit.contract.consumer import Consumer
+from workkit.contract.producer import Producer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One consumer of a listener, and how to lose the reply to its next request."""
+
+    consumer: Consumer
+    lose_next: Callable[[], None]
+
+
+class Layout(Protocol):
+    """A layout under test."""
+
+    @property
+    def can(self) -> frozenset[Can]:
+        """What it can do beside adding, claiming and settling one-shot jobs."""
+
+    def create(self, server: Server, name: str) -> schedule.Schedule:
+        """Make the value that the public verbs take."""
+
+    def lines(self, server: Server, name: str, *, timeout_ms: int) -> Sequence[Line]:
+        """Open the consumers of one listener, which dies `timeout_ms` after its last heartbeat."""
+
+    def producer(self, server: Server, name: str) -> tuple[Producer, Callable[[], None]]:
+        """Open a producer, and say how to lose the reply to its next addition."""
+
+
+class Native:
+    """The native layout: one schedule on one server."""
+
+    can = frozenset(Can)
+
+    def __str__(self) -> str:
+        return "native"
+
+    def create(self, server: Server, name: str) -> schedule.Schedule:
+        return schedule.create(name, redis=server.url)
+
+    def lines(self, server: Server, name: str, *, timeout_ms: int) -> Sequence[Line]:
+        broker, lossy = _opened(server, name, timeout_ms=timeout_ms)
+        return [Line(consumer=broker, lose_next=lossy.lose_next)]
+
+    def producer(self, server: Server, name: str) -> tuple[Producer, Callable[[], None]]:
+        broker, lossy = _opened(server, name)
+        return broker, lossy.lose_next
+
+
+@dataclass(frozen=True, slots=True)
+class Sharded:
+    """The native layout in several shards, here all on one plain server. Each shard would have a limit of its own."""
+
+    shards: int
+    can = frozenset(Can) - {Can.LIMIT_SCHEDULE}
+
+    def __str__(self) -> str:
+        return f"{self.shards} shards"
+
+    def create(self, server: Server, name: str) -> schedule.Schedule:
+        return schedule.create(name, redis=server.url, shards=self.shards)
+
+    def lines(self, server: Server, name: str, *, timeout_ms: int) -> Sequence[Line]:
+        opened = [_opened(server, shard, timeout_ms=timeout_ms) for shard in shard_names(name, self.shards)]
+        return [Line(consumer=broker, lose_next=lossy.lose_next) for broker, lossy in opened]
+
+    def producer(self, server: Server, name: str) -> tuple[Producer, Callable[[], None]]:
+        opened = [_opened(server, shard) for shard in shard_names(name, self.shards)]
+
+        def lose_next() -> None:
+            for _, lossy in opened:
+                lossy.lose_next()
+
+        return ShardedBroker([broker for broker, _ in opened], schedule=name), lose_next
+
+
+LAYOUTS: tuple[Layout, ...] = (Native(), Sharded(3))
+
+
+def _opened(server: Server, name: str, *, timeout_ms: int = 10_000) -> tuple[NativeBroker, Lossy]:
+    lossy = Lossy(connect(server.url))
+    return NativeBroker(lossy, schedule=name, timeout_ms=timeout_ms), lossy  # type: ignore[arg-type]

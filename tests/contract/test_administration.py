@@ -1,0 +1,158 @@
+"""What the verbs promise of a schedule: names, keys, pauses, looks, the doctor (spec/features.md)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tests import handlers
+from tests.contract.capability import Can, promised
+from tests.contract.stage import FAILURE, HOW, NOTE, Stage
+from workkit import schedule
+from workkit.errors import NotFound
+from workkit.jobs.outcome import Again, Dead, Done
+
+
+def drained(stage: Stage) -> list[Any]:
+    """Run what is due, and return the first argument of each run."""
+    handlers.calls.clear()
+    schedule.drain(stage.s, **HOW)
+    return sorted(call[0] for call in handlers.calls)
+
+
+@pytest.mark.parametrize("target", ["schedule", "function", "job"])
+@promised(Can.PAUSE)
+def test_what_is_paused_does_not_start_before_it_is_resumed(stage: Stage, target: str) -> None:
+    ids = [stage.add_with(n).id for n in range(3)]
+    targets: dict[str, dict[str, Any]] = {
+        "schedule": {},
+        "function": {"fn": handlers.note},
+        "job": {"which": ids[1]},
+    }
+    which = targets[target]
+    schedule.pause(stage.s, **which, reason="migration")
+    assert drained(stage) == ([0, 2] if target == "job" else [])
+    assert {job.state for job in stage.jobs()} == {"paused"}
+    assert {job.why for job in stage.jobs()} == {"paused: migration"}
+    schedule.resume(stage.s, **which)
+    assert drained(stage) == ([1] if target == "job" else [0, 1, 2])
+
+
+@promised(Can.SKIP)
+def test_skip_leaves_the_next_run_out(stage: Stage) -> None:
+    job = schedule.add(stage.s, NOTE, every="day at 9am")
+    assert job.due is not None
+    assert schedule.skip(stage.s, job).due == job.due + timedelta(days=1)
+    assert [found.due for found in stage.jobs()] == [job.due + timedelta(days=1)]
+
+
+@promised(Can.RUN)
+def test_run_runs_a_job_once_now(stage: Stage) -> None:
+    once = schedule.add(stage.s, handlers.note, in_="1 hour", args=[1])
+    daily = schedule.add(stage.s, handlers.note, every="day at 9am", args=[2])
+    schedule.run(stage.s, once)
+    schedule.run(stage.s, daily)
+    assert drained(stage) == [1, 2]
+    assert [(job.id, job.due) for job in stage.jobs()] == [(daily.id, daily.due)], "a recurring job keeps its times"
+
+
+@promised(Can.NAME)
+def test_a_job_of_the_same_name_is_replaced(stage: Stage) -> None:
+    first = schedule.add(stage.s, NOTE, every="day at 9am", name="digest")
+    assert not schedule.add(stage.s, NOTE, every="day at 9am", name="digest").new
+    second = schedule.add(stage.s, NOTE, every="day at 10am", name="digest")
+    assert second.id != first.id
+    assert [job.id for job in stage.jobs()] == [second.id]
+    assert schedule.job(stage.s, "digest").id == second.id
+    assert set(stage.producer.inspector.named()) == {"digest"}
+
+
+@promised(Can.UNIQUE)
+def test_one_job_of_a_unique_key_stands_until_it_has_ended(stage: Stage) -> None:
+    first = schedule.add_now(stage.s, handlers.note, args=[1], unique_key="order-7")
+    again = schedule.add_now(stage.s, handlers.note, args=[2], unique_key="order-7")
+    assert (first.new, again.new, again.id) == (True, False, first.id)
+    assert drained(stage) == [1]
+    assert schedule.add_now(stage.s, handlers.note, args=[3], unique_key="order-7").new
+
+
+@promised(Can.LIMIT_SCHEDULE)
+def test_the_limit_of_a_schedule_stands_for_all_listeners(stage: Stage) -> None:
+    stage.producer.admin.declare(limit=2, turn_ms=None)
+    control = stage.another_producer()[0].inspector.control()
+    assert (control.limit, control.turn_ms) == (2, None)
+
+
+@promised(Can.LOOK)
+def test_a_job_is_found_in_every_state_and_counted(stage: Stage) -> None:
+    peer = stage.peer()
+    waiting = schedule.add(stage.s, NOTE, in_="1 hour").id
+    dead, again, running, due = (stage.add_with(n).id for n in range(4))
+    claims = {claim.id: claim for claim in peer.claim()}
+    peer.end(claims[dead], Dead(failure=FAILURE))
+    peer.end(claims[again], Again(delay_ms=60_000, attempt=1, failure=FAILURE))
+    peer.end(claims[due], Done())
+    due = stage.add_with(5).id
+    expected = {waiting: "waiting", dead: "dead", again: "retrying", running: "running", due: "due"}
+    assert {job.id: job.state for job in stage.jobs()} == expected
+    for id, state in expected.items():
+        assert schedule.job(stage.s, id).state == state
+        assert schedule.job(stage.s, id[:8]).id == id
+    counts = schedule.counts(stage.s)
+    assert (counts.waiting, counts.due, counts.running, counts.retrying, counts.dead) == (1, 1, 1, 1, 1)
+    assert {job.schedule for job in stage.jobs()} == {stage.name}
+
+
+@promised(Can.LOOK)
+def test_waiting_jobs_are_listed_soonest_first(stage: Stage) -> None:
+    hours = [7, 3, 40, 1, 12, 5]
+    for n in hours:
+        schedule.add(stage.s, NOTE, in_=f"{n} hours", args=[n])
+    assert [job.args[0] for job in stage.jobs()] == sorted(hours)
+    assert [job.args[0] for job in schedule.jobs(stage.s, state="waiting")] == sorted(hours)
+    assert list(schedule.jobs(stage.s, state="dead")) == []
+
+
+@promised(Can.LOOK)
+def test_a_job_that_is_nowhere_is_refused_with_the_nearest(stage: Stage) -> None:
+    ids = [schedule.add(stage.s, NOTE, in_=f"{n} hours").id for n in range(1, 7)]
+    for id in ids:
+        with pytest.raises(NotFound) as caught:
+            stage.producer.inspector.job(id[:5])
+        assert (caught.value.given, caught.value.suggestion) == (id[:5], id[:8])
+    for which in ("0" * 40, "abcdef", ""):
+        with pytest.raises(NotFound) as caught:
+            stage.producer.inspector.job(which)
+        assert str(caught.value).startswith(f'no job "{which}" in {stage.name}.')
+
+
+@promised(Can.LIST_LISTENERS)
+def test_listeners_are_listed_with_what_they_hold_until_they_leave(stage: Stage) -> None:
+    stage.add(3)
+    peer = stage.peer()
+    claims = peer.claim()
+    infos = stage.producer.inspector.listeners()
+    assert {info.listener for info in infos} == peer.names
+    assert sorted(job.args[0] for info in infos for job in info.running) == [0, 1, 2]
+    for claim in claims:
+        peer.end(claim, Done())
+    peer.leave()
+    assert stage.producer.inspector.listeners() == []
+    assert schedule.counts(stage.s).listeners == 0
+
+
+@promised(Can.CHECK)
+def test_a_healthy_schedule_has_no_finding_and_a_dead_job_is_one(stage: Stage) -> None:
+    stage.add(2)
+    peer = stage.peer()
+    first, _ = peer.claim()
+    assert [f for f in stage.producer.doctor.checkup(patience_ms=0) if f.schedule] == []
+    peer.end(first, Dead(failure=FAILURE))
+    (finding,) = (f for f in stage.producer.doctor.checkup(patience_ms=0) if f.schedule)
+    assert (finding.kind, finding.repairs) == ("dead", False)
+    assert finding.what
+    assert finding.why
+    assert finding.remedy
+    assert not stage.producer.doctor.repair(finding)

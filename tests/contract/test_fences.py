@@ -1,0 +1,100 @@
+"""Dead listeners, fences, and replies that get lost (spec/lifecycle.md 1.3 to 1.5, 2 and 4)."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.contract.capability import Can, promised
+from tests.contract.stage import FAILURE, NOTE, Stage
+from tests.processes import until
+from workkit import schedule
+from workkit.contract.producer import NewJob
+from workkit.errors import ServerUnreachable
+from workkit.jobs.outcome import Again, Done
+
+
+@promised(Can.REAP)
+def test_the_work_of_a_dead_listener_is_handed_back_and_it_is_fenced(stage: Stage) -> None:
+    stage.add(4)
+    gone, other = stage.peer(timeout_ms=500), stage.peer(timeout_ms=500)
+    held = gone.claim()
+    back: list[int] = []
+
+    def is_reaped() -> bool:
+        back.append(other.reaped())
+        return sum(back) == 4
+
+    until(is_reaped, timeout=15)
+    handed = other.claim()
+    assert sorted((claim.args[0], claim.crashes, claim.attempt) for claim in handed) == [(n, 1, 0) for n in range(4)]
+    for claim in held:
+        gone.end(claim, Done())
+    assert {claim.id for claim in gone.fenced} == {claim.id for claim in held}
+    for claim in held:
+        gone.end(claim, Done())
+    assert {claim.id for claim in gone.refused} == {claim.id for claim in held}
+    assert schedule.counts(stage.s).running == 4, "the endings had no effect"
+    for claim in handed:
+        other.end(claim, Done())
+    assert other.refused == []
+    assert stage.jobs() == []
+
+
+@promised(Can.REPEAT)
+def test_a_claim_whose_reply_was_lost_is_answered_again(stage: Stage) -> None:
+    stage.add(6)
+    peer = stage.peer()
+    for line in peer.lines:
+        line.lose_next()
+        with pytest.raises(ServerUnreachable):
+            line.consumer.claim(2)
+    first = peer.claim(2)
+    assert sorted(claim.args[0] for claim in [*first, *peer.claim(6)]) == list(range(6))
+
+
+@promised(Can.REPEAT)
+def test_an_ending_whose_reply_was_lost_has_one_effect(stage: Stage) -> None:
+    stage.add(2)
+    peer = stage.peer()
+    first, second = peer.claim()
+    line = peer.line_of(first)
+    line.lose_next()
+    with pytest.raises(ServerUnreachable):
+        line.consumer.claim(0, ends=[(first, Again(delay_ms=0, attempt=1, failure=FAILURE))])
+    again = [*peer.claim(), *peer.claim()]
+    assert [(claim.args[0], claim.attempt) for claim in again] == [(first.args[0], 1)]
+    counts = schedule.counts(stage.s)
+    assert (counts.running, counts.retrying) == (2, 0)
+    peer.end(second, Done())
+    peer.end(again[0], Done())
+    assert peer.refused == []
+    assert stage.jobs() == []
+
+
+@promised(Can.REPEAT)
+def test_an_admission_whose_reply_was_lost_has_one_effect(stage: Stage) -> None:
+    job = schedule.add(stage.s, NOTE, every="minute")
+    assert job.due is not None
+    due = round(job.due.timestamp() * 1000)
+    peer = stage.peer()
+    claim = peer.claim_one(now_ms=due)
+    line = peer.line_of(claim)
+    line.lose_next()
+    with pytest.raises(ServerUnreachable):
+        line.consumer.admit([(claim, None)], now_ms=due)
+    (armed,) = peer.admit(claim, now_ms=due)
+    peer.end(armed, Done())
+    assert peer.refused == []
+    assert [(found.id, found.state) for found in stage.jobs()] == [(job.id, "waiting")]
+
+
+@promised(Can.REPEAT)
+def test_an_addition_whose_reply_was_lost_is_made_once(stage: Stage) -> None:
+    stage.lose_next_addition()
+    assert stage.add_with(1).new
+    stage.lose_next_addition()
+    (added,) = stage.producer.add(
+        [NewJob(fn=NOTE, args=(2,), kwargs=None, trigger=None, due_ms=stage.producer.now_ms(), queued=True)]
+    )
+    assert added.new
+    assert sorted(claim.args[0] for claim in stage.peer().claim()) == [1, 2]

@@ -1,0 +1,92 @@
+"""The names of everything that can be wrong with a job or an item of the two published keys, with severity and reason.
+
+`workkit doctor` and `workkit wire verify` use these names alike. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+Severity = Literal["deviation", "orphan", "hazard"]
+Half = Literal["job", "item"]
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing that is wrong with a pair. `kind` is its stable name for programs, and the key of `RULES`; `what` a
+    sentence about this pair. `stops`: no listener of this dialect runs the job as it should. `mends`: a repair of the
+    schedule mends it.
+    """
+
+    kind: str
+    what: str
+    mends: bool = False
+    stops: bool = False
+
+    @property
+    def severity(self) -> Severity:
+        """How bad it is."""
+        return RULES[self.kind][0]
+
+    @property
+    def half(self) -> Half:
+        """Whether the job or the item is at fault."""
+        return "item" if self.kind in OF_ITEMS else "job"
+
+    @property
+    def why(self) -> str:
+        """Why it matters, whichever pair it is."""
+        return RULES[self.kind][1]
+
+
+RULES: Mapping[str, tuple[Severity, str]] = {
+    "unreadable": (
+        "deviation",
+        "It can never run: a Python listener moves it to the dead set, a Clojure peer loses it.",
+    ),
+    "unclear": (
+        "deviation",
+        "Only its function can be read. A listener with this function moves it to the dead set, all others leave it.",
+    ),
+    "cron": ("deviation", "No listener of this dialect can tell when it runs."),
+    "other-dialect": (
+        "deviation",
+        "Listeners of this dialect leave it alone. Is it the schedule's dialect that is wrong?",
+    ),
+    "job": ("deviation", "A Clojure peer fails when it reads the job, after taking the item: the run is lost."),
+    "id": ("deviation", "It runs all the same, but adding the same job again makes a second one."),
+    "item": ("deviation", "No listener can tell which job it means; a Clojure peer takes it out and loses it."),
+    "item-text": ("deviation", "A Clojure peer that puts it back writes another text, or spoils it."),
+    "score": (
+        "deviation",
+        "A due time is a whole number. A Clojure peer takes the item out, fails, and the run is lost.",
+    ),
+    "no-item": ("orphan", "Nothing points to the job, so it never runs; adding it again changes nothing."),
+    "no-job": ("orphan", "Nothing can be run for it."),
+    "score-range": ("hazard", "It is due at once, or never; with 18 digits a Clojure peer fails and loses the run."),
+    "rewritten": ("hazard", "A Clojure peer that takes it too early puts this other text back."),
+    "second-item": ("hazard", "Each of its items makes it run."),
+    "in-doubt": ("hazard", "A foreign peer may be running it: its claims cannot be seen."),
+    "python-name": ("hazard", "Clojure cannot resolve it, and a Clojure peer that takes the item loses the run."),
+    "unqualified": ("hazard", "Clojure looks it up in whatever namespace its listener is in, Python not at all."),
+    "quoted": (
+        "hazard",
+        "Clojure takes it for a symbol and calls nothing, without an error; Python runs the function.",
+    ),
+    "either-order": ("hazard", "A peer of the other dialect runs it at the other times."),
+    "extension": ("hazard", "The published grammar has only numbers * / - and commas; a peer may refuse the rest."),
+    "never": ("hazard", "It never fires again once its present item is gone."),
+    "endless": ("hazard", "The Clojure code searches for its next run without end."),
+    "lenient": ("hazard", "The Clojure code does something else than it seems to say."),
+    "integer": ("hazard", "JavaScript rounds it, and beyond 64 bits Clojure makes a BigInt of it."),
+    "number": ("hazard", "Languages read it as infinity, or not at all."),
+    "spelling": (
+        "hazard",
+        "The same job, added by the Clojure code, has other bytes and another id: it is there twice.",
+    ),
+    "own-fields": ("hazard", "Only listeners that know these fields honour them."),
+}
+OF_ITEMS = frozenset({"item", "item-text", "no-job", "score", "score-range", "rewritten", "second-item"})

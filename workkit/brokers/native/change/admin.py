@@ -1,0 +1,94 @@
+"""Changing a native schedule: the front of this room."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from workkit.brokers.native.change.dead_set import DeadSetChange
+from workkit.brokers.native.change.pauses import Pauses
+from workkit.brokers.native.change.runs import Runs
+from workkit.brokers.native.codec import Codec, is_once
+from workkit.brokers.native.keys import Keys
+from workkit.brokers.native.look.items import other_items, parked_items, plain_item
+from workkit.brokers.redis_server.script import load
+from workkit.brokers.redis_server.server import Server
+from workkit.contract.admin import Revival
+from workkit.errors import NotFound
+from workkit.jobs.admission import Pause
+from workkit.jobs.job import Job, JobState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NativeAdmin:
+    """Changes one schedule. Each method may be repeated."""
+
+    server: Server
+    keys: Keys
+    codec: Codec
+
+    def cancel(self, job: Job) -> Job:
+        """Remove a waiting job, or flag a running one: see `Admin.cancel`."""
+        k = self.keys
+        script = load("native")["cancel"]
+        recurs = 0 if is_once(job) or job.trigger is None else 1
+        texts = {plain_item(job.id), *other_items(self.server, k, job.id)}
+        args = [
+            job.id,
+            recurs,
+            job.name or "",
+            job.terms.unique_key or "",
+            len(texts),
+            *texts,
+            *parked_items(self.server, k, job.id),
+        ]
+        reply = self.server.call(script, script.keys(k), args)
+        if reply == b"unknown":
+            raise NotFound(f'no job "{job.id}" in {self.codec.schedule}: it ended meanwhile.', given=job.id)
+        state: JobState = "cancelling" if reply == b"marked" or job.state == "running" else job.state
+        return replace(job, state=state)
+
+    def pause(self, target: str, pause: Pause) -> None:
+        """Pause a target: see `Admin.pause`."""
+        self._pauses.pause(target, pause)
+
+    def resume(self, target: str, *, lapsed: bool = False) -> bool:
+        """End a pause: see `Admin.resume`; `lapsed`: only where its time has passed."""
+        return self._pauses.resume(target, lapsed=lapsed)
+
+    def declare(self, *, limit: int | None, turn_ms: float | None) -> None:
+        """Set the schedule's own limits: see `Admin.declare`."""
+        args = ["" if limit is None else limit, "" if turn_ms is None else repr(float(turn_ms))]
+        script = load("native")["declare"]
+        self.server.call(script, script.keys(self.keys), args)
+
+    def skip(self, job: Job) -> Job:
+        """Leave out the next run of a recurring job: see `Admin.skip`."""
+        return self._runs.skip(job)
+
+    def run(self, job: Job) -> Job:
+        """Run a job once now: see `Admin.run`."""
+        return self._runs.run(job)
+
+    def retry(
+        self, dead: Sequence[Job], *, args: Sequence[Any] | None = None, delays_ms: Sequence[int] = ()
+    ) -> list[Revival]:
+        """Take jobs out of the dead set to run again: see `Admin.retry`."""
+        return self._dead_set.retry(dead, args=args, delays_ms=delays_ms)
+
+    def discard(self, dead: Sequence[Job]) -> int:
+        """Remove jobs from the dead set: see `Admin.discard`."""
+        return self._dead_set.discard(dead)
+
+    @property
+    def _pauses(self) -> Pauses:
+        return Pauses(server=self.server, keys=self.keys, codec=self.codec)
+
+    @property
+    def _runs(self) -> Runs:
+        return Runs(server=self.server, keys=self.keys, codec=self.codec)
+
+    @property
+    def _dead_set(self) -> DeadSetChange:
+        return DeadSetChange(server=self.server, keys=self.keys, codec=self.codec)

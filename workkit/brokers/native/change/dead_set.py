@@ -1,0 +1,103 @@
+"""The dead set of a native schedule, changed: jobs go back to run again, or are removed."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgpack
+
+from workkit import wire
+from workkit.brokers.native.codec import Codec
+from workkit.brokers.native.entry import Entry, read_entry
+from workkit.brokers.native.keys import Keys
+from workkit.brokers.native.look.dead_set import read_grave
+from workkit.brokers.native.look.items import server_ms
+from workkit.brokers.native.settle import occurrence
+from workkit.brokers.redis_server.script import load
+from workkit.brokers.redis_server.server import Server
+from workkit.contract.admin import Revival
+from workkit.contract.producer import NewJob
+from workkit.errors import CorruptRecord
+from workkit.jobs.job import Job
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadSetChange:
+    """Changes the dead set of one schedule."""
+
+    server: Server
+    keys: Keys
+    codec: Codec
+
+    def retry(self, dead: Sequence[Job], *, args: Sequence[Any] | None, delays_ms: Sequence[int]) -> list[Revival]:
+        """See `Admin.retry`."""
+        names = [job.dead_id or "" for job in dead]
+        if not names:
+            return []
+        with self.server.translated() as client:
+            pipe = client.pipeline(transaction=False)
+            pipe.zmscore(self.keys.dead, names)
+            pipe.hmget(self.keys.graves, names)
+            stands, graves = pipe.execute()
+        answers: list[Revival] = ["gone"] * len(names)
+        asked: dict[int, dict[str, Any]] = {}
+        for place, name in enumerate(names):
+            if stands[place] is None:
+                continue
+            revived = self._revived(read_grave(graves[place]), args)
+            if revived is None:
+                answers[place] = "unreadable"
+            else:
+                asked[place] = {"dead": name, "delay": delays_ms[place] if delays_ms else 0, **revived}
+        if asked:
+            packed = msgpack.packb([*asked.values()], use_bin_type=False, unicode_errors="surrogatepass")
+            revive = load("native")["revive"]
+            states = self.server.call(revive, revive.keys(self.keys), [packed])
+            for place, state in zip(asked, states, strict=True):
+                answers[place] = state.decode()
+        return answers
+
+    def discard(self, dead: Sequence[Job]) -> int:
+        """See `Admin.discard`."""
+        names = [job.dead_id for job in dead if job.dead_id]
+        if not names:
+            return 0
+        discard = load("native")["discard"]
+        return int(self.server.call(discard, discard.keys(self.keys), names))
+
+    def _revived(self, grave: Mapping[str, Any], args: Sequence[Any] | None) -> dict[str, Any] | None:
+        """What `revive.lua` is told of one grave; None where it holds nothing that can be run."""
+        id, payload = (grave.get("id") or b"").decode("utf-8", "replace"), grave.get("payload")
+        if grave.get("reason") == "corrupt" or not payload or not id:
+            return None
+        if args is not None:
+            return self._anew(id, payload, args)
+        due, item = str(grave.get("due", 0)), grave.get("member") or wire.item(id)
+        entry = Entry(kind=grave.get("kind", "r"), due=due, flags=grave.get("flags", "-"), item=item)
+        entry = replace(entry, flags=entry.with_flags())  # whatever slots it had are others' by now
+        if read_entry(entry.encode()) is None:
+            return None
+        if entry.kind == "r":
+            return {"id": id, "payload": payload, "item": entry.item}
+        return {"id": id, "payload": payload, "entry": entry.encode(), "occurrence": occurrence(id, entry)}
+
+    def _anew(self, id: str, payload: bytes, args: Sequence[Any]) -> dict[str, Any] | None:
+        """The same call with other arguments, as a new job of its own, due now. Raises InvalidArguments."""
+        try:
+            old = self.codec.decode(id, payload)
+        except CorruptRecord:
+            return None
+        new = NewJob(
+            fn=old.fn,
+            args=tuple(args),
+            kwargs=old.kwargs,
+            trigger=None,
+            due_ms=None,
+            queued=True,
+            options=old.options,
+        )
+        stored = self.codec.encode(new, now_ms=server_ms(self.server), nonce=secrets.token_hex(8))
+        return {"id": stored.second_id, "payload": stored.second, "item": wire.item(stored.second_id)}

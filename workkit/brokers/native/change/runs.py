@@ -1,0 +1,118 @@
+"""The runs of a native schedule's jobs, changed: the next one left out, or one more now."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from workkit.brokers.native.codec import Codec, at, is_once
+from workkit.brokers.native.entry import Entry, due_ms
+from workkit.brokers.native.keys import Keys
+from workkit.brokers.native.look.items import (
+    other_items,
+    owed_entries,
+    parked_under,
+    plain_item,
+    server_ms,
+    standing_items,
+)
+from workkit.brokers.native.look.parked import PAUSED
+from workkit.brokers.native.look.pauses import JOB
+from workkit.brokers.native.settle import occurrence
+from workkit.brokers.redis_server.script import load
+from workkit.brokers.redis_server.server import Server
+from workkit.errors import InvalidOptions, NotFound
+from workkit.jobs.job import Job
+from workkit.jobs.names import shown
+from workkit.jobs.recurrence import next_run, spread_offset_ms
+
+STALE_MS = 5_000  # half of the default listener_timeout: an older heartbeat says nothing of today
+TRIES = 5  # of a step whose job moves meanwhile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runs:
+    """Changes the runs of one schedule's jobs."""
+
+    server: Server
+    keys: Keys
+    codec: Codec
+
+    def skip(self, job: Job) -> Job:
+        """Leave out the next run of a recurring job: see `Admin.skip`.
+
+        Raises InvalidOptions where no run comes after it.
+        """
+        k, now = self.keys, server_ms(self.server)
+        for _ in range(TRIES):
+            for item, score in standing_items(self.server, k, job.id):
+                due = _following(job, due_ms=due_ms(repr(score)), now_ms=now)
+                if due is None:
+                    raise InvalidOptions(
+                        f"{_named(job)} has no run after the next one. "
+                        f"Take it out: workkit cancel {job.schedule} {job.id[:8]}.",
+                        given=job.id,
+                    )
+                if self._script("reschedule", [item, repr(score), job.id, due]):
+                    return at(job, due, state="waiting", attempt=0, error=None, failure=None, progress=None)
+            if not standing_items(self.server, k, job.id):
+                break
+        key = f"{PAUSED}{JOB}{job.terms.name or job.id}".encode("utf-8", "surrogateescape")
+        if parked_under(self.server, k, key, most=1):
+            raise InvalidOptions(
+                f"{_named(job)} is paused, and runs at its next time once it is resumed. "
+                f"Resume it: workkit resume {job.schedule} {job.id[:8]}.",
+                given=job.id,
+            )
+        raise NotFound(f"{_named(job)} waits no more in {job.schedule}: a listener has its next run.", given=job.id)
+
+    def run(self, job: Job) -> Job:
+        """Run a job once now: see `Admin.run`. Raises InvalidOptions where the job recurs and no listener can run it,
+        because foreign peers never see such a run.
+        """
+        k, now = self.keys, server_ms(self.server)
+        if is_once(job) or job.trigger is None:
+            owed = [entry.encode() for entry in owed_entries(self.server, k, job.id)]
+            items = other_items(self.server, k, job.id) or [plain_item(job.id)]
+            args: list[Any] = [job.id, now, "", *items, *owed]
+        else:
+            if count := self._unable(job.id, now):
+                them = "the listener" if count == 1 else f"any of the {count} listeners"
+                raise InvalidOptions(
+                    f"{_named(job)} cannot be run by {them}, and foreign peers run it at its own times only.",
+                    given=job.id,
+                )
+            item = plain_item(job.id)
+            entry = Entry(kind="o", due=str(now), flags=f"-#{secrets.token_hex(6)}", item=item)
+            args = [job.id, now, occurrence(job.id, entry), entry.encode()]
+        if not self._script("run", args):
+            raise NotFound(f"{_named(job)} waits no more in {job.schedule}.", given=job.id)
+        return at(job, now, state="due", attempt=0, error=None, failure=None, progress=None)
+
+    def _unable(self, id: str, now_ms: int) -> int:
+        """Count the listeners that send heartbeats if none of them can run this job; else 0."""
+        k = self.keys
+        with self.server.translated() as client:
+            live = client.zrangebyscore(k.listeners, now_ms - STALE_MS, "+inf")
+            pipe = client.pipeline(transaction=False)
+            for name in live:
+                pipe.sismember(k.skip("").encode() + name, id)  # a name may be any bytes
+            return len(live) if live and all(pipe.execute()) else 0
+
+    def _script(self, verb: str, args: Sequence[Any]) -> Any:
+        script = load("native")[verb]
+        return self.server.call(script, script.keys(self.keys), args)
+
+
+def _following(job: Job, *, due_ms: int, now_ms: int) -> int | None:
+    """When the run after the one due at `due_ms` is due, as a listener would put it back."""
+    if job.trigger is None:
+        return None
+    offset = spread_offset_ms(job.terms, job.fn, job.args)
+    return next_run(job.trigger, due_ms=due_ms, now_ms=now_ms, terms=job.terms, offset_ms=offset).due_ms
+
+
+def _named(job: Job) -> str:
+    return f"{job.id[:8]} {shown(job.fn)}"

@@ -1,0 +1,78 @@
+"""Changing all shards of a schedule as if they were one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from workkit.brokers.native.change.admin import NativeAdmin
+from workkit.brokers.native.look.pauses import JOB
+from workkit.brokers.native.look.sharded import ShardedInspector
+from workkit.brokers.native.shards import first_found
+from workkit.contract.admin import Revival
+from workkit.errors import Unsupported
+from workkit.jobs.admission import Pause
+from workkit.jobs.job import Job
+
+
+class ShardedAdmin:
+    """Changes the shards of one schedule as if they were one."""
+
+    def __init__(self, shards: Sequence[NativeAdmin], inspector: ShardedInspector) -> None:
+        self._shards, self._inspector = tuple(shards), inspector
+
+    def cancel(self, job: Job) -> Job:
+        """Take a waiting job out, or flag a running one. Raises NotFound where it is gone meanwhile."""
+        return first_found(self._shards, job.id, lambda shard: shard.cancel(job))
+
+    def pause(self, target: str, pause: Pause) -> None:
+        """Pause a target: a job in its shard, anything else in all."""
+        if target.startswith(JOB):
+            job = self._inspector.job(target.removeprefix(JOB))
+            self._shards[self._inspector.shard_of(job)].pause(target, pause)
+        else:
+            for shard in self._shards:
+                shard.pause(target, pause)
+
+    def resume(self, target: str) -> bool:
+        """The inverse, in all shards. False: it was not paused."""
+        return True in [shard.resume(target) for shard in self._shards]
+
+    def declare(self, *, limit: int | None, turn_ms: float | None) -> None:
+        """Refuse a limit or a rate: each shard would count for itself. Raises Unsupported."""
+        if limit is not None or turn_ms is not None:
+            raise Unsupported(
+                f"a schedule of {len(self._shards)} shards has no limit and no rate of its own: each shard would count "
+                "for itself. Give limit= or rate= to @job.",
+                given=turn_ms if limit is None else limit,
+                trouble="each shard would count for itself",
+                remedy="Give limit= or rate= to @job.",
+            )
+        for shard in self._shards:
+            shard.declare(limit=None, turn_ms=None)
+
+    def skip(self, job: Job) -> Job:
+        """Leave out the next run of a recurring job. Raises NotFound, InvalidOptions."""
+        return first_found(self._shards, job.id, lambda shard: shard.skip(job))
+
+    def run(self, job: Job) -> Job:
+        """Run a job once now. Raises NotFound."""
+        return first_found(self._shards, job.id, lambda shard: shard.run(job))
+
+    def retry(
+        self, dead: Sequence[Job], *, args: Sequence[Any] | None = None, delays_ms: Sequence[int] = ()
+    ) -> list[Revival]:
+        """Put dead jobs back: see `Admin.retry`. One step in each shard."""
+        answers: list[Revival] = ["gone"] * len(dead)
+        for shard in self._shards:
+            left = [place for place, answer in enumerate(answers) if answer == "gone"]
+            delays = [delays_ms[place] for place in left] if delays_ms else ()
+            for place, answer in zip(
+                left, shard.retry([dead[i] for i in left], args=args, delays_ms=delays), strict=True
+            ):
+                answers[place] = answer
+        return answers
+
+    def discard(self, dead: Sequence[Job]) -> int:
+        """Forget dead jobs; one step in each shard."""
+        return sum(shard.discard(dead) for shard in self._shards)

@@ -1,0 +1,85 @@
+"""Where one job stands: its items in `S:next`, its entries in `S:again`, what is parked; and the server's clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from workkit.brokers.native.entry import Entry, read_entry
+from workkit.brokers.native.keys import Keys
+from workkit.brokers.native.look.location import PAGE, item_id, literally
+from workkit.brokers.native.look.parked import Parked, read_parked, under
+from workkit.brokers.redis_server.server import Server
+
+
+def server_ms(server: Server) -> int:
+    """Ask the server's clock."""
+    with server.translated() as client:
+        seconds, micros = client.time()
+    return int(seconds) * 1000 + int(micros) // 1000
+
+
+def plain_item(id: str) -> bytes:
+    """The usual text of an item, whatever a foreign peer takes for an id."""
+    return f'{{"id":"{id}"}}'.encode("utf-8", "surrogateescape")
+
+
+def other_items(server: Server, keys: Keys, id: str) -> list[bytes]:
+    """Find the texts under which an item of a job stands after a foreign peer has put it back; none where the usual
+    one stands.
+    """
+    with server.translated() as client:
+        if client.zscore(keys.next, plain_item(id)) is not None:
+            return []
+        like, wanted = f"*{literally(id)}*", id.encode("utf-8", "surrogateescape")
+        found = {text for text, _ in client.zscan_iter(keys.next, match=like, count=PAGE)}
+        return sorted(text for text in found if item_id(text) == wanted)
+
+
+def standing_items(server: Server, keys: Keys, id: str) -> list[tuple[bytes, float]]:
+    """Find the items of a job in `S:next`, under whatever text, and their scores."""
+    items = other_items(server, keys, id) or [plain_item(id)]
+    with server.translated() as client:
+        scores = client.zmscore(keys.next, items)
+    return [(item, score) for item, score in zip(items, scores, strict=True) if score is not None]
+
+
+def owed_entries(server: Server, keys: Keys, id: str) -> list[Entry]:
+    """Find the entries of a job in `S:again`."""
+    cursor, found, wanted = 0, {}, id.encode("utf-8", "surrogateescape")
+    while True:
+        with server.translated() as client:
+            cursor, page = client.zscan(keys.again, cursor, count=PAGE)
+        for text, _ in page:
+            entry = read_entry(text)
+            if entry is not None and item_id(entry.item) == wanted:
+                found[text] = entry
+        if not cursor:
+            return list(found.values())
+
+
+def parked_items(server: Server, keys: Keys, id: str) -> list[bytes]:
+    """Find the members of `S:waiting` that belong to a job."""
+    with server.translated() as client:
+        if not client.exists(keys.waiting):
+            return []
+        like = f"*\0{literally(id)}@*"
+        return [member for member, _ in client.zscan_iter(keys.waiting, match=like, count=PAGE)]
+
+
+def parked_under(server: Server, keys: Keys, key: bytes, *, most: int) -> list[Parked]:
+    """Read what is parked under a key, soonest first."""
+    with server.translated() as client:
+        texts = client.zrangebylex(keys.waiting, *under(key), start=0, num=most)
+    return [parked for text in texts if (parked := read_parked(text)) is not None]
+
+
+def all_parked(server: Server, keys: Keys) -> Iterator[Parked]:
+    """Read everything that is parked, by key, under each key the soonest first."""
+    start = 0
+    while True:
+        with server.translated() as client:
+            page = client.zrange(keys.waiting, start, start + PAGE - 1)
+        yield from (parked for text in page if (parked := read_parked(text)) is not None)
+        if len(page) < PAGE:
+            return
+        start += PAGE

@@ -1,0 +1,161 @@
+"""The jobs of a native schedule, read in pages out of each place where they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+from workkit import wire
+from workkit.brokers.native.codec import Codec, at
+from workkit.brokers.native.entry import FURTHEST_MS, Entry, read_entry, regular
+from workkit.brokers.native.keys import Keys
+from workkit.brokers.native.look.items import server_ms, standing_items
+from workkit.brokers.native.look.location import PAGE, is_text, item_id
+from workkit.brokers.native.look.parked import Parked
+from workkit.brokers.native.look.pauses import pause_of, pause_text
+from workkit.brokers.native.record import read_said
+from workkit.brokers.native.settle import occurrence, read_failure, read_packed
+from workkit.brokers.redis_server.server import Server
+from workkit.errors import CorruptRecord
+from workkit.jobs.admission import Control, Pause
+from workkit.jobs.job import Job, JobState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """Reads the jobs of one schedule, place by place."""
+
+    server: Server
+    keys: Keys
+    codec: Codec
+
+    def stored(self, ids: list[str]) -> Iterator[Job | None]:
+        """Read jobs by id, None for each that is gone."""
+        for start in range(0, len(ids), PAGE):
+            page = ids[start : start + PAGE]
+            for id, payload in zip(page, self.payloads(page), strict=True):
+                yield self.read(id, payload)
+
+    def payloads(self, ids: list[str]) -> list[bytes | None]:
+        """Read the payloads of jobs, None for each that is gone."""
+        if not ids:
+            return []
+        with self.server.translated() as client:
+            return list(client.hmget(self.keys.jobs, ids))
+
+    def read(self, id: str, payload: bytes | None, **known: Any) -> Job | None:
+        """Read a payload as a job; with an error where it cannot be read."""
+        if payload is None:
+            return None
+        try:
+            job = self.codec.decode(id, payload)
+        except CorruptRecord as error:
+            job = Job(id=id, schedule=self.codec.schedule, fn=wire.job_of(payload) or "?", error=str(error))
+        due_ms = known.pop("due_ms", None)
+        return replace(job, **known) if due_ms is None else at(job, due_ms, **known)
+
+    def waiting_of(self, id: str, control: Control) -> Iterator[Job]:
+        """Read what stands of one job in `S:next`, under whatever text, and in `S:again`."""
+        now, standing = server_ms(self.server), standing_items(self.server, self.keys, id)
+        batch = [(Entry(due=_text(score), item=item), score) for item, score in standing]
+        again = ((read_entry(text), score) for text, score in self._pages(self.keys.again))
+        batch += [(entry, score) for entry, score in again if entry is not None and _id(entry.item) == id]
+        yield from self._states(batch, now, control)
+
+    def aside(self, parked: Iterator[Parked], control: Control) -> Iterator[Job]:
+        """Read parked jobs, and why each waits."""
+        while page := list(islice(parked, PAGE)):
+            for job, one in zip(self._with_payloads([one.entry for one in page], "held"), page, strict=True):
+                if one.pause is None:
+                    yield replace(job, why=one.why)
+                else:
+                    yield replace(job, state="paused", why=pause_text(control.paused.get(one.pause, Pause())))
+
+    def running(self) -> Iterator[Job]:
+        """Page through what listeners hold."""
+        with self.server.translated() as client:
+            names = client.zrange(self.keys.listeners, 0, -1)
+        for name in filter(is_text, names):
+            yield from self.held(name.decode())
+
+    def held(self, listener: str) -> Iterator[Job]:
+        """Read what one listener holds."""
+        with self.server.translated() as client:
+            records = client.hgetall(self.keys.running(listener))
+            marked = set(client.zrange(self.keys.cancelled, 0, -1))
+            said = client.hgetall(self.keys.progress(listener))
+        entries, progress = [], []
+        for field, value in records.items():
+            if b"." in field:
+                entries.append(read_entry(value) or regular(field.partition(b".")[2], due=value))
+                progress.append(read_said(said.get(field)))
+        for job, entry, words in zip(self._with_payloads(entries, "running"), entries, progress, strict=True):
+            names = {name.encode("utf-8", "surrogateescape") for name in (job.id, occurrence(job.id, entry))}
+            yield replace(job, state="running" if marked.isdisjoint(names) else "cancelling", progress=words)
+
+    def queued(self, control: Control) -> Iterator[Job]:
+        """Page through `S:next` and `S:again`, merged by due time."""
+        k, now = self.keys, server_ms(self.server)
+        waiting, again = self._pages(k.next), self._pages(k.again)
+        left, right = next(waiting, None), next(again, None)
+        batch: list[tuple[Entry, float]] = []
+        while left is not None or right is not None:
+            if right is None or (left is not None and left[1] <= right[1]):
+                assert left is not None
+                batch.append((Entry(due=_text(left[1]), item=left[0]), left[1]))
+                left = next(waiting, None)
+            else:
+                entry = read_entry(right[0]) or Entry(due=_text(right[1]), item=right[0])
+                batch.append((entry, right[1]))
+                right = next(again, None)
+            if len(batch) == PAGE or (left is None and right is None):
+                yield from self._states(batch, now, control)
+                batch = []
+
+    def _states(self, batch: list[tuple[Entry, float]], now: int, control: Control) -> Iterator[Job]:
+        for job, (entry, when) in zip(self._with_payloads([e for e, _ in batch], None), batch, strict=True):
+            if entry.attempt:
+                yield at(job, whole_ms(when), state="retrying", attempt=entry.attempt, **self._last_error(job, entry))
+            elif control.paused and (pause := pause_of(job, control)) is not None:
+                yield at(job, whole_ms(when), state="paused", why=pause_text(pause))
+            else:
+                yield at(job, whole_ms(when), state="due" if when <= now else "waiting")
+
+    def _last_error(self, job: Job, entry: Entry) -> dict[str, Any]:
+        with self.server.translated() as client:
+            packed = client.hget(self.keys.errors, occurrence(job.id, entry))
+        if packed is None:
+            return {}
+        failure = read_failure(read_packed(packed))
+        return {"error": failure.line, "failure": failure}
+
+    def _with_payloads(self, entries: list[Entry], state: JobState | None) -> Iterator[Job]:
+        ids = [_id(entry.item) for entry in entries]
+        for entry, id, payload in zip(entries, ids, self.payloads(ids), strict=True):
+            job = self.read(id, payload, due_ms=entry.due_ms, state=state or "waiting", attempt=entry.attempt)
+            yield job or Job(id=id, schedule=self.codec.schedule, fn="?", error="its payload is missing")
+
+    def _pages(self, key: str) -> Iterator[tuple[bytes, float]]:
+        start = 0
+        while True:
+            with self.server.translated() as client:
+                page = client.zrange(key, start, start + PAGE - 1, withscores=True)
+            yield from page
+            if len(page) < PAGE:
+                return
+            start += PAGE
+
+
+def _id(item: bytes) -> str:
+    return (item_id(item) or b"").decode("utf-8", "replace")
+
+
+def whole_ms(score: float) -> int:
+    """Round a score to milliseconds that a calendar has."""
+    return round(max(-FURTHEST_MS, min(FURTHEST_MS, score)))
+
+
+def _text(score: float) -> str:
+    return f"{score:.0f}" if abs(score) < 1e17 else str(score)

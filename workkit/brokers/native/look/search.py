@@ -1,0 +1,132 @@
+"""Finding one job of a native schedule by name, by id, or by the beginning of an id."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from workkit.brokers.native.codec import Codec
+from workkit.brokers.native.keys import Keys
+from workkit.brokers.native.look.dead_set import DeadSet
+from workkit.brokers.native.look.items import all_parked, parked_items
+from workkit.brokers.native.look.listing import Listing
+from workkit.brokers.native.look.location import PAGE
+from workkit.brokers.native.look.parked import read_parked
+from workkit.brokers.native.look.pauses import standing_control
+from workkit.brokers.redis_server.server import Server
+from workkit.errors import NotFound
+from workkit.jobs.admission import Control
+from workkit.jobs.job import Job, JobState
+from workkit.jobs.names import shown
+from workkit.text.nearest import nearest
+
+ID_DIGITS, SHORTEST = 40, 6  # digits of an id, and how many of them stand for the whole
+MOST_NAMES = 5000  # that are searched for the nearest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """Finds one job of one schedule."""
+
+    server: Server
+    keys: Keys
+    codec: Codec
+
+    def job(self, which: str) -> Job:
+        """Find one job: see `Inspector.job`. Raises NotFound, where possible with a `suggestion`."""
+        if (named := self.under(which)) is not None:
+            ids = [named]
+        else:
+            ids = [which] if len(which) == ID_DIGITS or self._is_id(which) else self.ids(which)
+        if len(ids) > 1:
+            raise NotFound(
+                f'"{which}" is the beginning of {len(ids)} jobs; give at least {SHORTEST} characters.', given=which
+            )
+        for id in ids:
+            if (found := self.found(id)) is not None:
+                return found
+        near, hint = self._nearest(which)
+        raise NotFound(
+            f'no job "{which}" in {self.codec.schedule}.{hint} All: workkit list {self.codec.schedule}.',
+            given=which,
+            suggestion=near,
+        )
+
+    def under(self, name: str) -> str | None:
+        """Find the id of the job that has a name."""
+        with self.server.translated() as client:
+            value = client.hget(self.keys.names, name)
+        id, _ = named_entry(value)
+        return id if id and self._is_id(id) else None
+
+    def ids(self, beginning: str) -> list[str]:
+        """Find the jobs whose id begins like this, dead ones too; none for a beginning that is too short."""
+        if len(beginning) < SHORTEST or not all(c in "0123456789abcdef" for c in beginning):
+            return []
+        with self.server.translated() as client:
+            keys = [key for key, _ in client.hscan_iter(self.keys.jobs, match=f"{beginning}*", count=PAGE)]
+        found = [key.decode("utf-8", "replace") for key in keys]
+        found += [job.id for job in self._dead.jobs() if job.id.startswith(beginning)]
+        return sorted(set(found))
+
+    def found(self, id: str) -> Job | None:
+        """Find one job wherever it stands, without reading those that wait; last a job that nothing refers to."""
+        listing = self._listing
+        control = standing_control(self.server, self.keys)
+        aside = (
+            parked for text in parked_items(self.server, self.keys, id) if (parked := read_parked(text)) is not None
+        )
+        waiting = (lambda: listing.aside(aside, control), lambda: listing.waiting_of(id, control))
+        places = (listing.running, *waiting, self._dead.jobs)
+        found = next((job for read in places for job in read() if job.id == id), None)
+        return found or listing.read(id, listing.payloads([id])[0])
+
+    def _is_id(self, text: str) -> bool:
+        """Whether it is one in full; a foreign peer may take any text for one."""
+        with self.server.translated() as client:
+            return bool(client.hexists(self.keys.jobs, text))
+
+    def _nearest(self, which: str) -> tuple[str | None, str]:
+        """Find the name or the beginning of the id that was probably meant, and say which job that is."""
+        with self.server.translated() as client:
+            some = list(islice(client.hscan_iter(self.keys.names, count=PAGE), MOST_NAMES))
+        names = [name.decode("utf-8", "replace") for name, _ in some]
+        if (like := nearest(which, names)) is not None and (id := self.under(like)) is not None:
+            job = self.found(id)
+            return (like, f' Nearest: "{like}" {shown(job.fn)} ({job.state}).') if job else (None, "")
+        near = next((job for job in self._jobs() if which and (job.id.startswith(which) or which in job.fn)), None)
+        if near is None:
+            return None, ""
+        return near.id[:8], f" Nearest: {near.id[:8]} {shown(near.fn)} ({near.state})."
+
+    def _jobs(self) -> Iterator[Job]:
+        return all_jobs(self._listing, self._dead, standing_control(self.server, self.keys), state=None)
+
+    @property
+    def _listing(self) -> Listing:
+        return Listing(server=self.server, keys=self.keys, codec=self.codec)
+
+    @property
+    def _dead(self) -> DeadSet:
+        return DeadSet(server=self.server, keys=self.keys, codec=self.codec)
+
+
+def all_jobs(listing: Listing, dead: DeadSet, control: Control, *, state: JobState | None) -> Iterator[Job]:
+    """Page through the jobs: see `NativeInspector.jobs`."""
+    queued: tuple[JobState, ...] = ("waiting", "due", "retrying", "paused")
+    places: tuple[tuple[tuple[JobState, ...], Callable[[], Iterator[Job]]], ...] = (
+        (("running", "cancelling"), listing.running),
+        (("held", "paused"), lambda: listing.aside(all_parked(listing.server, listing.keys), control)),
+        (queued if control.paused else queued[:-1], lambda: listing.queued(control)),
+        (("dead",), dead.jobs),
+    )
+    for states, read in places:
+        if state is None or state in states:
+            yield from (job for job in read() if state is None or job.state == state)
+
+
+def named_entry(value: bytes | None) -> tuple[str, str]:
+    """Read an entry of `S:names`: a job's id, and the id of its content, which stands third where the two differ."""
+    id, _, content, *_ = [*(value or b"").decode("utf-8", "replace").split(" "), "", ""]
+    return id, content or id

@@ -1,0 +1,98 @@
+"""Looking at all shards of a schedule as if they were one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from heapq import merge
+
+from workkit.brokers.native.look.inspector import NativeInspector
+from workkit.brokers.native.look.search import ID_DIGITS, SHORTEST
+from workkit.brokers.native.shards import first_found, shard_of_text
+from workkit.contract.inspector import Counts, Missed, Named
+from workkit.contract.listener import ListenerInfo
+from workkit.errors import NotFound
+from workkit.jobs.admission import Control
+from workkit.jobs.job import Job, JobState
+
+
+class ShardedInspector:
+    """Looks at all shards as if they were one schedule; what it shows bears the schedule's name.
+
+    A name leads to its shard. An id mostly does, but a job that meets others by a key, a `queued` one whose equal stood
+    there already, and a job of a foreign peer may be in any shard.
+    """
+
+    def __init__(self, shards: Sequence[NativeInspector]) -> None:
+        self._shards = tuple(shards)
+
+    def counts(self) -> Counts:
+        """The sums over all shards; a listener counts once in each."""
+        all_counts = [shard.counts() for shard in self._shards]
+        totals: dict[str, int] = {}
+        for counts in all_counts:
+            for what, n in counts.totals.items():
+                totals[what] = totals.get(what, 0) + n
+        numbers = {
+            name: sum(getattr(counts, name) for counts in all_counts)
+            for name in ("waiting", "due", "running", "retrying", "held", "paused", "dead", "listeners")
+        }
+        return Counts(**numbers, totals=totals)
+
+    def jobs(self, *, state: JobState | None = None) -> Iterator[Job]:
+        """Page through the jobs of all shards: running ones, then those that wait, soonest first, then dead ones,
+        latest first.
+        """
+        return merge(*(shard.jobs(state=state) for shard in self._shards), key=_order)
+
+    def job(self, which: str) -> Job:
+        """One job by name, by id, or by the beginning of one. Raises NotFound, also where several shards have such."""
+        home = self._shards[shard_of_text(which, len(self._shards))]
+        if (named := home.search.under(which)) is not None:
+            return home.job(named)
+        if len(which) == ID_DIGITS:
+            return first_found(self._shards, which, lambda shard: shard.job(which))
+        ids = {id for shard in self._shards for id in shard.search.ids(which)}
+        if len(ids) > 1:
+            raise NotFound(
+                f'"{which}" is the beginning of {len(ids)} jobs; give at least {SHORTEST} characters.', given=which
+            )
+        id = ids.pop() if ids else which
+        return first_found(self._shards, id, lambda shard: shard.job(id))
+
+    def named(self) -> dict[str, Named]:
+        """The jobs that stand under a name, by name."""
+        return {name: found for shard in self._shards for name, found in shard.named().items()}
+
+    def listeners(self) -> list[ListenerInfo]:
+        """Who is listening; a listener is listed once for each shard, with what it runs of it."""
+        return [info for shard in self._shards for info in shard.listeners()]
+
+    def control(self) -> Control:
+        """What is paused in any shard, and the schedule's own limits."""
+        controls = [shard.control() for shard in self._shards]
+        paused = {target: pause for control in controls for target, pause in control.paused.items()}
+        return replace(controls[0], paused=paused)
+
+    def missed(self) -> Iterator[Missed]:
+        """Occurrences that did not run, about the last one first."""
+        return merge(*(shard.missed() for shard in self._shards), key=lambda one: -one.due.timestamp())
+
+    def shard_of(self, job: Job) -> int:
+        """Find the number of the shard that has a job. Raises NotFound."""
+
+        def number(shard: NativeInspector) -> int:
+            shard.job(job.id)
+            return self._shards.index(shard)
+
+        return first_found(self._shards, job.id, number)
+
+
+def _order(job: Job) -> tuple[int, float]:
+    """Where a job stands in `jobs`, in the order in which each shard lists its own."""
+    due = float("inf") if job.due is None else job.due.timestamp()
+    if job.state in ("running", "cancelling"):
+        return 0, 0.0
+    if job.state == "held":
+        return 1, 0.0
+    return (3, -due) if job.state == "dead" else (2, due)

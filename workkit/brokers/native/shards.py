@@ -1,0 +1,58 @@
+"""How one schedule is divided into shards: their names, and the shard to which a job is added. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from hashlib import sha1
+from typing import TypeVar
+
+from workkit.errors import InvalidSchedule, NotFound
+
+MOST_SHARDS = 64
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+
+def shard_names(name: str, shards: int) -> list[str]:
+    """The schedules that make up schedule `name`: itself, or ``{name.0}``, ``{name.1}`` and so on, each of which a
+    cluster puts into a slot of its own; braces of `name` are left out. Raises InvalidSchedule.
+    """
+    if type(shards) is not int or not 1 <= shards <= MOST_SHARDS:
+        raise InvalidSchedule(f"shards={shards!r} is out of range. Accepted: 1 to {MOST_SHARDS}.", given=shards)
+    if shards == 1:
+        return [name]
+    bare = name.replace("{", "").replace("}", "")
+    return [f"{{{bare}.{number}}}" for number in range(shards)]
+
+
+def shard_of(id: str, shards: int) -> int:
+    """The shard to which a job is added: the number that the first 8 digits of its id are, modulo the shards."""
+    return int(id[:8], 16) % shards
+
+
+def shard_of_text(text: str, shards: int) -> int:
+    """The shard of what jobs meet by, so that those which do stand together: where its SHA-1 leads, as an id does."""
+    return shard_of(sha1(text.encode("utf-8", "surrogateescape"), usedforsecurity=False).hexdigest(), shards)
+
+
+def first_found(shards: Sequence[S], id: str, verb: Callable[[S], T]) -> T:
+    """Ask the shard of an id first, then the others, and return the first answer. Raises NotFound where no shard has
+    the job, if possible one with a suggestion.
+    """
+    refused: list[NotFound] = []
+    for shard in by_home(shards, id):
+        try:
+            return verb(shard)
+        except NotFound as error:
+            refused.append(error)
+    raise next((error for error in refused if error.suggestion is not None), refused[0])
+
+
+def by_home(shards: Sequence[S], id: str) -> list[S]:
+    """Order the shards: the one of an id first."""
+    try:
+        home = shard_of(id, len(shards))
+    except ValueError:  # it is not the beginning of an id
+        home = 0
+    return [shards[home], *shards[:home], *shards[home + 1 :]]

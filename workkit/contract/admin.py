@@ -1,0 +1,44 @@
+"""The side of a broker that changes what stands: cancel, pause, skip, run, retry, discard."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, Protocol
+
+from workkit.jobs.admission import Pause
+from workkit.jobs.job import Job
+
+Revival = Literal["revived", "gone", "waits", "unreadable"]
+
+
+class Admin(Protocol):
+    """Changes one schedule, one step at a time. A method that the layout cannot keep raises Unsupported."""
+
+    def cancel(self, job: Job) -> Job:
+        """Remove a waiting job, or flag a running one. Raises NotFound where the job has ended."""
+
+    def pause(self, target: str, pause: Pause) -> None:
+        """Pause a target (see `Control`). A job is parked at once."""
+
+    def resume(self, target: str) -> bool:
+        """End a pause: parked jobs return, a recurring job at its next regular time. False: it was not paused."""
+
+    def declare(self, *, limit: int | None, turn_ms: float | None) -> None:
+        """Set the schedule's own limits: how many jobs run at once, and the milliseconds between two starts."""
+
+    def skip(self, job: Job) -> Job:
+        """Leave out the next run of a recurring job. Raises NotFound where the job no longer waits."""
+
+    def run(self, job: Job) -> Job:
+        """Run a job once now; a recurring one keeps its times. Raises NotFound."""
+
+    def retry(
+        self, dead: Sequence[Job], *, args: Sequence[Any] | None = None, delays_ms: Sequence[int] = ()
+    ) -> list[Revival]:
+        """Take jobs out of the dead set to run again, at once or each after its delay; `args` replace the arguments.
+
+        Returns what became of each. At most 500, in one step. Raises InvalidArguments.
+        """
+
+    def discard(self, dead: Sequence[Job]) -> int:
+        """Remove jobs from the dead set, and return how many stood there. At most 500, in one step."""

@@ -1,0 +1,115 @@
+"""Work that a listener holds, and the answers to its requests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from workkit.jobs.admission import Control
+from workkit.jobs.job import Job
+from workkit.jobs.outcome import Outcome
+from workkit.jobs.run_options import UNSAID, RunOptions
+from workkit.jobs.terms import PLAIN, Terms
+
+Trouble = Literal["corrupt", "broken", "missing", "cancelled", "foreign"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What a claim holds beside the job: the terms of its job, the limit keys under which it has a slot, and whether
+    its turns are taken.
+    """
+
+    terms: Terms = PLAIN
+    slots: tuple[str, ...] = ()
+    paid: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Claim:
+    """Work that this listener holds: what a run needs of the job, and the broker's opaque receipt for it.
+
+    `trouble` says why the job must not run. `corrupt`: its record cannot be read. `broken`: only its function can be
+    read, so only a listener that can run this function may end it. `missing`: its payload is gone. `cancelled`: it was
+    cancelled. `foreign`: it is written for listeners of another dialect. `reason` explains it in a sentence. The
+    listener settles such a claim like any other.
+
+    `armed` False: the listener must put the next occurrence back by `admit` before this one may start. `standing`
+    None: a plain claim, with no limits and no unique key. `attempt` and `crashes` count from 0. A claim never changes;
+    it is not frozen because a listener makes many thousands in a second.
+    """
+
+    receipt: Any
+    describe: Callable[[Claim], Job]
+    id: str
+    fn: str
+    args: Sequence[Any]
+    due_ms: int
+    kwargs: dict[str, Any] | None = None
+    options: RunOptions = UNSAID
+    standing: Standing | None = None
+    attempt: int = 0
+    crashes: int = 0
+    trouble: Trouble | None = None
+    reason: str | None = None
+    armed: bool = True
+
+    @property
+    def terms(self) -> Terms:
+        """What its job asks for beside a run."""
+        return PLAIN if self.standing is None else self.standing.terms
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        """The limit keys under which it has a slot."""
+        return () if self.standing is None else self.standing.slots
+
+    @property
+    def paid(self) -> bool:
+        """Whether its turns are taken."""
+        return self.standing is not None and self.standing.paid
+
+    @property
+    def job(self) -> Job:
+        """The whole job; read from the receipt at each call."""
+        return self.describe(self)
+
+    @property
+    def occurrence(self) -> str:
+        """The run that is owed, as cancellations name it: see `Orders`."""
+        return str(self.receipt.occurrence)
+
+
+Ending = tuple[Claim, Outcome]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """The answer to one `claim`: new claims, the latest time to ask again, and endings that were refused.
+
+    `wake_in_ms` counts from now: 0 means that more is due, None that the next heartbeat is soon enough. `refused`
+    holds claims whose endings had no effect. `fenced` holds claims that this listener lost when it was taken for dead.
+    `asked`: the broker has already asked for further jobs, and the next call returns them. `missed`: occurrences that
+    do not run, each with the reason. `control`: the schedule's pauses and limits, where they have changed.
+    """
+
+    claims: Sequence[Claim] = ()
+    wake_in_ms: float | None = None
+    refused: Sequence[Claim] = ()
+    fenced: Sequence[Claim] = ()
+    asked: bool = False
+    missed: Sequence[tuple[Claim, str]] = ()
+    control: Control | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Orders:
+    """The answer to a heartbeat. `look`: work is due now. `cancelled`: ids or occurrences whose runs were cancelled.
+    `fenced` and `control` as in `Turn`.
+    """
+
+    look: bool = False
+    cancelled: frozenset[str] = frozenset()
+    fenced: Sequence[Claim] = ()
+    control: Control | None = None

@@ -1,0 +1,23 @@
+"""What every side of a broker has: one schedule on one server."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Connection(Protocol):
+    """One schedule on one server."""
+
+    @property
+    def schedule(self) -> str:
+        """The schedule's name."""
+
+    @property
+    def url(self) -> str:
+        """The server's URL, without a password."""
+
+    def now_ms(self) -> int:
+        """Estimate the server's clock; only the first call needs a round trip."""
+
+    def close(self) -> None:
+        """Close connections."""

@@ -1,0 +1,61 @@
+"""The side of a broker that a listener uses: it claims work, and says how each run ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from workkit.contract.claim import Claim, Ending, Orders, Turn
+from workkit.contract.connection import Connection
+from workkit.contract.listener import ListenerInfo
+from workkit.jobs.admission import Admission
+
+
+class Consumer(Connection, Protocol):
+    """One listener's side of one schedule. For one thread, except `wait` and `now_ms`."""
+
+    @property
+    def listener(self) -> str:
+        """The name of this registration as a listener; empty before the first."""
+
+    def register(self, info: ListenerInfo) -> None:
+        """Become a listener. Raises ServerUnreachable or ServerRefused. After ServerFull the next `claim` or
+        `heartbeat` first tries again.
+        """
+
+    def claim(self, limit: int, *, ends: Sequence[Ending] = (), now_ms: int | None = None) -> Turn:
+        """Apply endings and take up to `limit` due jobs, in one round trip, or two if these are many; never blocks.
+
+        `ends` and claims are atomic. Raises ServerUnreachable or ServerRefused; then the next call first repeats the
+        same request, which has one effect however often it is sent.
+        """
+
+    def admit(self, asked: Sequence[tuple[Claim, Admission | None]], *, now_ms: int | None = None) -> Turn:
+        """Put the next occurrence of recurring jobs back, and take slots and turns, before these jobs start.
+
+        The answer returns the jobs that may start, armed. The listener no longer holds a job that must wait.
+        `wake_in_ms` of the answer is when the first of the next occurrences is due.
+        """
+
+    def heartbeat(self, *, trouble: str | None = None) -> Orders:
+        """Send a heartbeat, and which part of this listener stands still; return the orders for it."""
+
+    def beating(self, *, trouble: str | None = None) -> Callable[[], Orders]:
+        """Send a heartbeat, and return a function that waits for the answer. The caller must call it."""
+
+    def tell(self, said: Mapping[Any, str | None]) -> None:
+        """Show the progress of runs: receipt -> progress as JSON; None where the run is over."""
+
+    def maintain(self) -> list[tuple[str, int]]:
+        """Take back the claims of dead listeners, and return (listener, number of jobs) for each; end pauses whose
+        time has passed.
+        """
+
+    def wait(self, seconds: float) -> bool:
+        """Sleep until woken (True) or the time is over, on a connection of its own."""
+
+    def pass_on(self) -> None:
+        """Hand a wake-up on to another listener."""
+
+    def leave(self) -> None:
+        """End the registration. The listener must hold no claim any more."""

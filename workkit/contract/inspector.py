@@ -1,0 +1,75 @@
+"""The side of a broker that looks, and changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+from workkit.contract.listener import ListenerInfo
+from workkit.jobs.admission import Control
+from workkit.jobs.job import Job, JobState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """How many jobs of one schedule are in each state. `paused` counts the jobs that a pause has parked; a job that
+    stays in the queue of a paused schedule or function counts as waiting or due. `totals`: runs of the last 48 hours,
+    by what became of them.
+    """
+
+    waiting: int = 0
+    due: int = 0
+    running: int = 0
+    retrying: int = 0
+    held: int = 0
+    paused: int = 0
+    dead: int = 0
+    listeners: int = 0
+    totals: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """A job that has a name, and its content as `Producer.contents` names it."""
+
+    job: Job
+    content: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missed:
+    """An occurrence that did not run, because it was `late` or by `overlap`. `times`: so many in a row, from `due`."""
+
+    id: str
+    name: str | None
+    fn: str
+    due: datetime
+    reason: str
+    times: int = 1
+
+
+class Inspector(Protocol):
+    """Looks at one schedule. Reads in pages."""
+
+    def counts(self) -> Counts:
+        """Count the jobs in each state."""
+
+    def jobs(self, *, state: JobState | None = None) -> Iterator[Job]:
+        """Page through the jobs: running ones first, then those that wait, soonest first, then dead ones."""
+
+    def job(self, which: str) -> Job:
+        """Find one job by name, by id, or by the beginning of an id (6 or more digits). Raises NotFound."""
+
+    def named(self) -> dict[str, Named]:
+        """Read the jobs that have a name, by name."""
+
+    def listeners(self) -> list[ListenerInfo]:
+        """List the listeners."""
+
+    def control(self) -> Control:
+        """Read what is paused, and the schedule's own limits."""
+
+    def missed(self) -> Iterator[Missed]:
+        """Page through the occurrences that did not run, the last one first."""

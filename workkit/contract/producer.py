@@ -1,0 +1,71 @@
+"""The side of a broker that adds jobs, and gives the sides that look, change and check."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from workkit.contract.admin import Admin
+from workkit.contract.connection import Connection
+from workkit.contract.doctor import Doctor
+from workkit.contract.inspector import Inspector
+from workkit.jobs.run_options import UNSAID, RunOptions
+from workkit.jobs.terms import PLAIN, USUAL, Entrance, Terms
+from workkit.triggers import Trigger
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class NewJob:
+    """A job that a producer adds, in words of the domain. `due_ms` None means now, by the server's clock.
+
+    `queued`: every addition is a run of its own, even if an equal job waits (`add_now`).
+    """
+
+    fn: str
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any] | None
+    trigger: Trigger | None
+    due_ms: int | None
+    queued: bool = False
+    options: RunOptions = UNSAID
+    terms: Terms = PLAIN
+    entrance: Entrance = USUAL
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Added:
+    """What became of one `NewJob`: its id, when it is due, whether it was new, and the id of the job that it replaced.
+
+    Where it was not new, `id` names the job that stands in its place; `due_ms` is None where that job does not wait.
+    """
+
+    id: str
+    due_ms: int | None
+    new: bool
+    replaced: str | None = None
+
+
+class Producer(Connection, Protocol):
+    """Adds jobs to one schedule, and gives the sides that look, change and check."""
+
+    @property
+    def inspector(self) -> Inspector:
+        """The side that looks."""
+
+    @property
+    def admin(self) -> Admin:
+        """The side that changes what stands."""
+
+    @property
+    def doctor(self) -> Doctor:
+        """The side that checks and repairs."""
+
+    def add(self, jobs: Sequence[NewJob]) -> list[Added]:
+        """Add jobs. The jobs of one call that go to the same shard are added in one step, or none of them is."""
+
+    def adding(self, jobs: Sequence[NewJob]) -> Callable[[], list[Added]]:
+        """Send jobs, and return a function that waits for the answer. The caller must call it."""
+
+    def contents(self, jobs: Sequence[NewJob]) -> list[str]:
+        """Name the content of each job: two jobs have the same name if only a nonce tells them apart."""
