@@ -19,7 +19,8 @@ from tests.triggers.crons import crons
 from workkit.errors import CronError
 from workkit.triggers import Trigger, cron
 from workkit.triggers.dialects.cuckoo import clojure_order, cuckoo
-from workkit.triggers.trigger import from_fields, once, published
+from workkit.triggers.stored import from_fields
+from workkit.triggers.trigger import once, published
 from workkit.triggers.when import When, read_when
 
 VECTORS = Path(__file__).parents[2] / "spec" / "vectors" / "clojure" / "cuckoo_cron_next.json"

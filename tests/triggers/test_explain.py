@@ -12,9 +12,9 @@ from hypothesis import example, given, settings
 
 from tests.triggers.crons import rules
 from workkit.errors import CronError, PhraseError
+from workkit.triggers import explain
 from workkit.triggers.crons.cron import parse_cron
 from workkit.triggers.english.phrase import parse
-from workkit.triggers.english.sentence import explain
 from workkit.triggers.trigger import Trigger
 
 VECTORS = json.loads((Path(__file__).parents[2] / "spec/vectors/times.json").read_text())["items"]

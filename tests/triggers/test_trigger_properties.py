@@ -13,7 +13,8 @@ from tests.triggers.crons import rules
 from workkit.errors import TriggerError
 from workkit.triggers import Trigger
 from workkit.triggers.crons.cron import parse_cron
-from workkit.triggers.trigger import from_fields, is_fixed, published
+from workkit.triggers.stored import from_fields
+from workkit.triggers.trigger import is_fixed, published
 
 NOW = datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

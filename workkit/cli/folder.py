@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from workkit.cli.printing.wording import listed
 from workkit.errors import InvalidFunction
 from workkit.jobs.names import Name, clojure, hidden_part, read_name, stored_name
+from workkit.text.listing import listed
 from workkit.text.nearest import nearest
 
 SHOWN = 6

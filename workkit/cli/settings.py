@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from workkit.cli.printing.wording import listed
 from workkit.errors import InvalidOptions
+from workkit.text.listing import listed
 from workkit.text.nearest import nearest
 
 FILE = "pyproject.toml"

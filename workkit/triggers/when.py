@@ -9,8 +9,9 @@ from typing import Any, Literal, NoReturn
 from zoneinfo import ZoneInfo
 
 from workkit.errors import CronError, InvalidOptions, PhraseError, TriggerError
-from workkit.triggers import Trigger, cron
-from workkit.triggers.trigger import once
+from workkit.text.duration import MILLISECOND, age_text
+from workkit.triggers.dialects.dialect import cron
+from workkit.triggers.trigger import Trigger, once
 
 KEYWORDS = ("at", "in_", "every", "cron")
 _EVERY = re.compile(r"\s*(?:every|each)\s+", re.IGNORECASE)
@@ -74,7 +75,7 @@ def read_when(when: When, *, now: datetime) -> Trigger:
         _never(kind, getattr(when, kind), trigger)
     if trigger.cron is not None:
         return trigger
-    from workkit.triggers.clock.skipped import with_skipped
+    from workkit.triggers.skipped import with_skipped
 
     return with_skipped(trigger, after=now)
 
@@ -106,7 +107,8 @@ def _instant(at: datetime, when: When, now: datetime) -> Trigger:
     if instant < now - timedelta(seconds=1):
         said = f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
         raise TriggerError(
-            f"at={said} passed {_ago(now - at)} ago. Give a later time, or use schedule.add_now.", given=at
+            f"at={said} passed {age_text((now - at) / MILLISECOND)} ago. Give a later time, or use schedule.add_now.",
+            given=at,
         )
     return once(instant, tz=when.zone)
 
@@ -190,11 +192,3 @@ def _no_unit(name: str, value: object) -> NoReturn:
 def _whole_second(t: datetime) -> datetime:
     t = t.astimezone(UTC)
     return t if not t.microsecond else t.replace(microsecond=0) + timedelta(seconds=1)
-
-
-def _ago(age: timedelta) -> str:
-    seconds = int(age.total_seconds())
-    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds // size} {unit}"
-    return f"{seconds} s"

@@ -16,10 +16,11 @@ from workkit.cli.printing import terminal, wording
 from workkit.cli.printing.warning import warn
 from workkit.cli.settings import read as read_settings
 from workkit.errors import TriggerError
+from workkit.text.calendar import weekday_name
 
 if TYPE_CHECKING:
     from workkit.triggers import Trigger
-    from workkit.triggers.trigger import Dialect
+    from workkit.triggers.dialects.dialect import Dialect
 
 DIALECTS = ("auto", "published", "standard", "cuckoo")
 ALIAS = re.compile(r"@[A-Za-z_-]+")
@@ -85,7 +86,7 @@ def next_command(when: str, count: int, tz: str | None, start: str | None, diale
     instants = trigger.upcoming(origin, count)
     if not instants and trigger.next_after(origin - timedelta(seconds=1)) is None:
         raise TriggerError(f'"{when}" never fires: {trigger.why_never()}.', given=when)
-    from workkit.triggers.clock.skipped import with_skipped
+    from workkit.triggers.skipped import with_skipped
 
     trigger = with_skipped(trigger, after=origin)
     if as_json:
@@ -141,7 +142,7 @@ def _row(at: datetime, *, zone: tzinfo, seconds: bool, now: datetime) -> tuple[s
     away = wording.distance(at, now)
     if wording.zone_name(zone) == "UTC":
         return f"{wording.short_date(utc)}  {utc.strftime(clock)} UTC", "", away
-    other = "" if utc.date() == local.date() else f" {wording.DAYS[utc.weekday()][:3]}"
+    other = "" if utc.date() == local.date() else f" {weekday_name(utc)[:3]}"
     offset = local.strftime("%z")
     shown = f"{wording.short_date(local)}  {local.strftime(clock)} {offset[:3]}:{offset[3:5]}"
     return shown, f"{utc.strftime(clock)} UTC{other}", away

@@ -16,7 +16,7 @@ from workkit.errors import CronError
 from workkit.triggers.clock.zone import zone
 from workkit.triggers.crons.cron import MAX_LENGTH, parse_cron
 from workkit.triggers.crons.field import DAY, HOUR, MAX_STEP, MINUTE, MONTH, SECOND, WEEKDAY, Place, Spec, shown
-from workkit.triggers.remark import both_days
+from workkit.triggers.crons.remark import both_days
 from workkit.triggers.trigger import Trigger
 
 ORDER = "minute hour day-of-month month day-of-week"

@@ -30,7 +30,7 @@ from workkit.triggers.crons.field import (
     Spec,
     shown,
 )
-from workkit.triggers.remark import both_days
+from workkit.triggers.crons.remark import both_days
 from workkit.triggers.trigger import Trigger, is_fixed
 
 ORDER = "second minute hour month day-of-month day-of-week year"

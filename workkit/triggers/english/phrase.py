@@ -16,7 +16,8 @@ from zoneinfo import ZoneInfo
 from workkit.errors import CronError, PhraseError, TriggerError
 from workkit.triggers.clock.zone import zone as zone_of
 from workkit.triggers.crons.field import FIRST_YEAR, LAST_YEAR
-from workkit.triggers.dialects.recognition import looks_like_cron, seven_fields
+from workkit.triggers.crons.recognition import looks_like_cron
+from workkit.triggers.english.cron_text import seven_fields
 from workkit.triggers.english.grammar import bounds
 from workkit.triggers.english.grammar.clock import part, times, window
 from workkit.triggers.english.grammar.dates import dated

@@ -23,8 +23,9 @@ from workkit.jobs.symbols import refused
 from workkit.jobs.terms import stored_terms
 from workkit.triggers import explain
 from workkit.triggers.crons.cron import parse_cron
-from workkit.triggers.remark import both_days
-from workkit.triggers.trigger import Trigger, from_fields
+from workkit.triggers.crons.remark import both_days
+from workkit.triggers.stored import from_fields
+from workkit.triggers.trigger import Trigger
 
 Severity = Literal["deviation", "orphan", "hazard"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)

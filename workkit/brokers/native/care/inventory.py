@@ -23,6 +23,7 @@ from workkit.contract.broker import Finding
 from workkit.errors import CorruptRecord, OtherDialect
 from workkit.jobs.admission import Control
 from workkit.jobs.names import shown
+from workkit.text.duration import age_text
 
 LATE_MS = 60_000  # due for longer than this is worth a finding
 MOMENT = 1.0  # seconds between two looks: a foreign peer takes an item and puts the next one back in two steps
@@ -147,7 +148,7 @@ class Inventory:
         yield from self._paused(control, before)
         if self.late and "schedule" not in control.paused:
             late = "1 job is" if self.late == 1 else f"{self.late:,} jobs are"
-            oldest = age(self.places.now_ms - self.oldest_ms)
+            oldest = age_text(self.places.now_ms - self.oldest_ms)
             yield Finding(
                 kind="overdue",
                 what=f"{late} due for more than a minute; the oldest for {oldest}",
@@ -302,7 +303,7 @@ class Inventory:
             fn, cron = shown(read.job), f'its cron "{brief(read.cron.encode("utf-8", "replace"))}"'
         except CorruptRecord:
             fn, cron = "?", "its cron"
-        when = f"at once, as {cron} names no later time" if due is None else f"in {age(due - self.places.now_ms)}"
+        when = f"at once, as {cron} names no later time" if due is None else f"in {age_text(due - self.places.now_ms)}"
         return Finding(
             kind="orphan",
             what=f"job {brief(id)} {fn} waits nowhere, and no listener has it; put back, it runs {when}",
@@ -329,12 +330,3 @@ def brief(data: bytes) -> str:
     if re.fullmatch(r"[0-9a-f]{40}", said):
         return said[:8]
     return said if len(said) <= 60 else said[:57] + "..."
-
-
-def age(ms: int) -> str:
-    """A length of time in its largest unit: ``40 s``, ``3 min``, ``5 h``, ``2 d``."""
-    seconds = max(0, ms) // 1000
-    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds // size:,} {unit}"
-    return f"{seconds} s"

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
+from workkit.text.calendar import clock_text
 from workkit.triggers.english.grammar.numbers import integer
 from workkit.triggers.english.grammar.reader import Reader
-from workkit.triggers.english.grammar.said import Said, clock
+from workkit.triggers.english.grammar.said import Said
 from workkit.triggers.english.grammar.words import NAMED_TIMES, PARTS, RELATIVE_DAYS, UNITS, WEEKDAYS, Token, quote
 
 _HALVES: Final = {"am": 0, "a.m.": 0, "pm": 12, "p.m.": 12}
@@ -223,7 +224,7 @@ def _window(reader: Reader, said: Said, *, start: Token, first: Time) -> Said:
     if _is_mixed([first, last]):
         raise reader.refusal("leaves open which hours are am and which pm", 'Say "from 9am to 5pm"', start=start)
     if b < a < 13 * 3600 and not (first.halved or last.named or first.named):
-        ends = f"{clock(a)} to {clock(b)}"
+        ends = f"{clock_text(a)} to {clock_text(b)}"
         raise reader.refusal(f"is {ends} on the 24-hour clock", 'Say for example "from 9am to 5pm"', start=start)
     if last.named and b == 0:
         raise reader.refusal("may end before or after that hour", 'Say the last hour: "to 11pm"', start=start)
@@ -237,9 +238,9 @@ def _last_second(reader: Reader, first: Time, last: Time, *, start: Token) -> in
     if first.seconds % 3600 == 0 and first.form != "second" and last.seconds % 3600 == 0:
         return last.seconds + 3599
     if last.seconds % 3600 == 0:
-        sharp, whole = f"{clock(last.seconds)}:00", clock(last.seconds + 3599)
+        sharp, whole = f"{clock_text(last.seconds)}:00", clock_text(last.seconds + 3599)
         raise reader.refusal(
-            f"may end at {clock(last.seconds)} or with that hour", f'Say "to {sharp}" or "to {whole}"', start=start
+            f"may end at {clock_text(last.seconds)} or with that hour", f'Say "to {sharp}" or "to {whole}"', start=start
         )
     return last.seconds + 59
 

@@ -6,20 +6,12 @@ import re
 from datetime import date
 from typing import Final
 
+from workkit.text.calendar import MONTH_NAMES
 from workkit.triggers.english.grammar.days import each, span
 from workkit.triggers.english.grammar.numbers import integer, ordinal
 from workkit.triggers.english.grammar.reader import Reader
 from workkit.triggers.english.grammar.said import Said
-from workkit.triggers.english.grammar.words import (
-    MONTH_NAMES,
-    MONTHS,
-    ORDINALS,
-    TO,
-    UNITS,
-    WEEKDAY_GROUPS,
-    WEEKDAYS,
-    Token,
-)
+from workkit.triggers.english.grammar.words import MONTHS, ORDINALS, TO, UNITS, WEEKDAY_GROUPS, WEEKDAYS, Token
 
 _LENGTHS: Final = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _NOT_AFTER_NUMBER: Final = ("am", "pm", "a.m.", "p.m.", "o'clock", "past", *TO)

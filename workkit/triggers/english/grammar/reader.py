@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import Final, TypeVar
 
 from workkit.errors import PhraseError
+from workkit.text.calendar import MONTH_NAMES
 from workkit.triggers.english.grammar.said import Said
-from workkit.triggers.english.grammar.words import MONTH_NAMES, VOCABULARY, ZONE_ABBREVIATIONS, Token, quote, tokens
+from workkit.triggers.english.grammar.words import VOCABULARY, ZONE_ABBREVIATIONS, Token, quote, tokens
 
 T = TypeVar("T")
 EXAMPLES: Final = '"7pm tomorrow", "in 5 minutes" or "every weekday at 9am"'

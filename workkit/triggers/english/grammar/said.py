@@ -85,9 +85,3 @@ class Said:
     before: bool = False
     """or before which."""
     zone: str | None = None
-
-
-def clock(seconds: int) -> str:
-    """Write a time of day: 9:00, or 17:59:59."""
-    hour, minute, second = seconds // 3600, seconds // 60 % 60, seconds % 60
-    return f"{hour}:{minute:02}" + (f":{second:02}" if second else "")

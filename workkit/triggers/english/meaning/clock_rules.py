@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
+from workkit.text.calendar import clock_text
 from workkit.triggers.clock.lowering import field_text
 from workkit.triggers.crons.field import HOUR, MINUTE, SECOND, Spec
-from workkit.triggers.english.grammar.said import Said, clock
+from workkit.triggers.english.grammar.said import Said
 from workkit.triggers.english.grammar.words import Unit
 from workkit.triggers.english.meaning.once import Here
 
@@ -135,7 +136,7 @@ def _windowed(here: Here, said: Said, base: Clocks) -> list[Clocks]:
             "does not divide the hours evenly, so it fits no window", "Say an interval that divides an hour"
         )
     if (first - first % 3600 if said.marks else first) % size:
-        at = f"starting at {clock(first)}, or at multiples of {step.n} {step.unit}s"
+        at = f"starting at {clock_text(first)}, or at multiples of {step.n} {step.unit}s"
         raise here.refusal(f"may be counted {at}", "Begin the window at such a multiple, or list the times")
     if first > last and (said.weekdays or said.days or said.places or said.without or said.months or said.years):
         raise here.refusal(

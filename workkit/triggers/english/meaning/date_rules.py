@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from workkit.text.listing import ordinal
 from workkit.triggers.clock.lowering import field_text
 from workkit.triggers.crons.field import DAY, MONTH, WEEKDAY
 from workkit.triggers.english.grammar.said import LAST, Said
-from workkit.triggers.english.grammar.words import SECONDS, ordinal
+from workkit.triggers.english.grammar.words import SECONDS
 from workkit.triggers.english.meaning.once import Here
 
 

@@ -11,8 +11,10 @@ from zoneinfo import ZoneInfo
 from dateutil.relativedelta import relativedelta
 
 from workkit.errors import PhraseError
-from workkit.triggers.english.grammar.said import LAST, Said, clock
-from workkit.triggers.english.grammar.words import MONTH_NAMES, WEEKDAY_NAMES, quote
+from workkit.text.calendar import WEEKDAY_NAMES, date_text, time_text, weekday_name
+from workkit.text.duration import MILLISECOND, age_text
+from workkit.triggers.english.grammar.said import LAST, Said
+from workkit.triggers.english.grammar.words import quote
 
 _SECOND: Final = timedelta(seconds=1)
 _SPANS: Final = 'Say a day and an hour, for example "1 March 2027 at 9am"'
@@ -50,7 +52,7 @@ def instant(here: Here, said: Said) -> datetime:
     except (OverflowError, ValueError) as cause:
         raise here.refusal("is out of range", "Dates go up to the year 9999") from cause
     if found < here.now:
-        gone = f"{found:%Y-%m-%d %H:%M} UTC passed {_ago(here.now - found)} ago"
+        gone = f"{found:%Y-%m-%d %H:%M} UTC passed {age_text((here.now - found) / MILLISECOND)} ago"
         raise here.refusal(f": {gone}", "Give a later time, or use schedule.add_now")
     if found == here.now and not said.now:
         raise here.refusal(": that is this very moment", 'Give a later time, or say "now"')
@@ -124,10 +126,8 @@ def at(here: Here, wall: datetime) -> datetime:
     found = wall.replace(tzinfo=here.zone).astimezone(UTC)
     if found.astimezone(here.zone).replace(tzinfo=None) == wall:
         return found
-    shown = [clock(t.hour * 3600 + t.minute * 60 + t.second) for t in gap(wall, here.zone)]
-    later = clock(
-        ((found.astimezone(here.zone)).replace(tzinfo=None) - datetime.combine(wall, datetime.min.time())).seconds
-    )
+    shown = [time_text(t) for t in gap(wall, here.zone)]
+    later = time_text(found.astimezone(here.zone))
     raise here.refusal(
         f"does not exist in {here.zone.key}: clocks go from {shown[0]} to {shown[1]} then",
         f"Say {_half_day(later)}, or give UTC",
@@ -205,20 +205,13 @@ def day_of_month(year: int, month: int, said: Said) -> date | None:
 
 def _contradiction(here: Here, said: Said, *, day: date) -> None:
     if said.weekdays and (said.days or said.places) and day.isoweekday() % 7 != said.weekdays[0][0]:
-        is_, not_ = WEEKDAY_NAMES[day.isoweekday() % 7], WEEKDAY_NAMES[said.weekdays[0][0]]
-        written = f"{day.day} {MONTH_NAMES[day.month - 1]} {day.year}"
-        raise here.refusal(f"contradicts itself: {written} is a {is_}, not a {not_}", "Correct the day or the date")
+        is_, not_ = weekday_name(day), WEEKDAY_NAMES[said.weekdays[0][0]]
+        raise here.refusal(
+            f"contradicts itself: {date_text(day)} is a {is_}, not a {not_}", "Correct the day or the date"
+        )
 
 
 def ceiling(moment: datetime) -> datetime:
     """Round up to the whole second, in UTC."""
     moment = moment.astimezone(UTC)
     return moment.replace(microsecond=0) + (_SECOND if moment.microsecond else timedelta(0))
-
-
-def _ago(gone: timedelta) -> str:
-    seconds = int(gone.total_seconds())
-    for size, name in ((86400 * 2, 86400), (3600, 3600), (60, 60)):
-        if seconds >= size:
-            return f"{seconds // name:,} { {86400: 'd', 3600: 'h', 60: 'min'}[name] }"
-    return f"{seconds} s"

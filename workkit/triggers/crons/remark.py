@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from calendar import isleap
 
+from workkit.text.calendar import MONTH_NAMES, WEEKDAY_NAMES
+from workkit.text.listing import listed, ordinal
 from workkit.triggers.crons.branch import LENGTHS
 from workkit.triggers.crons.cron import Cron
 from workkit.triggers.crons.field import Field, shown
-from workkit.triggers.english.grammar.words import MONTH_NAMES, WEEKDAY_NAMES, listed, ordinal
 
 
 def both_days(cron: Cron, *, given: str) -> tuple[str, ...]:

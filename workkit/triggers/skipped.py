@@ -6,10 +6,10 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
+from workkit.text.calendar import full_date_text, time_text
 from workkit.triggers.clock.lowering import segments
 from workkit.triggers.clock.zone import goes_on
 from workkit.triggers.crons.cron import Cron, parse_cron
-from workkit.triggers.english.grammar.words import MONTH_NAMES, WEEKDAY_NAMES
 from workkit.triggers.trigger import Trigger
 
 AHEAD = timedelta(days=731)
@@ -38,12 +38,7 @@ def _within(crons: list[Cron], start: int, end: int) -> int | None:
 
 def _sentence(tz: str, wall: int, change: int, before: int, offset: int) -> str:
     named, start, end = (_EPOCH + timedelta(seconds=at) for at in (wall, change + before, change + offset))
-    day = f"{WEEKDAY_NAMES[(named.weekday() + 1) % 7]} {named.day} {MONTH_NAMES[named.month - 1]} {named.year}"
     return (
-        f"{_clock(named)} on {day} does not exist in {tz}: clocks go from {_clock(start)} to {_clock(end)} then. "
-        f"It runs at {_clock(end)} that day."
+        f"{time_text(named)} on {full_date_text(named)} does not exist in {tz}: "
+        f"clocks go from {time_text(start)} to {time_text(end)} then. It runs at {time_text(end)} that day."
     )
-
-
-def _clock(at: datetime) -> str:
-    return f"{at.hour}:{at.minute:02}"
