@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Literal
 
 from workkit.errors import CronError
+from workkit.text.nearest import nearest_word
 
 FIRST_YEAR, LAST_YEAR = 1970, 9999
 MAX_STEP = 999_999_999
@@ -41,6 +41,11 @@ class Spec:
     def accepted(self) -> str:
         """The range as messages print it."""
         return f"{self.low}-{self.high}"
+
+    @property
+    def full_names(self) -> list[str]:
+        """The names that are not abbreviations, for a suggestion."""
+        return [name for name in self.names if len(name) > 3]
 
 
 YEAR = Spec(number=1, name="year", low=FIRST_YEAR, high=LAST_YEAR)
@@ -171,8 +176,8 @@ class _Reader:
             number = spec.names.get(text.lower())
             if number is not None:
                 return number
-            near = get_close_matches(text.lower(), [n for n in spec.names if len(n) > 3], n=1)
-            hint = f"Did you mean {near[0]}?" if near else ""
+            near = nearest_word(text.lower(), spec.full_names)
+            hint = f"Did you mean {near}?" if near else ""
             raise self.error(whole, f"is not a {spec.name} name", at=at, hint=hint)
         if not _NUMBER.fullmatch(text):
             raise self.error(whole, "is not understood" if text else "has a part missing", at=at)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from functools import lru_cache
 
 from workkit.errors import CronError
+from workkit.text.nearest import nearest_word
 from workkit.triggers.clock.zone import zone
 from workkit.triggers.crons.cron import MAX_LENGTH, parse_cron
 from workkit.triggers.crons.field import DAY, HOUR, MAX_STEP, MINUTE, MONTH, SECOND, WEEKDAY, Place, Spec, shown
@@ -90,14 +90,14 @@ def _nickname(text: str, name: str) -> str:
             accepted=known,
         )
     if name.lower() not in NICKNAMES:
-        near = get_close_matches(name.lower()[:20], NICKNAMES, n=1)
-        hint = f' Did you mean "{near[0]}"?' if near else ""
+        near = nearest_word(name.lower(), NICKNAMES)
+        hint = f' Did you mean "{near}"?' if near else ""
         raise CronError(
             f'cron="{shown(text)}" is not a known nickname. Accepted: {known}.{hint}',
             given=text,
             position=text.index("@"),
             accepted=known,
-            suggestion=near[0] if near else None,
+            suggestion=near,
         )
     return NICKNAMES[name.lower()]
 
@@ -237,9 +237,9 @@ class _Reader:
         if text.isalpha():
             number = spec.names.get(text.lower())
             if number is None:
-                near = get_close_matches(text.lower()[:20], [name for name in spec.names if len(name) > 3], n=1)
+                near = nearest_word(text.lower(), spec.full_names)
                 trouble = f"is not a {spec.name} name" if spec.names else "is not understood"
-                raise self.error(item, trouble, hint=f"Did you mean {near[0]}?" if near else "")
+                raise self.error(item, trouble, hint=f"Did you mean {near}?" if near else "")
             return number
         high = SUNDAY_AGAIN if spec is WEEKDAY else spec.high
         if len(text) > 2 or not spec.low <= int(text) <= high:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from difflib import get_close_matches
 from itertools import islice
 from typing import Final
 
 from workkit.errors import PhraseError
+from workkit.text.nearest import nearest_words
 from workkit.triggers.english.grammar.reader import Misread
 from workkit.triggers.english.grammar.words import VOCABULARY, Token, tokens
 
@@ -52,7 +52,7 @@ def _near(text: str) -> Iterator[str]:
     unknown = [token for token in tokens(text) if token.kind == "word" and token.text not in VOCABULARY]
     if not 0 < len(unknown) <= MAX_UNKNOWN or any(len(token.text) > _LONGEST for token in unknown):
         return
-    near = [get_close_matches(token.text, _alike(token.text), n=2, cutoff=0.7) for token in unknown]
+    near = [nearest_words(token.text, _alike(token.text), most=2, alike=0.7) for token in unknown]
     tries = [[words[k] for words in near] for k in range(2) if all(len(words) > k for words in near)]
     for words in tries:
         yield _replaced(text, unknown, words=words)

@@ -25,7 +25,7 @@ from workkit.errors import CorruptRecord, NotFound
 from workkit.jobs.admission import Control, Pause
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.names import shown
-from workkit.text.nearest import nearest
+from workkit.text.nearest import nearest_word
 
 PAGE = 500
 ID_DIGITS, SHORTEST = 40, 6  # digits of an id, and how many of them stand for the whole
@@ -373,7 +373,7 @@ class NativeInspector:
         with self.server.translated() as client:
             some = list(islice(client.hscan_iter(self.keys.names, count=PAGE), MOST_NAMES))
         names = [name.decode("utf-8", "replace") for name, _ in some]
-        if (like := nearest(which, names)) is not None and (id := self.under(like)) is not None:
+        if (like := nearest_word(which, names)) is not None and (id := self.under(like)) is not None:
             job = self._found(id)
             return f' Nearest: "{like}" {shown(job.fn)} ({job.state}).' if job else ""
         near = next((job for job in self.jobs() if which and (job.id.startswith(which) or which in job.fn)), None)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-from functools import lru_cache
 from typing import Final
-from zoneinfo import ZoneInfo, available_timezones
 
+from workkit.triggers.clock.zone import nearest_zone, zone_name
 from workkit.triggers.english.grammar.clock import time
 from workkit.triggers.english.grammar.dates import dated, month_list, year_number
 from workkit.triggers.english.grammar.days import each, relative
@@ -120,32 +118,10 @@ def zone(reader: Reader, said: Said) -> Said | None:
         reader.i = mark
         return None
     reader.next()
-    written = reader.text[name.start : name.end]
-    known = written if _is_zone(written) else _zones().get(name.text)
+    known = zone_name(reader.text[name.start : name.end])
     if known is None:
-        near = _near(name.text)
+        near = nearest_zone(name.text)
         hint = f'Did you mean "{near}"?' if near else "Accepted: an IANA name such as Europe/Paris, or UTC"
         suggestion = reader.text[: name.start] + near + reader.text[name.end :] if near else None
         raise reader.refusal("is not a zone", hint, start=name, suggestion=suggestion)
     return reader.put(said, token, zone=known)
-
-
-def _is_zone(name: str) -> bool:
-    try:
-        ZoneInfo(name)
-    except (ValueError, OSError, LookupError):
-        return False
-    return True
-
-
-@lru_cache(maxsize=1)
-def _zones() -> dict[str, str]:
-    return {name.lower(): name for name in available_timezones()}
-
-
-@lru_cache(maxsize=256)
-def _near(name: str) -> str | None:
-    """Give the nearest zone, looking only at those that begin alike and are about as long."""
-    alike = [zone for zone in _zones() if zone[0] == name[0] and abs(len(zone) - len(name)) < 4]
-    near = get_close_matches(name, alike, n=1, cutoff=0.75)
-    return _zones()[near[0]] if near else None
