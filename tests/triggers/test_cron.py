@@ -177,12 +177,14 @@ def test_refusals_say_what_where_and_what_instead(text: str, message: str, posit
     assert message in str(caught.value)
     assert caught.value.position == position
     assert caught.value.accepted
+    assert str(caught.value).endswith(f"{caught.value.trouble}. {caught.value.remedy}")
 
 
 def test_a_near_name_is_suggested() -> None:
     with pytest.raises(CronError) as caught:
         parse_cron("* * * wensday 0 0 0")
     assert "Did you mean wednesday?" in str(caught.value)
+    assert caught.value.suggestion == "* * * wednesday 0 0 0"
 
 
 @pytest.mark.parametrize("value", [None, 5, b"* * * * * * *", ["*"] * 7])

@@ -91,6 +91,16 @@ def test_parse_refuses_the_recorded_mistake(item: dict[str, Any]) -> None:
         ("* 2 30 * 0 0 0", '"* 2 30 * 0 0 0" never fires: February has no day 30.'),
         ("* * * * 24 0 0", '"* * * * 24 0 0": 24 (field 5, hour) is out of range. Accepted: 0-23.'),
         (
+            "0 0 9 ? * 1 2027",
+            '"0 0 9 ? * 1 2027" ends in a year: it is in the order of the Clojure code. '
+            'Write "2027 ? * 1 9 0 0", or use a schedule with dialect="cuckoo".',
+        ),
+        (
+            "* * *  1 9 0 0",
+            '"* * *  1 9 0 0" has a blank too many, or one that is not a space, at column 6. '
+            "Accepted: one space between fields, none before or after.",
+        ),
+        (
             "biweekly on monday",
             '"biweekly on monday": "biweekly" (column 1) is twice a week to some and every two weeks to others. '
             'Say "every other monday at 9am".',
@@ -111,6 +121,8 @@ def test_refusal_says_what_where_and_what_to_do(text: str, message: str) -> None
     with pytest.raises(PhraseError) as refusal:
         parse(text, now=NOW)
     assert str(refusal.value) == message
+    assert refusal.value.trouble is None or refusal.value.trouble in message
+    assert refusal.value.remedy is None or message.endswith(refusal.value.remedy)
 
 
 def test_refusal_names_the_clock_change() -> None:

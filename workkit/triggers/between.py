@@ -56,20 +56,15 @@ def instant(name: str, said: Any, now: datetime, tz: str) -> datetime:
 
 
 def _words(name: str, said: str, now: datetime, tz: str) -> datetime:
-    from workkit.triggers.english import phrase
+    from workkit.triggers.english import phrase  # takes a while to import
+    from workkit.triggers.english.grammar.reader import named
 
     try:
         trigger = phrase.parse(said, now=now, tz=tz)
     except PhraseError as error:
         if (past := _absolute(said, tz)) is not None:
             return past
-        raise PhraseError(
-            f"{name}={error}",
-            given=error.given,
-            position=error.position,
-            accepted=error.accepted,
-            suggestion=error.suggestion,
-        ) from None
+        raise named(error, name) from None
     only = trigger.next_after(_EPOCH - timedelta(seconds=1))
     if trigger.recurs or only is None:
         raise PhraseError(f'{name}="{said}" recurs; it must be one instant. Write {name}="2030-01-01".', given=said)

@@ -42,11 +42,6 @@ class Spec:
         """The range as messages print it."""
         return f"{self.low}-{self.high}"
 
-    @property
-    def full_names(self) -> list[str]:
-        """The names that are not abbreviations, for a suggestion."""
-        return [name for name in self.names if len(name) > 3]
-
 
 YEAR = Spec(number=1, name="year", low=FIRST_YEAR, high=LAST_YEAR)
 MONTH = Spec(number=2, name="month", low=1, high=12, names=_names(MONTHS, 1))
@@ -128,6 +123,33 @@ def shown(text: str, *, limit: int = 60) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def refused(
+    given: str,
+    trouble: str,
+    *,
+    accepted: str,
+    remedy: str | None = None,
+    position: int | None = 0,
+    suggestion: str | None = None,
+) -> CronError:
+    """Make the error ``cron="given" trouble. Remedy``, with its parts as fields; any dialect.
+
+    A `trouble` about one part of the text begins with a colon and that part. The `remedy` says what is accepted
+    unless it is passed in.
+    """
+    remedy = remedy or f"Accepted: {accepted}."
+    return CronError(
+        f'cron="{shown(given)}"{"" if trouble.startswith(":") else " "}{trouble}. {remedy}',
+        given=given,
+        position=position,
+        where="cron",
+        trouble=trouble,
+        remedy=remedy,
+        accepted=accepted,
+        suggestion=suggestion,
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
     """Where a field stands: the whole text that was given, and the offset of the field in it."""
@@ -138,19 +160,32 @@ class Place:
     def error(
         self, spec: Spec, item: str, trouble: str, *, at: int = 0, accepted: str = "", hint: str = ""
     ) -> CronError:
-        """Make the error for `item`, which stands `at` characters into the field."""
+        """Make the error for `item`, which stands `at` characters into the field. `hint` is a sentence."""
         accepted = accepted or spec.accepted
         what = shown(item, limit=24) or '""'
-        message = (
-            f'cron="{shown(self.given)}": {what} (field {spec.number}, {spec.name}) {trouble}. Accepted: {accepted}.'
-        )
-        return CronError(
-            f"{message} {hint}".rstrip(),
-            given=self.given,
-            position=self.offset + at,
+        return refused(
+            self.given,
+            f": {what} (field {spec.number}, {spec.name}) {trouble}",
             accepted=accepted,
-            suggestion=hint or None,
+            remedy=f"Accepted: {accepted}. {hint}".rstrip(),
+            position=self.offset + at,
         )
+
+    def not_a_name(self, spec: Spec, item: str, name: str, *, at: int = 0, accepted: str = "") -> CronError:
+        """Make the error for an `item` with a `name` that its field does not know, with the nearest one."""
+        near = nearest_word(name.lower(), [known for known in spec.names if len(known) > 3])
+        error = self.error(
+            spec,
+            item,
+            f"is not a {spec.name} name",
+            at=at,
+            accepted=accepted,
+            hint=f"Did you mean {near}?" if near else "",
+        )
+        start = self.offset + at
+        if near:
+            error.suggestion = self.given[:start] + self.given[start:].replace(name, near, 1)
+        return error
 
 
 _NUMBER = re.compile(r"[0-9]+")
@@ -176,9 +211,7 @@ class _Reader:
             number = spec.names.get(text.lower())
             if number is not None:
                 return number
-            near = nearest_word(text.lower(), spec.full_names)
-            hint = f"Did you mean {near}?" if near else ""
-            raise self.error(whole, f"is not a {spec.name} name", at=at, hint=hint)
+            raise self.place.not_a_name(spec, whole, text, at=at)
         if not _NUMBER.fullmatch(text):
             raise self.error(whole, "is not understood" if text else "has a part missing", at=at)
         if spec is YEAR and len(text) != 4:

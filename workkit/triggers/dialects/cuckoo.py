@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from workkit.errors import CronError
-from workkit.triggers.crons.cron import MAX_LENGTH, parse_cron
+from workkit.triggers.crons.cron import MAX_LENGTH, parse_cron, too_long
 from workkit.triggers.crons.field import (
     DAY,
     HOUR,
@@ -28,6 +28,7 @@ from workkit.triggers.crons.field import (
     Item,
     Place,
     Spec,
+    refused,
     shown,
 )
 from workkit.triggers.crons.remark import both_days
@@ -84,23 +85,17 @@ def _split(text: str) -> list[tuple[int, str]]:
     odd = re.search(r"[^\t -~]", text)
     parts = [(found.start(), found[0]) for found in re.finditer(r"[^ \t]+", text)]
     if len(text) > MAX_LENGTH:
-        raise _refused(text, f"has {len(text):,} characters", accepted=f"at most {MAX_LENGTH:,}")
+        raise too_long(text)
     if odd:
-        raise _refused(text, f"has an odd character at column {odd.start() + 1}", accepted="ASCII", at=odd.start())
+        raise refused(text, f"has an odd character at column {odd.start() + 1}", accepted="ASCII", position=odd.start())
     if text[:1] in (" ", "\t"):
-        raise _refused(
+        raise refused(
             text, "begins with a blank, before which the Clojure code sees a field", accepted="no blank there"
         )
     if len(parts) not in (5, 6, 7):
         count = "1 field" if len(parts) == 1 else f"{len(parts)} fields"
-        raise _refused(text, f"has {count}", accepted=f"{ORDER}, of which second and year may be left out")
+        raise refused(text, f"has {count}", accepted=f"{ORDER}, of which second and year may be left out")
     return parts
-
-
-def _refused(text: str, trouble: str, *, accepted: str, at: int = 0) -> CronError:
-    return CronError(
-        f'cron="{shown(text)}" {trouble}. Accepted: {accepted}.', given=text, position=at, accepted=accepted
-    )
 
 
 def _days(day: _Field, weekday: _Field) -> tuple[str, str]:

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from typing import Final
 
 from workkit.errors import CronError, PhraseError
-from workkit.triggers.crons.recognition import looks_like_cron
 from workkit.triggers.english.grammar.words import quote
 from workkit.triggers.english.meaning.once import Here
 from workkit.triggers.trigger import Trigger, published
@@ -28,12 +27,15 @@ def seven_fields(here: Here) -> Trigger:
     try:
         found = published(here.text)
     except CronError as cause:
+        trouble = cause.trouble or ""
         raise PhraseError(
-            f"{quote(here.text)}: {str(cause).partition(chr(34) + ': ')[2] or cause}",
+            f"{quote(here.text)}{'' if trouble.startswith(':') else ' '}{trouble}. {cause.remedy}",
             given=here.text,
             position=cause.position,
+            trouble=trouble,
+            remedy=cause.remedy,
             accepted=cause.accepted,
-            suggestion=cause.suggestion if looks_like_cron(cause.suggestion or "") else None,
+            suggestion=cause.suggestion,
         ) from cause
     if found.next_after(here.now) is None:
         again = "" if found.next_after(_BEGINNING) is None else " again"

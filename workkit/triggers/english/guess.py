@@ -34,6 +34,8 @@ def mended(trouble: Misread, understood: Callable[[str], object], *, command: st
         f"{trouble} {remedy}",
         given=text,
         position=trouble.position,
+        trouble=trouble.trouble,
+        remedy=remedy,
         accepted=trouble.accepted,
         suggestion=suggestion,
     )

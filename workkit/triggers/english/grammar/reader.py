@@ -107,10 +107,13 @@ class Reader:
         """Make the error `"text": "what was read since start" (column) trouble. Remedy.`"""
         start = start or self.peek()
         what = self.since(start) if start is not self.peek() else self.text[start.start : start.end]
+        sentence = remedy if remedy.endswith("?") else f"{remedy}."
         return PhraseError(
-            f"{place(self.text, start.start, what)} {trouble}. {remedy}{'' if remedy.endswith('?') else '.'}",
+            f"{place(self.text, start.start, what)} {trouble}. {sentence}",
             given=self.text,
             position=min(start.start, len(self.text)),
+            trouble=trouble,
+            remedy=sentence,
             accepted=remedy,
             suggestion=suggestion,
         )
@@ -127,10 +130,12 @@ class Reader:
             return _slashed(self, token)
         known = token.kind not in ("word", "other") or token.text in VOCABULARY
         what = place(self.text, token.start, self.text[token.start : token.end])
+        trouble = "does not fit here" if known else "is not understood"
         return Misread(
-            f"{what} {'does not fit here' if known else 'is not understood'}.",
+            f"{what} {trouble}.",
             given=self.text,
             position=token.start,
+            trouble=trouble,
             accepted=self.examples,
         )
 
@@ -155,6 +160,20 @@ class Reader:
             accepted="a zone by its place, such as Europe/Paris, or UTC",
             suggestion=self.text[: token.start] + zone + self.text[token.end :],
         )
+
+
+def named(error: PhraseError, name: str) -> PhraseError:
+    """Make the same error about the option `name`: ``start="tomorow" is not understood. ...``."""
+    return PhraseError(
+        f"{name}={error}",
+        given=error.given,
+        position=error.position,
+        where=name,
+        trouble=error.trouble,
+        remedy=error.remedy,
+        accepted=error.accepted,
+        suggestion=error.suggestion,
+    )
 
 
 class Misread(PhraseError):

@@ -40,7 +40,14 @@ class Here:
     def refusal(self, trouble: str, remedy: str | None = None) -> PhraseError:
         """Make the error about the phrase as a whole."""
         message = f"{quote(self.text)}{'' if trouble.startswith(':') else ' '}{trouble}."
-        return PhraseError(f"{message} {remedy}." if remedy else message, given=self.text, position=0, accepted=remedy)
+        return PhraseError(
+            f"{message} {remedy}." if remedy else message,
+            given=self.text,
+            position=0,
+            trouble=trouble,
+            remedy=f"{remedy}." if remedy else None,
+            accepted=remedy,
+        )
 
 
 def instant(here: Here, said: Said) -> datetime:
