@@ -1,27 +1,35 @@
-"""The four ways to say when, as a Trigger: `at=`, `in_=`, `every=`, `cron=`. Pure: the present is passed in."""
+"""The five ways to give a time, as a Trigger: `when=`, `at=`, `in_=`, `every=`, `cron=`. Pure: `now` is passed in."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal, NoReturn, overload
 from zoneinfo import ZoneInfo
 
 from workkit.errors import CronError, InvalidOptions, PhraseError, TriggerError
 from workkit.text.duration import MILLISECOND, age_text
+from workkit.triggers.between import between
+from workkit.triggers.crons.field import shown
+from workkit.triggers.crons.recognition import looks_like_cron
 from workkit.triggers.dialects.dialect import cron
 from workkit.triggers.trigger import Trigger, once
 
-KEYWORDS = ("at", "in_", "every", "cron")
+KEYWORDS = ("when", "at", "in_", "every", "cron")
+_KEYWORDS = " ".join(f"{name}=" for name in KEYWORDS)
 _EVERY = re.compile(r"\s*(?:every|each)\s+", re.IGNORECASE)
 _IN = re.compile(r"\s*in\s+", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class When:
-    """What was said. `tz` is the zone given in the call, `default_tz` the schedule's."""
+    """A time as the keywords of an addition give it, of which one is set.
 
+    `tz` is the zone of the call, `default_tz` and `dialect` are the schedule's.
+    """
+
+    when: str | None = None
     at: str | datetime | None = None
     in_: str | timedelta | None = None
     every: str | timedelta | None = None
@@ -37,32 +45,67 @@ class When:
 
     @property
     def is_now(self) -> bool:
-        """Whether it says `at="now"`: due by the server's clock, sooner than any whole second."""
-        self._only()
-        return isinstance(self.at, str) and self.at.strip().lower() == "now"
+        """Whether it is `at="now"` or `when="now"`: due by the server's clock, sooner than any whole second."""
+        kind = self._only()
+        text = getattr(self, kind)
+        return kind in ("when", "at") and isinstance(text, str) and text.strip().lower() == "now"
 
     def _only(self) -> str:
         given = [name for name in KEYWORDS if getattr(self, name) is not None]
         if not given:
-            raise InvalidOptions(
-                "no time was given. Give one of at= in_= every= cron=, or use schedule.add_now(s, fn)."
-            )
+            raise InvalidOptions(f"no time was given. Give one of {_KEYWORDS}, or use schedule.add_now(s, fn).")
         if len(given) > 1:
             said = " and ".join(f"{name}=" for name in given)
             raise InvalidOptions(
                 f"{said} were {'both' if len(given) == 2 else 'all'} given; a job has one time. "
-                "Keep one of at= in_= every= cron=, or add two jobs."
+                f"Keep one of {_KEYWORDS}, or add two jobs."
             )
         return given[0]
 
 
-def read_when(when: When, *, now: datetime) -> Trigger:
-    """The trigger that was meant. Raises InvalidOptions, PhraseError, CronError or TriggerError.
+@overload
+def read_when(when: When, *, now: datetime) -> Trigger: ...
 
-    Refuses what names a past instant and what can never fire.
+
+@overload
+def read_when(
+    when: str,
+    *,
+    now: datetime,
+    tz: str | ZoneInfo | None = None,
+    start: str | datetime | None = None,
+    end: str | datetime | None = None,
+) -> Trigger: ...
+
+
+def read_when(
+    when: When | str,
+    *,
+    now: datetime,
+    tz: str | ZoneInfo | None = None,
+    start: str | datetime | None = None,
+    end: str | datetime | None = None,
+) -> Trigger:
+    """Read one text, words or a cron string of any dialect, or a `When`, which has keywords of its own.
+
+    A text tells by itself whether it recurs (spec/phrases.md, one text). `now` is aware; words and five fields are
+    read in the zone `tz`, UTC by default; seven fields are UTC and refuse another. `start` and `end` bound what
+    recurs. Raises PhraseError or CronError for what is not understood, has two meanings, is past or never fires;
+    InvalidOptions for two times or none; TriggerError for anything else.
     """
+    if isinstance(when, When):
+        return _read(when, now=now)
+    trigger = _read(When(when=when, tz=tz), now=now)
+    if start is None and end is None:
+        return trigger
+    return between(trigger, start=start, end=end, now=now, tz=str(tz or "UTC"))
+
+
+def _read(when: When, *, now: datetime) -> Trigger:
     kind = when._only()
     match kind:
+        case "when":
+            trigger = _text(when.when, when, now)
         case "at":
             trigger = _at(when.at, when, now)
         case "in_":
@@ -70,7 +113,7 @@ def read_when(when: When, *, now: datetime) -> Trigger:
         case "every":
             trigger = _every(when.every, when, now)
         case _:
-            trigger = _cron(when)
+            trigger = _cron(when.cron, when)
     if trigger.next_after(now - timedelta(seconds=1)) is None:
         _never(kind, getattr(when, kind), trigger)
     if trigger.cron is not None:
@@ -78,6 +121,42 @@ def read_when(when: When, *, now: datetime) -> Trigger:
     from workkit.triggers.skipped import with_skipped
 
     return with_skipped(trigger, after=now)
+
+
+def _text(text: Any, when: When, now: datetime) -> Trigger:
+    """Read `when=`: a cron string where the text looks like one, else words."""
+    if not isinstance(text, str):
+        remedy = 'Write when="every weekday at 9am"; a datetime goes into at=, a timedelta into in_= or every=.'
+        raise TriggerError(f"when={text!r} is neither words nor a cron string. {remedy}", given=text, remedy=remedy)
+    if looks_like_cron(text):
+        return _cron(text, when)
+    trigger = _phrase(text, when, now)
+    from workkit.triggers.english.phrase import is_bare_length
+
+    if not trigger.recurs and is_bare_length(text):
+        raise _ambiguous(text, when, now)
+    return trigger
+
+
+def _ambiguous(text: str, when: When, now: datetime) -> PhraseError:
+    """Make the error about "5 minutes": in 5 minutes, or every 5 minutes."""
+    choices = [f"in {text.strip()}"]
+    try:
+        _phrase(f"every {text}", when, now)
+    except PhraseError:
+        pass
+    else:
+        choices.append(f"every {text.strip()}")
+    trouble = "may mean once or again and again"
+    remedy = "Write " + " or ".join(f'when="{shown(choice)}"' for choice in choices) + "."
+    return PhraseError(
+        f'when="{shown(text)}" {trouble}. {remedy}',
+        given=text,
+        where="when",
+        trouble=trouble,
+        remedy=remedy,
+        accepted=" or ".join(choices),
+    )
 
 
 def _at(at: Any, when: When, now: datetime) -> Trigger:
@@ -161,8 +240,7 @@ def _words(period: timedelta) -> str:
     raise AssertionError("a second divides every whole number of seconds")
 
 
-def _cron(when: When) -> Trigger:
-    text = when.cron
+def _cron(text: Any, when: When) -> Trigger:
     if not isinstance(text, str):
         raise CronError(f'cron={text!r} is not a text. Write cron="* * * 1-5 9 0 0".', given=text)
     seven = len(text.split()) == 7
@@ -179,10 +257,9 @@ def _cron(when: When) -> Trigger:
 
 def _never(kind: str, said: Any, trigger: Trigger) -> NoReturn:
     why = trigger.why_never()
-    error = CronError if kind == "cron" else PhraseError
-    if kind == "cron":
-        raise error(f'cron="{said}" never fires: {why}.', given=said)
-    raise error(f'{kind}="{said}": {why}.', given=said)
+    if kind == "cron" or (kind == "when" and looks_like_cron(said)):
+        raise CronError(f'{kind}="{said}" never fires: {why}.', given=said, where=kind, trouble=f"never fires: {why}")
+    raise PhraseError(f'{kind}="{said}": {why}.', given=said, where=kind, trouble=why)
 
 
 def _no_unit(name: str, value: object) -> NoReturn:

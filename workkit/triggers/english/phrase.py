@@ -64,6 +64,12 @@ def parse(
             raise (without if unfit or further else with_lead) from None
 
 
+def is_bare_length(text: str) -> bool:
+    """Tell whether words that `parse` understands name a length with neither "in" nor "every": "5 minutes"."""
+    said = _said(text, None)[-1]
+    return said.amount is not None and not said.ahead
+
+
 def _mended(here: Here, *, lead: str | None = None) -> Trigger:
     try:
         return _parsed(here, lead=lead)
@@ -115,7 +121,7 @@ def _on(reader: Reader, said: Said) -> Said | None:
 def _amount(reader: Reader, said: Said) -> Said | None:
     """Read "in 5 minutes", "5 minutes", "5 minutes from now"."""
     mark, start = reader.i, reader.peek()
-    reader.take("in")
+    ahead = reader.take("in") is not None
     found = amount(reader)
     if found is None:
         reader.i = mark
@@ -124,8 +130,8 @@ def _amount(reader: Reader, said: Said) -> Said | None:
         raise reader.refusal("is past", "Say a time to come", start=start)
     if found == Amount():
         raise reader.refusal("is no time at all", 'Say "now", or a length of at least a second', start=start)
-    reader.take_all("from", "now")
-    return reader.put(said, start, amount=found)
+    ahead = reader.take_all("from", "now") or ahead
+    return reader.put(said, start, amount=found, ahead=ahead)
 
 
 def _once(reader: Reader, said: Said) -> Said | None:

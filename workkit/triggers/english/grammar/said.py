@@ -48,6 +48,8 @@ class Said:
     instant: datetime | None = None
     """An aware one: a full date with its offset, or epoch seconds."""
     amount: Amount | None = None
+    ahead: bool = False
+    """"in" or "from now" was written beside the amount."""
     day: int | None = None
     """Days from today."""
     step: Step | None = None
