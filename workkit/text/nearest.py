@@ -10,9 +10,9 @@ LONG_WORD = 100  # nobody mistypes a longer one, and comparing takes time by the
 MOST_KNOWN = 2000  # words that are compared
 
 
-def nearest_word(word: str, known: Iterable[str]) -> str | None:
+def nearest_word(word: str, known: Iterable[str], *, alike: float | None = None) -> str | None:
     """Find the known word nearest to `word`, or None where none is near. Letter case counts."""
-    return next(iter(nearest_words(word, known, most=1)), None)
+    return next(iter(nearest_words(word, known, most=1, alike=alike)), None)
 
 
 def nearest_words(word: str, known: Iterable[str], *, most: int, alike: float | None = None) -> list[str]:

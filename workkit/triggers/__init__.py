@@ -16,7 +16,7 @@ def parse(text: str, *, now: datetime, tz: str | ZoneInfo = "UTC") -> Trigger:
     """Read a time in English, as it is meant at `now` (aware) in the zone `tz`. Raises PhraseError, TriggerError."""
     from workkit.triggers.english import phrase
 
-    return phrase.parse(text, now=now, tz=tz)
+    return phrase.parse(text, now=now, tz=tz, keyword="at")
 
 
 def explain(trigger_or_text: Trigger | str, *, zone: bool = True) -> str:

@@ -60,7 +60,7 @@ def _words(name: str, said: str, now: datetime, tz: str) -> datetime:
     from workkit.triggers.english.grammar.reader import named
 
     try:
-        trigger = phrase.parse(said, now=now, tz=tz)
+        trigger = phrase.parse(said, now=now, tz=tz, keyword=name)
     except PhraseError as error:
         if (past := _absolute(said, tz)) is not None:
             return past

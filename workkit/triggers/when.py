@@ -130,7 +130,7 @@ def _text(text: Any, when: When, now: datetime) -> Trigger:
         raise TriggerError(f"when={text!r} is neither words nor a cron string. {remedy}", given=text, remedy=remedy)
     if looks_like_cron(text):
         return _cron(text, when)
-    trigger = _phrase(text, when, now)
+    trigger = _phrase(text, when, now, keyword="when")
     from workkit.triggers.english.phrase import is_bare_length
 
     if not trigger.recurs and is_bare_length(text):
@@ -168,7 +168,7 @@ def _at(at: Any, when: When, now: datetime) -> Trigger:
         )
     if not isinstance(at, str):
         raise TriggerError(f'at={at!r} is neither words nor a datetime. Write at="7pm tomorrow".', given=at)
-    trigger = _phrase(at, when, now)
+    trigger = _phrase(at, when, now, keyword="at")
     if trigger.recurs:
         rest = _EVERY.sub("", at, count=1)
         raise PhraseError(f'at="{at}" recurs. Write every="{rest}".', given=at, suggestion=f'every="{rest}"')
@@ -222,10 +222,17 @@ def _every(said: Any, when: When, now: datetime) -> Trigger:
     return trigger
 
 
-def _phrase(said: str, when: When, now: datetime, *, lead: Literal["every", "in"] | None = None) -> Trigger:
+def _phrase(
+    said: str,
+    when: When,
+    now: datetime,
+    *,
+    lead: Literal["every", "in"] | None = None,
+    keyword: Literal["when", "at"] | None = None,
+) -> Trigger:
     from workkit.triggers.english import phrase
 
-    return phrase.parse(said, now=now, tz=when.zone, lead=lead)
+    return phrase.parse(said, now=now, tz=when.zone, lead=lead, keyword=keyword)
 
 
 def _words(period: timedelta) -> str:

@@ -17,7 +17,7 @@ from functools import lru_cache
 from zoneinfo import ZoneInfo, available_timezones
 
 from workkit.errors import TriggerError
-from workkit.text.nearest import nearest_words
+from workkit.text.nearest import nearest_word
 from workkit.triggers.crons.cron import LAST_SECOND, Cron
 from workkit.triggers.crons.field import shown
 
@@ -77,7 +77,7 @@ def nearest_zone(name: str) -> str | None:
     """Find the same name in another letter case, the zone of a city, or the nearest name; None if none is near."""
     text, names = name.lower().replace(" ", "_"), zone_names()
     city = next((low for low in names if low.endswith(f"/{text}")), None)
-    near = text if text in names else city or next(iter(nearest_words(text, names, most=1, alike=0.7)), None)
+    near = text if text in names else city or nearest_word(text, names, alike=0.7)
     return names[near] if near else None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
@@ -18,16 +19,33 @@ _LONGEST: Final = max(map(len, VOCABULARY)) + 3
 _SORTED: Final = sorted(word for word in VOCABULARY if len(word) > 2)
 
 
-def mended(trouble: Misread, understood: Callable[[str], object], *, command: str | None = "workkit next") -> Misread:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suggestion:
+    """A text that is understood, and the sentence that offers it."""
+
+    text: str
+    remedy: str
+
+
+def mended(
+    trouble: Misread,
+    understood: Callable[[str], object],
+    *,
+    command: str | None = "workkit next",
+    otherwise: Callable[[], Suggestion | None] | None = None,
+) -> Misread:
     """Complete the message of `trouble` with a near phrase that is understood, if there is one.
 
-    `command` is what to try the phrase with. The search is bounded: at most `MAX_TRIES` phrases are tried.
+    `command` is what to try the phrase with; `otherwise` is asked where no phrase is near. The search is bounded: at
+    most `MAX_TRIES` phrases are tried.
     """
     text = str(trouble.given)
     near = islice(_near(text), MAX_TRIES if len(text) < LONG else 1)
     suggestion = next((phrase for phrase in near if _is_understood(phrase, understood)), None)
     if suggestion is not None:
         remedy = f'Did you mean "{suggestion}"?' + (f' Try: {command} "{suggestion}".' if command else "")
+    elif otherwise is not None and (other := otherwise()) is not None:
+        suggestion, remedy = other.text, other.remedy
     else:
         remedy = f"Say for example {trouble.accepted}."
     return Misread(

@@ -14,6 +14,7 @@ from typing import Final, Literal
 from zoneinfo import ZoneInfo
 
 from workkit.errors import CronError, PhraseError, TriggerError
+from workkit.text.calendar import short_date_text, time_text
 from workkit.triggers.clock.zone import zone as zone_of
 from workkit.triggers.crons.field import FIRST_YEAR, LAST_YEAR
 from workkit.triggers.crons.recognition import looks_like_cron
@@ -29,9 +30,10 @@ from workkit.triggers.english.grammar.numbers import amount
 from workkit.triggers.english.grammar.reader import EXAMPLES, Misread, Reader
 from workkit.triggers.english.grammar.said import Amount, Said
 from workkit.triggers.english.grammar.words import SECONDS, WEEKDAY_GROUPS, WEEKDAYS, quote
-from workkit.triggers.english.guess import mended
+from workkit.triggers.english.guess import Suggestion, mended
 from workkit.triggers.english.meaning.once import Here, instant
 from workkit.triggers.english.meaning.recurring import recurring
+from workkit.triggers.english.opinion import opinion
 from workkit.triggers.english.vague import vague
 from workkit.triggers.trigger import Trigger, once
 
@@ -39,20 +41,25 @@ Clause = Callable[[Reader, Said], Said | None]
 
 
 def parse(
-    text: str, *, now: datetime, tz: str | ZoneInfo = "UTC", lead: Literal["every", "in"] | None = None
+    text: str,
+    *,
+    now: datetime,
+    tz: str | ZoneInfo = "UTC",
+    lead: Literal["every", "in"] | None = None,
+    keyword: str | None = None,
 ) -> Trigger:
     """Read words about time, relative to the aware `now`, on the wall clock of `tz`.
 
     Seven fields are taken as a published cron string in UTC, whatever `tz` is. `lead` is a word that the text may
-    leave out in front. Raise PhraseError for whatever is not understood whole, TriggerError where `now` has no zone or
-    `tz` is none.
+    leave out in front. A refusal suggests a date for `keyword`, if that is given. Raise PhraseError for whatever is
+    not understood whole, TriggerError where `now` has no zone or `tz` is none.
     """
     zone = tz if isinstance(tz, ZoneInfo) else zone_of(tz)
     if not isinstance(text, str):
         raise TriggerError(f"{quote(repr(text))} is not words. Say it as text, or give a datetime.", given=text)
     here = Here(text=text, now=_present(now), zone=zone)
     if lead is None:
-        return _mended(here)
+        return _mended(here, keyword=keyword)
     try:
         return _mended(here, lead=lead)
     except PhraseError as with_lead:
@@ -70,13 +77,31 @@ def is_bare_length(text: str) -> bool:
     return said.amount is not None and not said.ahead
 
 
-def _mended(here: Here, *, lead: str | None = None) -> Trigger:
+def _mended(here: Here, *, lead: str | None = None, keyword: str | None = None) -> Trigger:
     try:
         return _parsed(here, lead=lead)
     except Misread as trouble:
-        command = "workkit next" if lead is None else None
-        near = mended(trouble, lambda other: _parsed(replace(here, text=other), lead=lead), command=command)
-        raise near from None
+        raise mended(
+            trouble,
+            lambda other: _parsed(replace(here, text=other), lead=lead),
+            command="workkit next" if lead is None else None,
+            otherwise=None if keyword is None else lambda: _dated(here, keyword),
+        ) from None
+
+
+def _dated(here: Here, keyword: str) -> Suggestion | None:
+    """Suggest the full date that the words perhaps mean, if it is understood as written."""
+    guess = opinion(here.text, now=here.local)
+    if guess is None:
+        return None
+    text = f"{guess.at:%Y-%m-%d %H:%M}" + (f":{guess.at:%S}" if guess.at.second else "")
+    try:
+        _parsed(replace(here, text=text))
+    except PhraseError:  # the clock skips that time
+        return None
+    shown = f"{short_date_text(guess.at)} {time_text(guess.at)}" if guess.timed else short_date_text(guess.at)
+    hour = "" if guess.timed else ", or another hour"
+    return Suggestion(text=text, remedy=f'Perhaps: {shown}? Write {keyword}="{text}"{hour}.')
 
 
 def _present(now: object) -> datetime:
