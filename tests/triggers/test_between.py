@@ -76,7 +76,7 @@ def test_what_cannot_be_meant_is_refused(start: Any, end: Any, message: str) -> 
 def test_a_bound_that_the_words_have_is_not_said_twice() -> None:
     trigger = parse("every day at 9am starting tomorrow", now=NOW, tz="UTC")
     with pytest.raises(
-        Invalid, match=r'^start="2028-01-01": the time itself says one already \(2026-11-22 00:00 UTC\)'
+        Invalid, match=r'^start="2028-01-01": the time itself has one already \(2026-11-22 00:00 UTC\)'
     ):
         between(trigger, start="2028-01-01", end=None, now=NOW, tz="UTC")
     assert between(trigger, start=None, end="2028-01-01", now=NOW, tz="UTC").start == utc(2026, 11, 22)

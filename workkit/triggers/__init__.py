@@ -13,17 +13,17 @@ __all__ = ["CronError", "PhraseError", "Trigger", "TriggerError", "cron", "expla
 
 
 def parse(text: str, *, now: datetime, tz: str | ZoneInfo = "UTC") -> Trigger:
-    """Read a time in English, as it is meant at `now` (aware) in the zone `tz`. Raises PhraseError, TriggerError."""
+    """Read a time in English, relative to the aware `now`, in the zone `tz`. Raises PhraseError, TriggerError."""
     from workkit.triggers.english import phrase
 
     return phrase.parse(text, now=now, tz=tz, keyword="at")
 
 
 def explain(trigger_or_text: Trigger | str, *, zone: bool = True) -> str:
-    """Say in English when a trigger, or a cron string, fires: "every weekday at 9:00 UTC".
+    """Write in English when a trigger, or a cron string, fires: "every weekday at 9:00 UTC".
 
-    Without `zone`, UTC is left unsaid, as in a list headed "times in UTC"; any other zone is always said. Raises
-    CronError for a text that is no cron string.
+    Without `zone`, the name UTC is left out, as in a list headed "times in UTC"; any other zone is always named.
+    Raises CronError for a text that is no cron string.
     """
     from workkit.triggers.english import sentence
 

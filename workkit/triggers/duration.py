@@ -8,7 +8,7 @@ from typing import Final
 from workkit.errors import PhraseError, TriggerError
 from workkit.triggers.english.grammar.numbers import amount
 from workkit.triggers.english.grammar.reader import Misread, Reader, named
-from workkit.triggers.english.guess import mended
+from workkit.triggers.english.guess import with_suggestion
 
 EXAMPLES: Final = '"30s", "1h30m" or "5 minutes"'
 ACCEPTED: Final = '"30s", "1h30m", "5 minutes", "2 days" or a timedelta'
@@ -28,7 +28,7 @@ def duration(value: str | timedelta, *, name: str = "duration") -> timedelta:
         try:
             return _read(value)
         except Misread as trouble:
-            raise named(mended(trouble, _read, command=None), name) from None
+            raise named(with_suggestion(trouble, _read, command=None), name) from None
         except PhraseError as trouble:
             raise named(trouble, name) from None
     if isinstance(value, int | float) and not isinstance(value, bool):

@@ -19,7 +19,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def from_fields(fields: Mapping[str, Any], *, dialect: str = "published") -> Trigger:
-    """The trigger that a payload stores, whoever wrote it. Raises CronError or TriggerError.
+    """Read the trigger that a payload stores, whoever wrote it. Raises CronError or TriggerError.
 
     `local` without `zone`, or fields of another type, are refused: half of a time is not a time.
     """

@@ -19,7 +19,7 @@ from workkit.triggers.crons.field import FIRST_YEAR
 class Trigger:
     """When a job runs.
 
-    `cron` is the published seven-field string in UTC, or None where seven UTC fields cannot say it. `rules` are
+    `cron` is the published seven-field string in UTC, or None where seven UTC fields cannot express it. `rules` are
     seven-field strings in wall-clock time of `tz`, and the trigger is their union, from `start` on and before `end`
     (aware UTC). `recurs` is False for one instant. `warnings` are sentences for whoever set it. `stored` is the text
     that a payload holds in place of `cron`, where the schedule has another dialect.
@@ -35,7 +35,10 @@ class Trigger:
     stored: str | None = None
 
     def next_after(self, t: datetime) -> datetime | None:
-        """The first whole second strictly after `t` at which it fires (aware UTC), or None. TriggerError: naive `t`."""
+        """Find the first whole second strictly after `t` at which it fires (aware UTC), or None.
+
+        Raises TriggerError for a naive `t`.
+        """
         if t.utcoffset() is None:
             raise TriggerError(f"{t!r} has no zone. Use datetime.now(UTC).", given=t)
         since = t - _EPOCH
@@ -43,7 +46,7 @@ class Trigger:
         return None if found is None else _EPOCH + timedelta(0, found)
 
     def next_after_ms(self, ms: int) -> int | None:
-        """The same in epoch milliseconds."""
+        """Find the same in epoch milliseconds."""
         found = self._after(ms // 1000)
         return None if found is None else found * 1000
 
@@ -70,14 +73,14 @@ class Trigger:
         return [parse_cron(rule, stored=True, rule=True) for rule in self.rules]
 
     def upcoming(self, t: datetime, n: int) -> list[datetime]:
-        """The next `n` instants after `t`; fewer where it ends."""
+        """List the next `n` instants after `t`; fewer where it ends."""
         found: list[datetime] = []
         while len(found) < n and (after := self.next_after(found[-1] if found else t)) is not None:
             found.append(after)
         return found
 
     def fields(self) -> dict[str, Any]:
-        """What a payload stores of it: `cron`, and where that cannot say it all, what else (spec/job.md)."""
+        """Give what a payload stores of it: `cron`, and more fields where that is not enough (spec/job.md)."""
         bounds = {"from": self.start, "until": self.end}
         known = {name: _seconds(bound) * 1000 for name, bound in bounds.items() if bound is not None}
         if self.stored is not None:
@@ -92,7 +95,7 @@ class Trigger:
         return shifted(self.rules[0], seconds=-standard_offset(zone(self.tz)))
 
     def why_never(self) -> str:
-        """Why it never fires again, as the end of a sentence."""
+        """Tell why it never fires again, as the end of a sentence."""
         from workkit.triggers.crons.remark import impossible
 
         crons = self._crons()
@@ -110,7 +113,10 @@ def _seconds(t: datetime) -> int:
 
 
 def once(instant: datetime, *, tz: str = "UTC") -> Trigger:
-    """One instant, a whole second. Raises TriggerError where it has no zone or a fraction, or lies before 1970."""
+    """Make the trigger of one instant, a whole second.
+
+    Raises TriggerError where it has no zone or a fraction, or lies before 1970.
+    """
     if instant.utcoffset() is None or instant.microsecond or instant.astimezone(UTC).year < FIRST_YEAR:
         raise TriggerError(f"{instant!r} is not a whole second since 1970 with a zone.", given=instant)
     return Trigger(
@@ -137,7 +143,7 @@ def published(text: str, *, stored: bool = False) -> Trigger:
 
 
 def is_fixed(cron: Cron) -> bool:
-    """Whether a cron names one second only, so that nothing recurs."""
+    """Tell whether a cron names one second only, so that nothing recurs."""
     others = [part for part in cron.fields if part is not cron.weekday]
     return not cron.weekday.restricted and all(
         len(part.items) == 1 and part.items[0].kind == "range" and part.items[0].low == part.items[0].high
@@ -146,7 +152,7 @@ def is_fixed(cron: Cron) -> bool:
 
 
 def _only_second(cron: str) -> int | None:
-    """The second that a cron names which plainly names one, without parsing it as a cron; None for another."""
+    """Read the one second that a cron names, without parsing it as a cron; None where its look does not tell."""
     if not is_one_second(cron):
         return None
     year, month, day, _, hour, minute, second = cron.split(" ")
@@ -159,8 +165,8 @@ def _only_second(cron: str) -> int | None:
 
 @lru_cache(maxsize=256)
 def is_one_second(text: str) -> bool:
-    """Whether a published cron string plainly names one second, by its look. Most payloads hold one: it is not worth
-    being parsed, nor remembered for longer than a queue of the same second passes by. False says nothing.
+    """Tell by its look whether a published cron string names one second. Most payloads hold one: it is not worth
+    being parsed, nor remembered for longer than a queue of the same second passes by. False proves nothing.
     """
     return _ONE_SECOND(text) is not None
 

@@ -55,9 +55,9 @@ class When:
         if not given:
             raise InvalidOptions(f"no time was given. Give one of {_KEYWORDS}, or use schedule.add_now(s, fn).")
         if len(given) > 1:
-            said = " and ".join(f"{name}=" for name in given)
+            names = " and ".join(f"{name}=" for name in given)
             raise InvalidOptions(
-                f"{said} were {'both' if len(given) == 2 else 'all'} given; a job has one time. "
+                f"{names} were {'both' if len(given) == 2 else 'all'} given; a job has one time. "
                 f"Keep one of {_KEYWORDS}, or add two jobs."
             )
         return given[0]
@@ -184,46 +184,44 @@ def _instant(at: datetime, when: When, now: datetime) -> Trigger:
         )
     instant = _whole_second(at)
     if instant < now - timedelta(seconds=1):
-        said = f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-        raise TriggerError(
-            f"at={said} passed {age_text((now - at) / MILLISECOND)} ago. Give a later time, or use schedule.add_now.",
-            given=at,
-        )
+        shown_at = f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+        age = age_text((now - at) / MILLISECOND)
+        raise TriggerError(f"at={shown_at} passed {age} ago. Give a later time, or use schedule.add_now.", given=at)
     return once(instant, tz=when.zone)
 
 
-def _in(said: Any, when: When, now: datetime) -> Trigger:
-    if isinstance(said, timedelta):
-        return once(_whole_second(now + said), tz=when.zone) if said > timedelta() else _not_later(said)
-    if not isinstance(said, str):
-        _no_unit("in_", said)
-    trigger = _phrase(said, when, now, lead="in")
+def _in(given: Any, when: When, now: datetime) -> Trigger:
+    if isinstance(given, timedelta):
+        return once(_whole_second(now + given), tz=when.zone) if given > timedelta() else _not_later(given)
+    if not isinstance(given, str):
+        _no_unit("in_", given)
+    trigger = _phrase(given, when, now, lead="in")
     if trigger.recurs:
-        raise PhraseError(f'in_="{said}" recurs. Write every="{said}".', given=said)
+        raise PhraseError(f'in_="{given}" recurs. Write every="{given}".', given=given)
     try:
-        _phrase(f"in {_IN.sub('', said, count=1)}", when, now)
+        _phrase(f"in {_IN.sub('', given, count=1)}", when, now)
     except PhraseError as error:
-        raise PhraseError(f'in_="{said}" is not a duration. Write at="{said}".', given=said) from error
+        raise PhraseError(f'in_="{given}" is not a duration. Write at="{given}".', given=given) from error
     return trigger
 
 
-def _not_later(said: timedelta) -> NoReturn:
-    raise TriggerError(f"in_={said!r} is not later than now. Use schedule.add_now.", given=said)
+def _not_later(given: timedelta) -> NoReturn:
+    raise TriggerError(f"in_={given!r} is not later than now. Use schedule.add_now.", given=given)
 
 
-def _every(said: Any, when: When, now: datetime) -> Trigger:
-    if isinstance(said, timedelta):
-        said = _words(said)
-    if not isinstance(said, str):
-        _no_unit("every", said)
-    trigger = _phrase(said, when, now, lead="every")
+def _every(given: Any, when: When, now: datetime) -> Trigger:
+    if isinstance(given, timedelta):
+        given = _words(given)
+    if not isinstance(given, str):
+        _no_unit("every", given)
+    trigger = _phrase(given, when, now, lead="every")
     if not trigger.recurs:
-        raise PhraseError(f'every="{said}" happens once. Write at="{said}".', given=said, suggestion=f'at="{said}"')
+        raise PhraseError(f'every="{given}" happens once. Write at="{given}".', given=given, suggestion=f'at="{given}"')
     return trigger
 
 
 def _phrase(
-    said: str,
+    given: str,
     when: When,
     now: datetime,
     *,
@@ -232,7 +230,7 @@ def _phrase(
 ) -> Trigger:
     from workkit.triggers.english import phrase
 
-    return phrase.parse(said, now=now, tz=when.zone, lead=lead, keyword=keyword)
+    return phrase.parse(given, now=now, tz=when.zone, lead=lead, keyword=keyword)
 
 
 def _words(period: timedelta) -> str:
@@ -262,11 +260,11 @@ def _cron(text: Any, when: When) -> Trigger:
     return cron(text, dialect="auto", tz=when.zone)
 
 
-def _never(kind: str, said: Any, trigger: Trigger) -> NoReturn:
+def _never(kind: str, given: Any, trigger: Trigger) -> NoReturn:
     why = trigger.why_never()
-    if kind == "cron" or (kind == "when" and looks_like_cron(said)):
-        raise CronError(f'{kind}="{said}" never fires: {why}.', given=said, where=kind, trouble=f"never fires: {why}")
-    raise PhraseError(f'{kind}="{said}": {why}.', given=said, where=kind, trouble=why)
+    if kind == "cron" or (kind == "when" and looks_like_cron(given)):
+        raise CronError(f'{kind}="{given}" never fires: {why}.', given=given, where=kind, trouble=f"never fires: {why}")
+    raise PhraseError(f'{kind}="{given}": {why}.', given=given, where=kind, trouble=why)
 
 
 def _no_unit(name: str, value: object) -> NoReturn:

@@ -5,8 +5,8 @@ The rules, each with its reason (spec/cron.md, clock changes):
 - A local time that a change skips runs at the end of the gap, once: the job is owed that day, and a run an hour
   early would be before the time that was asked for.
 - A local time that happens twice runs the first time only: a daily job runs once a day.
-- A rule that names every hour goes by elapsed time: who says "every 15 minutes" means the interval, so it neither
-  bunches up behind a gap nor pauses in an overlap.
+- A rule that names every hour goes by elapsed time: "every 15 minutes" names an interval, so the rule neither bunches
+  up behind a gap nor pauses in an overlap.
 """
 
 from __future__ import annotations
@@ -88,22 +88,22 @@ def zone_names() -> Mapping[str, str]:
 
 
 def next_local(cron: Cron, *, tz: ZoneInfo, after: int) -> int | None:
-    """The first firing of local-time fields strictly after `after` (epoch seconds); None if there is none by 9999."""
+    """Find the first firing of local-time fields strictly after `after` (epoch seconds); None if none is by 9999."""
     after = max(after, -1)
     try:
-        found = _by_elapsed_time(cron, tz, after) if goes_on(cron) else _by_wall_clock(cron, tz, after)
+        found = _by_elapsed_time(cron, tz, after) if names_every_hour(cron) else _by_wall_clock(cron, tz, after)
     except OverflowError:  # the local time, or the instant, lies beyond the year 9999
         return None
     return None if found is None or found > LAST_SECOND else found
 
 
-def goes_on(cron: Cron) -> bool:
-    """Whether the rule names every hour, so that it goes by elapsed time across a change of the clock."""
+def names_every_hour(cron: Cron) -> bool:
+    """Tell whether the rule names every hour, so that it goes by elapsed time across a change of the clock."""
     return cron.hour.mask == _EVERY_HOUR and not cron.hour.occurrences
 
 
 def standard_offset(tz: ZoneInfo) -> int:
-    """Seconds east of UTC by the zone's standard time, of a fixed year, so that texts made of it stay the same.
+    """Give the zone's standard time in seconds east of UTC, in a fixed year, so that texts made of it stay the same.
 
     The lesser of winter and summer: some builds of the zone database call Dublin's winter the exception.
     """
@@ -111,12 +111,12 @@ def standard_offset(tz: ZoneInfo) -> int:
 
 
 def offset_at(tz: ZoneInfo, second: int) -> int:
-    """Seconds east of UTC at an instant (epoch seconds)."""
+    """Give the offset at an instant (epoch seconds), in seconds east of UTC."""
     return _seconds(_local(tz, second).utcoffset())
 
 
 def to_utc(tz: ZoneInfo, wall: int) -> int:
-    """The instant of a local time; the first of two, and the end of the gap for one that is skipped."""
+    """Give the instant of a local time: the first of two, and the end of the gap for one that is skipped."""
     early, late = _instants(tz, wall)
     return early if early <= late else _change(tz, late, early)
 

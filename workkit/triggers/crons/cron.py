@@ -58,7 +58,7 @@ def parse_cron(text: str, *, stored: bool = False, rule: bool = False) -> Cron:
     """Read seven fields in published order; raise CronError with field, text, position and what is accepted.
 
     Fields are parted by exactly one space, or by any run of blanks if the text was `stored` by a peer. `rule` admits
-    the forms that stand in a trigger's `rules` only. A repeated text costs a dict lookup.
+    the forms that only a trigger's `rules` have. A repeated text costs a dict lookup.
     """
     if not isinstance(text, str):
         raise CronError(f"cron={shown(repr(text))} is not text. Accepted: seven fields, {ORDER}.", given=text)

@@ -11,16 +11,14 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from workkit.errors import CronError
+from workkit.text.calendar import MONTH_NAMES, WEEKDAY_NAMES
 from workkit.text.nearest import nearest_word
 
 FIRST_YEAR, LAST_YEAR = 1970, 9999
 MAX_STEP = 999_999_999
 
-MONTHS = [
-    *("january", "february", "march", "april", "may", "june"),
-    *("july", "august", "september", "october", "november", "december"),
-]
-WEEKDAYS = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"]
+MONTHS = [name.lower() for name in MONTH_NAMES]
+WEEKDAYS = [name.lower() for name in WEEKDAY_NAMES]
 
 
 def _names(words: list[str], first: int) -> dict[str, int]:
@@ -134,8 +132,8 @@ def refused(
 ) -> CronError:
     """Make the error ``cron="given" trouble. Remedy``, with its parts as fields; any dialect.
 
-    A `trouble` about one part of the text begins with a colon and that part. The `remedy` says what is accepted
-    unless it is passed in.
+    A `trouble` about one part of the text begins with a colon and that part. The `remedy` is what is
+    accepted, unless it is passed in.
     """
     remedy = remedy or f"Accepted: {accepted}."
     return CronError(
@@ -152,7 +150,7 @@ def refused(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a field stands: the whole text that was given, and the offset of the field in it."""
+    """Where a field is: the whole text that was given, and the offset of the field in it."""
 
     given: str
     offset: int
@@ -160,7 +158,7 @@ class Place:
     def error(
         self, spec: Spec, item: str, trouble: str, *, at: int = 0, accepted: str = "", hint: str = ""
     ) -> CronError:
-        """Make the error for `item`, which stands `at` characters into the field. `hint` is a sentence."""
+        """Make the error for `item`, `at` characters into the field. `hint` is a sentence."""
         accepted = accepted or spec.accepted
         what = shown(item, limit=24) or '""'
         return refused(
@@ -221,7 +219,7 @@ class _Reader:
         return int(text)
 
     def step(self, text: str, *, whole: str, at: int) -> int:
-        """Read what stands after the slash."""
+        """Read what follows the slash."""
         accepted = f"a step of 1-{MAX_STEP}"
         if not _NUMBER.fullmatch(text):
             raise self.error(whole, "has a step that is not a number", at=at, accepted=accepted)
@@ -281,7 +279,7 @@ class _Reader:
 def read_field(text: str, spec: Spec, *, place: Place, rule: bool = False) -> Field:
     """Read one field; raise CronError with the place of the trouble.
 
-    `rule` admits the two forms that stand in a trigger's `rules` only: ``&`` before a day-of-month (and, not or,
+    `rule` admits the two forms that only a trigger's `rules` have: ``&`` before a day-of-month (and, not or,
     with day-of-week), ``=`` before a day-of-week whose suffix belongs to the whole list, as in the Clojure code.
     """
     reader = _Reader(spec=spec, place=place)

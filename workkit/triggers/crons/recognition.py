@@ -15,7 +15,7 @@ _LEAST_PLAIN: Final = 3  # fields that begin with a number or a star: words, suc
 
 
 def looks_like_cron(text: str) -> bool:
-    """Tell whether a text is meant as a cron string.
+    """Tell whether a text looks like a cron string.
 
     That is a nickname such as ``@daily``, or words that all are cron fields: five to seven, three of which begin with
     a number, a star, a question mark or are ``L``; or another number from four on, with a star among them.

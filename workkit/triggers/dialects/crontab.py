@@ -80,7 +80,7 @@ def _trigger(rule: str, *, tz: str, given: str) -> Trigger:
 
 
 def _in_utc(rule: str, tz: str) -> str | None:
-    """Say the rule in UTC if that is the same at every time since 1970, as the present is not known here."""
+    """Write the rule in UTC if that is the same at every time since 1970, as the present is not known here."""
     if tz == "UTC":
         return rule
     from workkit.triggers.clock.lowering import HORIZON_YEARS, lower
@@ -119,23 +119,23 @@ def _ambiguous(text: str, tz: str, parts: list[str]) -> CronError:
     readings = []
     for place, order in (("second first", parts), ("second last", [parts[5], *parts[:5]])):
         try:
-            readings.append((place, _said(_standard(" ".join(order), tz, True))))
+            readings.append((place, _in_words(_standard(" ".join(order), tz, True))))
         except CronError:
             continue
-    copied = all("=" in said for _, said in readings)
+    copied = all("=" in words for _, words in readings)
     match readings:
-        case [(one, said), (other, also)]:
+        case [(one, words), (other, also)]:
             advice = "Copy the one you mean" if copied else "Say the one you mean in words"
-            trouble, remedy = f"which has two readings: {one}, {said}; {other}, {also}", f"{advice}."
-        case [(one, said)]:
+            trouble, remedy = f"which has two readings: {one}, {words}; {other}, {also}", f"{advice}."
+        case [(one, words)]:
             advice = "copy it" if copied else "say it in words"
-            trouble, remedy = "whose order is not said", f"With the {one} it is {said}; if that is meant, {advice}."
+            trouble, remedy = "whose order is not said", f"With the {one} it is {words}; if that is meant, {advice}."
         case _:
             trouble, remedy = "which make no sense second first or second last", f"Accepted: five fields, {ORDER}."
     return refused(text, f"has six fields, {trouble}", accepted=ORDER, remedy=remedy)
 
 
-def _said(trigger: Trigger) -> str:
+def _in_words(trigger: Trigger) -> str:
     from workkit.triggers.english.sentence import explain
 
     words = explain(trigger, zone=False).removeprefix("on ").replace(" of every month", " of the month")

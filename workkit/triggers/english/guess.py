@@ -1,4 +1,4 @@
-"""Looking for what was meant by a misspelt phrase."""
+"""The nearest understood phrase to a misspelt one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Suggestion:
     remedy: str
 
 
-def mended(
+def with_suggestion(
     trouble: Misread,
     understood: Callable[[str], object],
     *,

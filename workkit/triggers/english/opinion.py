@@ -28,7 +28,7 @@ from workkit.triggers.english.grammar.words import (
 
 LONGEST: Final = 60  # characters of a text that is tried
 MOST_TOKENS: Final = 10
-MOST_DROPPED: Final = 1  # words that nobody knows and that are left out
+MOST_DROPPED: Final = 1  # unknown words that are left out
 _ALIKE: Final = 0.75
 _HOUR: Final = time(9)  # where the text names a day alone: the one that most examples have
 _FILLERS: Final = frozenset(("at", "on", "the", "of", "in", "and", "or"))
@@ -69,7 +69,7 @@ def opinion(text: str, *, now: datetime) -> Opinion | None:
             found = _guessed(words, now=now)
             if found is not None:
                 return found
-    except Exception:  # whatever a grammar of somebody else makes of hostile text, the refusal stands without it
+    except Exception:  # whatever a grammar of somebody else makes of hostile text, the refusal needs no guess
         return None
     return None
 

@@ -23,10 +23,10 @@ def explain(trigger: Trigger, *, zone: bool = True) -> str:
     by_date: dict[tuple[str, ...], list[Cron]] = {}
     for cron in crons:
         by_date.setdefault(tuple(part.text for part in cron.fields[:4]), []).append(cron)
-    said = [_sentence(group) for group in by_date.values()]
-    text = " and ".join(sentence for sentence, _ in said)
+    sentences = [_sentence(group) for group in by_date.values()]
+    text = " and ".join(sentence for sentence, _ in sentences)
     bounds = _bounds(trigger)
-    free = all(bare for _, bare in said) and (trigger.tz == "UTC" or trigger.cron == trigger.rules[0])
+    free = all(bare for _, bare in sentences) and (trigger.tz == "UTC" or trigger.cron == trigger.rules[0])
     if not bounds:
         return text if free else text + name
     if not free:

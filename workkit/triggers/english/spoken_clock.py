@@ -14,7 +14,7 @@ from workkit.triggers.crons.field import Field
 from workkit.triggers.english.spoken_days import COUNTED, counted, runs
 
 MAX_TIMES: Final = 8
-"""So many times of day are listed; more are said by their fields."""
+"""So many times of day are listed; more are written by their fields."""
 
 MAX_ENUMERATED: Final = 1_500
 _DAY: Final = 86_400
@@ -24,7 +24,7 @@ _DAY: Final = 86_400
 class SpokenClock:
     """A time of day in words.
 
-    `times`: goes after the day ("at 9:00"). `step`: stands by itself ("every 5 minutes"). `days`: the same, and says
+    `times`: goes after the day ("at 9:00"). `step`: needs no day ("every 5 minutes"). `days`: the same, and says
     which days ("every other day at 9:00"). `bare` is a step that means the same in every zone.
     """
 

@@ -1,6 +1,6 @@
 """The vocabulary of phrases, and their cutting into tokens.
 
-Knows which words exist and what each stands for, never how they go together: that is the grammar's business.
+Knows which words exist and what each means, never how they are combined: the grammar knows that.
 """
 
 from __future__ import annotations
