@@ -110,7 +110,7 @@ def test_forms_beyond_the_vectors(text: str, expected: list[str]) -> None:
         ("* * ? =0,6#3 0 0 0", ["2026-12-12 00:00:00", "2027-01-09 00:00:00", "2027-02-13 00:00:00"]),
     ],
 )
-def test_forms_of_rules(rule: str, expected: list[str]) -> None:
+def test_forms_that_only_rules_have_are_read_in_rules(rule: str, expected: list[str]) -> None:
     assert first(rule, rule=True) == expected
     with pytest.raises(CronError):
         parse_cron(rule)
@@ -188,7 +188,7 @@ def test_a_near_name_is_suggested() -> None:
 
 
 @pytest.mark.parametrize("value", [None, 5, b"* * * * * * *", ["*"] * 7])
-def test_what_is_no_text_is_refused(value: Any) -> None:
+def test_a_value_that_is_no_text_is_refused(value: Any) -> None:
     with pytest.raises(CronError, match="is not text"):
         parse_cron(value)
 

@@ -116,7 +116,7 @@ def test_any_text_is_read_or_refused_with_a_cron_error(text: str) -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(strings)
-def test_what_is_read_is_read_back_from_its_fields(text: str) -> None:
+def test_a_trigger_is_read_back_from_its_fields(text: str) -> None:
     text = read_rule(text.replace("&", "")).text
     trigger = cron(text)
     assert trigger.cron == text

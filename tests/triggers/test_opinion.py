@@ -103,7 +103,7 @@ def test_the_suggestion_names_the_keyword_that_was_used(keyword: str) -> None:
 
 
 @pytest.mark.parametrize("when", [When(every="tuesdayish 5"), When(in_="2 hoursish or so")])
-def test_what_recurs_and_a_length_get_no_date(when: When) -> None:
+def test_recurring_words_and_lengths_get_no_date(when: When) -> None:
     with pytest.raises(PhraseError) as caught:
         read_when(when, now=NOW)
     assert "Perhaps" not in str(caught.value)

@@ -192,7 +192,7 @@ def test_tz_must_be_a_zone(tz: str) -> None:
 
 
 @pytest.mark.parametrize("text", [None, 5, b"noon", ["noon"], NOW])
-def test_what_is_no_text_is_refused(text: Any) -> None:
+def test_a_value_that_is_no_text_is_refused(text: Any) -> None:
     with pytest.raises(TriggerError, match="is not words"):
         parse(text, now=NOW)
 
@@ -266,7 +266,7 @@ def test_blanks_and_letter_case_do_not_count(text: str, data: st.DataObject) -> 
         ("monday", "* * * 1 0 0 0"),
     ],
 )
-def test_the_word_every_may_be_left_out_where_it_is_meant(text: str, cron: str) -> None:
+def test_the_word_every_may_be_left_out_for_the_lead_every(text: str, cron: str) -> None:
     assert parse(text, now=NOW, lead="every").cron == cron
 
 
@@ -292,7 +292,7 @@ def test_a_word_left_out_does_not_move_the_place_of_the_trouble(text: str, messa
     assert str(refusal.value) == message
 
 
-def test_the_word_in_may_be_left_out_where_it_is_meant() -> None:
+def test_the_word_in_may_be_left_out_for_the_lead_in() -> None:
     assert parse("5 minutes", now=NOW, lead="in").cron == "2026 11 20 * 10 20 30"
     with pytest.raises(PhraseError, match=r'"mintues" \(column 3\) is not understood. Did you mean "5 minutes"\?'):
         parse("5 mintues", now=NOW, lead="in")

@@ -45,7 +45,7 @@ def test_tokens_leave_nothing_out_but_blanks(text: str) -> None:
     ("text", "position"),
     [("5 minut\u00e9s", 7), ("in 5\u00a0minutes", 4), ("tomorrow\x00", 8), ("\uff17pm", 0), ("5 m\r", 3)],
 )
-def test_what_is_not_plain_ascii_is_refused(text: str, position: int) -> None:
+def test_text_beyond_plain_ascii_is_refused(text: str, position: int) -> None:
     with pytest.raises(PhraseError) as refusal:
         tokens(text)
     assert refusal.value.position == position

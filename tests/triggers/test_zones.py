@@ -134,7 +134,7 @@ def local(rule: str, *, tz: str, after: str, count: int = 3) -> list[str]:
         ("* * * * 0 0 0", "America/Havana", "2027-11-06 12:00", ["07 00:00-0400", "08 00:00-0500", "09 00:00-0500"]),
     ],
 )
-def test_changes_by_name(rule: str, tz: str, after: str, fires: list[str]) -> None:
+def test_a_rule_crosses_the_clock_changes_of_named_zones(rule: str, tz: str, after: str, fires: list[str]) -> None:
     assert local(rule, tz=tz, after=after) == fires
 
 
