@@ -34,9 +34,9 @@ HOW: dict[str, Any] = {"imports": ["tests.handlers"], "folder": None}
     [
         ({"at": "now", "every": "day"}, errors.InvalidOptions,
          "at= and every= were both given; a job has one time. "
-         "Keep one of at= in_= every= cron=, or add two jobs."),
+         "Keep one of when= at= in_= every= cron=, or add two jobs."),
         ({}, errors.InvalidOptions,
-         "no time was given. Give one of at= in_= every= cron=, or use schedule.add_now(s, fn)."),
+         "no time was given. Give one of when= at= in_= every= cron=, or use schedule.add_now(s, fn)."),
         ({"at": "now", "args": "tracy@x.org"}, errors.InvalidArguments,
          'args="tracy@x.org" is one text, not a list. Write args=["tracy@x.org"].'),
         ({"at": "now", "retrys": 5}, errors.InvalidOptions,

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from tests.cli.conftest import Run
-from workkit.cli.commands.explain import is_cron
 
 FROM = ("--from", "2026-11-20T10:15:30Z")
 
@@ -118,21 +117,3 @@ def test_explain_as_json(run: Run) -> None:
 def test_dialect_says_how_six_fields_are_read(run: Run) -> None:
     assert run("explain", "0 0 9 * * 1").status == 2
     assert "Monday" in run("explain", "0 0 9 * * 1", "--dialect", "standard").out
-
-
-@pytest.mark.parametrize(
-    ("text", "cron"),
-    [
-        ("* * * 1-5 9 0 0", True),
-        ("0 9 * * MON-FRI", True),
-        ("0 9 * *", True),
-        ("@daily", True),
-        ("2027 1 1 * 9 0 0", True),
-        ("every weekday at 9am", False),
-        ("9 am 3 may 2027", False),
-        ("@1800000000", False),
-        ("", False),
-    ],
-)
-def test_is_cron_tells_fields_from_words(text: str, cron: bool) -> None:
-    assert is_cron(text) is cron

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from workkit.cli.printing import wording
 from workkit.jobs.job import Job
+from workkit.text.duration import duration_text
 
 NOW = datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC)
 PARIS = ZoneInfo("Europe/Paris")
@@ -35,7 +36,7 @@ PARIS = ZoneInfo("Europe/Paris")
     ],
 )
 def test_duration_says_at_most_so_many_units(ms: float, parts: int, said: str) -> None:
-    assert wording.duration(ms, parts) == said
+    assert duration_text(ms, parts) == said
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 from workkit import job, schedule
 from workkit.errors import CannotRun, FunctionNotFound, InvalidFunction, NotAllowed, described
 from workkit.jobs.registry import Registry
-from workkit.text.nearest import nearest
+from workkit.text.nearest import nearest_word
 
 HOSTILE = {
     "exits": ("import sys\nsys.exit(0)\n", r"SystemExit: 0 \({module}\.py:2\)\. Put what .*__main__"),
@@ -135,7 +135,7 @@ def test_the_search_for_the_nearest_module_looks_at_some_files_only(tmp_path: Pa
     began = time.monotonic()
     registry._no_module("a.b.c.d")
     assert time.monotonic() - began < 0.5
-    assert nearest("x" * 101, ["x" * 100]) is None
+    assert nearest_word("x" * 101, ["x" * 100]) is None
 
 
 def numbers() -> Iterator[int]:

@@ -66,17 +66,15 @@ def test_it_runs_from_the_start_on_and_before_the_end() -> None:
     ],
     ids=str,
 )  # fmt: skip
-def test_what_cannot_be_meant_is_refused(start: Any, end: Any, message: str) -> None:
+def test_invalid_bounds_are_refused(start: Any, end: Any, message: str) -> None:
     with pytest.raises(Invalid) as caught:
         between(DAILY, start=start, end=end, now=NOW, tz="UTC")
     said = str(caught.value)
     assert said.startswith(message[:-1]) if message.endswith("*") else said == message
 
 
-def test_a_bound_that_the_words_have_is_not_said_twice() -> None:
+def test_a_bound_of_the_words_cannot_be_given_again() -> None:
     trigger = parse("every day at 9am starting tomorrow", now=NOW, tz="UTC")
-    with pytest.raises(
-        Invalid, match=r'^start="2028-01-01": the time itself says one already \(2026-11-22 00:00 UTC\)'
-    ):
+    with pytest.raises(Invalid, match=r'^start="2028-01-01": the time itself has one already \(2026-11-22 00:00 UTC\)'):
         between(trigger, start="2028-01-01", end=None, now=NOW, tz="UTC")
     assert between(trigger, start=None, end="2028-01-01", now=NOW, tz="UTC").start == utc(2026, 11, 22)

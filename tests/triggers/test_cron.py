@@ -110,7 +110,7 @@ def test_forms_beyond_the_vectors(text: str, expected: list[str]) -> None:
         ("* * ? =0,6#3 0 0 0", ["2026-12-12 00:00:00", "2027-01-09 00:00:00", "2027-02-13 00:00:00"]),
     ],
 )
-def test_forms_of_rules(rule: str, expected: list[str]) -> None:
+def test_forms_that_only_rules_have_are_read_in_rules(rule: str, expected: list[str]) -> None:
     assert first(rule, rule=True) == expected
     with pytest.raises(CronError):
         parse_cron(rule)
@@ -177,16 +177,18 @@ def test_refusals_say_what_where_and_what_instead(text: str, message: str, posit
     assert message in str(caught.value)
     assert caught.value.position == position
     assert caught.value.accepted
+    assert str(caught.value).endswith(f"{caught.value.trouble}. {caught.value.remedy}")
 
 
 def test_a_near_name_is_suggested() -> None:
     with pytest.raises(CronError) as caught:
         parse_cron("* * * wensday 0 0 0")
     assert "Did you mean wednesday?" in str(caught.value)
+    assert caught.value.suggestion == "* * * wednesday 0 0 0"
 
 
 @pytest.mark.parametrize("value", [None, 5, b"* * * * * * *", ["*"] * 7])
-def test_what_is_no_text_is_refused(value: Any) -> None:
+def test_a_value_that_is_no_text_is_refused(value: Any) -> None:
     with pytest.raises(CronError, match="is not text"):
         parse_cron(value)
 

@@ -14,7 +14,8 @@ from tests.triggers import slow_cron
 from workkit.errors import CronError
 from workkit.triggers import cron
 from workkit.triggers.crons.cron import Cron, parse_cron
-from workkit.triggers.trigger import Dialect, from_fields
+from workkit.triggers.dialects.dialect import Dialect
+from workkit.triggers.stored import from_fields
 
 # Beyond this many days the slow reading gives up; the engine may then say what it likes, so long as it is later.
 DAYS = 1_500
@@ -115,7 +116,7 @@ def test_any_text_is_read_or_refused_with_a_cron_error(text: str) -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(strings)
-def test_what_is_read_is_read_back_from_its_fields(text: str) -> None:
+def test_a_trigger_is_read_back_from_its_fields(text: str) -> None:
     text = read_rule(text.replace("&", "")).text
     trigger = cron(text)
     assert trigger.cron == text

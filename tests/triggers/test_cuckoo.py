@@ -19,7 +19,8 @@ from tests.triggers.crons import crons
 from workkit.errors import CronError
 from workkit.triggers import Trigger, cron
 from workkit.triggers.dialects.cuckoo import clojure_order, cuckoo
-from workkit.triggers.trigger import from_fields, once, published
+from workkit.triggers.stored import from_fields
+from workkit.triggers.trigger import once, published
 from workkit.triggers.when import When, read_when
 
 VECTORS = Path(__file__).parents[2] / "spec" / "vectors" / "clojure" / "cuckoo_cron_next.json"
@@ -44,13 +45,13 @@ def test_next_gives_what_the_clojure_code_gave() -> None:
     assert len(cases) >= 917
 
 
-def test_what_hangs_the_clojure_code_is_refused_or_never() -> None:
+def test_texts_that_hang_the_clojure_code_are_refused_or_never_fire() -> None:
     for case in vectors()["hangs"]:
         with suppress(CronError):
             assert at_or_after(case["cron"], case["from"]) is None
 
 
-def test_what_makes_the_clojure_code_fail_is_refused_but_for_fifths() -> None:
+def test_texts_that_make_the_clojure_code_fail_are_refused_except_fifth_weekdays() -> None:
     """A fifth weekday fails there only in months that have four: here it is looked for in the next month."""
     for case in vectors()["throws"]:
         text = case["cron"]
@@ -126,7 +127,7 @@ def test_refusals_say_what_and_where(text: str, said: str, position: int) -> Non
 
 
 @pytest.mark.parametrize("value", [None, 7, b"* * * * * * *"])
-def test_what_is_no_text_is_refused(value: Any) -> None:
+def test_a_value_that_is_no_text_is_refused(value: Any) -> None:
     with pytest.raises(CronError, match="is not text"):
         cuckoo(value)
 
@@ -173,14 +174,14 @@ def test_triggers_are_stored_in_clojure_order(text: str, stored: str) -> None:
         Trigger(cron="* * * * 9 0 0", recurs=True, rules=("* * * * 9 0 0",), end=datetime(2027, 1, 1, tzinfo=UTC)),
     ],
 )
-def test_what_the_clojure_code_cannot_say_is_refused(trigger: Trigger) -> None:
+def test_triggers_that_the_clojure_code_cannot_express_are_refused(trigger: Trigger) -> None:
     with pytest.raises(CronError, match="Clojure code"):
         clojure_order(trigger)
 
 
 @settings(deadline=None)
 @given(crons(), st.integers(0, END_OF_STARS))
-def test_what_is_stored_in_clojure_order_fires_at_the_same_times(text: str, ms: int) -> None:
+def test_triggers_stored_in_clojure_order_fire_at_the_same_times(text: str, ms: int) -> None:
     trigger = published(text)
     try:
         stored = clojure_order(trigger).fields()
@@ -249,5 +250,5 @@ def test_words_are_stored_in_clojure_order_as_the_page_says(words: str, stored: 
     assert clojure_order(trigger).fields() == {"cron": stored}
 
 
-def test_the_page_has_such_words() -> None:
+def test_the_spec_page_has_the_words() -> None:
     assert len(SAID) == 3

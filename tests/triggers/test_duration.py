@@ -59,7 +59,7 @@ def test_duration_refuses_with_the_name_of_the_option(value: Any, message: str) 
 
 
 @pytest.mark.parametrize("value", [None, True, [], timedelta(seconds=-1), b"5s"])
-def test_duration_refuses_what_is_none(value: Any) -> None:
+def test_duration_refuses_values_that_are_no_duration(value: Any) -> None:
     with pytest.raises(TriggerError, match=r"^duration="):
         duration(value)
 

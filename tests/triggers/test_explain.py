@@ -12,9 +12,9 @@ from hypothesis import example, given, settings
 
 from tests.triggers.crons import rules
 from workkit.errors import CronError, PhraseError
+from workkit.triggers import explain
 from workkit.triggers.crons.cron import parse_cron
 from workkit.triggers.english.phrase import parse
-from workkit.triggers.english.sentence import explain
 from workkit.triggers.trigger import Trigger
 
 VECTORS = json.loads((Path(__file__).parents[2] / "spec/vectors/times.json").read_text())["items"]
@@ -70,7 +70,7 @@ NOW = datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC)
         ("@daily", "every day at 0:00 UTC"),
     ],
 )
-def test_explain_says_a_cron_in_english(cron: str, words: str) -> None:
+def test_explain_writes_a_cron_in_english(cron: str, words: str) -> None:
     assert explain(cron) == words
 
 
@@ -96,11 +96,11 @@ def test_explain_says_a_cron_in_english(cron: str, words: str) -> None:
         ),
     ],
 )
-def test_explain_leaves_utc_unsaid_where_asked(phrase: str, tz: str, words: str) -> None:
+def test_explain_leaves_utc_out_without_zone(phrase: str, tz: str, words: str) -> None:
     assert explain(parse(phrase, now=NOW, tz=tz), zone=False) == words
 
 
-def test_explain_says_the_second_of_two_equal_times_in_utc() -> None:
+def test_explain_writes_the_second_of_two_equal_times_in_utc() -> None:
     trigger = parse("in 14 hours", now=datetime(2026, 10, 31, 16, tzinfo=UTC), tz="America/New_York")
     assert explain(trigger) == "once, Sunday 1 November 2026 at 6:00 UTC"
 

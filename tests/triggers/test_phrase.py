@@ -91,6 +91,16 @@ def test_parse_refuses_the_recorded_mistake(item: dict[str, Any]) -> None:
         ("* 2 30 * 0 0 0", '"* 2 30 * 0 0 0" never fires: February has no day 30.'),
         ("* * * * 24 0 0", '"* * * * 24 0 0": 24 (field 5, hour) is out of range. Accepted: 0-23.'),
         (
+            "0 0 9 ? * 1 2027",
+            '"0 0 9 ? * 1 2027" ends in a year: it is in the order of the Clojure code. '
+            'Write "2027 ? * 1 9 0 0", or use a schedule with dialect="cuckoo".',
+        ),
+        (
+            "* * *  1 9 0 0",
+            '"* * *  1 9 0 0" has a blank too many, or one that is not a space, at column 6. '
+            "Accepted: one space between fields, none before or after.",
+        ),
+        (
             "biweekly on monday",
             '"biweekly on monday": "biweekly" (column 1) is twice a week to some and every two weeks to others. '
             'Say "every other monday at 9am".',
@@ -111,6 +121,8 @@ def test_refusal_says_what_where_and_what_to_do(text: str, message: str) -> None
     with pytest.raises(PhraseError) as refusal:
         parse(text, now=NOW)
     assert str(refusal.value) == message
+    assert refusal.value.trouble is None or refusal.value.trouble in message
+    assert refusal.value.remedy is None or message.endswith(refusal.value.remedy)
 
 
 def test_refusal_names_the_clock_change() -> None:
@@ -180,7 +192,7 @@ def test_tz_must_be_a_zone(tz: str) -> None:
 
 
 @pytest.mark.parametrize("text", [None, 5, b"noon", ["noon"], NOW])
-def test_what_is_no_text_is_refused(text: Any) -> None:
+def test_a_value_that_is_no_text_is_refused(text: Any) -> None:
     with pytest.raises(TriggerError, match="is not words"):
         parse(text, now=NOW)
 
@@ -254,7 +266,7 @@ def test_blanks_and_letter_case_do_not_count(text: str, data: st.DataObject) -> 
         ("monday", "* * * 1 0 0 0"),
     ],
 )
-def test_the_word_every_may_be_left_out_where_it_is_meant(text: str, cron: str) -> None:
+def test_the_word_every_may_be_left_out_for_the_lead_every(text: str, cron: str) -> None:
     assert parse(text, now=NOW, lead="every").cron == cron
 
 
@@ -280,7 +292,7 @@ def test_a_word_left_out_does_not_move_the_place_of_the_trouble(text: str, messa
     assert str(refusal.value) == message
 
 
-def test_the_word_in_may_be_left_out_where_it_is_meant() -> None:
+def test_the_word_in_may_be_left_out_for_the_lead_in() -> None:
     assert parse("5 minutes", now=NOW, lead="in").cron == "2026 11 20 * 10 20 30"
     with pytest.raises(PhraseError, match=r'"mintues" \(column 3\) is not understood. Did you mean "5 minutes"\?'):
         parse("5 mintues", now=NOW, lead="in")

@@ -77,14 +77,14 @@ ZONES = (
         ("* * * 1 * */5 0", "America/New_York", None),
     ],
 )
-def test_lower_says_the_same_in_utc_or_nothing(rule: str, zone: str, utc: str | None) -> None:
+def test_lower_writes_an_equal_utc_rule_or_nothing(rule: str, zone: str, utc: str | None) -> None:
     assert lower(rule, zone=ZoneInfo(zone), since=NOW) == utc
 
 
 @settings(max_examples=300)
 @example(rule="*/2 1 1 * 9 0 0", zone="Pacific/Chatham", after=NOW)
 @given(rules(), st.sampled_from(ZONES), st.sampled_from([NOW, datetime(2028, 2, 27, 12, tzinfo=UTC)]))
-def test_what_is_lowered_fires_at_the_same_instants(rule: str, zone: str, after: datetime) -> None:
+def test_a_lowered_rule_fires_at_the_same_instants(rule: str, zone: str, after: datetime) -> None:
     cron = lower(rule, zone=ZoneInfo(zone), since=NOW)
     if cron is not None:
         local = Trigger(cron=None, tz=zone, recurs=True, rules=(rule,))

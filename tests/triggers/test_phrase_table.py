@@ -181,7 +181,7 @@ def test_parse_understands_what_recurs(text: str, cron: str) -> None:
 
 
 @pytest.mark.parametrize("text", [text.strip() for text in REFUSED.strip().replace("\n", " | ").split(" | ")])
-def test_parse_refuses_what_is_open(text: str) -> None:
+def test_parse_refuses_words_that_leave_the_time_open(text: str) -> None:
     with pytest.raises(PhraseError):
         parse(text, now=NOW)
 
@@ -199,7 +199,7 @@ def test_parse_refuses_what_is_open(text: str) -> None:
         ("every 5 seconds from 9:30 to 9:31", ("* * * * 9 30-31 */5",)),
     ],
 )
-def test_what_one_string_cannot_say_is_several_rules(text: str, rules: tuple[str, ...]) -> None:
+def test_times_beyond_one_string_become_several_rules(text: str, rules: tuple[str, ...]) -> None:
     assert parse(text, now=NOW).rules == rules
 
 
@@ -217,7 +217,7 @@ def test_what_one_string_cannot_say_is_several_rules(text: str, rules: tuple[str
         ("every 5 minutes from now on until tomorrow", None, "2026-11-20"),
     ],
 )
-def test_bounds_off_the_fields_stand_beside_the_rules(text: str, start: str | None, end: str | None) -> None:
+def test_bounds_that_fit_no_field_go_beside_the_rules(text: str, start: str | None, end: str | None) -> None:
     trigger = parse(text, now=NOW)
     expected = [None if day is None else datetime.fromisoformat(day).replace(tzinfo=UTC) for day in (start, end)]
     assert [trigger.start, trigger.end] == expected

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from workkit.triggers import parse
-from workkit.triggers.clock.skipped import with_skipped
+from workkit.triggers.skipped import with_skipped
 
 NOW = datetime(2026, 11, 18, 10, 15, 30, tzinfo=UTC)
 
@@ -16,7 +16,7 @@ def warnings(text: str, tz: str) -> tuple[str, ...]:
     return with_skipped(parse(text, now=NOW, tz=tz), after=NOW).warnings
 
 
-def test_the_first_time_that_is_left_out_is_named() -> None:
+def test_the_warning_names_the_first_time_that_a_change_skips() -> None:
     assert warnings("every day at 2:30am", "Europe/Paris") == (
         "2:30 on Sunday 28 March 2027 does not exist in Europe/Paris: clocks go from 2:00 to 3:00 then. "
         "It runs at 3:00 that day.",
@@ -35,5 +35,5 @@ def test_the_first_time_that_is_left_out_is_named() -> None:
         ("every 15 minutes", "Europe/Paris"), ("every 15 minutes on sundays", "Europe/Paris"),
     ],
 )  # fmt: skip
-def test_what_no_change_leaves_out_has_no_warning(text: str, tz: str) -> None:
+def test_times_that_no_change_skips_have_no_warning(text: str, tz: str) -> None:
     assert warnings(text, tz) == ()

@@ -76,7 +76,7 @@ def test_lines_become_seven_fields(text: str, seven: str) -> None:
         ("0 0 13 * 1#1", "* * 13 1#1 0 0 0", "the 13th, and the weekdays 1#1"),
     ],
 )
-def test_both_day_fields_are_either_and_said_so(text: str, seven: str, either: str) -> None:
+def test_both_day_fields_mean_either_and_warn(text: str, seven: str, either: str) -> None:
     read = cron(text, "auto")
     assert read.cron == seven
     assert read.warnings == (f'cron="{text}" sets both day fields, so either is enough: {either}.',)
@@ -161,7 +161,7 @@ def test_the_place_counts_the_second_in_six_fields() -> None:
 
 
 @pytest.mark.parametrize("value", [None, 5, b"* * * * *"])
-def test_what_is_no_text_is_refused(value: Any) -> None:
+def test_a_value_that_is_no_text_is_refused(value: Any) -> None:
     with pytest.raises(CronError, match="is not text"):
         cron(value, "auto")
 
@@ -190,7 +190,7 @@ def test_a_line_is_read_in_its_zone(text: str, tz: str, seven: str | None) -> No
 
 
 @pytest.mark.parametrize("tz", ["Europe/Paris", "Asia/Kathmandu", "America/St_Johns", "Asia/Shanghai", "Etc/GMT+5"])
-def test_in_a_zone_it_fires_when_the_clock_there_says_so(tz: str) -> None:
+def test_a_line_fires_by_the_clock_of_its_zone(tz: str) -> None:
     for year in (1990, 2026, 2046):
         for t in cron("30 9 13 * 5", "auto", tz=tz).upcoming(datetime(year, 1, 1, tzinfo=UTC), 90):
             local = t.astimezone(ZoneInfo(tz))

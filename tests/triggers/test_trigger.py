@@ -11,7 +11,8 @@ import pytest
 
 from workkit.errors import CronError, TriggerError
 from workkit.triggers import Trigger, cron
-from workkit.triggers.trigger import from_fields, once, published
+from workkit.triggers.stored import from_fields
+from workkit.triggers.trigger import once, published
 
 NOW = datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC)
 PARIS = ZoneInfo("Europe/Paris")
@@ -106,7 +107,7 @@ def test_bounds_beside_one_utc_string_are_not_lost() -> None:
     assert from_fields(trigger.fields()).next_after(NOW) == at("2026-12-01 09:00")
 
 
-def test_what_a_peer_stored_may_have_any_run_of_blanks() -> None:
+def test_text_stored_by_a_peer_may_have_any_run_of_blanks() -> None:
     found = from_fields({"cron": "*  *\t* * 9 0 0 ", "color": "red"})
     assert found.cron == "* * * * 9 0 0"
 
@@ -137,7 +138,7 @@ def test_reading_the_same_fields_again_costs_no_reading() -> None:
         {"cron": "* * * * * * *", "until": 1.5},
     ],
 )
-def test_half_of_a_time_is_no_time(fields: dict[str, Any]) -> None:
+def test_incomplete_fields_of_a_time_are_refused(fields: dict[str, Any]) -> None:
     with pytest.raises(TriggerError) as caught:
         from_fields(fields)
     assert str(caught.value).isprintable()
@@ -152,7 +153,7 @@ def test_once_fires_once_and_says_its_local_time() -> None:
     assert from_fields(trigger.fields()).recurs is False
 
 
-def test_once_of_a_time_that_comes_twice_keeps_the_one_that_was_meant() -> None:
+def test_once_keeps_the_given_one_of_two_equal_times() -> None:
     second = datetime(2027, 10, 31, 2, 30, tzinfo=PARIS, fold=1)
     assert once(second, tz="Europe/Paris").next_after(NOW) == at("2027-10-31 01:30")
 
@@ -197,7 +198,7 @@ def test_one_day_field_is_not_warned_of(text: str) -> None:
         ("2020 * * * 0 0 0", "its last time is over"),
     ],
 )
-def test_why_never_says_what_stands_in_the_way(text: str, why: str) -> None:
+def test_why_never_names_the_obstacle(text: str, why: str) -> None:
     trigger = cron(text)
     assert trigger.next_after(NOW) is None
     assert trigger.why_never() == why
@@ -217,7 +218,7 @@ def test_an_unknown_dialect_is_refused() -> None:
         "2026 11 21 * 7 5 5 ", "２０２６ 11 21 * 7 5 5", "2026 11 21 * 7 5 5\n",
     ],
 )  # fmt: skip
-def test_a_second_read_by_its_look_is_the_one_that_is_parsed(text: str) -> None:
+def test_one_second_read_by_its_look_equals_the_parsed_one(text: str) -> None:
     def read(reader: Callable[[], Trigger]) -> object:
         try:
             return reader()

@@ -13,7 +13,8 @@ from tests.triggers.crons import rules
 from workkit.errors import TriggerError
 from workkit.triggers import Trigger
 from workkit.triggers.crons.cron import parse_cron
-from workkit.triggers.trigger import from_fields, is_fixed, published
+from workkit.triggers.stored import from_fields
+from workkit.triggers.trigger import is_fixed, published
 
 NOW = datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -29,7 +30,7 @@ def zoned(*local: str, tz: str = "UTC", start: datetime | None = None, end: date
 
 @settings(deadline=None)
 @given(st.lists(rules(), min_size=1, max_size=3, unique=True), st.sampled_from(ZONES), INSTANTS)
-def test_what_is_stored_is_read_back(local: list[str], tz: str, at: int) -> None:
+def test_stored_fields_are_read_back(local: list[str], tz: str, at: int) -> None:
     trigger = zoned(*local, tz=tz)
     again = from_fields(trigger.fields())
     assert again == trigger
@@ -95,7 +96,7 @@ def test_bounds_within_a_second_hold() -> None:
         ("2026 11 20 * 10 15 30/2", False),
     ],
 )
-def test_one_second_is_told_from_what_recurs(text: str, fixed: bool) -> None:
+def test_one_second_is_told_from_recurring_times(text: str, fixed: bool) -> None:
     assert published(text).recurs is not fixed
     assert is_fixed(parse_cron(text)) is fixed
 
@@ -113,7 +114,7 @@ def test_one_second_is_told_from_what_recurs(text: str, fixed: bool) -> None:
         {"cron": 10**1_000},
     ],
 )
-def test_what_stands_in_a_payload_is_refused_in_one_short_line(fields: dict[str, Any]) -> None:
+def test_bad_fields_of_a_payload_are_refused_in_one_short_line(fields: dict[str, Any]) -> None:
     with pytest.raises(TriggerError) as caught:
         from_fields(fields)
     assert str(caught.value).isprintable()

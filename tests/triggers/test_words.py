@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workkit.errors import PhraseError
-from workkit.triggers.english.grammar.words import MAX_LENGTH, listed, ordinal, quote, tokens
+from workkit.triggers.english.grammar.words import MAX_LENGTH, quote, tokens
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_tokens_leave_nothing_out_but_blanks(text: str) -> None:
     ("text", "position"),
     [("5 minut\u00e9s", 7), ("in 5\u00a0minutes", 4), ("tomorrow\x00", 8), ("\uff17pm", 0), ("5 m\r", 3)],
 )
-def test_what_is_not_plain_ascii_is_refused(text: str, position: int) -> None:
+def test_text_beyond_plain_ascii_is_refused(text: str, position: int) -> None:
     with pytest.raises(PhraseError) as refusal:
         tokens(text)
     assert refusal.value.position == position
@@ -62,18 +62,3 @@ def test_long_texts_are_refused() -> None:
 def test_quote_gives_one_short_line(text: str) -> None:
     assert quote(text).isprintable()
     assert len(quote(text)) <= 85
-
-
-@pytest.mark.parametrize(
-    ("n", "text"),
-    [(1, "1st"), (2, "2nd"), (3, "3rd"), (4, "4th"), (11, "11th"), (13, "13th"), (22, "22nd"), (111, "111th")],
-)
-def test_ordinal(n: int, text: str) -> None:
-    assert ordinal(n) == text
-
-
-@pytest.mark.parametrize(
-    ("items", "text"), [((), ""), (("a",), "a"), (("a", "b"), "a and b"), (("a", "b", "c"), "a, b and c")]
-)
-def test_listed(items: tuple[str, ...], text: str) -> None:
-    assert listed(items) == text

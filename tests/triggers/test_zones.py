@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from zoneinfo import ZoneInfo, available_timezones
 
 import pytest
 
+from workkit.cli.options import zone_of
+from workkit.cli.settings import Settings
 from workkit.errors import TriggerError
-from workkit.triggers.clock.zone import goes_on, next_local, standard_offset, zone
+from workkit.triggers.clock.zone import names_every_hour, nearest_zone, next_local, standard_offset, zone, zone_names
 from workkit.triggers.crons.cron import parse_cron
 from workkit.triggers.trigger import Trigger
 
@@ -92,7 +94,7 @@ def firings(tz: ZoneInfo, change: int, rule: str) -> list[int]:
 @pytest.mark.parametrize("rule", [*BY_WALL_CLOCK, *BY_ELAPSED_TIME])
 def test_every_change_of_every_zone_is_crossed_by_the_rules(rule: str) -> None:
     by_wall = rule in BY_WALL_CLOCK
-    assert goes_on(parse_cron(rule)) is not by_wall
+    assert names_every_hour(parse_cron(rule)) is not by_wall
     wrong = [
         (name, change)
         for name, change in all_changes()
@@ -132,7 +134,7 @@ def local(rule: str, *, tz: str, after: str, count: int = 3) -> list[str]:
         ("* * * * 0 0 0", "America/Havana", "2027-11-06 12:00", ["07 00:00-0400", "08 00:00-0500", "09 00:00-0500"]),
     ],
 )
-def test_changes_by_name(rule: str, tz: str, after: str, fires: list[str]) -> None:
+def test_a_rule_crosses_the_clock_changes_of_named_zones(rule: str, tz: str, after: str, fires: list[str]) -> None:
     assert local(rule, tz=tz, after=after) == fires
 
 
@@ -176,6 +178,37 @@ def test_an_unknown_zone_is_refused_with_the_nearest() -> None:
         zone("Europe/Pariss")
     assert str(caught.value) == 'tz="Europe/Pariss" is not a zone. Did you mean "Europe/Paris"?'
     assert caught.value.suggestion == "Europe/Paris"
+
+
+@pytest.mark.parametrize(
+    ("name", "suggestion"),
+    [("europe/paris", "Europe/Paris"), ("Paris", "Europe/Paris"), ("new york", "America/New_York"), ("Utc", "UTC")],
+)
+def test_a_zone_in_other_letters_or_a_city_alone_is_suggested(name: str, suggestion: str) -> None:
+    with pytest.raises(TriggerError) as caught:
+        zone(name)
+    assert caught.value.suggestion == suggestion
+    assert zone(suggestion).key == suggestion
+
+
+@pytest.mark.parametrize("name", ["localtime", "posixrules", "posix/Europe/Paris", "right/UTC"])
+def test_a_zone_that_depends_on_the_machine_is_refused_and_never_suggested(name: str) -> None:
+    with pytest.raises(TriggerError, match="depends on the machine") as caught:
+        zone(name)
+    assert caught.value.suggestion is None
+    assert name not in zone_names().values()
+    assert nearest_zone(name[:-1]) != name
+
+
+@pytest.mark.parametrize("name", ["Europe/Paris", "UTC", "localtime", "Europe/Pariss", "Mars", "posix/UTC", "\x00"])
+def test_the_command_line_and_python_accept_the_same_zones(name: str) -> None:
+    def answer(read: Callable[[], ZoneInfo]) -> str:
+        try:
+            return read().key
+        except TriggerError as error:
+            return str(error)
+
+    assert answer(lambda: zone_of(name, Settings())) == answer(lambda: zone(name))
 
 
 @pytest.mark.parametrize(

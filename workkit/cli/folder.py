@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from workkit.cli.printing.wording import listed
 from workkit.errors import InvalidFunction
 from workkit.jobs.names import Name, clojure, hidden_part, read_name, stored_name
-from workkit.text.nearest import nearest
+from workkit.text.listing import listed
+from workkit.text.nearest import nearest_word
 
 SHOWN = 6
 FOREIGN = ("site-packages", "dist-packages")
@@ -48,7 +48,7 @@ def checked(text: str, folder: Path) -> tuple[str, str | None]:
         )
     file = find(name.space, folder)
     if file is None:
-        near = nearest(name.space, modules(folder, depth=name.space.count(".") + 1))
+        near = nearest_word(name.space, modules(folder, depth=name.space.count(".") + 1))
         return text, f"no module {name.space} under ./{f'; nearest: {near}' if near else ''}"
     return text, _look(name, file, text, folder)
 
@@ -87,7 +87,7 @@ def _look(name: Name, file: Path, text: str, folder: Path) -> str | None:
 
 def _missing(text: str, part: str, shown: str, start: str, known: Iterable[str]) -> InvalidFunction:
     public = sorted(name for name in known if not name.startswith("_"))
-    near = nearest(part, public)
+    near = nearest_word(part, public)
     if near:
         hint = f"; nearest: {near}. Write {start}{near}."
     elif public:

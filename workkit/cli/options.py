@@ -17,7 +17,6 @@ from workkit.brokers.redis_server.address import masked
 from workkit.cli.command import EMBEDDED_FOLDER, Option
 from workkit.cli.settings import Settings
 from workkit.cli.settings import read as read_settings
-from workkit.errors import TriggerError
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
@@ -82,12 +81,12 @@ class Zone(StringParamType):
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
         """Name the zones that begin like this."""
-        from zoneinfo import available_timezones
-
         from click.shell_completion import CompletionItem
 
-        start = incomplete.casefold()
-        return [CompletionItem(zone) for zone in sorted(available_timezones()) if zone.casefold().startswith(start)]
+        from workkit.triggers.clock.zone import zone_names  # not needed for --help
+
+        start = incomplete.lower()
+        return [CompletionItem(zone) for low, zone in zone_names().items() if low.startswith(start)]
 
 
 def zone_option(help: str) -> Decorator[Any]:
@@ -240,15 +239,6 @@ def server_words(url: str | None) -> str:
 
 def zone_of(name: str | None, settings: Settings) -> ZoneInfo:
     """Find the zone that `--tz`, WORKKIT_TZ or the settings name; UTC by default. Raises TriggerError."""
-    from zoneinfo import ZoneInfo, available_timezones
+    from workkit.triggers.clock.zone import zone  # not needed for --help
 
-    from workkit.text.nearest import nearest
-
-    text = name or settings.tz or "UTC"
-    try:
-        return ZoneInfo(text)
-    except (KeyError, ValueError, OSError) as error:
-        near = nearest(text, available_timezones())
-        hint = f'Did you mean "{near}"?' if near else 'Write a place such as "Europe/Paris", or "UTC".'
-        message = f'tz="{text}" is not a zone. {hint}'
-        raise TriggerError(message, given=text, accepted="an IANA zone", suggestion=near) from error
+    return zone(name or settings.tz or "UTC")

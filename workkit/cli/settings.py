@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from workkit.cli.printing.wording import listed
 from workkit.errors import InvalidOptions
-from workkit.text.nearest import nearest
+from workkit.text.listing import listed
+from workkit.text.nearest import nearest_word
 
 FILE = "pyproject.toml"
 MOST_PROCESSES = 64
@@ -53,7 +53,7 @@ def _table(file: Path) -> Mapping[str, Any]:
 def _settings(table: Mapping[str, Any], file: Path) -> Settings:
     for key, value in table.items():
         if key not in READERS:
-            near = nearest(key, READERS)
+            near = nearest_word(key, READERS)
             hint = f"Did you mean {near}?" if near else f"Accepted: {listed(list(READERS))}."
             message = f"{key} in [tool.workkit] of {file} is not a setting. {hint}"
             raise InvalidOptions(message, given=key, accepted=", ".join(READERS), suggestion=near)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import click
 
 from workkit.cli.printing import terminal
-from workkit.text.nearest import nearest
+from workkit.text.nearest import nearest_word
 
 
 class Entry(NamedTuple):
@@ -107,7 +107,7 @@ class Tree(click.Group):
         command = self.get_command(ctx, name)
         if command is not None or ctx.resilient_parsing:
             return name if command else None, command, args[1:]
-        near = nearest(name, ENTRIES)
+        near = nearest_word(name, ENTRIES)
         hint = f"Did you mean {near}?" if near else "Commands: workkit --help."
         raise click.UsageError(f'workkit has no command "{name}". {hint}')
 

@@ -35,7 +35,7 @@ from workkit.jobs.names import (
 from workkit.jobs.run_options import HANDLER_OPTIONS, RUN_OPTIONS, UNSAID, RunOptions, check_names, read_run_options
 from workkit.jobs.symbols import flaw
 from workkit.jobs.terms import TERMS
-from workkit.text.nearest import nearest
+from workkit.text.nearest import nearest_word
 
 F = TypeVar("F", bound=Callable[..., Any])
 Handler = Callable[..., Any]
@@ -256,7 +256,7 @@ class Registry:
         if self.folder is not None:
             known.update(_modules(self.folder, depth=module.count(".") + 1))
         place = "." if self.folder is None else " under ./."
-        near = nearest(module, known)
+        near = nearest_word(module, known)
         return f"no module {module}" + (f"{place[:-1]}; nearest: {near}." if near else place)
 
 
@@ -337,7 +337,7 @@ def _attribute(module: ModuleType, name: Name) -> Any:
 def _file(module: ModuleType, name: Name) -> str:
     file = Path(getattr(module, "__file__", None) or module.__name__)
     public = [key for key, value in vars(module).items() if isinstance(value, FunctionType) and key[:1] != "_"]
-    near = nearest(name.path, public)
+    near = nearest_word(name.path, public)
     return "/".join([*name.space.split(".")[:-1], file.name]) + (f"; nearest: {near}." if near else ".")
 
 

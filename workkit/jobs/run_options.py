@@ -14,7 +14,7 @@ from datetime import timedelta
 from typing import Any
 
 from workkit.errors import CorruptRecord, InvalidOptions
-from workkit.text.nearest import nearest
+from workkit.text.nearest import nearest_word
 
 RUN_OPTIONS = ("retries", "backoff", "base", "cap", "jitter", "timeout")  # of a job, or of a handler
 HANDLER_OPTIONS = ("retry_on", "discard_on", "limit", "limit_key", "rate", "cpu")  # of a handler alone
@@ -114,7 +114,7 @@ def check_names(
             names, place = elsewhere
             if name in names:
                 raise InvalidOptions(f"{name}= belongs to {place}. Give {name}={value!r} there.", given=value)
-            near = nearest(name, (*accepted, *other))
+            near = nearest_word(name, (*accepted, *other))
             hint = f"Did you mean {near}={value!r}?" if near else f"Options: {', '.join(accepted)}."
             raise InvalidOptions(f"{name}={value!r} is not an option of {verb}. {hint}", given=value)
 
@@ -234,7 +234,7 @@ def _parameter(fn: Callable[..., Any], name: str) -> Callable[..., Any]:
     parameters = inspect.signature(fn).parameters
     names = [p.name for p in parameters.values() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     if name not in names:
-        near = nearest(name, names)
+        near = nearest_word(name, names)
         hint = f'Did you mean "{near}"?' if near else f"It has: {', '.join(names) or 'none'}."
         raise InvalidOptions(f'limit_key="{name}" is not a parameter of {fn.__qualname__}. {hint}', given=name)
     parameter = parameters[name]

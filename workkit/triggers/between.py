@@ -1,4 +1,4 @@
-"""`start=` and `end=`: bounds that are said beside the time. Pure: the present is passed in."""
+"""`start=` and `end=`: the bounds of a recurring time, given beside it. Pure: `now` is passed in."""
 
 from __future__ import annotations
 
@@ -14,81 +14,78 @@ _LONG_AGO = (datetime(1970, 1, 5, tzinfo=UTC), datetime(1971, 4, 8, tzinfo=UTC))
 
 
 def between(trigger: Trigger, *, start: Any, end: Any, now: datetime, tz: str) -> Trigger:
-    """The trigger from `start` on and before `end`, words in zone `tz` or aware datetimes; None is open. What is past
-    may be said, so that the same addition can be repeated. Raises TriggerError, PhraseError; InvalidOptions where the
-    time itself has such a bound.
+    """Bound a trigger: it fires from `start` on and before `end`.
+
+    Bounds are words in the zone `tz` or aware datetimes; None leaves a side open. They may be past, so that the same
+    addition can be repeated. Raises TriggerError or PhraseError; InvalidOptions where the time itself has such a bound.
     """
     bounds = {"start": (start, trigger.start), "end": (end, trigger.end)}
-    for name, (said, known) in bounds.items():
-        if said is not None and known is not None:
+    for name, (given, known) in bounds.items():
+        if given is not None and known is not None:
             raise InvalidOptions(
-                f"{name}={_shown(said)}: the time itself says one already ({_utc(known)}). Keep one of them.",
-                given=said,
+                f"{name}={_shown(given)}: the time itself has one already ({_utc(known)}). Keep one of them.",
+                given=given,
             )
-    read = {name: instant(name, said, now, tz) for name, (said, _) in bounds.items() if said is not None}
+    read = {name: instant(name, given, now, tz) for name, (given, _) in bounds.items() if given is not None}
     bounded = replace(trigger, start=read.get("start", trigger.start), end=read.get("end", trigger.end))
     if bounded.next_after(now - timedelta(seconds=1)) is None:
-        said = " and ".join(f"{name}={_shown(said)}" for name, (said, _) in bounds.items() if said is not None)
-        raise TriggerError(f"{said} leave{'' if len(read) > 1 else 's'} no run. Give other bounds.", given=said)
+        both = " and ".join(f"{name}={_shown(given)}" for name, (given, _) in bounds.items() if given is not None)
+        raise TriggerError(f"{both} leave{'' if len(read) > 1 else 's'} no run. Give other bounds.", given=both)
     return bounded
 
 
-def instant(name: str, said: Any, now: datetime, tz: str) -> datetime:
-    """The instant that was said as `name`, a whole second. Raises TriggerError, PhraseError."""
-    if isinstance(said, str):
-        found = _words(name, said, now, tz)
-    elif isinstance(said, datetime):
-        if said.utcoffset() is None:
+def instant(name: str, given: Any, now: datetime, tz: str) -> datetime:
+    """Read the instant given as the option `name`, as a whole second in UTC. Raises TriggerError, PhraseError."""
+    if isinstance(given, str):
+        found = _words(name, given, now, tz)
+    elif isinstance(given, datetime):
+        if given.utcoffset() is None:
             raise TriggerError(
-                f'{name}={said!r} has no zone. Use datetime(..., tzinfo=ZoneInfo("Europe/Paris")), or words with tz=.',
-                given=said,
+                f'{name}={given!r} has no zone. Use datetime(..., tzinfo=ZoneInfo("Europe/Paris")), or words with tz=.',
+                given=given,
             )
-        found = said.astimezone(UTC)
-    elif isinstance(said, date):
+        found = given.astimezone(UTC)
+    elif isinstance(given, date):
         raise TriggerError(
-            f'{name}={said!r} is a date: in which zone? Write {name}="{said.isoformat()}", or a datetime.', given=said
+            f'{name}={given!r} is a date: in which zone? Write {name}="{given.isoformat()}", or a datetime.',
+            given=given,
         )
     else:
-        raise TriggerError(f'{name}={said!r} is neither words nor a datetime. Write {name}="2030-01-01".', given=said)
+        raise TriggerError(f'{name}={given!r} is neither words nor a datetime. Write {name}="2030-01-01".', given=given)
     if found < _EPOCH:
-        raise TriggerError(f"{name}={_shown(said)} lies before 1970.", given=said)
+        raise TriggerError(f"{name}={_shown(given)} lies before 1970.", given=given)
     return found.replace(microsecond=0) + timedelta(seconds=found.microsecond > 0)
 
 
-def _words(name: str, said: str, now: datetime, tz: str) -> datetime:
-    from workkit.triggers.english import phrase
+def _words(name: str, given: str, now: datetime, tz: str) -> datetime:
+    from workkit.triggers.english import phrase  # takes a while to import
+    from workkit.triggers.english.grammar.reader import named
 
     try:
-        trigger = phrase.parse(said, now=now, tz=tz)
+        trigger = phrase.parse(given, now=now, tz=tz, keyword=name)
     except PhraseError as error:
-        if (past := _absolute(said, tz)) is not None:
+        if (past := _absolute(given, tz)) is not None:
             return past
-        raise PhraseError(
-            f"{name}={error}",
-            given=error.given,
-            position=error.position,
-            accepted=error.accepted,
-            suggestion=error.suggestion,
-        ) from None
+        raise named(error, name) from None
     only = trigger.next_after(_EPOCH - timedelta(seconds=1))
     if trigger.recurs or only is None:
-        raise PhraseError(f'{name}="{said}" recurs; it must be one instant. Write {name}="2030-01-01".', given=said)
+        raise PhraseError(f'{name}="{given}" recurs; it must be one instant. Write {name}="2030-01-01".', given=given)
     return only
 
 
-def _absolute(said: str, tz: str) -> datetime | None:
-    """The instant of words that mean the same whenever they are read, though it has passed."""
+def _absolute(given: str, tz: str) -> datetime | None:
+    """Read words whose instant is the same whenever they are read, though it is past; else None."""
     from workkit.triggers.english import phrase
 
     try:
-        first, second = (phrase.parse(said, now=then, tz=tz) for then in _LONG_AGO)
+        first, second = (phrase.parse(given, now=then, tz=tz) for then in _LONG_AGO)
     except PhraseError:
         return None
     return None if first.recurs or first.rules != second.rules else first.next_after(_EPOCH)
 
 
-def _shown(said: Any) -> str:
-    return f'"{said}"' if isinstance(said, str) else _utc(said) if isinstance(said, datetime) else repr(said)
+def _shown(given: Any) -> str:
+    return f'"{given}"' if isinstance(given, str) else _utc(given) if isinstance(given, datetime) else repr(given)
 
 
 def _utc(at: datetime) -> str:

@@ -7,8 +7,8 @@ from typing import Final
 
 from workkit.errors import PhraseError, TriggerError
 from workkit.triggers.english.grammar.numbers import amount
-from workkit.triggers.english.grammar.reader import Misread, Reader
-from workkit.triggers.english.guess import mended
+from workkit.triggers.english.grammar.reader import Misread, Reader, named
+from workkit.triggers.english.guess import with_suggestion
 
 EXAMPLES: Final = '"30s", "1h30m" or "5 minutes"'
 ACCEPTED: Final = '"30s", "1h30m", "5 minutes", "2 days" or a timedelta'
@@ -28,23 +28,13 @@ def duration(value: str | timedelta, *, name: str = "duration") -> timedelta:
         try:
             return _read(value)
         except Misread as trouble:
-            raise _named(mended(trouble, _read, command=None), name) from None
+            raise named(with_suggestion(trouble, _read, command=None), name) from None
         except PhraseError as trouble:
-            raise _named(trouble, name) from None
+            raise named(trouble, name) from None
     if isinstance(value, int | float) and not isinstance(value, bool):
         remedy = f'Write "{value}s" or timedelta(seconds={value})'
         raise TriggerError(f"{name}={value!r} has no unit. {remedy}.", given=value, accepted=ACCEPTED)
     raise TriggerError(f"{name}={value!r} is no length of time. Accepted: {ACCEPTED}.", given=value, accepted=ACCEPTED)
-
-
-def _named(trouble: PhraseError, name: str) -> PhraseError:
-    return PhraseError(
-        f"{name}={trouble}",
-        given=trouble.given,
-        position=trouble.position,
-        accepted=trouble.accepted or ACCEPTED,
-        suggestion=trouble.suggestion,
-    )
 
 
 def _read(text: str) -> timedelta:

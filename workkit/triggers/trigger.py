@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
-from workkit.errors import CronError, TriggerError
+from workkit.errors import TriggerError
 from workkit.triggers.clock.zone import next_local, standard_offset, zone
 from workkit.triggers.crons.branch import DAY_SECONDS
-from workkit.triggers.crons.cron import LAST_SECOND, Cron, parse_cron
-from workkit.triggers.crons.field import FIRST_YEAR, shown
-
-MOST_RULES = 64  # of one trigger: each costs a search at every run
-Dialect = Literal["published", "standard", "cuckoo", "auto"]
+from workkit.triggers.crons.cron import Cron, parse_cron
+from workkit.triggers.crons.field import FIRST_YEAR
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trigger:
     """When a job runs.
 
-    `cron` is the published seven-field string in UTC, or None where seven UTC fields cannot say it. `rules` are
+    `cron` is the published seven-field string in UTC, or None where seven UTC fields cannot express it. `rules` are
     seven-field strings in wall-clock time of `tz`, and the trigger is their union, from `start` on and before `end`
     (aware UTC). `recurs` is False for one instant. `warnings` are sentences for whoever set it. `stored` is the text
     that a payload holds in place of `cron`, where the schedule has another dialect.
@@ -39,7 +35,10 @@ class Trigger:
     stored: str | None = None
 
     def next_after(self, t: datetime) -> datetime | None:
-        """The first whole second strictly after `t` at which it fires (aware UTC), or None. TriggerError: naive `t`."""
+        """Find the first whole second strictly after `t` at which it fires (aware UTC), or None.
+
+        Raises TriggerError for a naive `t`.
+        """
         if t.utcoffset() is None:
             raise TriggerError(f"{t!r} has no zone. Use datetime.now(UTC).", given=t)
         since = t - _EPOCH
@@ -47,7 +46,7 @@ class Trigger:
         return None if found is None else _EPOCH + timedelta(0, found)
 
     def next_after_ms(self, ms: int) -> int | None:
-        """The same in epoch milliseconds."""
+        """Find the same in epoch milliseconds."""
         found = self._after(ms // 1000)
         return None if found is None else found * 1000
 
@@ -74,14 +73,14 @@ class Trigger:
         return [parse_cron(rule, stored=True, rule=True) for rule in self.rules]
 
     def upcoming(self, t: datetime, n: int) -> list[datetime]:
-        """The next `n` instants after `t`; fewer where it ends."""
+        """List the next `n` instants after `t`; fewer where it ends."""
         found: list[datetime] = []
         while len(found) < n and (after := self.next_after(found[-1] if found else t)) is not None:
             found.append(after)
         return found
 
     def fields(self) -> dict[str, Any]:
-        """What a payload stores of it: `cron`, and where that cannot say it all, what else (spec/job.md)."""
+        """Give what a payload stores of it: `cron`, and more fields where that is not enough (spec/job.md)."""
         bounds = {"from": self.start, "until": self.end}
         known = {name: _seconds(bound) * 1000 for name, bound in bounds.items() if bound is not None}
         if self.stored is not None:
@@ -96,8 +95,8 @@ class Trigger:
         return shifted(self.rules[0], seconds=-standard_offset(zone(self.tz)))
 
     def why_never(self) -> str:
-        """Why it never fires again, as the end of a sentence."""
-        from workkit.triggers.remark import impossible
+        """Tell why it never fires again, as the end of a sentence."""
+        from workkit.triggers.crons.remark import impossible
 
         crons = self._crons()
         if all(cron.next(-1) is None for cron in crons):
@@ -114,7 +113,10 @@ def _seconds(t: datetime) -> int:
 
 
 def once(instant: datetime, *, tz: str = "UTC") -> Trigger:
-    """One instant, a whole second. Raises TriggerError where it has no zone or a fraction, or lies before 1970."""
+    """Make the trigger of one instant, a whole second.
+
+    Raises TriggerError where it has no zone or a fraction, or lies before 1970.
+    """
     if instant.utcoffset() is None or instant.microsecond or instant.astimezone(UTC).year < FIRST_YEAR:
         raise TriggerError(f"{instant!r} is not a whole second since 1970 with a zone.", given=instant)
     return Trigger(
@@ -135,13 +137,13 @@ def published(text: str, *, stored: bool = False) -> Trigger:
     trigger = Trigger(cron=cron.text, recurs=not is_fixed(cron), rules=(cron.text,))
     if stored or not cron.day.restricted or not cron.weekday.restricted:
         return trigger
-    from workkit.triggers.remark import both_days
+    from workkit.triggers.crons.remark import both_days
 
     return replace(trigger, warnings=both_days(cron, given=text))
 
 
 def is_fixed(cron: Cron) -> bool:
-    """Whether a cron names one second only, so that nothing recurs."""
+    """Tell whether a cron names one second only, so that nothing recurs."""
     others = [part for part in cron.fields if part is not cron.weekday]
     return not cron.weekday.restricted and all(
         len(part.items) == 1 and part.items[0].kind == "range" and part.items[0].low == part.items[0].high
@@ -149,25 +151,8 @@ def is_fixed(cron: Cron) -> bool:
     )
 
 
-def from_fields(fields: Mapping[str, Any], *, dialect: str = "published") -> Trigger:
-    """The trigger that a payload stores, whoever wrote it. Raises CronError or TriggerError.
-
-    `local` without `zone`, or fields of another type, are refused: half of a time is not a time.
-    """
-    start, end = _bound(fields, "from"), _bound(fields, "until")
-    local = fields.get("local")
-    if local is not None:
-        return _local(local, fields.get("zone"), start, end)
-    cron = fields.get("cron")
-    if not isinstance(cron, str):
-        raise CronError(f"cron={shown(repr(cron))} is not text.", given=cron)
-    if dialect == "published" and start is None and end is None and is_one_second(cron):
-        return Trigger(cron=cron, recurs=False, rules=(cron,))
-    return _stored(cron, dialect, start, end)
-
-
 def _only_second(cron: str) -> int | None:
-    """The second that a cron names which plainly names one, without parsing it as a cron; None for another."""
+    """Read the one second that a cron names, without parsing it as a cron; None where its look does not tell."""
     if not is_one_second(cron):
         return None
     year, month, day, _, hour, minute, second = cron.split(" ")
@@ -180,8 +165,8 @@ def _only_second(cron: str) -> int | None:
 
 @lru_cache(maxsize=256)
 def is_one_second(text: str) -> bool:
-    """Whether a published cron string plainly names one second, by its look. Most payloads hold one: it is not worth
-    being parsed, nor remembered for longer than a queue of the same second passes by. False says nothing.
+    """Tell by its look whether a published cron string names one second. Most payloads hold one: it is not worth
+    being parsed, nor remembered for longer than a queue of the same second passes by. False proves nothing.
     """
     return _ONE_SECOND(text) is not None
 
@@ -189,44 +174,3 @@ def is_one_second(text: str) -> bool:
 _ONE_SECOND = re.compile(
     r"(?:19[7-9]\d|[2-9]\d{3}) (?:[1-9]|1[0-2]) (?:[1-9]|[12]\d|3[01]) \* (?:1?\d|2[0-3]) [1-5]?\d [1-5]?\d", re.ASCII
 ).fullmatch
-
-
-def _local(local: Any, tz: Any, start: int | None, end: int | None) -> Trigger:
-    if not isinstance(local, list) or not local or not all(isinstance(rule, str) for rule in local):
-        raise CronError(f"local={shown(repr(local))} is not a list of cron strings.", given=local)
-    if not isinstance(tz, str):
-        raise TriggerError(f"zone={shown(repr(tz))} is not a zone.", given=tz)
-    if len(local) > MOST_RULES:
-        raise CronError(f"local has {len(local):,} rules. Accepted: up to {MOST_RULES}.", given=len(local))
-    return _zoned(tuple(local), tz, start, end)
-
-
-def _bound(fields: Mapping[str, Any], name: str) -> int | None:
-    value = fields.get(name)
-    if value is not None and (type(value) is not int or not 0 <= value <= LAST_SECOND * 1000):
-        raise TriggerError(f"{name}={shown(repr(value))} is not a time in milliseconds.", given=value)
-    return value
-
-
-@lru_cache(maxsize=4096)
-def _stored(cron: str, dialect: str, start: int | None, end: int | None) -> Trigger:
-    if start is not None or end is not None:
-        return _bounded(_stored(cron, dialect, None, None), start, end)
-    if dialect == "cuckoo":
-        from workkit.triggers.dialects.cuckoo import cuckoo
-
-        return cuckoo(cron)
-    return published(cron, stored=True)
-
-
-@lru_cache(maxsize=4096)
-def _zoned(rules: tuple[str, ...], tz: str, start: int | None, end: int | None) -> Trigger:
-    zone(tz)
-    for rule in rules:
-        parse_cron(rule, stored=True, rule=True)
-    return _bounded(Trigger(cron=None, tz=tz, recurs=True, rules=rules), start, end)
-
-
-def _bounded(trigger: Trigger, start: int | None, end: int | None) -> Trigger:
-    bounds = [None if ms is None else _EPOCH + timedelta(milliseconds=ms) for ms in (start, end)]
-    return replace(trigger, start=bounds[0], end=bounds[1])

@@ -1,26 +1,35 @@
-"""The four ways to say when, as a Trigger: `at=`, `in_=`, `every=`, `cron=`. Pure: the present is passed in."""
+"""The five ways to give a time, as a Trigger: `when=`, `at=`, `in_=`, `every=`, `cron=`. Pure: `now` is passed in."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal, NoReturn, overload
 from zoneinfo import ZoneInfo
 
 from workkit.errors import CronError, InvalidOptions, PhraseError, TriggerError
-from workkit.triggers import Trigger, cron
-from workkit.triggers.trigger import once
+from workkit.text.duration import MILLISECOND, age_text
+from workkit.triggers.between import between
+from workkit.triggers.crons.field import shown
+from workkit.triggers.crons.recognition import looks_like_cron
+from workkit.triggers.dialects.dialect import cron
+from workkit.triggers.trigger import Trigger, once
 
-KEYWORDS = ("at", "in_", "every", "cron")
+KEYWORDS = ("when", "at", "in_", "every", "cron")
+_KEYWORDS = " ".join(f"{name}=" for name in KEYWORDS)
 _EVERY = re.compile(r"\s*(?:every|each)\s+", re.IGNORECASE)
 _IN = re.compile(r"\s*in\s+", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class When:
-    """What was said. `tz` is the zone given in the call, `default_tz` the schedule's."""
+    """A time as the keywords of an addition give it, of which one is set.
 
+    `tz` is the zone of the call, `default_tz` and `dialect` are the schedule's.
+    """
+
+    when: str | None = None
     at: str | datetime | None = None
     in_: str | timedelta | None = None
     every: str | timedelta | None = None
@@ -36,32 +45,67 @@ class When:
 
     @property
     def is_now(self) -> bool:
-        """Whether it says `at="now"`: due by the server's clock, sooner than any whole second."""
-        self._only()
-        return isinstance(self.at, str) and self.at.strip().lower() == "now"
+        """Whether it is `at="now"` or `when="now"`: due by the server's clock, sooner than any whole second."""
+        kind = self._only()
+        text = getattr(self, kind)
+        return kind in ("when", "at") and isinstance(text, str) and text.strip().lower() == "now"
 
     def _only(self) -> str:
         given = [name for name in KEYWORDS if getattr(self, name) is not None]
         if not given:
-            raise InvalidOptions(
-                "no time was given. Give one of at= in_= every= cron=, or use schedule.add_now(s, fn)."
-            )
+            raise InvalidOptions(f"no time was given. Give one of {_KEYWORDS}, or use schedule.add_now(s, fn).")
         if len(given) > 1:
-            said = " and ".join(f"{name}=" for name in given)
+            names = " and ".join(f"{name}=" for name in given)
             raise InvalidOptions(
-                f"{said} were {'both' if len(given) == 2 else 'all'} given; a job has one time. "
-                "Keep one of at= in_= every= cron=, or add two jobs."
+                f"{names} were {'both' if len(given) == 2 else 'all'} given; a job has one time. "
+                f"Keep one of {_KEYWORDS}, or add two jobs."
             )
         return given[0]
 
 
-def read_when(when: When, *, now: datetime) -> Trigger:
-    """The trigger that was meant. Raises InvalidOptions, PhraseError, CronError or TriggerError.
+@overload
+def read_when(when: When, *, now: datetime) -> Trigger: ...
 
-    Refuses what names a past instant and what can never fire.
+
+@overload
+def read_when(
+    when: str,
+    *,
+    now: datetime,
+    tz: str | ZoneInfo | None = None,
+    start: str | datetime | None = None,
+    end: str | datetime | None = None,
+) -> Trigger: ...
+
+
+def read_when(
+    when: When | str,
+    *,
+    now: datetime,
+    tz: str | ZoneInfo | None = None,
+    start: str | datetime | None = None,
+    end: str | datetime | None = None,
+) -> Trigger:
+    """Read one text, words or a cron string of any dialect, or a `When`, which has keywords of its own.
+
+    A text tells by itself whether it recurs (spec/phrases.md, one text). `now` is aware; words and five fields are
+    read in the zone `tz`, UTC by default; seven fields are UTC and refuse another. `start` and `end` bound what
+    recurs. Raises PhraseError or CronError for what is not understood, has two meanings, is past or never fires;
+    InvalidOptions for two times or none; TriggerError for anything else.
     """
+    if isinstance(when, When):
+        return _read(when, now=now)
+    trigger = _read(When(when=when, tz=tz), now=now)
+    if start is None and end is None:
+        return trigger
+    return between(trigger, start=start, end=end, now=now, tz=str(tz or "UTC"))
+
+
+def _read(when: When, *, now: datetime) -> Trigger:
     kind = when._only()
     match kind:
+        case "when":
+            trigger = _text(when.when, when, now)
         case "at":
             trigger = _at(when.at, when, now)
         case "in_":
@@ -69,14 +113,50 @@ def read_when(when: When, *, now: datetime) -> Trigger:
         case "every":
             trigger = _every(when.every, when, now)
         case _:
-            trigger = _cron(when)
+            trigger = _cron(when.cron, when)
     if trigger.next_after(now - timedelta(seconds=1)) is None:
         _never(kind, getattr(when, kind), trigger)
     if trigger.cron is not None:
         return trigger
-    from workkit.triggers.clock.skipped import with_skipped
+    from workkit.triggers.skipped import with_skipped
 
     return with_skipped(trigger, after=now)
+
+
+def _text(text: Any, when: When, now: datetime) -> Trigger:
+    """Read `when=`: a cron string where the text looks like one, else words."""
+    if not isinstance(text, str):
+        remedy = 'Write when="every weekday at 9am"; a datetime goes into at=, a timedelta into in_= or every=.'
+        raise TriggerError(f"when={text!r} is neither words nor a cron string. {remedy}", given=text, remedy=remedy)
+    if looks_like_cron(text):
+        return _cron(text, when)
+    trigger = _phrase(text, when, now, keyword="when")
+    from workkit.triggers.english.phrase import is_bare_length
+
+    if not trigger.recurs and is_bare_length(text):
+        raise _ambiguous(text, when, now)
+    return trigger
+
+
+def _ambiguous(text: str, when: When, now: datetime) -> PhraseError:
+    """Make the error about "5 minutes": in 5 minutes, or every 5 minutes."""
+    choices = [f"in {text.strip()}"]
+    try:
+        _phrase(f"every {text}", when, now)
+    except PhraseError:
+        pass
+    else:
+        choices.append(f"every {text.strip()}")
+    trouble = "may mean once or again and again"
+    remedy = "Write " + " or ".join(f'when="{shown(choice)}"' for choice in choices) + "."
+    return PhraseError(
+        f'when="{shown(text)}" {trouble}. {remedy}',
+        given=text,
+        where="when",
+        trouble=trouble,
+        remedy=remedy,
+        accepted=" or ".join(choices),
+    )
 
 
 def _at(at: Any, when: When, now: datetime) -> Trigger:
@@ -88,7 +168,7 @@ def _at(at: Any, when: When, now: datetime) -> Trigger:
         )
     if not isinstance(at, str):
         raise TriggerError(f'at={at!r} is neither words nor a datetime. Write at="7pm tomorrow".', given=at)
-    trigger = _phrase(at, when, now)
+    trigger = _phrase(at, when, now, keyword="at")
     if trigger.recurs:
         rest = _EVERY.sub("", at, count=1)
         raise PhraseError(f'at="{at}" recurs. Write every="{rest}".', given=at, suggestion=f'every="{rest}"')
@@ -104,47 +184,53 @@ def _instant(at: datetime, when: When, now: datetime) -> Trigger:
         )
     instant = _whole_second(at)
     if instant < now - timedelta(seconds=1):
-        said = f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-        raise TriggerError(
-            f"at={said} passed {_ago(now - at)} ago. Give a later time, or use schedule.add_now.", given=at
-        )
+        shown_at = f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+        age = age_text((now - at) / MILLISECOND)
+        raise TriggerError(f"at={shown_at} passed {age} ago. Give a later time, or use schedule.add_now.", given=at)
     return once(instant, tz=when.zone)
 
 
-def _in(said: Any, when: When, now: datetime) -> Trigger:
-    if isinstance(said, timedelta):
-        return once(_whole_second(now + said), tz=when.zone) if said > timedelta() else _not_later(said)
-    if not isinstance(said, str):
-        _no_unit("in_", said)
-    trigger = _phrase(said, when, now, lead="in")
+def _in(given: Any, when: When, now: datetime) -> Trigger:
+    if isinstance(given, timedelta):
+        return once(_whole_second(now + given), tz=when.zone) if given > timedelta() else _not_later(given)
+    if not isinstance(given, str):
+        _no_unit("in_", given)
+    trigger = _phrase(given, when, now, lead="in")
     if trigger.recurs:
-        raise PhraseError(f'in_="{said}" recurs. Write every="{said}".', given=said)
+        raise PhraseError(f'in_="{given}" recurs. Write every="{given}".', given=given)
     try:
-        _phrase(f"in {_IN.sub('', said, count=1)}", when, now)
+        _phrase(f"in {_IN.sub('', given, count=1)}", when, now)
     except PhraseError as error:
-        raise PhraseError(f'in_="{said}" is not a duration. Write at="{said}".', given=said) from error
+        raise PhraseError(f'in_="{given}" is not a duration. Write at="{given}".', given=given) from error
     return trigger
 
 
-def _not_later(said: timedelta) -> NoReturn:
-    raise TriggerError(f"in_={said!r} is not later than now. Use schedule.add_now.", given=said)
+def _not_later(given: timedelta) -> NoReturn:
+    raise TriggerError(f"in_={given!r} is not later than now. Use schedule.add_now.", given=given)
 
 
-def _every(said: Any, when: When, now: datetime) -> Trigger:
-    if isinstance(said, timedelta):
-        said = _words(said)
-    if not isinstance(said, str):
-        _no_unit("every", said)
-    trigger = _phrase(said, when, now, lead="every")
+def _every(given: Any, when: When, now: datetime) -> Trigger:
+    if isinstance(given, timedelta):
+        given = _words(given)
+    if not isinstance(given, str):
+        _no_unit("every", given)
+    trigger = _phrase(given, when, now, lead="every")
     if not trigger.recurs:
-        raise PhraseError(f'every="{said}" happens once. Write at="{said}".', given=said, suggestion=f'at="{said}"')
+        raise PhraseError(f'every="{given}" happens once. Write at="{given}".', given=given, suggestion=f'at="{given}"')
     return trigger
 
 
-def _phrase(said: str, when: When, now: datetime, *, lead: Literal["every", "in"] | None = None) -> Trigger:
+def _phrase(
+    given: str,
+    when: When,
+    now: datetime,
+    *,
+    lead: Literal["every", "in"] | None = None,
+    keyword: Literal["when", "at"] | None = None,
+) -> Trigger:
     from workkit.triggers.english import phrase
 
-    return phrase.parse(said, now=now, tz=when.zone, lead=lead)
+    return phrase.parse(given, now=now, tz=when.zone, lead=lead, keyword=keyword)
 
 
 def _words(period: timedelta) -> str:
@@ -159,8 +245,7 @@ def _words(period: timedelta) -> str:
     raise AssertionError("a second divides every whole number of seconds")
 
 
-def _cron(when: When) -> Trigger:
-    text = when.cron
+def _cron(text: Any, when: When) -> Trigger:
     if not isinstance(text, str):
         raise CronError(f'cron={text!r} is not a text. Write cron="* * * 1-5 9 0 0".', given=text)
     seven = len(text.split()) == 7
@@ -175,12 +260,11 @@ def _cron(when: When) -> Trigger:
     return cron(text, dialect="auto", tz=when.zone)
 
 
-def _never(kind: str, said: Any, trigger: Trigger) -> NoReturn:
+def _never(kind: str, given: Any, trigger: Trigger) -> NoReturn:
     why = trigger.why_never()
-    error = CronError if kind == "cron" else PhraseError
-    if kind == "cron":
-        raise error(f'cron="{said}" never fires: {why}.', given=said)
-    raise error(f'{kind}="{said}": {why}.', given=said)
+    if kind == "cron" or (kind == "when" and looks_like_cron(given)):
+        raise CronError(f'{kind}="{given}" never fires: {why}.', given=given, where=kind, trouble=f"never fires: {why}")
+    raise PhraseError(f'{kind}="{given}": {why}.', given=given, where=kind, trouble=why)
 
 
 def _no_unit(name: str, value: object) -> NoReturn:
@@ -190,11 +274,3 @@ def _no_unit(name: str, value: object) -> NoReturn:
 def _whole_second(t: datetime) -> datetime:
     t = t.astimezone(UTC)
     return t if not t.microsecond else t.replace(microsecond=0) + timedelta(seconds=1)
-
-
-def _ago(age: timedelta) -> str:
-    seconds = int(age.total_seconds())
-    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds // size} {unit}"
-    return f"{seconds} s"

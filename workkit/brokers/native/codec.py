@@ -19,7 +19,9 @@ from workkit.jobs.job import Job
 from workkit.jobs.run_options import UNSAID, stored_run_options
 from workkit.jobs.terms import PLAIN, USUAL, stored_terms
 from workkit.triggers import Trigger
-from workkit.triggers.trigger import Dialect, from_fields, once
+from workkit.triggers.dialects.dialect import Dialect
+from workkit.triggers.stored import from_fields
+from workkit.triggers.trigger import once
 
 FIELDS = 7  # of a cron string in either dialect
 

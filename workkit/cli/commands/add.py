@@ -13,7 +13,6 @@ from click.core import ParameterSource
 
 from workkit.cli import folder
 from workkit.cli.command import Command, Option
-from workkit.cli.commands.explain import is_cron
 from workkit.cli.commands.explain import read as read_time
 from workkit.cli.live import ScheduleName
 from workkit.cli.options import json_option, run_options, server_options, verbose_option, zone_of, zone_option
@@ -132,7 +131,9 @@ def _not_json(constant: str) -> Any:
 
 def _timing(when: str, zone: tzinfo) -> dict[str, Any]:
     """Find the keyword of `schedule.add` that takes these words."""
-    if is_cron(when):
+    from workkit.triggers.crons.recognition import looks_like_cron
+
+    if looks_like_cron(when):
         return {"cron": when}
     return {"every" if read_time(when, now=datetime.now(UTC), zone=zone).recurs else "at": when}
 

@@ -20,6 +20,7 @@ from workkit.cli.options import verbose_option
 from workkit.cli.printing import event_line, terminal, wording
 from workkit.errors import PhraseError
 from workkit.events import WARNING, Event
+from workkit.text.duration import duration_text
 
 if TYPE_CHECKING:
     from workkit.brokers.embedded.attachment import EmbeddedServer
@@ -154,7 +155,7 @@ class Watch:
         if event.name == "listening":
             self._say(event, f"{NAME} on embedded server, {wording.plural(event.fields['threads'], 'thread')}")
         elif event.name == "done" and job is not None:
-            late = f"{wording.duration(event.fields['late_ms'])} after due"
+            late = f"{duration_text(event.fields['late_ms'])} after due"
             self._say(event, f"{wording.call(job):{CALL_WIDTH}}  {late:{LATE_WIDTH}}  {self.heard.take(job.id)}")
             with self.changed:
                 self.ran[job.id] = self.ran.get(job.id, 0) + 1

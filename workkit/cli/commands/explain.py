@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING, Any
@@ -16,30 +15,22 @@ from workkit.cli.printing import terminal, wording
 from workkit.cli.printing.warning import warn
 from workkit.cli.settings import read as read_settings
 from workkit.errors import TriggerError
+from workkit.text.calendar import weekday_name
 
 if TYPE_CHECKING:
     from workkit.triggers import Trigger
-    from workkit.triggers.trigger import Dialect
+    from workkit.triggers.dialects.dialect import Dialect
 
 DIALECTS = ("auto", "published", "standard", "cuckoo")
-ALIAS = re.compile(r"@[A-Za-z_-]+")
-CRON_FIELD = re.compile(
-    r"(?i)(?:[\d*?/,#L-]|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|sun|mon|tue|wed|thu|fri|sat)+"
-)
 FIELDS = ("year", "month", "day", "weekday", "hour", "minute", "second")
-
-
-def is_cron(text: str) -> bool:
-    """Say whether a text is meant as a cron string: an @alias, or nothing but cron fields, of whatever number."""
-    words = text.split()
-    return bool(ALIAS.fullmatch(text.strip())) or (len(words) > 3 and all(CRON_FIELD.fullmatch(word) for word in words))
 
 
 def read(text: str, *, now: datetime, zone: tzinfo, dialect: Dialect = "auto") -> Trigger:
     """Read words or a cron string; a cron string alone where a dialect is named. Raises TriggerError."""
     from workkit import triggers
+    from workkit.triggers.crons.recognition import looks_like_cron
 
-    if dialect != "auto" or is_cron(text):
+    if dialect != "auto" or looks_like_cron(text):
         return triggers.cron(text, dialect, tz=wording.zone_name(zone))
     return triggers.parse(text, now=now, tz=wording.zone_name(zone))
 
@@ -85,7 +76,7 @@ def next_command(when: str, count: int, tz: str | None, start: str | None, diale
     instants = trigger.upcoming(origin, count)
     if not instants and trigger.next_after(origin - timedelta(seconds=1)) is None:
         raise TriggerError(f'"{when}" never fires: {trigger.why_never()}.', given=when)
-    from workkit.triggers.clock.skipped import with_skipped
+    from workkit.triggers.skipped import with_skipped
 
     trigger = with_skipped(trigger, after=origin)
     if as_json:
@@ -141,7 +132,7 @@ def _row(at: datetime, *, zone: tzinfo, seconds: bool, now: datetime) -> tuple[s
     away = wording.distance(at, now)
     if wording.zone_name(zone) == "UTC":
         return f"{wording.short_date(utc)}  {utc.strftime(clock)} UTC", "", away
-    other = "" if utc.date() == local.date() else f" {wording.DAYS[utc.weekday()][:3]}"
+    other = "" if utc.date() == local.date() else f" {weekday_name(utc)[:3]}"
     offset = local.strftime("%z")
     shown = f"{wording.short_date(local)}  {local.strftime(clock)} {offset[:3]}:{offset[3:5]}"
     return shown, f"{utc.strftime(clock)} UTC{other}", away

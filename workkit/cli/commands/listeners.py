@@ -11,6 +11,7 @@ from workkit.cli.live import ScheduleName
 from workkit.cli.options import OPTIONAL, json_option, opened, server_options, server_words, verbose_option
 from workkit.cli.printing import record, table, terminal, wording
 from workkit.cli.printing.table import Column
+from workkit.text.duration import duration_text
 
 if TYPE_CHECKING:
     from workkit.contract.listener import ListenerInfo
@@ -58,8 +59,8 @@ def _listener_row(info: ListenerInfo) -> list[str]:
         schedules,
         f"{len(info.running)}/{info.threads}",
         "stuck" if info.trouble else info.state,
-        wording.duration(info.beat_ms),
-        wording.duration(info.up_ms).replace("min", "m"),
+        duration_text(info.beat_ms),
+        duration_text(info.up_ms).replace("min", "m"),
         info.version,
         "; ".join(_running(job) for job in info.running) or "-",
     ]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from workkit.cli.printing import record as records
 from workkit.cli.printing import terminal, wording
 from workkit.events import Event
+from workkit.text.duration import duration_text
 
 if TYPE_CHECKING:
     from workkit.jobs.job import Job
@@ -109,7 +110,7 @@ def _failed(event: Event) -> list[str]:
     again = event.fields.get("again_ms")
     if again is None:
         return [_took(event), *_dead(event)]
-    return [_took(event), _error(event), f"{_attempt(event)}, again in {wording.duration(again)}"]
+    return [_took(event), _error(event), f"{_attempt(event)}, again in {duration_text(again)}"]
 
 
 def _dead(event: Event) -> list[str]:
@@ -136,7 +137,7 @@ def _error(event: Event) -> str:
 
 def _took(event: Event) -> str:
     took = event.fields.get("took_ms")
-    return wording.duration(took) if took is not None else ""
+    return duration_text(took) if took is not None else ""
 
 
 def _cannot_run(event: Event) -> list[str]:
@@ -156,7 +157,7 @@ def _lost(event: Event) -> list[str]:
 
 
 def _stopping(event: Event) -> list[str]:
-    deadline = wording.duration(event.fields.get("deadline_ms") or 0)
+    deadline = duration_text(event.fields.get("deadline_ms") or 0)
     running = int(event.fields.get("running") or 0)
     wait = f"{running:,} running, up to {deadline} to finish" if running else "nothing running"
     return [f"{wait}. Ctrl-C again stops at once."]
@@ -165,21 +166,21 @@ def _stopping(event: Event) -> list[str]:
 def _stopped(event: Event) -> list[str]:
     given = event.fields
     ran, failed, back = (int(given.get(key) or 0) for key in ("ran", "failed", "given_back"))
-    line = f"ran {ran:,}, failed {failed:,}, given back {back:,}, up {wording.duration(given.get('up_ms') or 0)}"
+    line = f"ran {ran:,}, failed {failed:,}, given back {back:,}, up {duration_text(given.get('up_ms') or 0)}"
     died = int(given.get("uncounted") or 0)
     return [f"{line}; without what {'a process' if died == 1 else f'{died} processes'} ran that died" if died else line]
 
 
 def _summary(event: Event) -> list[str]:
     given = event.fields
-    window = wording.duration(given["window_ms"])
-    latest = wording.duration(given["latest_late_ms"])
+    window = duration_text(given["window_ms"])
+    latest = duration_text(given["latest_late_ms"])
     return [f"ran {given['ran']:,} in {window}, failed {given['failed']:,}, latest start {latest} after due"]
 
 
 def _fenced(event: Event) -> list[str]:
     ago = event.fields.get("ago_ms")
-    why = f": this one was away for {wording.duration(ago)}" if ago is not None else ""
+    why = f": this one was away for {duration_text(ago)}" if ago is not None else ""
     return [f"ended here, but it was handed to another listener{why}. This ending was not counted."]
 
 
@@ -194,7 +195,7 @@ def _crashed(event: Event) -> list[str]:
 def _restarted(event: Event) -> list[str]:
     given = event.fields
     after = int(given.get("after_ms") or 0)
-    when = f"in {wording.duration(after)}" if after else "at once"
+    when = f"in {duration_text(after)}" if after else "at once"
     return [f"process {given.get('pid')} {str(given.get('reason')).rstrip('.')}. Another starts {when}."]
 
 
@@ -208,7 +209,7 @@ def _fields(event: Event) -> list[str]:
 
 
 def _late(said: str) -> Callable[[Event], list[str]]:
-    return lambda event: [said.format(wording.duration(event.fields.get("late_ms") or 0))]
+    return lambda event: [said.format(duration_text(event.fields.get("late_ms") or 0))]
 
 
 def _reason(event: Event) -> list[str]:
@@ -223,13 +224,13 @@ TEXTS: Mapping[str, Callable[[Event], list[str]]] = {
     "quiet": _quiet,
     "resumed": lambda event: ["taking work again."],
     "lost": _lost,
-    "back": lambda event: [f"{event.fields.get('url')}  after {wording.duration(event.fields.get('after_ms') or 0)}"],
+    "back": lambda event: [f"{event.fields.get('url')}  after {duration_text(event.fields.get('after_ms') or 0)}"],
     "started": _late("{} after due"),
     "late": _late("started {} after due"),
     "done": lambda event: [_took(event)],
     "failed": _failed,
     "dead": _dead,
-    "retrying": lambda event: [f"asked to run again in {wording.duration(event.fields.get('again_ms') or 0)}"],
+    "retrying": lambda event: [f"asked to run again in {duration_text(event.fields.get('again_ms') or 0)}"],
     "discarded": _reason,
     "cannot_run": _cannot_run,
     "cancelled": lambda event: ["cancelled; it does not run."],

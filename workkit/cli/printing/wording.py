@@ -1,87 +1,46 @@
-"""How values read in a line of text: durations, instants, function calls. Knows no terminal and no command."""
+"""How values read in a line of text: instants, zones, function calls. Knows no terminal and no command."""
 
 from __future__ import annotations
 
 import json
 import unicodedata
-from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from workkit.jobs.names import read_name, shown
+from workkit.text.calendar import MONTH_NAMES, full_date_text, short_date_text, time_text, weekday_name
+from workkit.text.duration import MILLISECOND, duration_text
+from workkit.text.listing import listed as listed
+from workkit.text.listing import plural as plural
 
 if TYPE_CHECKING:
     from workkit.jobs.job import Job
 
-DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-MONTHS = (
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-)
 NEAR_DAYS = 27  # a day of the month names one day only within less than the shortest month
-
-
-def duration(ms: float, /, parts: int = 2) -> str:
-    """Say milliseconds: ``41 ms``, ``2.1 s``, ``15 min 34 s``, ``1 d 7 h 44 min``; at most `parts` units."""
-    if ms < 1000:
-        return f"{max(0, round(ms))} ms"
-    if ms < 60_000:
-        tenths = f"{int(ms / 100) / 10:.1f}".removesuffix(".0")
-        return f"{tenths} s"
-    rest = int(ms // 1000)
-    said: list[str] = []
-    for seconds, unit in ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s")):
-        count, rest = divmod(rest, seconds)
-        if count or said:
-            said.append(f"{count:,} {unit}" if count else "")
-        if len(said) == parts:
-            break
-    return " ".join(part for part in said if part)
 
 
 def distance(at: datetime, now: datetime, /, parts: int = 2) -> str:
     """Say how far off an instant is: ``in 9 d 5 h``, ``now`` or ``3 min 2 s ago``."""
-    ms = (at - now) / timedelta(milliseconds=1)
+    ms = (at - now) / MILLISECOND
     if abs(ms) < 500:
         return "now"
-    return f"in {duration(ms, parts)}" if ms > 0 else f"{duration(-ms, parts)} ago"
-
-
-def hours(at: datetime) -> str:
-    """Say the wall-clock time as English does here: ``9:00``, ``19:00``, ``10:20:30``."""
-    seconds = f":{at.second:02}" if at.second else ""
-    return f"{at.hour}:{at.minute:02}{seconds}"
-
-
-def date(at: datetime) -> str:
-    """Say the date in full: ``Saturday 21 November 2026``."""
-    return f"{DAYS[at.weekday()]} {at.day} {MONTHS[at.month - 1]} {at.year}"
+    return f"in {duration_text(ms, parts)}" if ms > 0 else f"{duration_text(-ms, parts)} ago"
 
 
 def short_date(at: datetime) -> str:
     """Say the date for a column: ``Sun 29 Nov 2026``."""
-    return f"{DAYS[at.weekday()][:3]} {at.day:2} {MONTHS[at.month - 1][:3]} {at.year}"
+    return short_date_text(at, width=2)
 
 
 def instant(at: datetime, zone: tzinfo) -> str:
     """Say an instant in its zone and in UTC: ``... at 19:00 Europe/Paris = 18:00 UTC``."""
     local, utc = at.astimezone(zone), at.astimezone(UTC)
-    said = f"{date(local)} at {hours(local)} {zone_name(zone)}"
+    said = f"{full_date_text(local)} at {time_text(local)} {zone_name(zone)}"
     if zone_name(zone) == "UTC":
         return said
-    other_day = "" if utc.date() == local.date() else f" on {DAYS[utc.weekday()]}"
-    return f"{said} = {hours(utc)} UTC{other_day}"
+    other_day = "" if utc.date() == local.date() else f" on {weekday_name(utc)}"
+    return f"{said} = {time_text(utc)} UTC{other_day}"
 
 
 def near_day(at: datetime, now: datetime) -> str:
@@ -90,9 +49,9 @@ def near_day(at: datetime, now: datetime) -> str:
     if days in (-1, 0, 1):
         return ("yesterday", "today", "tomorrow")[days + 1]
     if abs(days) <= NEAR_DAYS:
-        return f"{DAYS[at.weekday()][:3]} {at.day:2}"
+        return f"{weekday_name(at)[:3]} {at.day:2}"
     if at.year == now.year:
-        return f"{at.day} {MONTHS[at.month - 1][:3]}"
+        return f"{at.day} {MONTH_NAMES[at.month - 1][:3]}"
     return at.date().isoformat()
 
 
@@ -157,16 +116,6 @@ def shorten(text: str, width: int) -> str:
     return "".join(kept) + "…" if width > 0 else ""
 
 
-def plural(count: int, noun: str) -> str:
-    """Count things: ``1 job``, ``1,204 jobs``."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
 def progress(value: tuple[float, float] | str) -> str:
     """Say how far a run is: ``340 of 1,000``, or its own words."""
     return value if isinstance(value, str) else f"{value[0]:,} of {value[1]:,}"
-
-
-def listed(items: Sequence[str], word: str = "and") -> str:
-    """Join items as a sentence does: ``a, b and c``."""
-    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {word} {items[-1]}" if items else ""

@@ -1,4 +1,4 @@
-"""Local rules said as one published UTC string, where that is exactly possible.
+"""Local rules written as one published UTC string, where that is exactly possible.
 
 A rule can be lowered where all its firings fall under one offset of the zone, and where the shifted fields still are
 one string. What cannot be is None: never an approximation.
@@ -15,6 +15,7 @@ from itertools import product
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from workkit.triggers.crons.branch import month_length
 from workkit.triggers.crons.cron import Cron, parse_cron
 from workkit.triggers.crons.field import DAY, MONTH, WEEKDAY, YEAR, Field, Spec, bits
 
@@ -26,7 +27,6 @@ SHORTEST_DAYS: Final = 14
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY: Final = 86_400
-_LONG: Final = (1, 3, 5, 7, 8, 10, 12)
 
 
 def field_text(values: Iterable[int], spec: Spec, *, nth: Iterable[tuple[int, int]] = ()) -> str:
@@ -57,7 +57,7 @@ def _first(item: str) -> int:
 
 
 def lower(rule: str, *, zone: ZoneInfo, since: datetime) -> str | None:
-    """Write a local `rule`, which holds from `since` on, as seven UTC fields; None where no string says the same."""
+    """Write a local `rule`, which holds from `since` on, as seven UTC fields; None where no string means the same."""
     cron = parse_cron(rule, rule=True)
     if cron.day.joined and cron.day.restricted and cron.weekday.restricted:
         return None
@@ -74,7 +74,7 @@ def lower(rule: str, *, zone: ZoneInfo, since: datetime) -> str | None:
 
 
 def is_elapsed(cron: Cron) -> bool:
-    """Tell whether the rule goes on through clock changes: no field above the minute says anything."""
+    """Tell whether clock changes do not touch the rule: no field above the minute is restricted."""
     return not any(part.restricted for part in (cron.year, cron.month, cron.day, cron.weekday, cron.hour))
 
 
@@ -277,7 +277,7 @@ def _moved_calendar(months: int, days: int, shift: int) -> tuple[set[int], set[i
     if not to_days:
         return None
     for leap, dates in zip((2024, 2023), found, strict=True):
-        named = {(m, d) for m, d in product(to_months, to_days) if _exists(leap, m, d)}
+        named = {(m, d) for m, d in product(to_months, to_days) if d <= month_length(leap, m)}
         if named != {(m, d) for _, m, d in dates}:
             return None
     return to_months, to_days, {y for dates in found for y, _, _ in dates}
@@ -285,7 +285,7 @@ def _moved_calendar(months: int, days: int, shift: int) -> tuple[set[int], set[i
 
 def _moved_in(year: int, months: int, days: int, shift: int) -> list[tuple[int, int, int]]:
     """List (years moved, month, day) of each date in a year, moved."""
-    dates = [date(year, m, d) for m, d in product(bits(months), bits(days)) if _exists(year, m, d)]
+    dates = [date(year, m, d) for m, d in product(bits(months), bits(days)) if d <= month_length(year, m)]
     moved = [day + timedelta(days=shift) for day in dates]
     return [(day.year - year, day.month, day.day) for day in moved]
 
@@ -298,7 +298,3 @@ def _moved_edge(cron: Cron, shift: int) -> str | None:
     if shift < 0 and not any(m == 2 for m in months):
         return None
     return f"* {field_text(months, MONTH)} {'1' if shift > 0 else 'L'} *"
-
-
-def _exists(year: int, month: int, day: int) -> bool:
-    return day <= 28 or ((month, day) == (2, 29) and year % 4 == 0) or (month != 2 and day <= 30 + (month in _LONG))

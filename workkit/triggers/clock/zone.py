@@ -5,18 +5,19 @@ The rules, each with its reason (spec/cron.md, clock changes):
 - A local time that a change skips runs at the end of the gap, once: the job is owed that day, and a run an hour
   early would be before the time that was asked for.
 - A local time that happens twice runs the first time only: a daily job runs once a day.
-- A rule that names every hour goes by elapsed time: who says "every 15 minutes" means the interval, so it neither
-  bunches up behind a gap nor pauses in an overlap.
+- A rule that names every hour goes by elapsed time: "every 15 minutes" names an interval, so the rule neither bunches
+  up behind a gap nor pauses in an overlap.
 """
 
 from __future__ import annotations
 
-import difflib
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from zoneinfo import ZoneInfo, available_timezones
 
 from workkit.errors import TriggerError
+from workkit.text.nearest import nearest_word
 from workkit.triggers.crons.cron import LAST_SECOND, Cron
 from workkit.triggers.crons.field import shown
 
@@ -27,7 +28,11 @@ _NOT_PLACES = ("localtime", "posixrules", "posix/", "right/")
 
 
 def zone(name: str) -> ZoneInfo:
-    """The zone of an IANA name. Raises TriggerError, with the nearest name."""
+    """Read the IANA name of a zone; letter case counts. Every zone of Python and the command line is read here.
+
+    What depends on the machine ("localtime") is refused: a job is stored with its zone and runs on other machines.
+    Raises TriggerError, with the nearest name.
+    """
     if not isinstance(name, str):
         raise TriggerError(f'tz={shown(repr(name))} is not a zone\'s name. Write "Europe/Paris".', given=name)
     return _zone(name)
@@ -35,35 +40,70 @@ def zone(name: str) -> ZoneInfo:
 
 @lru_cache(maxsize=1024)
 def _zone(name: str) -> ZoneInfo:
+    found = _known(name)
+    if found is not None:
+        return found
+    local = name.startswith(_NOT_PLACES)
+    near = None if local else nearest_zone(name)
+    trouble = "names no place: its meaning depends on the machine" if local else "is not a zone"
+    remedy = f'Did you mean "{near}"?' if near else 'Write an IANA name such as "Europe/Paris".'
+    raise TriggerError(
+        f'tz="{shown(name)}" {trouble}. {remedy}',
+        given=name,
+        where="tz",
+        trouble=trouble,
+        remedy=remedy,
+        accepted="an IANA name such as Europe/Paris, or UTC",
+        suggestion=near,
+    )
+
+
+def _known(name: str) -> ZoneInfo | None:
+    if not name or name.startswith(_NOT_PLACES):
+        return None
     try:
-        if not name or name.startswith(_NOT_PLACES):
-            raise ValueError(name)
         return ZoneInfo(name)
-    except (KeyError, ValueError, OSError) as error:
-        near = difflib.get_close_matches(name[:60], available_timezones(), n=1)
-        hint = f'Did you mean "{near[0]}"?' if near else 'Write an IANA name such as "Europe/Paris".'
-        raise TriggerError(
-            f'tz="{shown(name)}" is not a zone. {hint}', given=name, suggestion=near[0] if near else None
-        ) from error
+    except (KeyError, ValueError, OSError):  # as it may be a folder, or no path at all
+        return None
+
+
+def zone_name(written: str) -> str | None:
+    """Find the name of a zone that a phrase writes in any letter case; None where there is none."""
+    return written if _known(written) is not None else zone_names().get(written.lower())
+
+
+@lru_cache(maxsize=256)
+def nearest_zone(name: str) -> str | None:
+    """Find the same name in another letter case, the zone of a city, or the nearest name; None if none is near."""
+    text, names = name.lower().replace(" ", "_"), zone_names()
+    city = next((low for low in names if low.endswith(f"/{text}")), None)
+    near = text if text in names else city or nearest_word(text, names, alike=0.7)
+    return names[near] if near else None
+
+
+@lru_cache(maxsize=1)
+def zone_names() -> Mapping[str, str]:
+    """List the zones that are places, in order, by their names in lower case."""
+    return {name.lower(): name for name in sorted(available_timezones()) if not name.startswith(_NOT_PLACES)}
 
 
 def next_local(cron: Cron, *, tz: ZoneInfo, after: int) -> int | None:
-    """The first firing of local-time fields strictly after `after` (epoch seconds); None if there is none by 9999."""
+    """Find the first firing of local-time fields strictly after `after` (epoch seconds); None if none is by 9999."""
     after = max(after, -1)
     try:
-        found = _by_elapsed_time(cron, tz, after) if goes_on(cron) else _by_wall_clock(cron, tz, after)
+        found = _by_elapsed_time(cron, tz, after) if names_every_hour(cron) else _by_wall_clock(cron, tz, after)
     except OverflowError:  # the local time, or the instant, lies beyond the year 9999
         return None
     return None if found is None or found > LAST_SECOND else found
 
 
-def goes_on(cron: Cron) -> bool:
-    """Whether the rule names every hour, so that it goes by elapsed time across a change of the clock."""
+def names_every_hour(cron: Cron) -> bool:
+    """Tell whether the rule names every hour, so that it goes by elapsed time across a change of the clock."""
     return cron.hour.mask == _EVERY_HOUR and not cron.hour.occurrences
 
 
 def standard_offset(tz: ZoneInfo) -> int:
-    """Seconds east of UTC by the zone's standard time, of a fixed year, so that texts made of it stay the same.
+    """Give the zone's standard time in seconds east of UTC, in a fixed year, so that texts made of it stay the same.
 
     The lesser of winter and summer: some builds of the zone database call Dublin's winter the exception.
     """
@@ -71,12 +111,12 @@ def standard_offset(tz: ZoneInfo) -> int:
 
 
 def offset_at(tz: ZoneInfo, second: int) -> int:
-    """Seconds east of UTC at an instant (epoch seconds)."""
+    """Give the offset at an instant (epoch seconds), in seconds east of UTC."""
     return _seconds(_local(tz, second).utcoffset())
 
 
 def to_utc(tz: ZoneInfo, wall: int) -> int:
-    """The instant of a local time; the first of two, and the end of the gap for one that is skipped."""
+    """Give the instant of a local time: the first of two, and the end of the gap for one that is skipped."""
     early, late = _instants(tz, wall)
     return early if early <= late else _change(tz, late, early)
 

@@ -4,7 +4,7 @@ A cron string is a union of branches. In a branch every field is either a plain 
 so that each `v/n` becomes a congruence: on years (month and day-of-month), or on days (the rest). Days that fulfil
 all congruences on days and days that fulfil the calendar are then met by leaps from one to the other.
 
-All numbers are counted from 1970-01-01T00:00:00 of the clock that is meant; knows nothing of zones.
+All numbers are counted from 1970-01-01T00:00:00 of the clock that the caller uses; knows nothing of zones.
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ class DaySet:
         return bound
 
 
-def _size(year: int, month: int) -> int:
+def month_length(year: int, month: int) -> int:
+    """Count the days of a month."""
     return 28 + isleap(year) if month == 2 else LENGTHS[month]
 
 
@@ -182,7 +183,7 @@ class Branch:
         last = date.fromordinal(day + EPOCH_ORDINAL)
         for year, month in self._months(last.year, last.month):
             first = date(year, month, 1).toordinal()
-            left = self.days.mask(_size(year, month), first % 7)
+            left = self.days.mask(month_length(year, month), first % 7)
             if left:
                 return first - EPOCH_ORDINAL + (left & -left).bit_length() - 2
         return None
@@ -190,7 +191,7 @@ class Branch:
     def _month_of(self, day: int) -> tuple[int, int, int]:
         """Give the first day of a day's month, that of the next, and which days match, the first as bit 0."""
         start = date.fromordinal(day + EPOCH_ORDINAL)
-        begin, size = day - start.day + 1, _size(start.year, start.month)
+        begin, size = day - start.day + 1, month_length(start.year, start.month)
         matches = self.months >> start.month & 1 and start.year in self._year_set
         return begin, begin + size, self.days.mask(size, (begin + 4) % 7) >> 1 if matches else 0
 

@@ -1,6 +1,6 @@
 """Numbers that come round: what `v/n` means once every field is counted in days or years from 1970.
 
-A congruence (r, p) stands for every whole number x with x mod p == r. Pure arithmetic; knows nothing of time.
+A congruence (r, p) is every whole number x with x mod p == r. Pure arithmetic; knows nothing of time.
 """
 
 from __future__ import annotations

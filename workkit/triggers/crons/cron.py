@@ -16,7 +16,7 @@ from workkit.errors import CronError
 from workkit.triggers.crons.alignment import alignment, leap_only, month_days, weeks
 from workkit.triggers.crons.branch import ALL_DAYS, DAY_SECONDS, LAST_DAY, Branch, DaySet
 from workkit.triggers.crons.congruence import ALWAYS, Congruence, both, narrow
-from workkit.triggers.crons.field import FIRST_YEAR, SPECS, Field, Place, bits, read_field, shown
+from workkit.triggers.crons.field import FIRST_YEAR, SPECS, Field, Place, bits, read_field, refused, shown
 
 MAX_LENGTH = 1_000
 MAX_BRANCHES = 64
@@ -58,7 +58,7 @@ def parse_cron(text: str, *, stored: bool = False, rule: bool = False) -> Cron:
     """Read seven fields in published order; raise CronError with field, text, position and what is accepted.
 
     Fields are parted by exactly one space, or by any run of blanks if the text was `stored` by a peer. `rule` admits
-    the forms that stand in a trigger's `rules` only. A repeated text costs a dict lookup.
+    the forms that only a trigger's `rules` have. A repeated text costs a dict lookup.
     """
     if not isinstance(text, str):
         raise CronError(f"cron={shown(repr(text))} is not text. Accepted: seven fields, {ORDER}.", given=text)
@@ -100,23 +100,17 @@ def assemble(fields: list[Field], *, given: str) -> Cron:
 def _split(text: str, *, stored: bool) -> Iterator[tuple[int, str]]:
     """Yield each field with its offset."""
     if len(text) > MAX_LENGTH:
-        raise CronError(
-            f'cron="{shown(text)}" has {len(text):,} characters. Accepted: at most {MAX_LENGTH:,}.',
-            given=text,
-            position=MAX_LENGTH,
-            accepted=f"at most {MAX_LENGTH:,} characters",
-        )
+        raise too_long(text)
     if stored:
         yield from ((found.start(), found[0]) for found in re.finditer(r"[^ \t]+", text))
         return
     blank = re.search(r"^\s+|\s+$|\s{2,}|[^\S ]", text)
     if blank:
-        raise CronError(
-            f'cron="{shown(text)}" has a blank too many, or one that is not a space, at column {blank.start() + 1}. '
-            f"Accepted: one space between fields, none before or after.",
-            given=text,
+        raise refused(
+            text,
+            f"has a blank too many, or one that is not a space, at column {blank.start() + 1}",
+            accepted="one space between fields, none before or after",
             position=blank.start(),
-            accepted="one space between fields",
             suggestion=" ".join(text.split()) or None,
         )
     yield from ((found.start(), found[0]) for found in re.finditer(r"[^ ]+", text))
@@ -124,23 +118,25 @@ def _split(text: str, *, stored: bool) -> Iterator[tuple[int, str]]:
 
 def _wrong_count(text: str, count: int) -> CronError:
     fields = "1 field" if count == 1 else f"{count} fields"
-    return CronError(
-        f'cron="{shown(text)}" has {fields}. Accepted: seven, parted by one space: {ORDER}.',
-        given=text,
-        position=0,
-        accepted=f"seven fields: {ORDER}",
+    return refused(text, f"has {fields}", accepted=f"seven, parted by one space: {ORDER}")
+
+
+def too_long(text: str) -> CronError:
+    """Make the error about a text of more than `MAX_LENGTH` characters, in any dialect."""
+    return refused(
+        text, f"has {len(text):,} characters", accepted=f"at most {MAX_LENGTH:,} characters", position=MAX_LENGTH
     )
 
 
 def _clojure_order(text: str, parts: list[str]) -> CronError:
     second, minute, hour, month, day, weekday, year = parts
     published = " ".join((year, month, day, weekday, hour, minute, second))
-    return CronError(
-        f'cron="{shown(text)}" ends in a year: it is in the order of the Clojure code. '
-        f'Write "{shown(published)}", or use a schedule with dialect="cuckoo".',
-        given=text,
-        position=text.rindex(year),
+    return refused(
+        text,
+        "ends in a year: it is in the order of the Clojure code",
         accepted="0-59",
+        remedy=f'Write "{shown(published)}", or use a schedule with dialect="cuckoo".',
+        position=text.rindex(year),
         suggestion=published,
     )
 
@@ -155,11 +151,11 @@ def _branches(
     for choices in clock:
         count *= len(choices)
     if count > MAX_BRANCHES:
-        raise CronError(
-            f'cron="{shown(given)}" combines too many v/n: {count:,} ways. Accepted: at most {MAX_BRANCHES}.',
-            given=given,
-            position=given.index("/"),
+        raise refused(
+            given,
+            f"combines too many v/n: {count:,} ways",
             accepted=f"at most {MAX_BRANCHES} combinations of v/n",
+            position=given.index("/"),
         )
     months, hours, minutes, seconds = clock
     for when, *rest in product(months, hours, minutes, seconds):

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Literal
 
 from workkit.errors import CronError
+from workkit.text.calendar import MONTH_NAMES, WEEKDAY_NAMES
+from workkit.text.nearest import nearest_word
 
 FIRST_YEAR, LAST_YEAR = 1970, 9999
 MAX_STEP = 999_999_999
 
-MONTHS = [
-    *("january", "february", "march", "april", "may", "june"),
-    *("july", "august", "september", "october", "november", "december"),
-]
-WEEKDAYS = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"]
+MONTHS = [name.lower() for name in MONTH_NAMES]
+WEEKDAYS = [name.lower() for name in WEEKDAY_NAMES]
 
 
 def _names(words: list[str], first: int) -> dict[str, int]:
@@ -123,9 +121,36 @@ def shown(text: str, *, limit: int = 60) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def refused(
+    given: str,
+    trouble: str,
+    *,
+    accepted: str,
+    remedy: str | None = None,
+    position: int | None = 0,
+    suggestion: str | None = None,
+) -> CronError:
+    """Make the error ``cron="given" trouble. Remedy``, with its parts as fields; any dialect.
+
+    A `trouble` about one part of the text begins with a colon and that part. The `remedy` is what is
+    accepted, unless it is passed in.
+    """
+    remedy = remedy or f"Accepted: {accepted}."
+    return CronError(
+        f'cron="{shown(given)}"{"" if trouble.startswith(":") else " "}{trouble}. {remedy}',
+        given=given,
+        position=position,
+        where="cron",
+        trouble=trouble,
+        remedy=remedy,
+        accepted=accepted,
+        suggestion=suggestion,
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a field stands: the whole text that was given, and the offset of the field in it."""
+    """Where a field is: the whole text that was given, and the offset of the field in it."""
 
     given: str
     offset: int
@@ -133,19 +158,32 @@ class Place:
     def error(
         self, spec: Spec, item: str, trouble: str, *, at: int = 0, accepted: str = "", hint: str = ""
     ) -> CronError:
-        """Make the error for `item`, which stands `at` characters into the field."""
+        """Make the error for `item`, `at` characters into the field. `hint` is a sentence."""
         accepted = accepted or spec.accepted
         what = shown(item, limit=24) or '""'
-        message = (
-            f'cron="{shown(self.given)}": {what} (field {spec.number}, {spec.name}) {trouble}. Accepted: {accepted}.'
-        )
-        return CronError(
-            f"{message} {hint}".rstrip(),
-            given=self.given,
-            position=self.offset + at,
+        return refused(
+            self.given,
+            f": {what} (field {spec.number}, {spec.name}) {trouble}",
             accepted=accepted,
-            suggestion=hint or None,
+            remedy=f"Accepted: {accepted}. {hint}".rstrip(),
+            position=self.offset + at,
         )
+
+    def not_a_name(self, spec: Spec, item: str, name: str, *, at: int = 0, accepted: str = "") -> CronError:
+        """Make the error for an `item` with a `name` that its field does not know, with the nearest one."""
+        near = nearest_word(name.lower(), [known for known in spec.names if len(known) > 3])
+        error = self.error(
+            spec,
+            item,
+            f"is not a {spec.name} name",
+            at=at,
+            accepted=accepted,
+            hint=f"Did you mean {near}?" if near else "",
+        )
+        start = self.offset + at
+        if near:
+            error.suggestion = self.given[:start] + self.given[start:].replace(name, near, 1)
+        return error
 
 
 _NUMBER = re.compile(r"[0-9]+")
@@ -171,9 +209,7 @@ class _Reader:
             number = spec.names.get(text.lower())
             if number is not None:
                 return number
-            near = get_close_matches(text.lower(), [n for n in spec.names if len(n) > 3], n=1)
-            hint = f"Did you mean {near[0]}?" if near else ""
-            raise self.error(whole, f"is not a {spec.name} name", at=at, hint=hint)
+            raise self.place.not_a_name(spec, whole, text, at=at)
         if not _NUMBER.fullmatch(text):
             raise self.error(whole, "is not understood" if text else "has a part missing", at=at)
         if spec is YEAR and len(text) != 4:
@@ -183,7 +219,7 @@ class _Reader:
         return int(text)
 
     def step(self, text: str, *, whole: str, at: int) -> int:
-        """Read what stands after the slash."""
+        """Read what follows the slash."""
         accepted = f"a step of 1-{MAX_STEP}"
         if not _NUMBER.fullmatch(text):
             raise self.error(whole, "has a step that is not a number", at=at, accepted=accepted)
@@ -243,7 +279,7 @@ class _Reader:
 def read_field(text: str, spec: Spec, *, place: Place, rule: bool = False) -> Field:
     """Read one field; raise CronError with the place of the trouble.
 
-    `rule` admits the two forms that stand in a trigger's `rules` only: ``&`` before a day-of-month (and, not or,
+    `rule` admits the two forms that only a trigger's `rules` have: ``&`` before a day-of-month (and, not or,
     with day-of-week), ``=`` before a day-of-week whose suffix belongs to the whole list, as in the Clojure code.
     """
     reader = _Reader(spec=spec, place=place)

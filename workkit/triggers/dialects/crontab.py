@@ -9,14 +9,26 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from functools import lru_cache
 
 from workkit.errors import CronError
+from workkit.text.nearest import nearest_word
 from workkit.triggers.clock.zone import zone
-from workkit.triggers.crons.cron import MAX_LENGTH, parse_cron
-from workkit.triggers.crons.field import DAY, HOUR, MAX_STEP, MINUTE, MONTH, SECOND, WEEKDAY, Place, Spec, shown
-from workkit.triggers.remark import both_days
+from workkit.triggers.crons.cron import MAX_LENGTH, parse_cron, too_long
+from workkit.triggers.crons.field import (
+    DAY,
+    HOUR,
+    MAX_STEP,
+    MINUTE,
+    MONTH,
+    SECOND,
+    WEEKDAY,
+    Place,
+    Spec,
+    refused,
+    shown,
+)
+from workkit.triggers.crons.remark import both_days
 from workkit.triggers.trigger import Trigger
 
 ORDER = "minute hour day-of-month month day-of-week"
@@ -50,10 +62,7 @@ def standard(text: str, *, tz: str = "UTC", six: bool = False) -> Trigger:
 @lru_cache(maxsize=512)
 def _standard(text: str, tz: str, six: bool) -> Trigger:
     if len(text) > MAX_LENGTH:
-        accepted = f"at most {MAX_LENGTH:,} characters"
-        raise CronError(
-            f'cron="{shown(text)}" has {len(text):,} characters. Accepted: {accepted}.', given=text, accepted=accepted
-        )
+        raise too_long(text)
     fields = [(found.start(), found[0]) for found in re.finditer(r"[^ \t]+", text)]
     if len(fields) == 1 and fields[0][1].startswith("@"):
         fields = [(0, part) for part in _nickname(text, fields[0][1]).split()]
@@ -71,7 +80,7 @@ def _trigger(rule: str, *, tz: str, given: str) -> Trigger:
 
 
 def _in_utc(rule: str, tz: str) -> str | None:
-    """Say the rule in UTC if that is the same at every time since 1970, as the present is not known here."""
+    """Write the rule in UTC if that is the same at every time since 1970, as the present is not known here."""
     if tz == "UTC":
         return rule
     from workkit.triggers.clock.lowering import HORIZON_YEARS, lower
@@ -84,20 +93,16 @@ def _in_utc(rule: str, tz: str) -> str | None:
 def _nickname(text: str, name: str) -> str:
     known = ", ".join(NICKNAMES)
     if name.lower() == "@reboot":
-        raise CronError(
-            f'cron="{shown(text)}" is no time, but the start of a machine. Accepted: {known}.',
-            given=text,
-            accepted=known,
-        )
+        raise refused(text, "is no time, but the start of a machine", accepted=known, position=None)
     if name.lower() not in NICKNAMES:
-        near = get_close_matches(name.lower()[:20], NICKNAMES, n=1)
-        hint = f' Did you mean "{near[0]}"?' if near else ""
-        raise CronError(
-            f'cron="{shown(text)}" is not a known nickname. Accepted: {known}.{hint}',
-            given=text,
-            position=text.index("@"),
+        near = nearest_word(name.lower(), NICKNAMES)
+        raise refused(
+            text,
+            "is not a known nickname",
             accepted=known,
-            suggestion=near[0] if near else None,
+            remedy=f"Accepted: {known}." + (f' Did you mean "{near}"?' if near else ""),
+            position=text.index("@"),
+            suggestion=near,
         )
     return NICKNAMES[name.lower()]
 
@@ -106,9 +111,7 @@ def _wrong_count(text: str, count: int, *, six: bool) -> CronError:
     fields = "1 field" if count == 1 else f"{count} fields"
     accepted = f"five fields, {ORDER}" + (", or six with the second before them" if six else "")
     seven = "" if six else "; or seven in published order: year month day-of-month day-of-week hour minute second"
-    return CronError(
-        f'cron="{shown(text)}" has {fields}. Accepted: {accepted}{seven}.', given=text, position=0, accepted=accepted
-    )
+    return refused(text, f"has {fields}", accepted=accepted, remedy=f"Accepted: {accepted}{seven}.")
 
 
 def _ambiguous(text: str, tz: str, parts: list[str]) -> CronError:
@@ -116,23 +119,23 @@ def _ambiguous(text: str, tz: str, parts: list[str]) -> CronError:
     readings = []
     for place, order in (("second first", parts), ("second last", [parts[5], *parts[:5]])):
         try:
-            readings.append((place, _said(_standard(" ".join(order), tz, True))))
+            readings.append((place, _in_words(_standard(" ".join(order), tz, True))))
         except CronError:
             continue
-    copied = all("=" in said for _, said in readings)
+    copied = all("=" in words for _, words in readings)
     match readings:
-        case [(one, said), (other, also)]:
+        case [(one, words), (other, also)]:
             advice = "Copy the one you mean" if copied else "Say the one you mean in words"
-            trouble = f" six fields, which has two readings: {one}, {said}; {other}, {also}. {advice}."
-        case [(one, said)]:
+            trouble, remedy = f"which has two readings: {one}, {words}; {other}, {also}", f"{advice}."
+        case [(one, words)]:
             advice = "copy it" if copied else "say it in words"
-            trouble = f" six fields, whose order is not said. With the {one} it is {said}; if that is meant, {advice}."
+            trouble, remedy = "whose order is not said", f"With the {one} it is {words}; if that is meant, {advice}."
         case _:
-            trouble = f" six fields, which make no sense second first or second last. Accepted: five fields, {ORDER}."
-    return CronError(f'cron="{shown(text)}" has{trouble}', given=text, position=0, accepted=ORDER)
+            trouble, remedy = "which make no sense second first or second last", f"Accepted: five fields, {ORDER}."
+    return refused(text, f"has six fields, {trouble}", accepted=ORDER, remedy=remedy)
 
 
-def _said(trigger: Trigger) -> str:
+def _in_words(trigger: Trigger) -> str:
     from workkit.triggers.english.sentence import explain
 
     words = explain(trigger, zone=False).removeprefix("on ").replace(" of every month", " of the month")
@@ -150,9 +153,8 @@ def _rule(text: str, fields: list[tuple[int, str]], specs: tuple[Spec, ...]) -> 
     try:
         expanded, ordinals = croniter.expand(" ".join(written), second_at_beginning=len(fields) == 6)
     except CroniterError as error:
-        raise CronError(
-            f'cron="{shown(text)}" is not understood: {shown(str(error), limit=200)}.', given=text, accepted=ORDER
-        ) from error
+        trouble = f"is not understood: {shown(str(error), limit=200)}"
+        raise refused(text, trouble, accepted=f"five fields, {ORDER}") from error
     both = all(part not in ("*", "?") for _, part in fields[-3::2])
     minute, hour, day, month, weekday = (
         _published(values, spec, ordinals=ordinals if spec is WEEKDAY else {}, both=both)
@@ -185,10 +187,17 @@ class _Reader:
     number: int
     place: Place
 
+    @property
+    def _numbered(self) -> Spec:
+        """The field with its number in this dialect."""
+        return replace(self.spec, number=self.number)
+
+    @property
+    def _accepted(self) -> str:
+        return f"{self.spec.low}-{SUNDAY_AGAIN}" if self.spec is WEEKDAY else self.spec.accepted
+
     def error(self, item: str, trouble: str, *, accepted: str = "", hint: str = "") -> CronError:
-        spec = self.spec
-        accepted = accepted or (f"{spec.low}-{SUNDAY_AGAIN}" if spec is WEEKDAY else spec.accepted)
-        return self.place.error(replace(spec, number=self.number), item, trouble, accepted=accepted, hint=hint)
+        return self.place.error(self._numbered, item, trouble, accepted=accepted or self._accepted, hint=hint)
 
     def field(self, text: str) -> str:
         if text == "?" and self.spec in (DAY, WEEKDAY):
@@ -237,9 +246,9 @@ class _Reader:
         if text.isalpha():
             number = spec.names.get(text.lower())
             if number is None:
-                near = get_close_matches(text.lower()[:20], [name for name in spec.names if len(name) > 3], n=1)
-                trouble = f"is not a {spec.name} name" if spec.names else "is not understood"
-                raise self.error(item, trouble, hint=f"Did you mean {near[0]}?" if near else "")
+                if spec.names:
+                    raise self.place.not_a_name(self._numbered, item, text, accepted=self._accepted)
+                raise self.error(item, "is not understood")
             return number
         high = SUNDAY_AGAIN if spec is WEEKDAY else spec.high
         if len(text) > 2 or not spec.low <= int(text) <= high:

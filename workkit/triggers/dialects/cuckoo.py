@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from workkit.errors import CronError
-from workkit.triggers.crons.cron import MAX_LENGTH, parse_cron
+from workkit.triggers.crons.cron import MAX_LENGTH, parse_cron, too_long
 from workkit.triggers.crons.field import (
     DAY,
     HOUR,
@@ -28,9 +28,10 @@ from workkit.triggers.crons.field import (
     Item,
     Place,
     Spec,
+    refused,
     shown,
 )
-from workkit.triggers.remark import both_days
+from workkit.triggers.crons.remark import both_days
 from workkit.triggers.trigger import Trigger, is_fixed
 
 ORDER = "second minute hour month day-of-month day-of-week year"
@@ -58,11 +59,13 @@ def cuckoo(text: str) -> Trigger:
     code would search for without end.
     """
     parts = _split(text)
-    unsaid = len(parts) == 5
-    parts = [(0, "0")] * unsaid + parts + [(len(text), "*")] * (7 - unsaid - len(parts))
+    without_second = len(parts) == 5
+    parts = [(0, "0")] * without_second + parts
+    parts += [(len(text), "*")] * (7 - len(parts))
+    first = 0 if without_second else 1
     fields = [
-        _Field(text=part, spec=replace(spec, number=number - unsaid), kind=spec, place=Place(given=text, offset=at))
-        for number, (spec, (at, part)) in enumerate(zip(_SPECS, parts, strict=True), 1)
+        _Field(text=part, spec=replace(spec, number=number), kind=spec, place=Place(given=text, offset=at))
+        for number, (spec, (at, part)) in enumerate(zip(_SPECS, parts, strict=True), first)
     ]
     second, minute, hour, month = (part.needed() for part in fields[:4])
     day, weekday = _days(fields[4], fields[5])
@@ -84,23 +87,17 @@ def _split(text: str) -> list[tuple[int, str]]:
     odd = re.search(r"[^\t -~]", text)
     parts = [(found.start(), found[0]) for found in re.finditer(r"[^ \t]+", text)]
     if len(text) > MAX_LENGTH:
-        raise _refused(text, f"has {len(text):,} characters", accepted=f"at most {MAX_LENGTH:,}")
+        raise too_long(text)
     if odd:
-        raise _refused(text, f"has an odd character at column {odd.start() + 1}", accepted="ASCII", at=odd.start())
+        raise refused(text, f"has an odd character at column {odd.start() + 1}", accepted="ASCII", position=odd.start())
     if text[:1] in (" ", "\t"):
-        raise _refused(
+        raise refused(
             text, "begins with a blank, before which the Clojure code sees a field", accepted="no blank there"
         )
     if len(parts) not in (5, 6, 7):
         count = "1 field" if len(parts) == 1 else f"{len(parts)} fields"
-        raise _refused(text, f"has {count}", accepted=f"{ORDER}, of which second and year may be left out")
+        raise refused(text, f"has {count}", accepted=f"{ORDER}, of which second and year may be left out")
     return parts
-
-
-def _refused(text: str, trouble: str, *, accepted: str, at: int = 0) -> CronError:
-    return CronError(
-        f'cron="{shown(text)}" {trouble}. Accepted: {accepted}.', given=text, position=at, accepted=accepted
-    )
 
 
 def _days(day: _Field, weekday: _Field) -> tuple[str, str]:
@@ -212,39 +209,40 @@ class _Field:
         return [f"{numbers[0]}-{numbers[-1]}" + (f"/{step}" if step > 1 else "")]
 
     def warnings(self) -> Iterator[str]:
-        """Say what the Clojure code passes over without a word, or fails at in some months."""
+        """Yield warnings of what the Clojure code ignores silently, or fails at in some months."""
         body = _SUFFIX.fullmatch(self.text) if self.kind is WEEKDAY else None
         part = self if body is None else replace(self, text=body[1])
         for item in part._parts:
             if "," in part.text and item != "?" and not part._item(item):
-                yield self._says(f'"{shown(item)}" in {self.spec.name} names nothing and is passed over')
+                yield self._warning(f'"{shown(item)}" in {self.spec.name} names nothing and is passed over')
         if body is not None and body[2] == "5" and (self.named(body[1]) or "").isdigit():
-            yield self._says("a Clojure listener fails in a month that has only four such days")
+            yield self._warning("a Clojure listener fails in a month that has only four such days")
 
-    def _says(self, what: str) -> str:
+    def _warning(self, what: str) -> str:
         return f'cron="{shown(self.place.given)}": {what}.'
 
 
 def clojure_order(trigger: Trigger) -> Trigger:
-    """Give the same trigger as a schedule of the Clojure dialect stores it. Raises CronError where it cannot be said.
+    """Give the same trigger as a schedule of the Clojure dialect stores it.
 
-    After 2099 the Clojure code knows no year but those that are named.
+    Raises CronError where that dialect cannot express it. After 2099 the Clojure code knows only the years that the
+    text names.
     """
     if trigger.stored is not None:
         return trigger
     in_utc = trigger.tz == "UTC" and len(trigger.rules) == 1
     rule = trigger.cron or (trigger.rules[0] if in_utc else None)
     if rule is None or trigger.start is not None or trigger.end is not None:
-        said = trigger.rules[0] + (f" {trigger.tz}" if not in_utc else "")
+        text = trigger.rules[0] + (f" {trigger.tz}" if not in_utc else "")
         raise CronError(
-            f'"{said}" is a time that one UTC string of the Clojure code cannot say. Accepted with dialect="cuckoo": '
+            f'"{text}" is a time that one UTC string of the Clojure code cannot say. Accepted with dialect="cuckoo": '
             f"no zone with clock changes, no bounds, one time of day.",
-            given=said,
+            given=text,
         )
     cron = parse_cron(rule, stored=True, rule=True)
     year, month, day, weekday, *clock = (_foreign(part, given=rule) for part in cron.fields)
     if cron.day.restricted and cron.weekday.restricted and cron.day.joined:
-        raise _unsayable(cron.day, given=rule)
+        raise _not_expressible(cron.day, given=rule)
     day = "?" if cron.weekday.restricted and not cron.day.restricted else day
     weekday = "?" if not cron.weekday.restricted else weekday
     hour, minute, second = clock
@@ -257,7 +255,7 @@ def _foreign(part: Field, *, given: str) -> str:
         return "*"
     fifth = any(k > 5 or (k == 5 and not days & (days - 1)) for days, k in part.ordinals)
     if part.occurrences or fifth or (part.ordinals and len(part.items) > 1 and part.text[0] != "="):
-        raise _unsayable(part, given=given)
+        raise _not_expressible(part, given=given)
     return part.text[1:].upper() if part.text[0] == "=" else ",".join(map(_foreign_item, part.items))
 
 
@@ -271,7 +269,7 @@ def _foreign_item(item: Item) -> str:
     return str(item.low) if item.low == item.high else f"{between}{step}"
 
 
-def _unsayable(part: Field, *, given: str) -> CronError:
+def _not_expressible(part: Field, *, given: str) -> CronError:
     return Place(given=given, offset=0).error(
         part.spec,
         part.text,

@@ -1,13 +1,14 @@
-"""Looking for what was meant by a misspelt phrase."""
+"""The nearest understood phrase to a misspelt one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from difflib import get_close_matches
+from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
 from workkit.errors import PhraseError
+from workkit.text.nearest import nearest_words
 from workkit.triggers.english.grammar.reader import Misread
 from workkit.triggers.english.grammar.words import VOCABULARY, Token, tokens
 
@@ -18,22 +19,41 @@ _LONGEST: Final = max(map(len, VOCABULARY)) + 3
 _SORTED: Final = sorted(word for word in VOCABULARY if len(word) > 2)
 
 
-def mended(trouble: Misread, understood: Callable[[str], object], *, command: str | None = "workkit next") -> Misread:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suggestion:
+    """A text that is understood, and the sentence that offers it."""
+
+    text: str
+    remedy: str
+
+
+def with_suggestion(
+    trouble: Misread,
+    understood: Callable[[str], object],
+    *,
+    command: str | None = "workkit next",
+    otherwise: Callable[[], Suggestion | None] | None = None,
+) -> Misread:
     """Complete the message of `trouble` with a near phrase that is understood, if there is one.
 
-    `command` is what to try the phrase with. The search is bounded: at most `MAX_TRIES` phrases are tried.
+    `command` is what to try the phrase with; `otherwise` is asked where no phrase is near. The search is bounded: at
+    most `MAX_TRIES` phrases are tried.
     """
     text = str(trouble.given)
     near = islice(_near(text), MAX_TRIES if len(text) < LONG else 1)
     suggestion = next((phrase for phrase in near if _is_understood(phrase, understood)), None)
     if suggestion is not None:
         remedy = f'Did you mean "{suggestion}"?' + (f' Try: {command} "{suggestion}".' if command else "")
+    elif otherwise is not None and (other := otherwise()) is not None:
+        suggestion, remedy = other.text, other.remedy
     else:
         remedy = f"Say for example {trouble.accepted}."
     return Misread(
         f"{trouble} {remedy}",
         given=text,
         position=trouble.position,
+        trouble=trouble.trouble,
+        remedy=remedy,
         accepted=trouble.accepted,
         suggestion=suggestion,
     )
@@ -52,7 +72,7 @@ def _near(text: str) -> Iterator[str]:
     unknown = [token for token in tokens(text) if token.kind == "word" and token.text not in VOCABULARY]
     if not 0 < len(unknown) <= MAX_UNKNOWN or any(len(token.text) > _LONGEST for token in unknown):
         return
-    near = [get_close_matches(token.text, _alike(token.text), n=2, cutoff=0.7) for token in unknown]
+    near = [nearest_words(token.text, _alike(token.text), most=2, alike=0.7) for token in unknown]
     tries = [[words[k] for words in near] for k in range(2) if all(len(words) > k for words in near)]
     for words in tries:
         yield _replaced(text, unknown, words=words)

@@ -1,7 +1,7 @@
 """English about times in, a Trigger out: understood whole, or refused with the reason.
 
-The grammar is normative in spec/phrases.md. Clauses may stand in any order; each is said once. No clock is read:
-the present is passed in.
+The grammar is normative in spec/phrases.md. Clauses may have any order; each is given once. No clock is read:
+`now` is passed in.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from typing import Final, Literal
 from zoneinfo import ZoneInfo
 
 from workkit.errors import CronError, PhraseError, TriggerError
+from workkit.text.calendar import short_date_text, time_text
 from workkit.triggers.clock.zone import zone as zone_of
 from workkit.triggers.crons.field import FIRST_YEAR, LAST_YEAR
-from workkit.triggers.dialects.recognition import looks_like_cron, seven_fields
+from workkit.triggers.crons.recognition import looks_like_cron
+from workkit.triggers.english.cron_text import seven_fields
 from workkit.triggers.english.grammar import bounds
 from workkit.triggers.english.grammar.clock import part, times, window
 from workkit.triggers.english.grammar.dates import dated
@@ -25,51 +27,81 @@ from workkit.triggers.english.grammar.every import adverb, every, times_a
 from workkit.triggers.english.grammar.iso import numeric
 from workkit.triggers.english.grammar.months import month_of, place_of_month, spans
 from workkit.triggers.english.grammar.numbers import amount
+from workkit.triggers.english.grammar.parts import Amount, Parts
 from workkit.triggers.english.grammar.reader import EXAMPLES, Misread, Reader
-from workkit.triggers.english.grammar.said import Amount, Said
 from workkit.triggers.english.grammar.words import SECONDS, WEEKDAY_GROUPS, WEEKDAYS, quote
-from workkit.triggers.english.guess import mended
+from workkit.triggers.english.guess import Suggestion, with_suggestion
 from workkit.triggers.english.meaning.once import Here, instant
 from workkit.triggers.english.meaning.recurring import recurring
+from workkit.triggers.english.opinion import opinion
 from workkit.triggers.english.vague import vague
 from workkit.triggers.trigger import Trigger, once
 
-Clause = Callable[[Reader, Said], Said | None]
+Clause = Callable[[Reader, Parts], Parts | None]
 
 
 def parse(
-    text: str, *, now: datetime, tz: str | ZoneInfo = "UTC", lead: Literal["every", "in"] | None = None
+    text: str,
+    *,
+    now: datetime,
+    tz: str | ZoneInfo = "UTC",
+    lead: Literal["every", "in"] | None = None,
+    keyword: str | None = None,
 ) -> Trigger:
     """Read words about time, relative to the aware `now`, on the wall clock of `tz`.
 
     Seven fields are taken as a published cron string in UTC, whatever `tz` is. `lead` is a word that the text may
-    leave out in front. Raise PhraseError for whatever is not understood whole, TriggerError where `now` has no zone or
-    `tz` is none.
+    leave out in front. A refusal suggests a date for `keyword`, if that is given. Raise PhraseError for whatever is
+    not understood whole, TriggerError where `now` has no zone or `tz` is none.
     """
     zone = tz if isinstance(tz, ZoneInfo) else zone_of(tz)
     if not isinstance(text, str):
         raise TriggerError(f"{quote(repr(text))} is not words. Say it as text, or give a datetime.", given=text)
     here = Here(text=text, now=_present(now), zone=zone)
     if lead is None:
-        return _mended(here)
+        return _suggesting(here, keyword=keyword)
     try:
-        return _mended(here, lead=lead)
+        return _suggesting(here, lead=lead)
     except PhraseError as with_lead:
         try:
-            return _mended(here)
+            return _suggesting(here)
         except PhraseError as without:
             unfit = isinstance(with_lead, Misread) and with_lead.position == 0
             further = (without.position or 0) > (with_lead.position or 0)
             raise (without if unfit or further else with_lead) from None
 
 
-def _mended(here: Here, *, lead: str | None = None) -> Trigger:
+def is_bare_length(text: str) -> bool:
+    """Tell whether words that `parse` understands name a length with neither "in" nor "every": "5 minutes"."""
+    parts = _parts(text, None)[-1]
+    return parts.amount is not None and not parts.ahead
+
+
+def _suggesting(here: Here, *, lead: str | None = None, keyword: str | None = None) -> Trigger:
     try:
         return _parsed(here, lead=lead)
     except Misread as trouble:
-        command = "workkit next" if lead is None else None
-        near = mended(trouble, lambda other: _parsed(replace(here, text=other), lead=lead), command=command)
-        raise near from None
+        raise with_suggestion(
+            trouble,
+            lambda other: _parsed(replace(here, text=other), lead=lead),
+            command="workkit next" if lead is None else None,
+            otherwise=None if keyword is None else lambda: _dated(here, keyword),
+        ) from None
+
+
+def _dated(here: Here, keyword: str) -> Suggestion | None:
+    """Suggest the full date that the words perhaps mean, if it is understood as written."""
+    guess = opinion(here.text, now=here.local)
+    if guess is None:
+        return None
+    text = f"{guess.at:%Y-%m-%d %H:%M}" + (f":{guess.at:%S}" if guess.at.second else "")
+    try:
+        _parsed(replace(here, text=text))
+    except PhraseError:  # the clock skips that time
+        return None
+    shown = f"{short_date_text(guess.at)} {time_text(guess.at)}" if guess.timed else short_date_text(guess.at)
+    hour = "" if guess.timed else ", or another hour"
+    return Suggestion(text=text, remedy=f'Perhaps: {shown}? Write {keyword}="{text}"{hour}.')
 
 
 def _present(now: object) -> datetime:
@@ -86,7 +118,7 @@ def _parsed(here: Here, *, lead: str | None = None) -> Trigger:
         return seven_fields(here)
     if not here.text.strip():
         raise here.refusal("says nothing", f"Say for example {EXAMPLES}")
-    groups = _said(here.text, lead)
+    groups = _parts(here.text, lead)
     last = groups[-1]
     if last.zone is not None:
         here = replace(here, zone=zone_of(last.zone))
@@ -98,23 +130,23 @@ def _parsed(here: Here, *, lead: str | None = None) -> Trigger:
         raise here.refusal("holds too many intervals to combine", "Add two jobs") from cause
 
 
-def _on(reader: Reader, said: Said) -> Said | None:
+def _on(reader: Reader, parts: Parts) -> Parts | None:
     """Read "on", and the day that must follow."""
     if not reader.take("on"):
         return None
     mark = reader.i
     for clause in (every, numeric, place_of_month, dated, weekdays, relative):
-        found = clause(reader, said)
+        found = clause(reader, parts)
         if found is not None:
             return found
         reader.i = mark
     raise reader.stuck()
 
 
-def _amount(reader: Reader, said: Said) -> Said | None:
+def _amount(reader: Reader, parts: Parts) -> Parts | None:
     """Read "in 5 minutes", "5 minutes", "5 minutes from now"."""
     mark, start = reader.i, reader.peek()
-    reader.take("in")
+    ahead = reader.take("in") is not None
     found = amount(reader)
     if found is None:
         reader.i = mark
@@ -123,27 +155,27 @@ def _amount(reader: Reader, said: Said) -> Said | None:
         raise reader.refusal("is past", "Say a time to come", start=start)
     if found == Amount():
         raise reader.refusal("is no time at all", 'Say "now", or a length of at least a second', start=start)
-    reader.take_all("from", "now")
-    return reader.put(said, start, amount=found)
+    ahead = reader.take_all("from", "now") or ahead
+    return reader.put(parts, start, amount=found, ahead=ahead)
 
 
-def _once(reader: Reader, said: Said) -> Said | None:
+def _once(reader: Reader, parts: Parts) -> Parts | None:
     """Read the "once," that `explain` writes in front of one instant."""
     if reader.i or not reader.take("once"):
         return None
     reader.take(",")
-    return _clause(reader, said)
+    return _clause(reader, parts)
 
 
-def _now(reader: Reader, said: Said) -> Said | None:
+def _now(reader: Reader, parts: Parts) -> Parts | None:
     start = reader.take("now")
-    return reader.put(said, start, now=True) if start else None
+    return reader.put(parts, start, now=True) if start else None
 
 
-def _either(reader: Reader, said: Said) -> Said | None:
+def _either(reader: Reader, parts: Parts) -> Parts | None:
     """Read "or any friday": a day of the month or a weekday, whichever comes."""
     start = reader.peek()
-    if not said.days or not reader.take_all("or", "any"):
+    if not parts.days or not reader.take_all("or", "any"):
         return None
     days: list[int] = []
     while (item := reader.take_from(_ANY)) is not None:
@@ -154,7 +186,7 @@ def _either(reader: Reader, said: Said) -> Said | None:
     if not days:
         raise reader.stuck()
     reader.i = mark
-    return reader.put(said, start, weekdays=tuple((day, 1) for day in dict.fromkeys(days)), either=True, every=True)
+    return reader.put(parts, start, weekdays=tuple((day, 1) for day in dict.fromkeys(days)), either=True, every=True)
 
 
 _ANY: Final = {name: (day,) for name, day in WEEKDAYS.items()} | WEEKDAY_GROUPS
@@ -166,44 +198,44 @@ CLAUSES: Final[tuple[Clause, ...]] = (
 
 
 @lru_cache(maxsize=512)
-def _said(text: str, lead: str | None) -> Sequence[Said]:
-    """What the words say, whatever the present is. Remembered: producers say the same again and again."""
+def _parts(text: str, lead: str | None) -> Sequence[Parts]:
+    """Take the words apart, which does not depend on `now`. Remembered: producers repeat the same words."""
     return _groups(Reader(text, lead=lead))
 
 
-def _groups(reader: Reader) -> list[Said]:
+def _groups(reader: Reader) -> list[Parts]:
     """Read clauses up to the end. "... at 9am and every ..." begins another group, whose rules are added."""
-    groups, said = [], Said()
+    groups, parts = [], Parts()
     while reader.peek().kind != "end":
-        if said != Said() and _joint(reader, said):
-            groups.append(said)
-            said = Said()
-        said = _clause(reader, said)
-    if groups and not _is_whole(said):
+        if parts != Parts() and _joint(reader, parts):
+            groups.append(parts)
+            parts = Parts()
+        parts = _clause(reader, parts)
+    if groups and not _is_whole(parts):
         raise reader.refusal("leaves open at which time", "Say the time of each part", start=reader.peek(-1))
-    if any(part.zone for part in groups) or (groups and not said.every):
+    if any(part.zone for part in groups) or (groups and not parts.every):
         raise reader.refusal("mixes what does not go together", "Say it in two jobs", start=reader.peek(-1))
-    return [*groups, said]
+    return [*groups, parts]
 
 
-def _is_whole(said: Said) -> bool:
-    sub_day = said.step is not None and said.step.unit in SECONDS
-    return said.every and bool(said.times or said.marks or sub_day)
+def _is_whole(parts: Parts) -> bool:
+    sub_day = parts.step is not None and parts.step.unit in SECONDS
+    return parts.every and bool(parts.times or parts.marks or sub_day)
 
 
-def _joint(reader: Reader, said: Said) -> bool:
+def _joint(reader: Reader, parts: Parts) -> bool:
     """Take a comma between clauses; take "and" too, if a new group begins with it, and tell so."""
     reader.take(",")
-    if _is_whole(said) and reader.peek().text == "and" and reader.peek(1).text in ("every", "each"):
+    if _is_whole(parts) and reader.peek().text == "and" and reader.peek(1).text in ("every", "each"):
         reader.next()
         return True
     return False
 
 
-def _clause(reader: Reader, said: Said) -> Said:
+def _clause(reader: Reader, parts: Parts) -> Parts:
     mark = reader.i
     for clause in CLAUSES:
-        found = clause(reader, said)
+        found = clause(reader, parts)
         if found is not None:
             return found
         reader.i = mark

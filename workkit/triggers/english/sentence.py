@@ -5,33 +5,17 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
+from workkit.text.calendar import date_text, full_date_text, time_text
 from workkit.triggers.clock.zone import zone as zone_of
 from workkit.triggers.crons.cron import Cron, parse_cron
-from workkit.triggers.english.grammar.said import clock
-from workkit.triggers.english.grammar.words import MONTH_NAMES, WEEKDAY_NAMES
 from workkit.triggers.english.spoken_clock import spoken_clock
 from workkit.triggers.english.spoken_days import spoken_days
 from workkit.triggers.trigger import Trigger
 
 
-def explain(trigger_or_text: Trigger | str, *, zone: bool = True) -> str:
-    """Say in English when a trigger, or a cron string, fires: "every weekday at 9:00 UTC".
-
-    Without `zone`, UTC is left unsaid, as in a list headed "times in UTC"; any other zone is always said. Raise
-    CronError for a text that is no cron string.
-    """
-    trigger = trigger_or_text if isinstance(trigger_or_text, Trigger) else _read(trigger_or_text)
-    return _explained(trigger, zone)
-
-
-def _read(text: str) -> Trigger:
-    from workkit.triggers import cron
-
-    return cron(text, "auto")
-
-
 @lru_cache(maxsize=1024)
-def _explained(trigger: Trigger, zone: bool) -> str:
+def explain(trigger: Trigger, *, zone: bool = True) -> str:
+    """Say in English when a trigger fires: "every weekday at 9:00 UTC". Without `zone`, UTC is left out."""
     name = f" {trigger.tz}" if zone or trigger.tz != "UTC" else ""
     if not trigger.recurs:
         return _once(trigger, name)
@@ -39,10 +23,10 @@ def _explained(trigger: Trigger, zone: bool) -> str:
     by_date: dict[tuple[str, ...], list[Cron]] = {}
     for cron in crons:
         by_date.setdefault(tuple(part.text for part in cron.fields[:4]), []).append(cron)
-    said = [_sentence(group) for group in by_date.values()]
-    text = " and ".join(sentence for sentence, _ in said)
+    sentences = [_sentence(group) for group in by_date.values()]
+    text = " and ".join(sentence for sentence, _ in sentences)
     bounds = _bounds(trigger)
-    free = all(bare for _, bare in said) and (trigger.tz == "UTC" or trigger.cron == trigger.rules[0])
+    free = all(bare for _, bare in sentences) and (trigger.tz == "UTC" or trigger.cron == trigger.rules[0])
     if not bounds:
         return text if free else text + name
     if not free:
@@ -56,8 +40,7 @@ def _once(trigger: Trigger, zone: str) -> str:
     utc = _instant(parse_cron(trigger.cron or trigger.rules[0], stored=True))
     if local.replace(tzinfo=zone_of(trigger.tz)).astimezone(UTC) != utc.replace(tzinfo=UTC):
         local, zone = utc, " UTC"
-    time = clock(local.hour * 3600 + local.minute * 60 + local.second)
-    return f"once, {WEEKDAY_NAMES[local.isoweekday() % 7]} {_date(local)} at {time}{zone}"
+    return f"once, {full_date_text(local)} at {time_text(local)}{zone}"
 
 
 def _instant(cron: Cron) -> datetime:
@@ -86,16 +69,16 @@ def _bounds(trigger: Trigger) -> str:
     if trigger.end is not None:
         end = trigger.end.astimezone(zone_of(trigger.tz)).replace(tzinfo=None)
         day = end.time() == datetime.min.time()
-        found.append(f"until {_date(end - timedelta(days=1))}" if day else f"before {_moment(trigger.end, trigger.tz)}")
+        found.append(
+            f"until {date_text(end - timedelta(days=1))}" if day else f"before {_moment(trigger.end, trigger.tz)}"
+        )
     return " ".join(found)
 
 
 def _moment(moment: datetime, tz: str) -> str:
     local = moment.astimezone(zone_of(tz)).replace(tzinfo=None)
     return (
-        _date(local) if local.time() == datetime.min.time() else moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        date_text(local)
+        if local.time() == datetime.min.time()
+        else moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     )
-
-
-def _date(day: datetime) -> str:
-    return f"{day.day} {MONTH_NAMES[day.month - 1]} {day.year}"

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import Final, Literal
 
+from workkit.text.calendar import clock_text
+from workkit.text.listing import listed, ordinal
 from workkit.triggers.crons.cron import Cron
 from workkit.triggers.crons.field import Field
-from workkit.triggers.english.grammar.said import clock
-from workkit.triggers.english.grammar.words import listed, ordinal
 from workkit.triggers.english.spoken_days import COUNTED, counted, runs
 
 MAX_TIMES: Final = 8
-"""So many times of day are listed; more are said by their fields."""
+"""So many times of day are listed; more are written by their fields."""
 
 MAX_ENUMERATED: Final = 1_500
 _DAY: Final = 86_400
@@ -24,7 +24,7 @@ _DAY: Final = 86_400
 class SpokenClock:
     """A time of day in words.
 
-    `times`: goes after the day ("at 9:00"). `step`: stands by itself ("every 5 minutes"). `days`: the same, and says
+    `times`: goes after the day ("at 9:00"). `step`: needs no day ("every 5 minutes"). `days`: the same, and says
     which days ("every other day at 9:00"). `bare` is a step that means the same in every zone.
     """
 
@@ -57,7 +57,7 @@ def _plain(crons: Sequence[Cron], *, any_day: bool) -> SpokenClock:
     if step is not None and (len(times) > 3 or (len(times) == 3 and times[1] - times[0] < 3600)):
         return step
     if len(times) <= MAX_TIMES:
-        return SpokenClock(kind="times", text=f"at {listed([clock(t) for t in times])}")
+        return SpokenClock(kind="times", text=f"at {listed([clock_text(t) for t in times])}")
     if len(crons) == 1 and cron.second.values == [0] and len(cron.minute.values) <= MAX_TIMES:
         return _marked(cron)
     return SpokenClock(kind="times", text=" and ".join(_by_fields(c) for c in crons))
@@ -101,7 +101,7 @@ def _window(first: int, last: int, *, gap: int) -> SpokenClock | None:
     hour_is_full = gap < 3600 and last % 3600 + gap >= 3600
     start, end = first - mark * 60, last - last % 3600 + 3599 if mark or hour_is_full else last
     sharp = ":00" if end % 3600 == 0 and gap < 3600 else ""
-    return SpokenClock(kind="step", text=f"{text} from {clock(start)} to {clock(end % _DAY)}{sharp}")
+    return SpokenClock(kind="step", text=f"{text} from {clock_text(start)} to {clock_text(end % _DAY)}{sharp}")
 
 
 def _interval(gap: int) -> str | None:
@@ -154,7 +154,7 @@ def _nth_days(crons: Sequence[Cron]) -> SpokenClock | None:
         return None
     n = counts.pop()
     often = "every other day" if n == 2 else f"every {n} days"
-    return SpokenClock(kind="days", text=f"{often} at {listed([clock(t) for t in times])}")
+    return SpokenClock(kind="days", text=f"{often} at {listed([clock_text(t) for t in times])}")
 
 
 def _hours_window(hour: Field) -> str | None:

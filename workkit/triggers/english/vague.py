@@ -1,11 +1,11 @@
-"""Words that people say and nobody can keep: each with what to say instead."""
+"""Words that name no exact time, each with what to write instead."""
 
 from __future__ import annotations
 
 from typing import Final
 
+from workkit.triggers.english.grammar.parts import Parts
 from workkit.triggers.english.grammar.reader import Reader
-from workkit.triggers.english.grammar.said import Said
 from workkit.triggers.english.grammar.words import UNITS, WEEKDAYS
 
 _VAGUE: Final = {
@@ -29,7 +29,7 @@ _TWO_MEANINGS: Final = {
 }
 
 
-def vague(reader: Reader, said: Said) -> Said | None:
+def vague(reader: Reader, parts: Parts) -> Parts | None:
     """Refuse what names no time; give None otherwise."""
     start = reader.peek()
     word = start.text
@@ -49,7 +49,7 @@ def vague(reader: Reader, said: Said) -> Said | None:
         if word == "last":
             raise reader.refusal("is past", "Say a time to come", start=start)
         raise reader.refusal("is a span, not an instant", f'Say a day of it, or "in 1 {unit}"', start=start)
-    past = word == "last" and reader.peek(1).text in WEEKDAYS and not said.every
+    past = word == "last" and reader.peek(1).text in WEEKDAYS and not parts.every
     if past and (len(reader.tokens) == reader.i + 2 or reader.peek(2).text == "at"):
         reader.i += 2
         what = reader.since(start)

@@ -19,7 +19,7 @@ from workkit.jobs.names import read_name
 from workkit.jobs.symbols import refused
 from workkit.triggers import explain
 from workkit.triggers.crons.cron import parse_cron
-from workkit.triggers.remark import both_days
+from workkit.triggers.crons.remark import both_days
 from workkit.triggers.trigger import Trigger
 
 MOST_IN_ORDER = 8  # fields of a map whose order Clojure keeps

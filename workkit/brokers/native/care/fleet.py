@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from workkit import wire
-from workkit.brokers.native.care.wording import age, brief, text
+from workkit.brokers.native.care.wording import brief, text
 from workkit.brokers.native.entry import due_ms
 from workkit.brokers.native.look.location import PAGE, Places
 from workkit.brokers.native.record import read_info
@@ -16,6 +16,7 @@ from workkit.contract.doctor import Finding
 from workkit.contract.listener import ListenerInfo
 from workkit.errors import CorruptRecord
 from workkit.jobs.names import shown
+from workkit.text.duration import age_text
 
 AHEAD_MS = 3_600_000  # a beat from further ahead is none
 STALE_MS = 5_000  # half of the default listener_timeout: from here on others may take its work
@@ -61,7 +62,7 @@ class Fleet:
     def _silent(self, peer: Peer) -> Finding:
         info = peer.info
         jobs = "nothing" if not peer.held else "1 job" if peer.held == 1 else f"{peer.held:,} jobs"
-        since = f"listener {info.listener} has not shown itself for {age(info.beat_ms)} and holds {jobs}"
+        since = f"listener {info.listener} has not shown itself for {age_text(info.beat_ms)} and holds {jobs}"
         if info.host == socket.gethostname() and _runs(info.pid):
             return Finding(
                 kind="stuck",

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from workkit.brokers.native.care.wording import age
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.doctor import Finding
 from workkit.errors import ServerRefused
+from workkit.text.duration import age_text
 
 LEAST = (6, 2)
 CLOCK_MS = 1_000  # a clock further off than this makes "now" mean two things
@@ -74,7 +74,7 @@ class Host:
         saved = int(self.facts.get("rdb_last_save_time", 0))
         changes = int(self.facts.get("rdb_changes_since_last_save", 0))
         now = int(self.facts.get("server_time_usec", time.time() * 1e6)) // 1_000_000  # the server's clock dates both
-        since = age((now - saved) * 1000)
+        since = age_text((now - saved) * 1000)
         yield Finding(
             kind="no-append-file",
             what=f"{self.product} keeps no append-only file",

@@ -13,13 +13,14 @@ from workkit.brokers.native.care.fault import Fault
 from workkit.brokers.native.care.judge import judge, why_unread
 from workkit.brokers.native.care.overdue import Overdue
 from workkit.brokers.native.care.repair import Loose, Misplaced, Trouble, Unreadable, due_again, queue_text
-from workkit.brokers.native.care.wording import age, brief, text
+from workkit.brokers.native.care.wording import brief, text
 from workkit.brokers.native.entry import LAST_MS
 from workkit.brokers.native.look.location import SUSPECTS, Places, item_id
 from workkit.brokers.native.look.pair import Pair
 from workkit.brokers.native.look.published import Published
 from workkit.contract.doctor import Finding
 from workkit.jobs.names import shown
+from workkit.text.duration import age_text
 
 MOST_UNREAD = 500  # kept in memory with their payloads
 CUT_OFF = "Whoever added or ran it was cut off in the middle, or still has it; it may have run already."
@@ -136,7 +137,7 @@ class Inventory:
         read = wire.read_payload(payload)
         due = due_again(self.places.codec, id, payload, now_ms=self.places.now_ms)
         cron = f'its cron "{brief(read.cron.encode("utf-8", "replace"))}"'
-        when = f"at once, as {cron} names no later time" if due is None else f"in {age(due - self.places.now_ms)}"
+        when = f"at once, as {cron} names no later time" if due is None else f"in {age_text(due - self.places.now_ms)}"
         return Finding(
             kind="no-item",
             what=f"job {brief(id)} {shown(read.job)} waits nowhere, and no listener has it; put back, it runs {when}",

@@ -25,7 +25,8 @@ from workkit.errors import CorruptRecord, TriggerError
 from workkit.jobs.run_options import stored_run_options
 from workkit.jobs.terms import stored_terms
 from workkit.triggers.crons.field import FIRST_YEAR
-from workkit.triggers.trigger import Trigger, from_fields
+from workkit.triggers.stored import from_fields
+from workkit.triggers.trigger import Trigger
 
 FIELDS = 7  # of a cron string, so that it can be one of the other dialect
 PATIENCE_MS = 86_400_000  # a foreign peer may still be running a job so long after its last time

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from workkit.brokers.native.care.wording import age, brief
+from workkit.brokers.native.care.wording import brief
 from workkit.brokers.native.entry import LAST_MS, due_ms
 from workkit.brokers.native.look.location import Places
 from workkit.brokers.native.look.parked import PAUSED, under
@@ -14,6 +14,7 @@ from workkit.brokers.native.look.pauses import pause_text, standing_control
 from workkit.contract.doctor import Finding
 from workkit.jobs.admission import Control
 from workkit.jobs.names import shown
+from workkit.text.duration import age_text
 
 LATE_MS = 60_000  # due for longer than this is worth a finding
 
@@ -45,7 +46,7 @@ class Overdue:
         yield from self._paused(control, before)
         if self.late and "schedule" not in control.paused:
             late = "1 job is" if self.late == 1 else f"{self.late:,} jobs are"
-            oldest = age(self.places.now_ms - self.oldest_ms)
+            oldest = age_text(self.places.now_ms - self.oldest_ms)
             yield Finding(
                 kind="overdue",
                 what=f"{late} due for more than a minute; the oldest for {oldest}",

@@ -1,4 +1,4 @@
-"""Bytes and lengths of time in the sentences of the doctor. Pure."""
+"""Bytes in the sentences of the doctor. Pure."""
 
 from __future__ import annotations
 
@@ -16,12 +16,3 @@ def brief(data: bytes) -> str:
     if re.fullmatch(r"[0-9a-f]{40}", said):
         return said[:8]
     return said if len(said) <= 60 else said[:57] + "..."
-
-
-def age(ms: int) -> str:
-    """A length of time in its largest unit: ``40 s``, ``3 min``, ``5 h``, ``2 d``."""
-    seconds = max(0, ms) // 1000
-    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds // size:,} {unit}"
-    return f"{seconds} s"

@@ -19,7 +19,7 @@ from workkit.errors import NotFound
 from workkit.jobs.admission import Control
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.names import shown
-from workkit.text.nearest import nearest
+from workkit.text.nearest import nearest_word
 
 ID_DIGITS, SHORTEST = 40, 6  # digits of an id, and how many of them stand for the whole
 MOST_NAMES = 5000  # that are searched for the nearest
@@ -92,7 +92,7 @@ class Search:
         with self.server.translated() as client:
             some = list(islice(client.hscan_iter(self.keys.names, count=PAGE), MOST_NAMES))
         names = [name.decode("utf-8", "replace") for name, _ in some]
-        if (like := nearest(which, names)) is not None and (id := self.under(like)) is not None:
+        if (like := nearest_word(which, names)) is not None and (id := self.under(like)) is not None:
             job = self.found(id)
             return (like, f' Nearest: "{like}" {shown(job.fn)} ({job.state}).') if job else (None, "")
         near = next((job for job in self._jobs() if which and (job.id.startswith(which) or which in job.fn)), None)

@@ -1,1 +1,1 @@
-"""The grammar of phrases: from words to what was said."""
+"""The grammar of phrases: from words to their parts."""

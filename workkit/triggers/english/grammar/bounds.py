@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-from functools import lru_cache
 from typing import Final
-from zoneinfo import ZoneInfo, available_timezones
 
+from workkit.triggers.clock.zone import nearest_zone, zone_name
 from workkit.triggers.english.grammar.clock import time
 from workkit.triggers.english.grammar.dates import dated, month_list, year_number
 from workkit.triggers.english.grammar.days import each, relative
 from workkit.triggers.english.grammar.iso import numeric
+from workkit.triggers.english.grammar.parts import Parts
 from workkit.triggers.english.grammar.reader import Reader
-from workkit.triggers.english.grammar.said import Said
 from workkit.triggers.english.grammar.words import TO, WEEKDAYS
 
 _TO: Final = (*TO, "until", "till")
 
 
-def start(reader: Reader, said: Said) -> Said | None:
+def start(reader: Reader, parts: Parts) -> Parts | None:
     """Read "starting tomorrow", "from 2027-01-01", "from now on", "from 1 march 2027 to 31 march 2027"."""
     token = reader.peek()
     mark = reader.i
@@ -34,22 +32,22 @@ def start(reader: Reader, said: Said) -> Said | None:
             raise reader.stuck()
         reader.i = mark
         return None
-    said = reader.put(said, token, start=first)
+    parts = reader.put(parts, token, start=first)
     if (not reader.peek(1).text and reader.take("on")) or (first.now and reader.take("on")):
-        return said
+        return parts
     if plain or not reader.take(*(("and",) if word.text == "between" else _TO)):
         if word.text == "between":
             raise reader.stuck()
-        return said
+        return parts
     last = _moment(reader)
     if last is None:
         raise reader.stuck()
     if not last.years and last.instant is None:
         raise reader.refusal("leaves open which year is meant", "Give the dates their year", start=token)
-    return reader.put(said, token, end=last)
+    return reader.put(parts, token, end=last)
 
 
-def end(reader: Reader, said: Said) -> Said | None:
+def end(reader: Reader, parts: Parts) -> Parts | None:
     """Read "until 2026-12-15", "through march", "until the end of 2026", "before 2027"."""
     token = reader.peek()
     word = reader.take("until", "till", "through", "before", "ending")
@@ -57,9 +55,9 @@ def end(reader: Reader, said: Said) -> Said | None:
         return None
     whole = reader.take_all("the", "end", "of") or reader.take_all("end", "of")
     if whole and reader.take_all("the", "month"):
-        return reader.put(said, token, end=Said(monthly=True))
+        return reader.put(parts, token, end=Parts(monthly=True))
     if whole and reader.take_all("the", "year"):
-        return reader.put(said, token, end=Said(monthly=True, months=((12, 1),)))
+        return reader.put(parts, token, end=Parts(monthly=True, months=((12, 1),)))
     reader.take("on")
     last = _moment(reader)
     if last is None:
@@ -75,27 +73,27 @@ def end(reader: Reader, said: Said) -> Said | None:
         raise reader.refusal(
             "may leave that time out or in", f'Say "before {what}" or "until the end of {what}"', start=token
         )
-    return reader.put(said, token, end=last, before=word.text == "before")
+    return reader.put(parts, token, end=last, before=word.text == "before")
 
 
-def _moment(reader: Reader) -> Said | None:
+def _moment(reader: Reader) -> Parts | None:
     """Read a day, a month, a year, or an instant."""
     if reader.take("now"):
-        return Said(now=True)
+        return Parts(now=True)
     mark = reader.i
     near = reader.take("next", "this")
     weekday = reader.take_from(WEEKDAYS)
     if weekday is not None and reader.peek().text not in _TO:
         reader.take(",")
-        day = numeric(reader, Said()) or dated(reader, Said())
+        day = numeric(reader, Parts()) or dated(reader, Parts())
         if day is not None:
             return reader.put(day, reader.peek(-1), weekdays=((weekday, 1),))
-        return Said(weekdays=((weekday, 1),))
+        return Parts(weekdays=((weekday, 1),))
     reader.i = mark
     if near:
         return None
     for read in (numeric, relative, dated):
-        found = read(reader, Said())
+        found = read(reader, Parts())
         if found is not None:
             return found
     months = month_list(reader)
@@ -105,47 +103,25 @@ def _moment(reader: Reader) -> Said | None:
     year = year_number(reader)
     if not months and year is None:
         return None
-    return Said(months=each(months), years=None if year is None else (year, year))
+    return Parts(months=each(months), years=None if year is None else (year, year))
 
 
-def zone(reader: Reader, said: Said) -> Said | None:
+def zone(reader: Reader, parts: Parts) -> Parts | None:
     """Read UTC or an IANA name, with or without "in" before it."""
     mark, token = reader.i, reader.peek()
     reader.take("in")
     name = reader.peek()
     if name.text == "utc":
         reader.next()
-        return reader.put(said, token, zone="UTC")
+        return reader.put(parts, token, zone="UTC")
     if name.kind != "zone":
         reader.i = mark
         return None
     reader.next()
-    written = reader.text[name.start : name.end]
-    known = written if _is_zone(written) else _zones().get(name.text)
+    known = zone_name(reader.text[name.start : name.end])
     if known is None:
-        near = _near(name.text)
+        near = nearest_zone(name.text)
         hint = f'Did you mean "{near}"?' if near else "Accepted: an IANA name such as Europe/Paris, or UTC"
         suggestion = reader.text[: name.start] + near + reader.text[name.end :] if near else None
         raise reader.refusal("is not a zone", hint, start=name, suggestion=suggestion)
-    return reader.put(said, token, zone=known)
-
-
-def _is_zone(name: str) -> bool:
-    try:
-        ZoneInfo(name)
-    except (ValueError, OSError, LookupError):
-        return False
-    return True
-
-
-@lru_cache(maxsize=1)
-def _zones() -> dict[str, str]:
-    return {name.lower(): name for name in available_timezones()}
-
-
-@lru_cache(maxsize=256)
-def _near(name: str) -> str | None:
-    """Give the nearest zone, looking only at those that begin alike and are about as long."""
-    alike = [zone for zone in _zones() if zone[0] == name[0] and abs(len(zone) - len(name)) < 4]
-    near = get_close_matches(name, alike, n=1, cutoff=0.75)
-    return _zones()[near[0]] if near else None
+    return reader.put(parts, token, zone=known)

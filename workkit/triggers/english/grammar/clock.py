@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
+from workkit.text.calendar import clock_text
 from workkit.triggers.english.grammar.numbers import integer
+from workkit.triggers.english.grammar.parts import Parts
 from workkit.triggers.english.grammar.reader import Reader
-from workkit.triggers.english.grammar.said import Said, clock
 from workkit.triggers.english.grammar.words import NAMED_TIMES, PARTS, RELATIVE_DAYS, UNITS, WEEKDAYS, Token, quote
 
 _HALVES: Final = {"am": 0, "a.m.": 0, "pm": 12, "p.m.": 12}
@@ -35,12 +36,12 @@ class Time:
     halved: bool = False
 
 
-def times(reader: Reader, said: Said) -> Said | None:
+def times(reader: Reader, parts: Parts) -> Parts | None:
     """Read "at 9", "7pm", "at 9am, 1pm and 5pm", "at :15", or a window without its "from": "9am-5pm"."""
     start = reader.peek()
     at = reader.take("at")
     if at and (found := marks(reader)):
-        return reader.put(said, start, marks=found)
+        return reader.put(parts, start, marks=found)
     first = time(reader, bare=bool(at))
     if first is None:
         if at:
@@ -48,7 +49,7 @@ def times(reader: Reader, said: Said) -> Said | None:
         return None
     if not at and reader.peek().text in ("to", "-", "through"):
         reader.next()
-        return _window(reader, said, start=start, first=first)
+        return _window(reader, parts, start=start, first=first)
     found_all = [first]
     while (more := _another(reader, bare=bool(at))) is not None:
         found_all.append(more)
@@ -57,8 +58,8 @@ def times(reader: Reader, said: Said) -> Said | None:
             "leaves open which hours are am and which pm", "Write am or pm at each, or 17:00", start=start
         )
     seconds = tuple(dict.fromkeys(t.seconds for t in found_all))
-    said = reader.put(said, start, times=seconds, halved=any(t.halved for t in found_all))
-    return _in_part(reader, said, start=start)
+    parts = reader.put(parts, start, times=seconds, halved=any(t.halved for t in found_all))
+    return _in_part(reader, parts, start=start)
 
 
 def _is_mixed(found: list[Time]) -> bool:
@@ -111,7 +112,7 @@ def time(reader: Reader, *, bare: bool = False) -> Time | None:
 
 
 def _part_follows(reader: Reader) -> bool:
-    """Tell whether "in the evening" or "at night" stands here, which makes a time of a number alone."""
+    """Tell whether "in the evening" or "at night" follows, which makes a time of a number alone."""
     first, second, third = (reader.peek(k).text for k in range(3))
     return (first, second) == ("at", "night") or ((first, second) == ("in", "the") and third in PARTS)
 
@@ -202,7 +203,7 @@ def _mark(reader: Reader) -> int | None:
     return None
 
 
-def window(reader: Reader, said: Said) -> Said | None:
+def window(reader: Reader, parts: Parts) -> Parts | None:
     """Read "from 9am to 5pm" or "between 9 and 17"; nothing if what follows is no time of day."""
     mark, start = reader.i, reader.peek()
     if not (word := reader.take("from", "between")):
@@ -212,10 +213,10 @@ def window(reader: Reader, said: Said) -> Said | None:
     if first is None or not reader.take(*joint):
         reader.i = mark
         return None
-    return _window(reader, said, start=start, first=first)
+    return _window(reader, parts, start=start, first=first)
 
 
-def _window(reader: Reader, said: Said, *, start: Token, first: Time) -> Said:
+def _window(reader: Reader, parts: Parts, *, start: Token, first: Time) -> Parts:
     last = time(reader, bare=True)
     if last is None:
         raise reader.stuck()
@@ -223,11 +224,11 @@ def _window(reader: Reader, said: Said, *, start: Token, first: Time) -> Said:
     if _is_mixed([first, last]):
         raise reader.refusal("leaves open which hours are am and which pm", 'Say "from 9am to 5pm"', start=start)
     if b < a < 13 * 3600 and not (first.halved or last.named or first.named):
-        ends = f"{clock(a)} to {clock(b)}"
+        ends = f"{clock_text(a)} to {clock_text(b)}"
         raise reader.refusal(f"is {ends} on the 24-hour clock", 'Say for example "from 9am to 5pm"', start=start)
     if last.named and b == 0:
         raise reader.refusal("may end before or after that hour", 'Say the last hour: "to 11pm"', start=start)
-    return reader.put(said, start, window=(a, _last_second(reader, first, last, start=start)))
+    return reader.put(parts, start, window=(a, _last_second(reader, first, last, start=start)))
 
 
 def _last_second(reader: Reader, first: Time, last: Time, *, start: Token) -> int:
@@ -237,14 +238,14 @@ def _last_second(reader: Reader, first: Time, last: Time, *, start: Token) -> in
     if first.seconds % 3600 == 0 and first.form != "second" and last.seconds % 3600 == 0:
         return last.seconds + 3599
     if last.seconds % 3600 == 0:
-        sharp, whole = f"{clock(last.seconds)}:00", clock(last.seconds + 3599)
+        sharp, whole = f"{clock_text(last.seconds)}:00", clock_text(last.seconds + 3599)
         raise reader.refusal(
-            f"may end at {clock(last.seconds)} or with that hour", f'Say "to {sharp}" or "to {whole}"', start=start
+            f"may end at {clock_text(last.seconds)} or with that hour", f'Say "to {sharp}" or "to {whole}"', start=start
         )
     return last.seconds + 59
 
 
-def part(reader: Reader, said: Said) -> Said | None:
+def part(reader: Reader, parts: Parts) -> Parts | None:
     """Read "in the morning", "at night", "tomorrow morning", "this evening": what am and pm say otherwise."""
     mark, start = reader.i, reader.peek()
     if reader.take("at"):
@@ -254,30 +255,30 @@ def part(reader: Reader, said: Said) -> Said | None:
     elif reader.take("this"):
         found = reader.next().text if reader.peek().text in PARTS[:3] else None
         if found:
-            said = reader.put(said, start, day=0)
-    elif reader.peek().text in PARTS and (said.every or reader.peek(-1).text in (*WEEKDAYS, *RELATIVE_DAYS)):
+            parts = reader.put(parts, start, day=0)
+    elif reader.peek().text in PARTS and (parts.every or reader.peek(-1).text in (*WEEKDAYS, *RELATIVE_DAYS)):
         found = reader.next().text
     else:
         found = None
     if found is None:
         reader.i = mark
         return None
-    return _in_part(reader, reader.put(said, start, part=found), start=start)
+    return _in_part(reader, reader.put(parts, start, day_part=found), start=start)
 
 
-def _in_part(reader: Reader, said: Said, *, start: Token) -> Said:
-    """Move hours into the part of the day that was said: 7 in the evening is 19:00; a contradiction is refused."""
-    if said.part is None:
-        return said
-    hours = _PART_HOURS[said.part]
+def _in_part(reader: Reader, parts: Parts, *, start: Token) -> Parts:
+    """Move hours into the named part of the day: 7 in the evening is 19:00; a contradiction is refused."""
+    if parts.day_part is None:
+        return parts
+    hours = _PART_HOURS[parts.day_part]
     moved: list[int] = []
-    for seconds in said.times:
+    for seconds in parts.times:
         later = (seconds + _DAY // 2) % _DAY
         if seconds // 3600 in hours:
             moved.append(seconds)
-        elif not said.halved and 0 < seconds // 3600 <= 12 and later // 3600 in hours and said.part != "morning":
+        elif not parts.halved and 0 < seconds // 3600 <= 12 and later // 3600 in hours and parts.day_part != "morning":
             moved.append(later)
         else:
             remedy = "Write the hour with am or pm, or as 19:00"
-            raise reader.refusal(f"contradicts {quote(said.part)}", remedy, start=start)
-    return replace(said, times=tuple(moved))
+            raise reader.refusal(f"contradicts {quote(parts.day_part)}", remedy, start=start)
+    return replace(parts, times=tuple(moved))

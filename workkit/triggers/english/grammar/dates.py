@@ -3,36 +3,27 @@
 from __future__ import annotations
 
 import re
-from datetime import date
 from typing import Final
 
+from workkit.text.calendar import MONTH_NAMES
+from workkit.triggers.crons.branch import LENGTHS, month_length
 from workkit.triggers.english.grammar.days import each, span
 from workkit.triggers.english.grammar.numbers import integer, ordinal
+from workkit.triggers.english.grammar.parts import Parts
 from workkit.triggers.english.grammar.reader import Reader
-from workkit.triggers.english.grammar.said import Said
-from workkit.triggers.english.grammar.words import (
-    MONTH_NAMES,
-    MONTHS,
-    ORDINALS,
-    TO,
-    UNITS,
-    WEEKDAY_GROUPS,
-    WEEKDAYS,
-    Token,
-)
+from workkit.triggers.english.grammar.words import MONTHS, ORDINALS, TO, UNITS, WEEKDAY_GROUPS, WEEKDAYS, Token
 
-_LENGTHS: Final = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _NOT_AFTER_NUMBER: Final = ("am", "pm", "a.m.", "p.m.", "o'clock", "past", *TO)
 _NOT_AFTER_ORDINAL: Final = (*WEEKDAYS, *WEEKDAY_GROUPS)
 
 
-def dated(reader: Reader, said: Said) -> Said | None:
+def dated(reader: Reader, parts: Parts) -> Parts | None:
     """Read a date: 1 March 2027, March 1st, "the 20th", "the 1st and 15th of march"."""
     start = reader.peek()
     mark = reader.i
     the = bool(reader.take("the"))
     if not the and start.text in MONTHS:
-        return _month_first(reader, said, start=start)
+        return _month_first(reader, parts, start=start)
     days = _day_list(reader, the=the)
     if not days:
         reader.i = mark
@@ -41,10 +32,10 @@ def dated(reader: Reader, said: Said) -> Said | None:
     if not months and not (the or start.kind == "ordinal" or reader.peek().text == "of"):
         reader.i = mark
         return None
-    return put_date(reader, said, start=start, days=days, months=months, year=years)
+    return put_date(reader, parts, start=start, days=days, months=months, year=years)
 
 
-def _month_first(reader: Reader, said: Said, *, start: Token) -> Said | None:
+def _month_first(reader: Reader, parts: Parts, *, start: Token) -> Parts | None:
     mark = reader.i
     month = MONTHS[reader.next().text]
     reader.take("the")
@@ -57,7 +48,7 @@ def _month_first(reader: Reader, said: Said, *, start: Token) -> Said | None:
     reader.take(",")
     if (year := year_number(reader)) is None:
         reader.i = comma
-    return put_date(reader, said, start=start, days=days, months=(month,), year=year)
+    return put_date(reader, parts, start=start, days=days, months=(month,), year=year)
 
 
 def _day_list(reader: Reader, *, the: bool) -> tuple[int, ...]:
@@ -106,7 +97,7 @@ def _day(reader: Reader) -> int | None:
 
 
 def _names_weekday_later(reader: Reader) -> bool:
-    """Tell whether a list of ordinals goes on to a weekday: first and third monday."""
+    """Tell whether a list of ordinals is followed by a weekday: first and third monday."""
     ahead = 0
     while reader.peek(ahead).text in (",", "and", "&", "the", "last") or _is_ordinal(reader.peek(ahead)):
         ahead += 1
@@ -161,29 +152,21 @@ def year_number(reader: Reader) -> int | None:
 
 
 def put_date(
-    reader: Reader, said: Said, *, start: Token, days: tuple[int, ...], months: tuple[int, ...], year: int | None
-) -> Said:
-    """Add a date to what was said; refuse one that there is not."""
+    reader: Reader, parts: Parts, *, start: Token, days: tuple[int, ...], months: tuple[int, ...], year: int | None
+) -> Parts:
+    """Add a date; refuse one that does not exist."""
     for month in months:
         for day in days:
             name = MONTH_NAMES[month - 1]
-            if day > _LENGTHS[month - 1]:
-                trouble = "never fires" if said.every else "does not exist"
+            if day > LENGTHS[month]:
+                trouble = "never fires" if parts.every else "does not exist"
                 raise reader.refusal(f"{trouble}: {name} has no day {day}", "Name a day that there is", start=start)
-            if year is not None and not _exists(year, month, day):
+            if year is not None and day > month_length(year, month):
                 trouble = f"does not exist: {name} {year} has no day {day}"
                 raise reader.refusal(trouble, "Name a day that there is", start=start)
-    parts: dict[str, object] = {"days": days}
+    new: dict[str, object] = {"days": days}
     if months:
-        parts["months"] = each(months)
+        new["months"] = each(months)
     if year is not None:
-        parts["years"] = (year, year)
-    return reader.put(said, start, **parts)
-
-
-def _exists(year: int, month: int, day: int) -> bool:
-    try:
-        date(year, month, day)
-    except ValueError:
-        return False
-    return True
+        new["years"] = (year, year)
+    return reader.put(parts, start, **new)

@@ -2,45 +2,45 @@
 
 from __future__ import annotations
 
+from workkit.triggers.english.grammar.parts import Parts
 from workkit.triggers.english.grammar.reader import Reader
-from workkit.triggers.english.grammar.said import Said
 from workkit.triggers.english.grammar.words import MONTHS, PLURAL_WEEKDAYS, RELATIVE_DAYS, TO, WEEKDAY_GROUPS, WEEKDAYS
 
 
-def relative(reader: Reader, said: Said) -> Said | None:
+def relative(reader: Reader, parts: Parts) -> Parts | None:
     """Read today, tonight, tomorrow, yesterday, the day after tomorrow."""
     start = reader.peek()
     mark = reader.i
     reader.take("the")
     if reader.take_all("day", "after", "tomorrow"):
-        return reader.put(said, start, day=2)
+        return reader.put(parts, start, day=2)
     reader.i = mark
     if start.text not in RELATIVE_DAYS:
         return None
-    said = reader.put(said, start, day=RELATIVE_DAYS[reader.next().text])
-    return reader.put(said, start, part="night") if start.text == "tonight" else said
+    parts = reader.put(parts, start, day=RELATIVE_DAYS[reader.next().text])
+    return reader.put(parts, start, day_part="night") if start.text == "tonight" else parts
 
 
-def weekdays(reader: Reader, said: Said) -> Said | None:
+def weekdays(reader: Reader, parts: Parts) -> Parts | None:
     """Read one weekday ("friday", "next friday"), or what recurs: "mondays", "weekdays", "monday to friday".
 
     Beside words that recur ("every 2 weeks on monday and friday") a list of weekdays is read.
     """
     start = reader.peek()
     if (found := plurals(reader)) is not None:
-        return reader.put(said, start, weekdays=each(found), every=True)
-    if said.every and said.step is not None:
+        return reader.put(parts, start, weekdays=each(found), every=True)
+    if parts.every and parts.step is not None:
         listed = weekday_list(reader)
-        return reader.put(said, start, weekdays=each(listed)) if listed else None
+        return reader.put(parts, start, weekdays=each(listed)) if listed else None
     near = reader.take("next", "this")
     first = reader.take_from(WEEKDAYS)
     if first is None:
         reader.i -= 1 if near else 0
         return None
     if not near and (last := _through(reader)) is not None:
-        return reader.put(said, start, weekdays=each(span(first, last, size=7)), every=True)
+        return reader.put(parts, start, weekdays=each(span(first, last, size=7)), every=True)
     reader.take(",") if _date_follows(reader) else None
-    return reader.put(said, start, weekdays=((first, 1),))
+    return reader.put(parts, start, weekdays=((first, 1),))
 
 
 def weekday_list(reader: Reader) -> tuple[int, ...]:
@@ -96,7 +96,7 @@ def _through(reader: Reader) -> int | None:
 
 
 def weekday_item(reader: Reader) -> tuple[int, ...] | None:
-    """Read monday, monday to friday, weekday or weekend, as stands after "every"."""
+    """Read monday, monday to friday, weekday or weekend, as they follow "every"."""
     token = reader.peek()
     if token.text in WEEKDAY_GROUPS:
         return WEEKDAY_GROUPS[reader.next().text]
@@ -107,7 +107,7 @@ def weekday_item(reader: Reader) -> tuple[int, ...] | None:
     return (first,) if last is None else span(first, last, size=7)
 
 
-def exception(reader: Reader, said: Said) -> Said | None:
+def exception(reader: Reader, parts: Parts) -> Parts | None:
     """Read "except sunday", "but not on weekends", "except mondays and fridays"."""
     start = reader.peek()
     if not reader.take("except", "but"):
@@ -117,4 +117,4 @@ def exception(reader: Reader, said: Said) -> Said | None:
     found = plurals(reader) or weekday_list(reader)
     if not found:
         raise reader.stuck()
-    return reader.put(said, start, without=found)
+    return reader.put(parts, start, without=found)

@@ -11,8 +11,8 @@ from workkit.triggers.english.grammar.dates import dated, month_list
 from workkit.triggers.english.grammar.days import each, weekday_item
 from workkit.triggers.english.grammar.months import month_of, place_of_month
 from workkit.triggers.english.grammar.numbers import integer, ordinal, pieces
+from workkit.triggers.english.grammar.parts import Parts, Step
 from workkit.triggers.english.grammar.reader import Reader
-from workkit.triggers.english.grammar.said import Said, Step
 from workkit.triggers.english.grammar.words import (
     ADVERBS,
     MONTHS,
@@ -31,14 +31,14 @@ _PER: Final[dict[str, Unit]] = {"daily": "day", "hourly": "hour", "weekly": "wee
 _SINGLE: Final[dict[str, Unit]] = {name: unit for name, unit in UNITS.items() if name == unit}
 
 
-def adverb(reader: Reader, said: Said) -> Said | None:
+def adverb(reader: Reader, parts: Parts) -> Parts | None:
     """Read hourly, daily, weekly, monthly, quarterly, yearly."""
     start = reader.peek()
     found = reader.take_from(ADVERBS)
-    return None if found is None else _stepped(reader, said, n=found[0], unit=found[1], start=start)
+    return None if found is None else _stepped(reader, parts, n=found[0], unit=found[1], start=start)
 
 
-def times_a(reader: Reader, said: Said) -> Said | None:
+def times_a(reader: Reader, parts: Parts) -> Parts | None:
     """Read "once a day", "twice an hour", "three times a day", "twice daily"."""
     mark, start = reader.i, reader.peek()
     n = 1 if reader.take("once") else 2 if reader.take("twice") else None
@@ -55,38 +55,38 @@ def times_a(reader: Reader, said: Said) -> Said | None:
         return None
     if n < 1:
         raise reader.refusal("never comes", "Say at least once", start=start)
-    said = _stepped(reader, said, n=1, unit=unit, start=start)
-    return said if n == 1 else reader.put(said, start, count=Step(n=n, unit=unit))
+    parts = _stepped(reader, parts, n=1, unit=unit, start=start)
+    return parts if n == 1 else reader.put(parts, start, count=Step(n=n, unit=unit))
 
 
-def every(reader: Reader, said: Said) -> Said | None:
+def every(reader: Reader, parts: Parts) -> Parts | None:
     """Read "every" or "each", and what it goes with."""
     if not reader.take("every", "each"):
         return None
-    said = replace(said, every=True)
+    parts = replace(parts, every=True)
     for read in (_unit, _month, _place, _nth, _weekdays, _interval, _part, _noon):
         mark = reader.i
-        found = read(reader, said)
+        found = read(reader, parts)
         if found is not None:
             return found
         reader.i = mark
     raise reader.stuck()
 
 
-def _stepped(reader: Reader, said: Said, *, n: int, unit: Unit, start: Token) -> Said:
+def _stepped(reader: Reader, parts: Parts, *, n: int, unit: Unit, start: Token) -> Parts:
     if unit in ("quarter", "fortnight"):
         n, unit = (n * 3, "month") if unit == "quarter" else (n * 2, "week")
     if n < 1:
         raise reader.refusal("never comes", "Say an interval of at least one", start=start)
     if n > MAX_STEP:
         raise reader.refusal("is out of range", f"Intervals go up to {MAX_STEP:,}", start=start)
-    said = reader.put(said, start, every=True, step=Step(n=n, unit=unit))
+    parts = reader.put(parts, start, every=True, step=Step(n=n, unit=unit))
     if unit == "hour" and (found := marks(reader)):
-        return reader.put(said, start, marks=found)
-    return said
+        return reader.put(parts, start, marks=found)
+    return parts
 
 
-def _unit(reader: Reader, said: Said) -> Said | None:
+def _unit(reader: Reader, parts: Parts) -> Parts | None:
     """Read day, hour, month; "second" only where it is not the ordinal of what follows."""
     start, after = reader.peek(), reader.peek(1).text
     if start.text == "second" and (after in UNITS or after in WEEKDAYS or after in WEEKDAY_GROUPS or after in MONTHS):
@@ -98,26 +98,26 @@ def _unit(reader: Reader, said: Said) -> Said | None:
     if start.text == "hour" and (after, reader.peek(2).text) == ("and", "a"):
         return None
     unit = reader.take_from(_SINGLE)
-    return None if unit is None else _stepped(reader, said, n=1, unit=unit, start=start)
+    return None if unit is None else _stepped(reader, parts, n=1, unit=unit, start=start)
 
 
-def _month(reader: Reader, said: Said) -> Said | None:
+def _month(reader: Reader, parts: Parts) -> Parts | None:
     """Read "march", "march and june", "january 1st", "25 december", "4th of july"."""
     mark, start = reader.i, reader.peek()
     if start.text in ORDINALS and reader.peek(1).text in MONTHS:
         reader.i += 2
         raise reader.refusal("may be a day, or count months", 'Say for example "every 2nd of march"', start=start)
-    found = dated(reader, said) if start.text != "the" else None
+    found = dated(reader, parts) if start.text != "the" else None
     if found is not None and not found.months:
         found = month_of(reader, found)
     if found is not None:
         return found
     reader.i = mark
     months = month_list(reader)
-    return reader.put(said, start, months=each(months)) if months else None
+    return reader.put(parts, start, months=each(months)) if months else None
 
 
-def _place(reader: Reader, said: Said) -> Said | None:
+def _place(reader: Reader, parts: Parts) -> Parts | None:
     """Read "first sunday of january", "last friday of the month", "1st and 3rd monday of the month".
 
     Nothing where an ordinal alone means every nth such day: "every 3rd monday", "every 3rd day".
@@ -130,7 +130,7 @@ def _place(reader: Reader, said: Said) -> Said | None:
         return None
     monthly = joint in ("of", "in") and which in ("the", "each", "every") and month == "month"
     if monthly or ahead > 1 or reader.peek().text in ("first", "1st", "last"):
-        return place_of_month(reader, said)
+        return place_of_month(reader, parts)
     if day == "day" and joint == "of":
         reader.i += ahead + 1
         n = reader.peek(-2).text
@@ -138,7 +138,7 @@ def _place(reader: Reader, said: Said) -> Said | None:
     return None
 
 
-def _nth(reader: Reader, said: Said) -> Said | None:
+def _nth(reader: Reader, parts: Parts) -> Parts | None:
     """Read "other day", "3rd hour", "second week"; weekdays are read as a list."""
     start = reader.peek()
     n = 2 if reader.take("other") else ordinal(reader)
@@ -149,10 +149,10 @@ def _nth(reader: Reader, said: Said) -> Said | None:
         raise reader.refusal("may be a time or an interval", f'Say for example "every {n} seconds"', start=start)
     if (unit == "month" and n > 12) or (unit == "hour" and n > 24):
         raise reader.refusal(f"names a {unit} that there is not", f'Say "every {n} {unit}s"', start=start)
-    return _stepped(reader, said, n=n, unit=unit, start=start)
+    return _stepped(reader, parts, n=n, unit=unit, start=start)
 
 
-def _weekdays(reader: Reader, said: Said) -> Said | None:
+def _weekdays(reader: Reader, parts: Parts) -> Parts | None:
     """Read a list of weekdays, each with its own "every", "other" or ordinal; and "friday the 13th"."""
     start, mark = reader.peek(), reader.i
     found: list[tuple[int, int]] = []
@@ -178,43 +178,43 @@ def _weekdays(reader: Reader, said: Said) -> Said | None:
     reader.i = mark
     if not found:
         return None
-    said = reader.put(said, start, weekdays=tuple(dict.fromkeys(found)))
+    parts = reader.put(parts, start, weekdays=tuple(dict.fromkeys(found)))
     if reader.take("the") and (day := ordinal(reader)) is not None:
-        return reader.put(said, start, days=(day,), both=True)
+        return reader.put(parts, start, days=(day,), both=True)
     reader.i = mark
-    return said
+    return parts
 
 
-def _interval(reader: Reader, said: Said) -> Said | None:
+def _interval(reader: Reader, parts: Parts) -> Parts | None:
     """Read "5 minutes", "half hour", "2 weeks", "1h30m", "hour and a half"."""
     start = reader.peek()
     if reader.take_all("hour", "and", "a", "half"):
-        return _stepped(reader, said, n=90, unit="minute", start=start)
+        return _stepped(reader, parts, n=90, unit="minute", start=start)
     found = pieces(reader)
     if not found:
         return None
     value, unit = found[0]
     if len(found) == 1 and value.denominator == 1:
-        return _stepped(reader, said, n=int(value), unit=unit, start=start)
+        return _stepped(reader, parts, n=int(value), unit=unit, start=start)
     if any(name not in SECONDS for _, name in found):
         raise reader.refusal("is no whole number of one unit", "Say it in one unit", start=start)
     seconds = sum(value * SECONDS[name] for value, name in found)
     if seconds % 1:
         raise reader.refusal("is no whole number of seconds", "Say it in whole seconds", start=start)
     name = next(name for name in ("hour", "minute", "second") if seconds % SECONDS[name] == 0)
-    return _stepped(reader, said, n=int(seconds) // SECONDS[name], unit=UNITS[name], start=start)
+    return _stepped(reader, parts, n=int(seconds) // SECONDS[name], unit=UNITS[name], start=start)
 
 
-def _part(reader: Reader, said: Said) -> Said | None:
+def _part(reader: Reader, parts: Parts) -> Parts | None:
     """Read "every morning at 7", "every night at 10"."""
     start = reader.peek()
     if start.text not in PARTS:
         return None
-    return reader.put(said, start, step=Step(n=1, unit="day"), part=reader.next().text)
+    return reader.put(parts, start, step=Step(n=1, unit="day"), day_part=reader.next().text)
 
 
-def _noon(reader: Reader, said: Said) -> Said | None:
+def _noon(reader: Reader, parts: Parts) -> Parts | None:
     """Read "every noon", "every midnight"."""
     start = reader.peek()
     seconds = reader.take_from(NAMED_TIMES)
-    return None if seconds is None else reader.put(said, start, step=Step(n=1, unit="day"), times=(seconds,))
+    return None if seconds is None else reader.put(parts, start, step=Step(n=1, unit="day"), times=(seconds,))

@@ -6,46 +6,46 @@ import re
 from datetime import UTC, date, datetime, timedelta, timezone
 
 from workkit.triggers.english.grammar.dates import put_date
+from workkit.triggers.english.grammar.parts import Parts
 from workkit.triggers.english.grammar.reader import Reader
-from workkit.triggers.english.grammar.said import Said
 from workkit.triggers.english.grammar.words import Token
 
 _CLOCK = re.compile(r"(\d\d?):(\d\d)(?::(\d\d)(?:\.(\d+))?)?")
 
 
-def numeric(reader: Reader, said: Said) -> Said | None:
+def numeric(reader: Reader, parts: Parts) -> Parts | None:
     """Read a date with the year first, with what is glued to it; or epoch seconds."""
     start = reader.peek()
     match start.kind:
         case "epoch":
-            return _epoch(reader, said, reader.next())
+            return _epoch(reader, parts, reader.next())
         case "stamp":
             text = start.text
             token = reader.next()
             day, time = f"{text[:4]}-{text[4:6]}-{text[6:8]}", f"{text[9:11]}:{text[11:13]}:{text[13:15]}"
-            return _put(reader, said, token, day=day, time=time, zone=UTC if text.endswith("z") else None)
+            return _put(reader, parts, token, day=day, time=time, zone=UTC if text.endswith("z") else None)
         case "date":
-            return _date(reader, said, reader.next())
+            return _date(reader, parts, reader.next())
     return None
 
 
-def _date(reader: Reader, said: Said, token: Token) -> Said:
+def _date(reader: Reader, parts: Parts, token: Token) -> Parts:
     t = reader.peek().text == "t" and reader.peek().start == token.end and reader.peek(1).kind == "clock"
     clock = reader.peek(1 if t else 0)
     after = reader.peek(2 if t else 1)
     zoned = clock.kind == "clock" and (after.kind == "offset" or (after.text == "z" and after.start == clock.end))
     if not t and not zoned:
-        return _put(reader, said, token, day=token.text, time=None, zone=None)
+        return _put(reader, parts, token, day=token.text, time=None, zone=None)
     reader.i += 2 if t else 1
-    return _put(reader, said, token, day=token.text, time=clock.text, zone=_offset(reader) if zoned else None)
+    return _put(reader, parts, token, day=token.text, time=clock.text, zone=_offset(reader) if zoned else None)
 
 
-def _put(reader: Reader, said: Said, token: Token, *, day: str, time: str | None, zone: timezone | None) -> Said:
+def _put(reader: Reader, parts: Parts, token: Token, *, day: str, time: str | None, zone: timezone | None) -> Parts:
     """Add a date; with a zone it is an instant. Raise PhraseError where there is no such date or time."""
     year, month, number = (int(part) for part in re.split("[-/]", day))
     if not 1970 <= year <= 9999 or not 1 <= month <= 12 or not 1 <= number <= 31:
         raise reader.refusal("is no date", "Dates are year-month-day, from 1970-01-01 to 9999-12-31", start=token)
-    dated = put_date(reader, said, start=token, days=(number,), months=(month,), year=year)
+    dated = put_date(reader, parts, start=token, days=(number,), months=(month,), year=year)
     if time is None:
         return dated
     match = _CLOCK.fullmatch(time)
@@ -63,7 +63,7 @@ def _put(reader: Reader, said: Said, token: Token, *, day: str, time: str | None
         moment = (moment + timedelta(seconds=seconds, microseconds=micro)).astimezone(UTC)
     except OverflowError:
         raise reader.refusal("is out of range", "Dates are from 1970-01-01 to 9999-12-31", start=token) from None
-    return reader.put(said, token, instant=moment)
+    return reader.put(parts, token, instant=moment)
 
 
 def _offset(reader: Reader) -> timezone:
@@ -77,8 +77,8 @@ def _offset(reader: Reader) -> timezone:
     return timezone((-1 if token.text[0] == "-" else 1) * timedelta(hours=hours, minutes=minutes))
 
 
-def _epoch(reader: Reader, said: Said, token: Token) -> Said:
+def _epoch(reader: Reader, parts: Parts, token: Token) -> Parts:
     digits = token.text[1:]
     if len(digits) > 12 or int(digits) > 253_402_300_799:
         raise reader.refusal("is out of range", "Epoch seconds go up to 253402300799", start=token)
-    return reader.put(said, token, instant=datetime.fromtimestamp(int(digits), UTC))
+    return reader.put(parts, token, instant=datetime.fromtimestamp(int(digits), UTC))

@@ -8,12 +8,12 @@ from dataclasses import replace
 from workkit.triggers.english.grammar.dates import month_list, year_number
 from workkit.triggers.english.grammar.days import each, span
 from workkit.triggers.english.grammar.numbers import ordinal
+from workkit.triggers.english.grammar.parts import LAST, Parts
 from workkit.triggers.english.grammar.reader import Reader
-from workkit.triggers.english.grammar.said import LAST, Said
 from workkit.triggers.english.grammar.words import MONTHS, TO, WEEKDAYS
 
 
-def place_of_month(reader: Reader, said: Said) -> Said | None:
+def place_of_month(reader: Reader, parts: Parts) -> Parts | None:
     """Read "first monday of every month", "last day of december", "1st and 3rd friday of the month".
 
     It recurs, unless a year is named.
@@ -33,9 +33,9 @@ def place_of_month(reader: Reader, said: Said) -> Said | None:
     if not places and not days:
         reader.i = mark
         return None
-    said = reader.put(said, start, places=tuple(dict.fromkeys(places)), days=tuple(dict.fromkeys(days)))
-    said = month_of(reader, said) or said
-    return said if said.years else replace(said, every=True)
+    parts = reader.put(parts, start, places=tuple(dict.fromkeys(places)), days=tuple(dict.fromkeys(days)))
+    parts = month_of(reader, parts) or parts
+    return parts if parts.years else replace(parts, every=True)
 
 
 def _places(reader: Reader) -> tuple[list[tuple[int, int]], list[int]] | None:
@@ -59,18 +59,18 @@ def _places(reader: Reader) -> tuple[list[tuple[int, int]], list[int]] | None:
     return None
 
 
-def month_of(reader: Reader, said: Said) -> Said | None:
+def month_of(reader: Reader, parts: Parts) -> Parts | None:
     """Read what follows a day: "of the month", "of every month", "in march 2014", "of january and july"."""
     mark, start = reader.i, reader.peek()
     if not reader.take("of", "in", "during"):
         return None
     if reader.take("the", "each", "every") and reader.take("month"):
-        return reader.put(said, start, monthly=True, every=True)
+        return reader.put(parts, start, monthly=True, every=True)
     reader.i = mark
-    return months(reader, said)
+    return months(reader, parts)
 
 
-def months(reader: Reader, said: Said) -> Said | None:
+def months(reader: Reader, parts: Parts) -> Parts | None:
     """Read "in march", "of march 2014", "during 2027", "in january and february", "in every other march"."""
     mark, start = reader.i, reader.peek()
     if not reader.take("in", "of", "during"):
@@ -84,15 +84,15 @@ def months(reader: Reader, said: Said) -> Said | None:
     if not found and year is None:
         reader.i = mark
         return None
-    parts: dict[str, object] = {"months": tuple((month, nth) for month in found)} if found else {}
+    new: dict[str, object] = {"months": tuple((month, nth) for month in found)} if found else {}
     if again:
-        parts["every"] = True
+        new["every"] = True
     if year is not None:
-        parts["years"] = (year, year)
-    return reader.put(said, start, **parts)
+        new["years"] = (year, year)
+    return reader.put(parts, start, **new)
 
 
-def spans(reader: Reader, said: Said) -> Said | None:
+def spans(reader: Reader, parts: Parts) -> Parts | None:
     """Read "from 2027 to 2029", "between march and june", "from monday to friday"."""
     mark, start = reader.i, reader.peek()
     if not (word := reader.take("from", "between")):
@@ -101,15 +101,15 @@ def spans(reader: Reader, said: Said) -> Said | None:
     if (first := year_number(reader)) and reader.take(*joint) and (last := year_number(reader)):
         if last < first:
             raise reader.refusal("runs backwards", "Say the earlier year first", start=start)
-        return reader.put(said, start, years=(first, last))
+        return reader.put(parts, start, years=(first, last))
     reader.i = mark + 1
     months = _pair(reader, MONTHS, joint=joint)
     if months is not None and reader.peek().kind != "number":
-        return reader.put(said, start, months=each(span(*months, size=12, low=1)))
+        return reader.put(parts, start, months=each(span(*months, size=12, low=1)))
     reader.i = mark + 1
     weekdays = _pair(reader, WEEKDAYS, joint=joint)
     if weekdays is not None:
-        return reader.put(said, start, weekdays=each(span(*weekdays, size=7)), every=True)
+        return reader.put(parts, start, weekdays=each(span(*weekdays, size=7)), every=True)
     reader.i = mark
     return None
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
+from workkit.triggers.english.grammar.parts import Amount
 from workkit.triggers.english.grammar.reader import Reader
-from workkit.triggers.english.grammar.said import Amount
 from workkit.triggers.english.grammar.words import NUMBERS, ORDINALS, SECONDS, TENS, UNITS, Token, Unit
 
 MAX_DIGITS: Final = 9
@@ -75,7 +75,7 @@ def unit(reader: Reader) -> Unit | None:
 
 
 def amount(reader: Reader) -> Amount | None:
-    """Read a length of time, which may be zero; nothing, and no token taken, if none stands here."""
+    """Read a length of time, which may be zero; nothing, and no token taken, if none follows."""
     start = reader.peek()
     if start.kind == "period":
         return _period(reader, reader.next())
@@ -87,7 +87,7 @@ def amount(reader: Reader) -> Amount | None:
 
 
 def pieces(reader: Reader) -> list[tuple[Fraction, Unit]]:
-    """Read "2 hours and 30 minutes" piece by piece, largest unit first; nothing if none stands here."""
+    """Read "2 hours and 30 minutes" piece by piece, largest unit first; nothing if none follows."""
     start = reader.peek()
     found: list[tuple[Fraction, Unit]] = []
     mark = reader.i

@@ -8,12 +8,13 @@ from dataclasses import replace
 from typing import Final, TypeVar
 
 from workkit.errors import PhraseError
-from workkit.triggers.english.grammar.said import Said
-from workkit.triggers.english.grammar.words import MONTH_NAMES, VOCABULARY, ZONE_ABBREVIATIONS, Token, quote, tokens
+from workkit.text.calendar import MONTH_NAMES
+from workkit.triggers.english.grammar.parts import Parts
+from workkit.triggers.english.grammar.words import VOCABULARY, ZONE_ABBREVIATIONS, Token, quote, tokens
 
 T = TypeVar("T")
 EXAMPLES: Final = '"7pm tomorrow", "in 5 minutes" or "every weekday at 9am"'
-_UNSAID: Final = Said()
+_EMPTY: Final = Parts()
 _NAMES: Final = {
     "times": "time of day",
     "days": "day of the month",
@@ -26,7 +27,7 @@ _NAMES: Final = {
     "start": "start",
     "end": "end",
     "zone": "zone",
-    "part": "part of the day",
+    "day_part": "part of the day",
     "places": "weekday of the month",
     "window": "window",
     "marks": "minute",
@@ -46,7 +47,7 @@ class Reader:
     def __init__(self, text: str, *, examples: str = EXAMPLES, lead: str | None = None) -> None:
         """Cut `text` into tokens; raise PhraseError where that cannot be.
 
-        `examples` go into messages; `lead` is a word that is meant in front but not written.
+        `examples` go into messages; `lead` is a word that is read in front of the text but not written.
         """
         self.text = text
         self.examples = examples
@@ -56,7 +57,7 @@ class Reader:
         self.end = Token(kind="end", text="", start=len(text.rstrip()), end=len(text.rstrip()))
 
     def peek(self, ahead: int = 0) -> Token:
-        """Look at a token without taking it; beyond the last stands one of kind "end"."""
+        """Look at a token without taking it; beyond the last there is one of kind "end"."""
         at = self.i + ahead
         return self.tokens[at] if 0 <= at < len(self.tokens) else self.end
 
@@ -80,7 +81,7 @@ class Reader:
         return True
 
     def take_from(self, table: Mapping[str, T]) -> T | None:
-        """Take the next token if it is a word of `table`, and give what stands there."""
+        """Take the next token if it is a word of `table`, and give its value."""
         return table[self.next().text] if self.peek().text in table else None
 
     def take_and(self) -> bool:
@@ -88,15 +89,15 @@ class Reader:
         comma = self.take(",")
         return bool(self.take("and", "&") or comma)
 
-    def put(self, said: Said, token: Token, /, **parts: object) -> Said:
-        """Add to what was said; raise PhraseError at `token` where that was said before."""
-        for name in parts:
-            if getattr(said, name) != getattr(_UNSAID, name) and name in _NAMES:
+    def put(self, parts: Parts, token: Token, /, **new: object) -> Parts:
+        """Add new parts; raise PhraseError at `token` for one that the phrase named before."""
+        for name in new:
+            if getattr(parts, name) != getattr(_EMPTY, name) and name in _NAMES:
                 raise self.refusal(f"would be a second {_NAMES[name]}", "Say one", start=token)
-        return replace(said, **parts)  # type: ignore[arg-type]
+        return replace(parts, **new)  # type: ignore[arg-type]
 
     def since(self, start: Token) -> str:
-        """Give what was written from `start` up to where the cursor stands."""
+        """Give what was written from `start` up to the cursor."""
         last = self.peek(-1) if self.i else start
         return self.text[start.start : max(last.end, start.end)]
 
@@ -106,16 +107,19 @@ class Reader:
         """Make the error `"text": "what was read since start" (column) trouble. Remedy.`"""
         start = start or self.peek()
         what = self.since(start) if start is not self.peek() else self.text[start.start : start.end]
+        sentence = remedy if remedy.endswith("?") else f"{remedy}."
         return PhraseError(
-            f"{place(self.text, start.start, what)} {trouble}. {remedy}{'' if remedy.endswith('?') else '.'}",
+            f"{place(self.text, start.start, what)} {trouble}. {sentence}",
             given=self.text,
             position=min(start.start, len(self.text)),
+            trouble=trouble,
+            remedy=sentence,
             accepted=remedy,
             suggestion=suggestion,
         )
 
     def stuck(self) -> PhraseError:
-        """Make the error about the first token that nothing could take: what is known does not stand there."""
+        """Make the error about the first token that no clause takes: an unknown word, or a known one out of place."""
         self.i = self.far
         token = self.peek()
         if token.kind == "end":
@@ -126,10 +130,12 @@ class Reader:
             return _slashed(self, token)
         known = token.kind not in ("word", "other") or token.text in VOCABULARY
         what = place(self.text, token.start, self.text[token.start : token.end])
+        trouble = "does not fit here" if known else "is not understood"
         return Misread(
-            f"{what} {'does not fit here' if known else 'is not understood'}.",
+            f"{what} {trouble}.",
             given=self.text,
             position=token.start,
+            trouble=trouble,
             accepted=self.examples,
         )
 
@@ -154,6 +160,20 @@ class Reader:
             accepted="a zone by its place, such as Europe/Paris, or UTC",
             suggestion=self.text[: token.start] + zone + self.text[token.end :],
         )
+
+
+def named(error: PhraseError, name: str) -> PhraseError:
+    """Make the same error about the option `name`: ``start="tomorow" is not understood. ...``."""
+    return PhraseError(
+        f"{name}={error}",
+        given=error.given,
+        position=error.position,
+        where=name,
+        trouble=error.trouble,
+        remedy=error.remedy,
+        accepted=error.accepted,
+        suggestion=error.suggestion,
+    )
 
 
 class Misread(PhraseError):

@@ -1,6 +1,6 @@
 """The vocabulary of phrases, and their cutting into tokens.
 
-Knows which words exist and what each stands for, never how they go together: that is the grammar's business.
+Knows which words exist and what each means, never how they are combined: the grammar knows that.
 """
 
 from __future__ import annotations
@@ -10,14 +10,9 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from workkit.errors import PhraseError
+from workkit.text.calendar import MONTH_NAMES, WEEKDAY_NAMES
 
 MAX_LENGTH: Final = 200
-
-WEEKDAY_NAMES: Final = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
-MONTH_NAMES: Final = (
-    *("January", "February", "March", "April", "May", "June"),
-    *("July", "August", "September", "October", "November", "December"),
-)
 
 WEEKDAYS: Final = {name.lower(): n for n, name in enumerate(WEEKDAY_NAMES)} | {
     "sun": 0,
@@ -199,13 +194,3 @@ def _after_an_instant(found: list[Token], start: int) -> bool:
         case [*_, Token(text="t"), Token(kind="clock", end=end)]:
             return end == start
     return False
-
-
-def ordinal(n: int) -> str:
-    """Write 1 as 1st, 22 as 22nd."""
-    return f"{n}{'th' if 10 < n % 100 < 14 else {1: 'st', 2: 'nd', 3: 'rd'}.get(n % 10, 'th')}"
-
-
-def listed(items: list[str] | tuple[str, ...], word: str = "and") -> str:
-    """Join as English does: a, b and c."""
-    return f" {word} ".join(part for part in (", ".join(items[:-1]), items[-1]) if part) if items else ""

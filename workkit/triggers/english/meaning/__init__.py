@@ -1,1 +1,1 @@
-"""What a phrase means: from what was said to instants and rules."""
+"""What a phrase means: from its parts to instants and rules."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
+from workkit.text.calendar import clock_text
 from workkit.triggers.clock.lowering import field_text
 from workkit.triggers.crons.field import HOUR, MINUTE, SECOND, Spec
-from workkit.triggers.english.grammar.said import Said, clock
+from workkit.triggers.english.grammar.parts import Parts
 from workkit.triggers.english.grammar.words import Unit
 from workkit.triggers.english.meaning.once import Here
 
@@ -38,47 +39,47 @@ class Clocks:
         return field_text(values, spec)
 
 
-def clocks(here: Here, said: Said) -> list[Clocks]:
+def clocks(here: Here, parts: Parts) -> list[Clocks]:
     """Give the times of day, as the products whose union they are."""
-    step = said.step
-    if said.count is not None:
-        said = _counted(here, said)
-        step = said.step
+    step = parts.step
+    if parts.count is not None:
+        parts = _counted(here, parts)
+        step = parts.step
     if step is None or step.unit not in _SUB_DAY:
-        if said.window:
+        if parts.window:
             raise here.refusal("does not say how often in that window", 'Say for example "every hour from 9am to 5pm"')
-        if said.marks:
+        if parts.marks:
             raise here.refusal("names a minute but no hour", 'Say "every hour at :15", or a full time')
-        if said.part and not said.times:
+        if parts.day_part and not parts.times:
             raise here.refusal("does not say which hour", 'Say for example "every morning at 7am"')
         n = step.n if step is not None and step.unit == "day" else 1
-        return _boxes(said.times or (0,), occurrence=n)
-    if said.times or said.part:
+        return _boxes(parts.times or (0,), occurrence=n)
+    if parts.times or parts.day_part:
         raise here.refusal("names both an interval and a time of day", 'Say one, or a window: "from 9am to 5pm"')
-    base = stepped(here, said)
-    return _windowed(here, said, base) if said.window else [base]
+    base = stepped(here, parts)
+    return _windowed(here, parts, base) if parts.window else [base]
 
 
-def _counted(here: Here, said: Said) -> Said:
-    """Read "twice a day": as that many times as said, or evenly from 0:00."""
-    count, unit = said.count, said.count.unit if said.count else ""
+def _counted(here: Here, parts: Parts) -> Parts:
+    """Read "twice a day": at the named times, which must be that many, or evenly from 0:00."""
+    count, unit = parts.count, parts.count.unit if parts.count else ""
     assert count is not None
-    given = {"day": said.times, "hour": said.marks, "week": said.weekdays, "month": said.days}.get(unit, ())
+    given = {"day": parts.times, "hour": parts.marks, "week": parts.weekdays, "month": parts.days}.get(unit, ())
     if given:
         if len(given) != count.n:
             raise here.refusal(f"says {count.n} times a {unit} but names {len(given)}", "Make the two agree")
-        return said
+        return parts
     whole = {"day": 24, "hour": 60, "minute": 60}.get(unit)
-    if whole is None or (unit == "day" and said.part):
+    if whole is None or (unit == "day" and parts.day_part):
         raise here.refusal(
             "does not say when", f'Name them, for example "every {_EXAMPLES.get(unit, "monday")} at 9am"'
         )
     if whole % count.n:
         raise here.refusal(f"does not divide a {unit} evenly", f"Name the times, or say a number that divides {whole}")
     if unit == "day":
-        return replace(said, times=tuple(hour * 3600 for hour in range(0, 24, 24 // count.n)))
+        return replace(parts, times=tuple(hour * 3600 for hour in range(0, 24, 24 // count.n)))
     finer: Unit = "minute" if unit == "hour" else "second"
-    return replace(said, step=replace(count, n=whole // count.n, unit=finer))
+    return replace(parts, step=replace(count, n=whole // count.n, unit=finer))
 
 
 _EXAMPLES: Final = {"week": "monday", "month": "month on the 15th", "year": "march 3"}
@@ -101,12 +102,12 @@ def _boxes(times: tuple[int, ...], *, occurrence: int = 1) -> list[Clocks]:
     ]
 
 
-def stepped(here: Here, said: Said) -> Clocks:
+def stepped(here: Here, parts: Parts) -> Clocks:
     """Say an interval of hours, minutes or seconds: clock-aligned if it divides the next unit, else every nth."""
-    step = said.step
+    step = parts.step
     assert step is not None
-    n, marks = step.n, said.marks or (0,)
-    if said.marks and step.unit != "hour":
+    n, marks = step.n, parts.marks or (0,)
+    if parts.marks and step.unit != "hour":
         raise here.refusal("names minutes of the hour beside an interval of its own", 'Say "every hour at :15"')
     match step.unit:
         case "second":
@@ -124,20 +125,20 @@ def stepped(here: Here, said: Said) -> Clocks:
             return Clocks(hours=tuple(range(0, 24, n)), minutes=marks)
 
 
-def _windowed(here: Here, said: Said, base: Clocks) -> list[Clocks]:
+def _windowed(here: Here, parts: Parts, base: Clocks) -> list[Clocks]:
     """Keep of `base` what lies in the window."""
-    assert said.window is not None
-    assert said.step is not None
-    (first, last), step = said.window, said.step
+    assert parts.window is not None
+    assert parts.step is not None
+    (first, last), step = parts.window, parts.step
     size = {"second": 1, "minute": 60, "hour": 3600}[step.unit] * step.n
     if base.occurrence > 1:
         raise here.refusal(
             "does not divide the hours evenly, so it fits no window", "Say an interval that divides an hour"
         )
-    if (first - first % 3600 if said.marks else first) % size:
-        at = f"starting at {clock(first)}, or at multiples of {step.n} {step.unit}s"
+    if (first - first % 3600 if parts.marks else first) % size:
+        at = f"starting at {clock_text(first)}, or at multiples of {step.n} {step.unit}s"
         raise here.refusal(f"may be counted {at}", "Begin the window at such a multiple, or list the times")
-    if first > last and (said.weekdays or said.days or said.places or said.without or said.months or said.years):
+    if first > last and (parts.weekdays or parts.days or parts.places or parts.without or parts.months or parts.years):
         raise here.refusal(
             "runs past midnight, into a day that may not be meant", "Say two windows, each within its day"
         )

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from typing import Final
 
+from workkit.text.listing import ordinal
 from workkit.triggers.clock.lowering import field_text
 from workkit.triggers.crons.field import DAY, MONTH, WEEKDAY
-from workkit.triggers.english.grammar.said import LAST, Said
-from workkit.triggers.english.grammar.words import SECONDS, ordinal
+from workkit.triggers.english.grammar.parts import LAST, Parts
+from workkit.triggers.english.grammar.words import SECONDS
 from workkit.triggers.english.meaning.once import Here
 
 
-def dates(here: Here, said: Said) -> str:
+def dates(here: Here, parts: Parts) -> str:
     """Say the four date fields."""
-    unit = said.step.unit if said.step else ""
-    _check(here, said, unit=unit)
-    n = said.step.n if said.step else 1
-    year = "*" if said.years is None else years_text(said.years)
-    months, month_nth = said.months, n if unit == "year" else 1
-    days, day_nth = said.days, 1
+    unit = parts.step.unit if parts.step else ""
+    _check(here, parts, unit=unit)
+    n = parts.step.n if parts.step else 1
+    year = "*" if parts.years is None else years_text(parts.years)
+    months, month_nth = parts.months, n if unit == "year" else 1
+    days, day_nth = parts.days, 1
     if unit == "year" and not months:
         months = ((1, 1),)
     month = "*"
@@ -28,12 +29,12 @@ def dates(here: Here, said: Said) -> str:
     elif unit == "month":
         month = field_text(range(1, 13, n), MONTH) if 12 % n == 0 else "*"
         day_nth = n if 12 % n else 1
-    if not (days or said.places or said.weekdays) and (unit in ("month", "year") or (not unit and months)):
+    if not (days or parts.places or parts.weekdays) and (unit in ("month", "year") or (not unit and months)):
         days = (1,)
-    if day_nth > 1 and (said.places or max(days) > 28 or min(days) < 1):
+    if day_nth > 1 and (parts.places or max(days) > 28 or min(days) < 1):
         raise here.refusal("counts months by a day that some do not have", "Name a day from 1 to 28")
-    weekday, day = _weekday(here, said), _day(days, nth=day_nth)
-    if said.either:
+    weekday, day = _weekday(here, parts), _day(days, nth=day_nth)
+    if parts.either:
         return f"{year} {month} {'1-31' if day == '*' else day} {'0-6' if weekday == '*' else weekday}"
     joined = day != "*" and weekday != "*"
     return f"{year} {month} {'&' if joined else ''}{day} {weekday}"
@@ -52,16 +53,16 @@ def _day(days: tuple[int, ...], *, nth: int) -> str:
     return ",".join([item for item in items if item] + ["L"] * (LAST in days))
 
 
-def _weekday(here: Here, said: Said) -> str:
-    if said.places:
-        return ",".join(f"{day}L" if k == LAST else f"{day}#{k}" for k, day in said.places)
-    weekdays = said.weekdays
-    if said.step and said.step.unit == "week":
-        weekdays = tuple((day, max(k, said.step.n)) for day, k in weekdays)
-    if said.without:
+def _weekday(here: Here, parts: Parts) -> str:
+    if parts.places:
+        return ",".join(f"{day}L" if k == LAST else f"{day}#{k}" for k, day in parts.places)
+    weekdays = parts.weekdays
+    if parts.step and parts.step.unit == "week":
+        weekdays = tuple((day, max(k, parts.step.n)) for day, k in weekdays)
+    if parts.without:
         if any(k > 1 for _, k in weekdays):
             raise here.refusal("leaves out days of what is counted", "Name the days that are meant")
-        left = [day for day in ([d for d, _ in weekdays] or range(7)) if day not in said.without]
+        left = [day for day in ([d for d, _ in weekdays] or range(7)) if day not in parts.without]
         if not left:
             raise here.refusal("never fires: no day is left", "Name a day that is")
         weekdays = tuple((day, 1) for day in left)
@@ -70,50 +71,50 @@ def _weekday(here: Here, said: Said) -> str:
     return field_text([d for d, k in weekdays if k == 1], WEEKDAY, nth=[(d, k) for d, k in weekdays if k > 1])
 
 
-def _check(here: Here, said: Said, *, unit: str) -> None:
+def _check(here: Here, parts: Parts, *, unit: str) -> None:
     """Refuse what does not go together."""
-    named = bool(said.days or said.places)
-    if said.now or said.instant or said.amount or said.day is not None:
+    named = bool(parts.days or parts.places)
+    if parts.now or parts.instant or parts.amount or parts.day is not None:
         raise here.refusal("names one time beside what recurs", "Say one of them")
-    if said.places and (said.weekdays or said.days or said.without):
+    if parts.places and (parts.weekdays or parts.days or parts.without):
         raise here.refusal("names days in two ways", "Say one of them")
-    if said.days and said.weekdays and not (said.both or said.either):
+    if parts.days and parts.weekdays and not (parts.both or parts.either):
         raise here.refusal("names days in two ways", 'Say "every friday the 13th", or one of them')
-    if said.without and (said.days or not (said.weekdays or unit in ("day", *SECONDS))):
+    if parts.without and (parts.days or not (parts.weekdays or unit in ("day", *SECONDS))):
         raise here.refusal("leaves out days of what is counted", "Name the days that are meant")
-    if named and not (said.monthly or said.months or said.weekdays or unit in ("month", "year")):
-        example = "the first monday" if said.places else f"the {ordinal(abs(said.days[0]))}"
+    if named and not (parts.monthly or parts.months or parts.weekdays or unit in ("month", "year")):
+        example = "the first monday" if parts.places else f"the {ordinal(abs(parts.days[0]))}"
         raise here.refusal("does not say of which month", f'Say for example "{example} of every month"')
-    if said.monthly and not named:
+    if parts.monthly and not named:
         raise here.refusal("does not say which day of the month", 'Say for example "the first monday of every month"')
-    _check_step(here, said, unit=unit, n=said.step.n if said.step else 1)
+    _check_step(here, parts, unit=unit, n=parts.step.n if parts.step else 1)
 
 
-def _check_step(here: Here, said: Said, *, unit: str, n: int) -> None:
+def _check_step(here: Here, parts: Parts, *, unit: str, n: int) -> None:
     """Refuse days that do not fit an interval of days, weeks, months or years."""
-    named = bool(said.days or said.places)
+    named = bool(parts.days or parts.places)
     match unit:
         case "day" if named:
             raise here.refusal("names both every day and a day of the month", "Say one of them")
-        case "day" if said.weekdays and (n > 1 or len(said.weekdays) == 1):
+        case "day" if parts.weekdays and (n > 1 or len(parts.weekdays) == 1):
             raise here.refusal("names both every day and a weekday", 'Say "every monday at 9am"')
-        case "day" if said.without and n > 1:
+        case "day" if parts.without and n > 1:
             raise here.refusal("leaves out days of what is counted", "Name the days that are meant")
-        case "week" if not said.weekdays or named:
+        case "week" if not parts.weekdays or named:
             raise here.refusal("does not say which day", 'Say "every monday at 9am"')
-        case "week" if n > 1 and (said.without or any(k > 1 for _, k in said.weekdays)):
+        case "week" if n > 1 and (parts.without or any(k > 1 for _, k in parts.weekdays)):
             raise here.refusal("counts weeks twice", 'Say "every other monday"')
-        case "week" if n > 1 and len({day in _FIRST_HALF for day, _ in said.weekdays}) > 1:
+        case "week" if n > 1 and len({day in _FIRST_HALF for day, _ in parts.weekdays}) > 1:
             remedy = 'Say each: "every other monday and every other friday"'
             raise here.refusal("puts these days into different weeks", remedy)
-        case "month" if said.months:
+        case "month" if parts.months:
             raise here.refusal("names both every month and a month", 'Say "on the 1st of march"')
-        case "month" | "year" if said.weekdays and not said.either:
+        case "month" | "year" if parts.weekdays and not parts.either:
             raise here.refusal("does not say which weekday of the month", 'Say "the first monday of every month"')
-        case "month" if n == 3 and (LAST in said.days or any(k == LAST for k, _ in said.places)):
+        case "month" if n == 3 and (LAST in parts.days or any(k == LAST for k, _ in parts.places)):
             remedy = 'Say "the last day of march, june, september and december"'
             raise here.refusal("may mean the first month of a quarter, or its last", remedy)
-        case "year" if named and not said.months:
+        case "year" if named and not parts.months:
             raise here.refusal("does not say which month", 'Say "yearly on march 3"')
 
 

@@ -1,4 +1,4 @@
-"""What recurring words mean: rules in local time, lowered to one published UTC string where that says the same."""
+"""What recurring words mean: rules in local time, lowered to one published UTC string where that means the same."""
 
 from __future__ import annotations
 
@@ -10,33 +10,35 @@ from zoneinfo import ZoneInfo
 from workkit.errors import PhraseError
 from workkit.triggers.clock.lowering import field_text, lower, segments
 from workkit.triggers.crons.field import DAY, FIRST_YEAR, LAST_YEAR, MONTH
-from workkit.triggers.english.grammar.said import Said
+from workkit.triggers.english.grammar.parts import Parts
 from workkit.triggers.english.meaning.clock_rules import clocks, stepped
 from workkit.triggers.english.meaning.date_rules import dates, years_text
 from workkit.triggers.english.meaning.once import Here, first_day
 from workkit.triggers.trigger import Trigger
 
 
-def recurring(here: Here, groups: Sequence[Said]) -> Trigger:
+def recurring(here: Here, groups: Sequence[Parts]) -> Trigger:
     """Make the Trigger of recurring words. Each group gives its own rules; bounds come last and hold for all."""
     last = groups[-1]
-    if any(said.start or said.end for said in groups[:-1]):
+    if any(parts.start or parts.end for parts in groups[:-1]):
         raise here.refusal("bounds only some of what recurs", "Say the bounds at the end, or add two jobs")
-    rules = tuple(dict.fromkeys(f"{dates(here, said)} {part.text}" for said in groups for part in clocks(here, said)))
+    rules = tuple(
+        dict.fromkeys(f"{dates(here, parts)} {part.text}" for parts in groups for part in clocks(here, parts))
+    )
     zone = here.zone
     if len(groups) == 1 and (free := _zone_free(here, last)) is not None:
         rules, zone = (free,), ZoneInfo("UTC")
-    found = _bounded(here, rules, said=last, zone=zone)
+    found = _bounded(here, rules, parts=last, zone=zone)
     if found.next_after(here.now) is None:
         trouble = found.why_never()
         raise here.refusal(f": {trouble}" if trouble == "that date is over" else f"never fires: {trouble}")
     return found
 
 
-def _bounded(here: Here, rules: tuple[str, ...], *, said: Said, zone: ZoneInfo) -> Trigger:
+def _bounded(here: Here, rules: tuple[str, ...], *, parts: Parts, zone: ZoneInfo) -> Trigger:
     """Put the bounds into the date fields if the result is one string in UTC, else beside the rules."""
     try:
-        start, end = _bounds(here, said)
+        start, end = _bounds(here, parts)
     except PhraseError:
         raise
     except (OverflowError, ValueError) as cause:
@@ -53,36 +55,36 @@ def _bounded(here: Here, rules: tuple[str, ...], *, said: Said, zone: ZoneInfo) 
     return Trigger(cron=None, tz=zone.key, recurs=True, rules=rules, start=bounds[0], end=bounds[1])
 
 
-def _bounds(here: Here, said: Said) -> tuple[datetime | None, datetime | None]:
+def _bounds(here: Here, parts: Parts) -> tuple[datetime | None, datetime | None]:
     """Give the naive local instants between which it fires: the first included, the last not."""
-    start = _span(here, said.start)[0] if said.start is not None and not said.start.now else None
+    start = _span(here, parts.start)[0] if parts.start is not None and not parts.start.now else None
     end = None
-    if said.end is not None:
-        begins, over = _span(here, said.end)
-        end = begins if said.before else over
+    if parts.end is not None:
+        begins, over = _span(here, parts.end)
+        end = begins if parts.before else over
     if start is not None and end is not None and end <= start:
         raise here.refusal("ends before it starts", "Give a later end")
     return start, end
 
 
-def _span(here: Here, said: Said) -> tuple[datetime, datetime]:
+def _span(here: Here, parts: Parts) -> tuple[datetime, datetime]:
     """Give the local beginning of a day, month, year or instant, and what comes after it."""
     today = here.local.date()
-    if said.now or said.instant is not None:
-        moment = said.instant or here.now
+    if parts.now or parts.instant is not None:
+        moment = parts.instant or here.now
         return here.wall(moment), here.wall(moment + timedelta(seconds=1))
-    if said.days or said.day is not None or said.weekdays:
-        day = first_day(here, said)
-        begins = datetime.combine(day, datetime.min.time()) + timedelta(seconds=said.times[0] if said.times else 0)
-        return begins, begins + (timedelta(seconds=1) if said.times else timedelta(days=1))
-    months = [m for m, _ in said.months]
-    if said.monthly:
+    if parts.days or parts.day is not None or parts.weekdays:
+        day = first_day(here, parts)
+        begins = datetime.combine(day, datetime.min.time()) + timedelta(seconds=parts.times[0] if parts.times else 0)
+        return begins, begins + (timedelta(seconds=1) if parts.times else timedelta(days=1))
+    months = [m for m, _ in parts.months]
+    if parts.monthly:
         first = date(today.year, months[0] if months else today.month, 1)
-    elif said.years is not None:
-        first = date(said.years[0], months[0] if months else 1, 1)
+    elif parts.years is not None:
+        first = date(parts.years[0], months[0] if months else 1, 1)
     else:
         first = date(today.year + (months[0] < today.month), months[0], 1)
-    by_month = bool(months) or said.monthly
+    by_month = bool(months) or parts.monthly
     after = (first + timedelta(days=32)).replace(day=1) if by_month else date(first.year + 1, 1, 1)
     return datetime.combine(first, datetime.min.time()), datetime.combine(after, datetime.min.time())
 
@@ -111,13 +113,13 @@ def _fold(rule: str, start: datetime | None, end: datetime | None) -> str | None
     return None
 
 
-def _zone_free(here: Here, said: Said) -> str | None:
+def _zone_free(here: Here, parts: Parts) -> str | None:
     """Say an interval that has no place on the wall clock, "every 7 minutes", as a rule in UTC; else None."""
-    if said.step is None or said.step.unit not in ("minute", "hour") or said.window or said.count:
+    if parts.step is None or parts.step.unit not in ("minute", "hour") or parts.window or parts.count:
         return None
-    base = stepped(here, said)
+    base = stepped(here, parts)
     shifts = {offset // 60 % 60 for _, _, offset in segments(here.zone.key, here.now.year)}
-    if base.occurrence == 1 or dates(here, said) != "* * * *" or len(shifts) > 1:
+    if base.occurrence == 1 or dates(here, parts) != "* * * *" or len(shifts) > 1:
         return None
     if base.unit == "hour":
         shift = shifts.pop()

@@ -1,17 +1,18 @@
-"""What has to be said about a cron: that both of its day fields count, or why it never fires."""
+"""Sentences about a cron: that both of its day fields count, or why it never fires."""
 
 from __future__ import annotations
 
 from calendar import isleap
 
+from workkit.text.calendar import MONTH_NAMES, WEEKDAY_NAMES
+from workkit.text.listing import listed, ordinal
 from workkit.triggers.crons.branch import LENGTHS
 from workkit.triggers.crons.cron import Cron
 from workkit.triggers.crons.field import Field, shown
-from workkit.triggers.english.grammar.words import MONTH_NAMES, WEEKDAY_NAMES, listed, ordinal
 
 
 def both_days(cron: Cron, *, given: str) -> tuple[str, ...]:
-    """A warning if day-of-month and day-of-week both are set, as then either is enough; else none."""
+    """Warn if day-of-month and day-of-week are both set, as then either is enough; else give nothing."""
     if not cron.day.restricted or not cron.weekday.restricted or cron.day.joined:
         return ()
     either = f"{_numbers(cron.day)}, and {_weekdays(cron.weekday)}"
@@ -36,7 +37,7 @@ def _weekdays(weekday: Field) -> str:
 
 
 def impossible(cron: Cron) -> str:
-    """Why no date fits, as the end of a sentence."""
+    """Tell why no date fits, as the end of a sentence."""
     months, days = cron.month.values, cron.day.values
     by_number = days and not cron.day.last and not cron.day.occurrences and not cron.month.occurrences
     if by_number and (cron.day.joined or not cron.weekday.restricted):

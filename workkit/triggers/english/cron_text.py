@@ -1,37 +1,21 @@
-"""Text that is a cron string rather than words: seven fields are taken, the shorter dialects refused with a hint."""
+"""A cron string where words are read: seven fields are taken, the shorter dialects refused with a hint."""
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime
 from typing import Final
 
 from workkit.errors import CronError, PhraseError
-from workkit.triggers.english.grammar.words import MONTHS, WEEKDAYS, quote
+from workkit.triggers.english.grammar.words import quote
 from workkit.triggers.english.meaning.once import Here
 from workkit.triggers.trigger import Trigger, published
 
-_NAMES: Final = "|".join(sorted({*WEEKDAYS, *MONTHS}, key=len, reverse=True))
-_FIELD: Final = re.compile(rf"(?:[\d*?/,#&-]|l(?![a-z])|(?:{_NAMES})(?![a-z]))+")
-_NICKNAME: Final = re.compile(r"@[a-z]+")
 _BEGINNING: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_SEVEN: Final = "Say seven fields: year month day-of-month day-of-week hour minute second"
 _HINTS: Final = {
     1: 'Say "daily" or "every hour", or give it as cron=',
     5: 'Say "every monday at 9am", or give a crontab line as cron=',
-    6: "Say seven fields: year month day-of-month day-of-week hour minute second",
 }
-
-
-def looks_like_cron(text: str) -> bool:
-    """Tell whether every word is a cron field, and most begin with a number or a star."""
-    fields = text[:1_000].lower().split()
-    if len(fields) == 1:
-        return bool(_NICKNAME.fullmatch(fields[0]))
-    return (
-        5 <= len(fields) <= 7
-        and sum(field[0] in "*?0123456789" for field in fields) >= 3
-        and all(_FIELD.fullmatch(field) for field in fields)
-    )
 
 
 def seven_fields(here: Here) -> Trigger:
@@ -39,16 +23,19 @@ def seven_fields(here: Here) -> Trigger:
     count = len(here.text.split())
     if count != 7:
         what = "is a crontab nickname" if count == 1 else f"has {count} cron fields"
-        raise here.refusal(f"{what}; here words are read, or seven fields", _HINTS[count])
+        raise here.refusal(f"{what}; here words are read, or seven fields", _HINTS.get(count, _SEVEN))
     try:
         found = published(here.text)
     except CronError as cause:
+        trouble = cause.trouble or ""
         raise PhraseError(
-            f"{quote(here.text)}: {str(cause).partition(chr(34) + ': ')[2] or cause}",
+            f"{quote(here.text)}{'' if trouble.startswith(':') else ' '}{trouble}. {cause.remedy}",
             given=here.text,
             position=cause.position,
+            trouble=trouble,
+            remedy=cause.remedy,
             accepted=cause.accepted,
-            suggestion=cause.suggestion if looks_like_cron(cause.suggestion or "") else None,
+            suggestion=cause.suggestion,
         ) from cause
     if found.next_after(here.now) is None:
         again = "" if found.next_after(_BEGINNING) is None else " again"

@@ -1,4 +1,4 @@
-"""Whether a clock change leaves out a time of a recurring trigger, said before it happens."""
+"""A warning, in advance, of a local time that a clock change leaves out."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
+from workkit.text.calendar import full_date_text, time_text
 from workkit.triggers.clock.lowering import segments
-from workkit.triggers.clock.zone import goes_on
+from workkit.triggers.clock.zone import names_every_hour
 from workkit.triggers.crons.cron import Cron, parse_cron
-from workkit.triggers.english.grammar.words import MONTH_NAMES, WEEKDAY_NAMES
 from workkit.triggers.trigger import Trigger
 
 AHEAD = timedelta(days=731)
@@ -17,12 +17,17 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def with_skipped(trigger: Trigger, *, after: datetime) -> Trigger:
-    """The trigger, with a warning more where a change within two years after `after` (aware) leaves out one of its
-    local times; it runs at the end of the gap then (spec/cron.md, clock changes).
+    """Add a warning to a recurring trigger where a clock change leaves out one of its local times.
+
+    Looks two years ahead of `after` (aware). The job runs at the end of the gap then (spec/cron.md, clock changes).
     """
     if trigger.cron is not None or trigger.tz == "UTC" or not trigger.recurs:
         return trigger
-    crons = [cron for cron in (parse_cron(rule, stored=True, rule=True) for rule in trigger.rules) if not goes_on(cron)]
+    crons = [
+        cron
+        for cron in (parse_cron(rule, stored=True, rule=True) for rule in trigger.rules)
+        if not names_every_hour(cron)
+    ]
     since, until = ((moment - _EPOCH).total_seconds() for moment in (after, after + AHEAD))
     for (_, _, before), (change, _, offset) in pairwise(segments(trigger.tz, after.year)):
         if since < change <= until and (wall := _within(crons, change + before, change + offset)) is not None:
@@ -38,12 +43,7 @@ def _within(crons: list[Cron], start: int, end: int) -> int | None:
 
 def _sentence(tz: str, wall: int, change: int, before: int, offset: int) -> str:
     named, start, end = (_EPOCH + timedelta(seconds=at) for at in (wall, change + before, change + offset))
-    day = f"{WEEKDAY_NAMES[(named.weekday() + 1) % 7]} {named.day} {MONTH_NAMES[named.month - 1]} {named.year}"
     return (
-        f"{_clock(named)} on {day} does not exist in {tz}: clocks go from {_clock(start)} to {_clock(end)} then. "
-        f"It runs at {_clock(end)} that day."
+        f"{time_text(named)} on {full_date_text(named)} does not exist in {tz}: "
+        f"clocks go from {time_text(start)} to {time_text(end)} then. It runs at {time_text(end)} that day."
     )
-
-
-def _clock(at: datetime) -> str:
-    return f"{at.hour}:{at.minute:02}"

@@ -1,4 +1,4 @@
-"""What a phrase said, before it is known what that means: the values that the grammar fills."""
+"""The parts of a phrase as the grammar finds them, before their meaning is looked for."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Date:
-    """A day as said; a part that was not said is None."""
+    """A date as written; a part that was not written is None."""
 
     year: int | None = None
     month: int | None = None
@@ -40,7 +40,7 @@ class Date:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class Parts:
     """A phrase, taken apart. Times of day in seconds; weekdays 0-6, 0 = Sunday."""
 
     every: bool = False
@@ -48,6 +48,8 @@ class Said:
     instant: datetime | None = None
     """An aware one: a full date with its offset, or epoch seconds."""
     amount: Amount | None = None
+    ahead: bool = False
+    """"in" or "from now" was written beside the amount."""
     day: int | None = None
     """Days from today."""
     step: Step | None = None
@@ -55,8 +57,8 @@ class Said:
     """`n` times a unit."""
     times: tuple[int, ...] = ()
     halved: bool = False
-    """am or pm was said."""
-    part: str | None = None
+    """am or pm was written."""
+    day_part: str | None = None
     """morning, afternoon, evening or night"""
     marks: tuple[int, ...] = ()
     """Minutes past each hour."""
@@ -78,16 +80,10 @@ class Said:
     months: tuple[tuple[int, int], ...] = ()
     """(month, n): every nth such month."""
     years: tuple[int, int] | None = None
-    start: Said | None = None
+    start: Parts | None = None
     """The day, month or year (or instant) in which it begins."""
-    end: Said | None = None
+    end: Parts | None = None
     """... and with which it ends,"""
     before: bool = False
     """or before which."""
     zone: str | None = None
-
-
-def clock(seconds: int) -> str:
-    """Write a time of day: 9:00, or 17:59:59."""
-    hour, minute, second = seconds // 3600, seconds // 60 % 60, seconds % 60
-    return f"{hour}:{minute:02}" + (f":{second:02}" if second else "")

@@ -1,0 +1,39 @@
+"""Lengths of time, written: the one speller of durations and ages. `workkit.triggers.duration` reads them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+
+MILLISECOND: Final = timedelta(milliseconds=1)
+_UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+
+
+def duration_text(ms: float, /, parts: int = 2) -> str:
+    """Write milliseconds: ``41 ms``, ``2.1 s``, ``15 min 34 s``, ``1 d 7 h 44 min``; at most `parts` units."""
+    if ms < 1000:
+        return f"{max(0, round(ms))} ms"
+    if ms < 60_000:
+        tenths = f"{int(ms / 100) / 10:.1f}".removesuffix(".0")
+        return f"{tenths} s"
+    rest = int(ms // 1000)
+    found: list[str] = []
+    for seconds, unit in _UNITS:
+        count, rest = divmod(rest, seconds)
+        if count or found:
+            found.append(f"{count:,} {unit}" if count else "")
+        if len(found) == parts:
+            break
+    return " ".join(part for part in found if part)
+
+
+def age_text(ms: float, /) -> str:
+    """Write milliseconds in one whole unit: ``40 s``, ``3 min``, ``36 h``, ``2 d``; less than 0 is ``0 s``.
+
+    Days begin at two, as "1 d" would hide up to a day.
+    """
+    seconds = max(0, int(ms // 1000))
+    for size, unit in _UNITS:
+        if seconds >= (2 * size if unit == "d" else size):
+            return f"{seconds // size:,} {unit}"
+    return "0 s"
