@@ -2,13 +2,16 @@
 
 `server` gives each test one Redis and one Valkey in turn, shared by the session and emptied after each test;
 `own_server` gives a durable one that the test may stop and kill. Only processes started here are ended, by pid.
+
+With `-n` (pytest-xdist) each worker process is a session of its own, with its own servers. `tests/tiers.py` says which
+tests are slow, which stay together and which run alone.
 """
 
 from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 
@@ -17,12 +20,26 @@ from hypothesis import settings
 
 from tests.processes import Processes
 from tests.servers import PRODUCTS, Server, program
+from tests.tiers import arranged, turn
 
 # The same examples in every CI run, fresh ones on a laptop, many with --hypothesis-profile=hunt.
 settings.register_profile("ci", derandomize=True, deadline=None)
 settings.register_profile("laptop", deadline=None)
 settings.register_profile("hunt", max_examples=5000, deadline=None)
 settings.load_profile("ci" if os.environ.get("CI") else "laptop")
+
+
+@pytest.hookimpl(trylast=True)  # after pytest's own order, which puts tests of one server side by side
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark and order the tests (see `tiers.py`)."""
+    items[:] = arranged(items)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Run a test when it may run beside those of the other workers."""
+    with turn(item):
+        return (yield)
 
 
 @pytest.fixture(scope="session")
