@@ -18,9 +18,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests import tiers
 from tests.processes import Processes
 from tests.servers import PRODUCTS, Server, program
-from tests.tiers import arranged, turn
 
 # The same examples in every CI run, fresh ones on a laptop, many with --hypothesis-profile=hunt.
 settings.register_profile("ci", derandomize=True, deadline=None)
@@ -29,16 +29,20 @@ settings.register_profile("hunt", max_examples=5000, deadline=None)
 settings.load_profile("ci" if os.environ.get("CI") else "laptop")
 
 
-@pytest.hookimpl(trylast=True)  # after pytest's own order, which puts tests of one server side by side
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark and order the tests (see `tiers.py`)."""
-    items[:] = arranged(items)
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, None, None]:
+    """Mark the tests before pytest-xdist reads their groups; order them after pytest has put those of one server side
+    by side (see `tiers.py`).
+    """
+    tiers.mark(items)
+    yield
+    items[:] = tiers.ordered(items)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Run a test when it may run beside those of the other workers."""
-    with turn(item):
+    with tiers.turn(item):
         return (yield)
 
 

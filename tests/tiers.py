@@ -20,7 +20,44 @@ import pytest
 
 TESTS = Path(__file__).parent
 
-SLOW = ("acceptance/", "model/")
+SLOW = (
+    "acceptance/",
+    "brokers/test_cluster.py",
+    "brokers/test_embedded_folder.py::test_the_command_line_says_in_one_line",
+    "brokers/test_native_checkup.py::test_a_hundred_thousand_jobs",
+    "brokers/test_native_checkup.py::test_a_listener_at_full_speed",
+    "brokers/test_native_crowd.py",
+    "brokers/test_native_dead.py::test_ten_thousand",
+    "brokers/test_native_handback.py::test_a_repair_puts_back_what_an_earlier_version",
+    "brokers/test_native_hostile.py",
+    "brokers/test_native_put.py::test_a_name_and_a_key_never_stand_for_two",
+    "brokers/test_sentinel.py",
+    "cli/test_ages.py",
+    "cli/test_doctor.py::test_fix_asks_on_a_terminal",
+    "cli/test_listen_imports.py::test_several_processes",
+    "cli/test_listen_processes.py",
+    "cli/test_processes.py",
+    "cli/test_refused.py::test_a_listener_",
+    "jobs/test_symbols.py::test_names_at_random",
+    "model/",
+    "test_examples.py",
+    "test_interop.py",
+    "test_schedule.py::test_tls_spoken_to_a_plain_port",
+    "test_sync.py::test_a_large_plan",
+    "test_wire.py::test_a_payload_reads_back",
+    "triggers/test_standard.py::test_the_values_are_those_of_a_crontab",
+    "triggers/test_zones.py::test_every_change_of_every_zone",
+    "worker/test_cancel.py::test_a_cancelled_job_whose_listener_dies",
+    "worker/test_cancel.py::test_of_two_listeners",
+    "worker/test_event_loop.py::test_a_loop_that_dies",
+    "worker/test_forks.py",
+    "worker/test_health.py::test_a_loop_that_stands_still",
+    "worker/test_offload.py",
+    "worker/test_pool.py::test_what_comes_while_a_thread",
+    "worker/test_retries.py::test_a_recurring_job_keeps_its_schedule",
+    "worker/test_stalls.py",
+    "worker/test_wakeups.py::test_a_recurring_job_starts_in_time",
+)
 
 TOGETHER = (
     "acceptance/test_crashes.py",
@@ -35,21 +72,28 @@ TOGETHER = (
 ALONE = (
     "acceptance/test_crashes.py",
     "acceptance/test_features_crash.py",
-    "test_examples.py",
+    "acceptance/test_main_job.py::test_a_job_starts_within_20_ms",
+    "brokers/test_native_checkup.py::test_a_hundred_thousand_jobs",
+    "brokers/test_native_crowd.py::test_the_server_works_no_longer",
+    "test_examples.py::test_all_others_run_side_by_side",
     "test_interop.py",
 )
 
 
-def arranged(items: Sequence[pytest.Item]) -> list[pytest.Item]:
-    """Mark each test with its tier and its group. Return them in the order of a run: those that run alone, then the
-    slow ones, then the fast ones, which fill the gaps at the end.
-    """
+def mark(items: Sequence[pytest.Item]) -> None:
+    """Mark each test with its tier and its group."""
     for item in items:
         place = _place(item)
         if place.startswith(SLOW):
             item.add_marker("slow")
         if place.startswith(TOGETHER):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
+
+
+def ordered(items: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """Return the tests in the order of a run: those that run alone, then the slow ones, then the fast ones, which fill
+    the gaps at the end.
+    """
     return sorted(items, key=lambda item: (not is_alone(item), item.get_closest_marker("slow") is None))
 
 

@@ -18,7 +18,7 @@ ROUNDS, VALUES = 5, 110
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the second look at an orphan follow at once; the moment between is for foreign peers, and none is here."""
-    for module in ("inventory", "published"):
+    for module in ("care.inventory", "look.published"):
         monkeypatch.setattr(f"workkit.brokers.native.{module}.MOMENT", 0.01)
 
 
