@@ -29,14 +29,15 @@ settings.register_profile("hunt", max_examples=5000, deadline=None)
 settings.load_profile("ci" if os.environ.get("CI") else "laptop")
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, None, None]:
-    """Mark the tests before pytest-xdist reads their groups; order them after pytest has put those of one server side
-    by side (see `tiers.py`).
-    """
-    tiers.mark(items)
-    yield
-    items[:] = tiers.ordered(items)
+@pytest.hookimpl(trylast=True)  # after pytest has put the tests of one server side by side
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark and order the tests (see `tiers.py`)."""
+    items[:] = tiers.arranged(items)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> tiers.Scheduling:
+    """Choose how a run with `-n` is shared out."""
+    return tiers.Scheduling(config, log)
 
 
 @pytest.hookimpl(wrapper=True)

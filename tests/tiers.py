@@ -3,9 +3,9 @@
 Two tiers: fast (`-m "not slow"`, what one runs while working) and whole (everything). A file, or a test, is slow that
 took longer than about 1.5 s when it was measured with `pytest --durations=60`.
 
-In a run with `-n` most tests run beside others, as they mostly wait. Those in `TOGETHER` share something dear, so one
-worker runs the whole file. Those in `ALONE` fill the machine with processes, or measure how late something is: no other
-test runs meanwhile.
+In a run with `-n` tests run beside others, as they mostly wait. Slow tests go to the workers one by one, fast ones by
+the file. A file in `TOGETHER` shares something dear, so one worker runs the whole of it. A test in `ALONE` fills the
+machine with processes, or measures how long something takes: no other test runs meanwhile.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+from xdist.scheduler.loadscope import LoadScopeScheduling
 
 TESTS = Path(__file__).parent
 
@@ -80,20 +82,26 @@ ALONE = (
 )
 
 
-def mark(items: Sequence[pytest.Item]) -> None:
-    """Mark each test with its tier and its group."""
-    for item in items:
-        place = _place(item)
-        if place.startswith(SLOW):
-            item.add_marker("slow")
-        if place.startswith(TOGETHER):
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+class Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # untyped
+    """Gives tests to the workers of a run with `-n`, in the order of `arranged`."""
+
+    def __init__(self, config: pytest.Config, log: Any) -> None:
+        super().__init__(config, log)
+        config.option.loadscopereorder = False
+
+    def _split_scope(self, nodeid: str) -> str:
+        """Return what is given to one worker as a whole: a file, or a single slow test."""
+        place = nodeid.removeprefix(f"{TESTS.name}/")
+        return nodeid if place.startswith(SLOW) and not place.startswith(TOGETHER) else nodeid.partition("::")[0]
 
 
-def ordered(items: Sequence[pytest.Item]) -> list[pytest.Item]:
-    """Return the tests in the order of a run: those that run alone, then the slow ones, then the fast ones, which fill
-    the gaps at the end.
+def arranged(items: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """Mark the slow tests. Return all in the order of a run: those that run alone, then the slow ones, then the fast
+    ones, which fill the gaps at the end.
     """
+    for item in items:
+        if _place(item).startswith(SLOW):
+            item.add_marker("slow")
     return sorted(items, key=lambda item: (not is_alone(item), item.get_closest_marker("slow") is None))
 
 
