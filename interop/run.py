@@ -161,9 +161,8 @@ def show(results: Sequence[Result], peers: Sequence[Peer], *, verbose: bool) -> 
         print(f"  {producer.name:<20} " + "".join(f"{cell:>22}" for cell in cells))
     if verbose:
         for r in results:
-            print(
-                f"  {r.producer} -> {r.consumer}: {r.scenario}: {'failed' if r.error else 'green'}, {r.runs} runs seen"
-            )
+            state = "failed" if r.error else "green"
+            print(f"  {r.producer} -> {r.consumer}: {r.scenario}: {state}, {r.runs} runs seen, {r.seconds:.1f} s")
     failures = [r for r in results if r.error]
     for r in failures:
         print(f"\nFAILED {r.scenario}: {r.producer} -> {r.consumer}: {r.error}")

@@ -35,6 +35,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items[:] = tiers.arranged(items)
 
 
+@pytest.hookimpl(optionalhook=True)  # so that a run with `-p no:xdist` works too
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> tiers.Scheduling:
     """Choose how a run with `-n` is shared out."""
     return tiers.Scheduling(config, log)
