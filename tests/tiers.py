@@ -55,7 +55,6 @@ SLOW = (
     "worker/test_forks.py",
     "worker/test_health.py::test_a_loop_that_stands_still",
     "worker/test_offload.py",
-    "worker/test_pool.py::test_what_comes_while_a_thread",
     "worker/test_retries.py::test_a_recurring_job_keeps_its_schedule",
     "worker/test_stalls.py",
     "worker/test_wakeups.py::test_a_recurring_job_starts_in_time",
@@ -78,8 +77,11 @@ ALONE = (
     "brokers/test_native_checkup.py::test_a_hundred_thousand_jobs",
     "brokers/test_native_crowd.py::test_the_server_works_no_longer",
     "test_examples.py::test_all_others_run_side_by_side",
-    "test_interop.py",
+    "test_interop.py::test_each_peer_runs",
 )
+
+# Commands as processes: pipes, terminals, signals. Which product the server is plays no part, so one is enough.
+ONE_PRODUCT = ("cli/test_processes.py",)
 
 
 class Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # untyped
@@ -108,6 +110,11 @@ def arranged(items: Sequence[pytest.Item]) -> list[pytest.Item]:
 def is_alone(item: pytest.Item) -> bool:
     """Tell whether no other test may run beside this one."""
     return _place(item).startswith(ALONE)
+
+
+def is_of_one_product(item: pytest.Item) -> bool:
+    """Tell whether a test runs with one server only, not with Redis and Valkey in turn."""
+    return _place(item).startswith(ONE_PRODUCT)
 
 
 @contextmanager

@@ -20,7 +20,7 @@ def _undisturbed(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith("WORKKIT_") or name in ("REDIS_URL", "COLUMNS", "NO_COLOR", "FORCE_COLOR"):
             monkeypatch.delenv(name)
-    for module in ("inventory", "published"):
+    for module in ("care.inventory", "look.published"):
         monkeypatch.setattr(f"workkit.brokers.native.{module}.MOMENT", 0.05)
 
 
