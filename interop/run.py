@@ -26,6 +26,7 @@ from play import SCENARIOS, Failed, Play, Scenario, read
 from processes import Peer, PeerError, Server, shared_order
 
 AT_ONCE = 24  # scenarios; most of the time they wait
+HEAVY_AT_ONCE = 2  # of those that keep peer and server busy
 STARTS_AT_ONCE = 4  # of those that start peers of their own: to start a JVM keeps a processor busy for seconds
 
 
@@ -117,17 +118,22 @@ def plays_of(scenarios: Sequence[Scenario], peers: Sequence[Peer]) -> list[tuple
 
 
 def play_all(scenarios: Sequence[Scenario], server: Server, peers: Sequence[Peer]) -> list[Result]:
-    """Play each scenario with each pair that has a schedule in common, several at a time: first those that start
-    peers, last the heavy ones, alone.
+    """Play each scenario with each pair that has a schedule in common, several at a time: first those that start peers,
+    and beside them the heavy ones; then those that look at how late a job runs.
     """
     plays = plays_of(scenarios, peers)
     heavy = [play for play in plays if play[0].heavy]
     starting = [play for play in plays if play[0].crashes]
     others = [play for play in plays if play not in heavy and play not in starting]
-    results = []
-    for part, at_once in ((starting, STARTS_AT_ONCE), (others, AT_ONCE), (heavy, 1)):
-        with ThreadPoolExecutor(at_once) as pool:
-            results += pool.map(lambda play: _played(*play, server=server), part)
+    results: list[Result] = []
+    for parts in (((starting, STARTS_AT_ONCE), (heavy, HEAVY_AT_ONCE)), ((others, AT_ONCE),)):
+        with ExitStack() as pools:
+            playing = [
+                pools.enter_context(ThreadPoolExecutor(at_once)).map(lambda play: _played(*play, server=server), part)
+                for part, at_once in parts
+            ]
+            for played in playing:
+                results += played
     return results
 
 
@@ -161,9 +167,8 @@ def show(results: Sequence[Result], peers: Sequence[Peer], *, verbose: bool) -> 
         print(f"  {producer.name:<20} " + "".join(f"{cell:>22}" for cell in cells))
     if verbose:
         for r in results:
-            print(
-                f"  {r.producer} -> {r.consumer}: {r.scenario}: {'failed' if r.error else 'green'}, {r.runs} runs seen"
-            )
+            state = "failed" if r.error else "green"
+            print(f"  {r.producer} -> {r.consumer}: {r.scenario}: {state}, {r.runs} runs seen, {r.seconds:.1f} s")
     failures = [r for r in results if r.error]
     for r in failures:
         print(f"\nFAILED {r.scenario}: {r.producer} -> {r.consumer}: {r.error}")

@@ -2,19 +2,23 @@
 
 `server` gives each test one Redis and one Valkey in turn, shared by the session and emptied after each test;
 `own_server` gives a durable one that the test may stop and kill. Only processes started here are ended, by pid.
+
+With `-n` (pytest-xdist) each worker process is a session of its own, with its own servers. `tests/tiers.py` says which
+tests are slow, which stay together and which run alone.
 """
 
 from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from tests import tiers
 from tests.processes import Processes
 from tests.servers import PRODUCTS, Server, program
 
@@ -23,6 +27,32 @@ settings.register_profile("ci", derandomize=True, deadline=None)
 settings.register_profile("laptop", deadline=None)
 settings.register_profile("hunt", max_examples=5000, deadline=None)
 settings.load_profile("ci" if os.environ.get("CI") else "laptop")
+
+
+@pytest.hookimpl(trylast=True)  # after pytest has put the tests of one server side by side
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark and order the tests (see `tiers.py`)."""
+    items[:] = tiers.arranged(items)
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest reads the marker
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Give one server to the tests of a file in which the product plays no part."""
+    if "server" in metafunc.fixturenames and tiers.is_of_one_product(metafunc.definition):
+        metafunc.definition.add_marker(pytest.mark.parametrize("server", ["valkey"], indirect=True))
+
+
+@pytest.hookimpl(optionalhook=True)  # so that a run with `-p no:xdist` works too
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> tiers.Scheduling:
+    """Choose how a run with `-n` is shared out."""
+    return tiers.Scheduling(config, log)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Run a test when it may run beside those of the other workers."""
+    with tiers.turn(item):
+        return (yield)
 
 
 @pytest.fixture(scope="session")

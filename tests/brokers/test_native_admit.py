@@ -264,7 +264,7 @@ def test_a_paused_schedule_gives_nothing_until_its_time(server: Server, name: st
     turn = b.claim(1)
     assert not turn.claims
     assert turn.wake_in_ms is not None
-    assert 50_000 < turn.wake_in_ms <= 60_000
+    assert 50_000 < turn.wake_in_ms <= 60_100  # our estimate of the clock may be some milliseconds ahead
     assert turn.control is not None
     assert turn.control.paused["schedule"].reason == "moving"
     assert b.claim(1).control is None, "told once"

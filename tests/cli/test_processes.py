@@ -150,7 +150,7 @@ def test_the_first_signal_gives_back_and_the_second_ends(
 def test_listen_without_a_server_ends_with_69(processes: Processes, name: str) -> None:
     start = time.monotonic()
     listener = ended(processes.workkit("listen", name, "--redis", "redis://127.0.0.1:1/"), 69)
-    assert time.monotonic() - start < 6
+    assert time.monotonic() - start < 12
     assert len(listener.err) == 1
     assert all(part in listener.err[0] for part in ("redis://127.0.0.1:1/0", "--redis URL", "--embedded"))
 
@@ -237,8 +237,8 @@ def test_an_ascii_locale_is_no_error(server: Server, name: str) -> None:
 
 def test_demo_shows_what_it_measured(processes: Processes) -> None:
     start = time.monotonic()
-    demo = ended(processes.workkit("demo"), timeout=25)
-    assert time.monotonic() - start < 20
+    demo = ended(processes.workkit("demo"), timeout=60)
+    assert time.monotonic() - start < 30
     text = "\n".join(demo.out)
     assert demo.err == []
     assert re.match(r"workkit demo: a private (Valkey|Redis) server, four jobs, one listener\. About 12 seconds;", text)
@@ -264,7 +264,7 @@ def test_demo_ends_sooner_with_ctrl_c(processes: Processes) -> None:
 
 
 def test_demo_keeps_server_and_data_if_told(processes: Processes, app: Path) -> None:
-    demo = ended(processes.workkit("demo", "--keep"), timeout=25)
+    demo = ended(processes.workkit("demo", "--keep"), timeout=60)
     kept = next(line for line in demo.out if line.startswith("Kept in .workkit."))
     words = kept.partition("workkit ")[2].split()
     listener = processes.workkit(*words)

@@ -6,6 +6,7 @@ import random
 import threading
 import time
 from collections import Counter
+from queue import SimpleQueue
 
 from tests.processes import until
 from workkit.worker.inbox import Inbox
@@ -30,13 +31,13 @@ def test_every_piece_is_done_once_however_it_comes_in() -> None:
 
 
 def test_what_comes_while_a_thread_goes_to_sleep_is_done() -> None:
-    done: list[int] = []
-    pool: Pool[int] = Pool(1, done.append)
+    done: SimpleQueue[int] = SimpleQueue()
+    pool: Pool[int] = Pool(1, done.put)
     pool.start()
     for n in range(2000):
         pool.submit([n])
         pool.wake(1)
-        until(lambda n=n: len(done) == n + 1)  # type: ignore[misc]
+        assert done.get(timeout=10) == n
     pool.close()
 
 

@@ -1,0 +1,142 @@
+"""The tiers of the suite, and how its tests share a machine in a parallel run.
+
+Two tiers: fast (`-m "not slow"`, what one runs while working) and whole (everything). A file, or a test, is slow that
+took longer than about 1.5 s when it was measured with `pytest --durations=60`.
+
+In a run with `-n` tests run beside others, as they mostly wait. Slow tests go to the workers one by one, fast ones by
+the file. A file in `TOGETHER` shares something dear, so one worker runs the whole of it. A test in `ALONE` fills the
+machine with processes, or measures how long something takes: no other test runs meanwhile.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from xdist.scheduler.loadscope import LoadScopeScheduling
+
+TESTS = Path(__file__).parent
+
+SLOW = (
+    "acceptance/",
+    "brokers/test_cluster.py",
+    "brokers/test_embedded_folder.py::test_the_command_line_says_in_one_line",
+    "brokers/test_native_checkup.py::test_a_hundred_thousand_jobs",
+    "brokers/test_native_checkup.py::test_a_listener_at_full_speed",
+    "brokers/test_native_crowd.py",
+    "brokers/test_native_dead.py::test_ten_thousand",
+    "brokers/test_native_handback.py::test_a_repair_puts_back_what_an_earlier_version",
+    "brokers/test_native_hostile.py",
+    "brokers/test_native_put.py::test_a_name_and_a_key_never_stand_for_two",
+    "brokers/test_sentinel.py",
+    "cli/test_ages.py",
+    "cli/test_doctor.py::test_fix_asks_on_a_terminal",
+    "cli/test_listen_imports.py::test_several_processes",
+    "cli/test_listen_processes.py",
+    "cli/test_processes.py",
+    "cli/test_refused.py::test_a_listener_",
+    "jobs/test_symbols.py::test_names_at_random",
+    "model/",
+    "test_examples.py",
+    "test_interop.py",
+    "test_schedule.py::test_tls_spoken_to_a_plain_port",
+    "test_sync.py::test_a_large_plan",
+    "test_wire.py::test_a_payload_reads_back",
+    "triggers/test_standard.py::test_the_values_are_those_of_a_crontab",
+    "triggers/test_zones.py::test_every_change_of_every_zone",
+    "worker/test_cancel.py::test_a_cancelled_job_whose_listener_dies",
+    "worker/test_cancel.py::test_of_two_listeners",
+    "worker/test_event_loop.py::test_a_loop_that_dies",
+    "worker/test_forks.py",
+    "worker/test_health.py::test_a_loop_that_stands_still",
+    "worker/test_offload.py",
+    "worker/test_retries.py::test_a_recurring_job_keeps_its_schedule",
+    "worker/test_stalls.py",
+    "worker/test_wakeups.py::test_a_recurring_job_starts_in_time",
+)
+
+TOGETHER = (
+    "acceptance/test_crashes.py",
+    "acceptance/test_features_crash.py",
+    "acceptance/test_features_owned.py",
+    "acceptance/test_processes.py",
+    "brokers/test_cluster.py",
+    "brokers/test_sentinel.py",
+    "brokers/test_tls.py",
+)
+
+ALONE = (
+    "acceptance/test_crashes.py",
+    "acceptance/test_features_crash.py",
+    "acceptance/test_main_job.py::test_a_job_starts_within_20_ms",
+    "brokers/test_native_checkup.py::test_a_hundred_thousand_jobs",
+    "brokers/test_native_crowd.py::test_the_server_works_no_longer",
+    "test_examples.py::test_all_others_run_side_by_side",
+    "test_interop.py::test_each_peer_runs",
+)
+
+# Commands as processes: pipes, terminals, signals. Which product the server is plays no part, so one is enough.
+ONE_PRODUCT = ("cli/test_processes.py",)
+
+
+class Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # untyped
+    """Gives tests to the workers of a run with `-n`, in the order of `arranged`."""
+
+    def __init__(self, config: pytest.Config, log: Any) -> None:
+        super().__init__(config, log)
+        config.option.loadscopereorder = False
+
+    def _split_scope(self, nodeid: str) -> str:
+        """Return what is given to one worker as a whole: a file, or a single slow test."""
+        place = nodeid.removeprefix(f"{TESTS.name}/")
+        return nodeid if place.startswith(SLOW) and not place.startswith(TOGETHER) else nodeid.partition("::")[0]
+
+
+def arranged(items: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """Mark the slow tests. Return all in the order of a run: those that run alone, then the slow ones, then the fast
+    ones, which fill the gaps at the end.
+    """
+    for item in items:
+        if _place(item).startswith(SLOW):
+            item.add_marker("slow")
+    return sorted(items, key=lambda item: (not is_alone(item), item.get_closest_marker("slow") is None))
+
+
+def is_alone(item: pytest.Item) -> bool:
+    """Tell whether no other test may run beside this one."""
+    return _place(item).startswith(ALONE)
+
+
+def is_of_one_product(item: pytest.Item) -> bool:
+    """Tell whether a test runs with one server only, not with Redis and Valkey in turn."""
+    return _place(item).startswith(ONE_PRODUCT)
+
+
+@contextmanager
+def turn(item: pytest.Item) -> Iterator[None]:
+    """Wait until this test may run beside those of the other workers, and hold its place until it has ended.
+
+    The locks lie on two files of the checkout: nobody has to remove them, and they end with their process. Whoever
+    comes passes the gate, so a test that runs alone waits only for those that run already.
+    """
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        yield
+        return
+    with open(TESTS / "conftest.py") as gate, open(TESTS / "tiers.py") as room:
+        fcntl.flock(gate, fcntl.LOCK_EX)
+        fcntl.flock(room, fcntl.LOCK_EX if is_alone(item) else fcntl.LOCK_SH)
+        fcntl.flock(gate, fcntl.LOCK_UN)
+        try:
+            yield
+        finally:
+            fcntl.flock(room, fcntl.LOCK_UN)
+
+
+def _place(item: pytest.Item) -> str:
+    """Return the file and the name of a test, as the lists above give them: `worker/test_hands.py::test_...`."""
+    return f"{item.path.relative_to(TESTS).as_posix()}::{item.name}"
