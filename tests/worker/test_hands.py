@@ -16,10 +16,10 @@ from workkit.brokers.connect import open_broker
 from workkit.contract.broker import Claim, ListenerInfo
 from workkit.jobs.registry import Registry
 from workkit.worker import hands as hands_of
+from workkit.worker.executor import Executor
 from workkit.worker.hands import Hands
 from workkit.worker.lane import Lane
 from workkit.worker.pace import AHEAD, MOST_AHEAD, Pace
-from workkit.worker.run.executor import Executor
 
 PATIENCE = 0.02
 
