@@ -13,6 +13,7 @@ import pytest
 from tests import handlers
 from tests.servers import Server
 from workkit import errors, events, job, schedule, wire
+from workkit.contract.broker import Tally
 from workkit.events import Event
 
 HOW: dict[str, Any] = {"imports": ["tests.handlers", __name__], "folder": None}
@@ -101,11 +102,11 @@ SCENES: dict[str, Scene] = {
 }
 
 
-def listen(s: schedule.Schedule) -> schedule.Tally:
+def listen(s: schedule.Schedule) -> Tally:
     return schedule.listen(s, burst=True, threads=1, **HOW)
 
 
-def drain(s: schedule.Schedule) -> schedule.Tally:
+def drain(s: schedule.Schedule) -> Tally:
     return schedule.drain(s, raise_errors=False, **HOW)
 
 

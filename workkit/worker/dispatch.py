@@ -49,7 +49,7 @@ class Dispatch:
         for a foreign peer.
         """
         if claim.trouble == "foreign":
-            self._cannot_run(lane, claim, CannotRun(claim.reason or ""))
+            self._cannot_run(lane, claim, _is_for_others(claim))
         elif claim.trouble and claim.trouble != "broken":
             self._end_troubled(lane, claim)
         elif self.stopping:
@@ -238,6 +238,11 @@ class Dispatch:
         """Report endings that came too late, and for how long this listener was away before it learnt of that."""
         for claim in refused:
             report.fenced(claim, round(self._fenced.pop(claim.receipt, lane.away) * 1000))
+
+
+def _is_for_others(claim: Claim) -> CannotRun:
+    name, reason = claim.id[:8], claim.reason or ""
+    return CannotRun(f"cannot run {name}: {reason}", where=name, trouble=reason.removesuffix("."))
 
 
 def _is_last_chance(claim: Claim) -> bool:

@@ -210,4 +210,5 @@ def _failed(task: Task, error: BaseException) -> Posted:
     """Word the result of a task that raised: a run has failed, a function cannot be run here."""
     if isinstance(task, LaneRun):
         return Attempt(task, error, failure_of(error))
-    return replace(task, error=FunctionNotFound(f"cannot run {brief(task.claim.fn)}: {described(error)}"))
+    name, trouble = brief(task.claim.fn), described(error)
+    return replace(task, error=FunctionNotFound(f"cannot run {name}: {trouble}", where=name, trouble=trouble))

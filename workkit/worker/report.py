@@ -7,7 +7,7 @@ from pathlib import Path
 
 from workkit import events
 from workkit.contract.broker import Claim
-from workkit.errors import text_of
+from workkit.errors import WorkkitError, text_of
 from workkit.jobs.outcome import Again, Dead, Done, Failure, Outcome, Released
 from workkit.worker.run.attempt import AnyRun, Attempt
 from workkit.worker.run.run import Run
@@ -81,8 +81,9 @@ def missed(claim: Claim, reason: str) -> None:
 
 def cannot_run(claim: Claim, error: BaseException) -> None:
     """Emit that this listener cannot run a function, and leaves it for others."""
+    trouble = error.trouble if isinstance(error, WorkkitError) else None
     reason = f"{text_of(error)} Left for other listeners."
-    events.emit("cannot_run", claim.job.schedule, job=claim.job, reason=reason)
+    events.emit("cannot_run", claim.job.schedule, job=claim.job, reason=reason, trouble=trouble)
 
 
 def fenced(claim: Claim, ago_ms: int) -> None:
