@@ -11,7 +11,7 @@ JSON logs print them, metrics count them.
     failed       job, took_ms, error_type, error, where, traceback, attempt, attempts, again_ms (None: no retry)
     dead         job, error_type, error, where, traceback, attempt, attempts
     retrying     job, again_ms   (the handler asked for it)   discarded             job, reason
-    cannot_run   job, reason     (once per name)              cancelled             job
+    cannot_run   job, reason, trouble   (once for each name)  cancelled             job
     corrupt      job_id, reason                               missing               job_id
     missed       job, reason     (late or overlap: an occurrence that does not run)
     given_back   job                                          crashed               listener, jobs

@@ -17,9 +17,11 @@ from workkit.contract.listener import ListenerInfo
 from workkit.errors import ServerUnreachable
 from workkit.jobs.outcome import Released
 from workkit.jobs.registry import Registry
-from workkit.worker.hands import Hands, LookUp
+from workkit.worker.executor import Executor
+from workkit.worker.hands import Hands
 from workkit.worker.lane import Lane
-from workkit.worker.run.executor import Attempt, Executor
+from workkit.worker.run.attempt import Attempt
+from workkit.worker.task import LaneRun, LookUp
 
 HANDLERS = "tests.handlers"
 
@@ -42,7 +44,7 @@ def test_a_run_that_begins_while_the_server_is_away_ends(broker: Broker, own_ser
     schedule.add_now(schedule.create(name, redis=own_server.url), f"{HANDLERS}:note", args=["away"])
     claim = claimed(broker)
     own_server.kill()
-    inbox: SimpleQueue[Attempt | LookUp] = SimpleQueue()
+    inbox: SimpleQueue[Attempt[LaneRun] | LookUp] = SimpleQueue()
     executor = Executor(Registry(imports=(HANDLERS,), folder=None))
     hands = Hands(1, executor=executor, post=inbox.put)
     hands.start()

@@ -49,7 +49,8 @@ SAMPLES = [
     (event("late", job=replace(JOB, fn="#'app.reports/nightly", args=()), late_ms=12_400),
      "late       09b802b1  app.reports.nightly()  started 12.4 s after due"),
     (event("cannot_run", job=replace(JOB, fn="#'app.cache/claer", args=()),
-           reason="cannot run app.cache:claer: no such function in app/cache.py; nearest: clear."),
+           reason="cannot run app.cache:claer: no such function in app/cache.py; nearest: clear.",
+           trouble="no such function in app/cache.py; nearest: clear"),
      "cannot run 09b802b1  app.cache:claer  no such function in app/cache.py; nearest: clear. "
      "Left for other listeners."),
     (event("lost", url="redis://127.0.0.1:6379/0", reason="connection refused", running=2),

@@ -31,9 +31,10 @@ from workkit.jobs.job import Job
 from workkit.jobs.registry import Registry
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.worker import lane, loop
+from workkit.worker.executor import Executor
 from workkit.worker.lane import Lane
-from workkit.worker.run.current import Run
-from workkit.worker.run.executor import Executor
+from workkit.worker.run.run import Run
+from workkit.worker.task import LaneRun
 
 HOW: dict[str, Any] = {"imports": [__name__], "folder": None}
 INFO = ListenerInfo(listener="", host="here", pid=1, version="0", schedules={}, threads=1)
@@ -251,7 +252,7 @@ def test_one_that_no_thread_has_begun_is_not_called(server: Server, name: str, s
     schedule.add_now(s, note, args=["called"])
     broker = NativeBroker(connect(server.url), schedule=name)
     broker.register(INFO)
-    run = Run(broker.claim(1).claims[0], Lane(broker))
+    run = LaneRun(broker.claim(1).claims[0], lane=Lane(broker))
     run.cancel()
     executor = Executor(Registry(imports=(__name__,), folder=None))
     executor.registry.load()
@@ -355,7 +356,7 @@ def test_nothing_is_raised_after_the_end_of_a_run(options: RunOptions) -> None:
         claim = Claim(
             None, lambda _: Job(id="x", schedule="s", fn="?"), "x", f"#'{__name__}/busy", [lasts], 0, None, options
         )
-        run = Run(claim, Lane(None))  # type: ignore[arg-type]
+        run = Run(claim)
 
         def cancel() -> None:
             while not run.started:

@@ -22,10 +22,11 @@ from workkit.contract.listener import ListenerInfo
 from workkit.errors import FunctionNotFound
 from workkit.events import Event
 from workkit.jobs.registry import Registry
-from workkit.worker.hands import Hands, LookUp
+from workkit.worker.executor import Executor
+from workkit.worker.hands import Hands
 from workkit.worker.lane import Lane
-from workkit.worker.run.current import Run
-from workkit.worker.run.executor import Attempt, Executor
+from workkit.worker.run.attempt import AnyRun, Attempt
+from workkit.worker.task import LookUp
 
 HOW: dict[str, Any] = {"imports": ["tests.handlers", "tests.unruly"]}
 pytestmark = pytest.mark.parametrize("server", ["valkey"], indirect=True)  # nothing here depends on the product
@@ -125,7 +126,7 @@ def test_a_subscriber_that_raises_anything_loses_no_run_and_ends_no_loop(
 class Broken(Executor):
     """An executor that has a bug of its own."""
 
-    def run(self, run: Run) -> Attempt:
+    def run(self, run: AnyRun) -> Attempt[AnyRun]:
         raise SystemExit(3)
 
 

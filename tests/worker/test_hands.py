@@ -17,10 +17,10 @@ from workkit.contract.claim import Claim
 from workkit.contract.listener import ListenerInfo
 from workkit.jobs.registry import Registry
 from workkit.worker import hands as hands_of
+from workkit.worker.executor import Executor
 from workkit.worker.hands import Hands
 from workkit.worker.lane import Lane
 from workkit.worker.pace import AHEAD, MOST_AHEAD, Pace
-from workkit.worker.run.executor import Executor
 
 PATIENCE = 0.02
 

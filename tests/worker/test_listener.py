@@ -57,7 +57,7 @@ def test_it_runs_functions_and_coroutines_and_counts(s: schedule.Schedule, seen:
     assert {call[2] for call in found} == {"workkit-asyncio"}
     errors_said = {(e.fields["error_type"], e.fields["error"]) for e in named(seen, "failed")}
     assert errors_said == {("OSError", "disk full"), ("ValueError", "no such user")}
-    assert all("worker" not in e.fields["traceback"] for e in named(seen, "failed"))
+    assert all("workkit/worker" not in e.fields["traceback"] for e in named(seen, "failed"))
     assert [e.name for e in seen][:2] == ["listening", "may_run"]
     assert seen[-1].name == "stopped"
 

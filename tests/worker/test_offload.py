@@ -125,7 +125,7 @@ def test_errors_come_back_as_themselves(
         assert ended.fields["where"].startswith("cpu.py:")
         trace = ended.fields["traceback"]
         assert "in fail\n    raise errors[kind]" in trace
-        assert "worker/" not in trace
+        assert "workkit/worker/" not in trace
 
 
 def test_arguments_that_do_not_fit_end_it_there_too(s: schedule.Schedule, seen: list[Event], tmp_path: Path) -> None:

@@ -18,10 +18,10 @@ from tests.worker.test_listener import calls
 from workkit import schedule
 from workkit.brokers.connect import open_broker
 from workkit.jobs.registry import Registry
+from workkit.worker.executor import Executor
 from workkit.worker.hands import Hands
 from workkit.worker.listener import Listener
 from workkit.worker.loop import How
-from workkit.worker.run.executor import Executor
 from workkit.worker.stalls import MOST, Stalls
 
 pytestmark = pytest.mark.parametrize("server", ["valkey"], indirect=True)  # nothing here depends on the product

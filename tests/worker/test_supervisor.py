@@ -19,8 +19,9 @@ from tests.processes import ROOT, is_alive, until
 from tests.worker.test_listener import named
 from workkit import errors, events
 from workkit.events import Event
-from workkit.worker.supervision.child import Slot, how_it_ended
-from workkit.worker.supervision.supervisor import Ending, Plan, Supervisor
+from workkit.worker.exit_status import how_it_ended
+from workkit.worker.supervision.listener_process import Seat
+from workkit.worker.supervision.supervisor import Exit, Plan, Supervisor
 
 CHILD = """
 import json, os, signal, sys, time
@@ -98,7 +99,7 @@ def ends_on() -> Iterator[Callable[[str], None]]:
 def test_it_speaks_for_all(seen: list[Event], ends_on: Callable[[str], None]) -> None:
     ends_on("may_run")
     before = {number: signal.getsignal(number) for number in signal.valid_signals()}
-    assert supervisor("listen(); serve()", processes=3).run() == Ending(status=0)
+    assert supervisor("listen(); serve()", processes=3).run() == Exit(status=0)
     assert [event.name for event in seen] == ["listening", "may_run", "stopping", "stopped"]
     listening, _, stopping, stopped = (event.fields for event in seen)
     assert (listening["processes"], listening["threads"], listening["pid"]) == (3, 3, os.getpid())
@@ -115,7 +116,7 @@ def test_it_says_that_all_listen_when_the_last_one_does(seen: list[Event], ends_
 
 
 def test_pauses_between_restarts_double_with_jitter_up_to_half_a_minute() -> None:
-    slot = Slot()
+    slot = Seat()
     assert slot.pause(lived=1.0) == 0.0
     pauses = [slot.pause(lived=1.0) for _ in range(20)]
     wanted = [min(30.0, 0.5 * 2**n) for n in range(20)]
@@ -134,7 +135,7 @@ def test_one_that_dies_is_started_anew_each_time_later(seen: list[Event], ends_o
     began = time.monotonic()
     ending = supervisor("listen()\nif first(): serve()\nelse: time.sleep(0.05); os._exit(70)").run()
     end()
-    assert ending == Ending(status=0)
+    assert ending == Exit(status=0)
     told = [event.fields for event in named(seen, "restarted")]
     assert [fields["status"] for fields in told] == [70, 70, 70]
     assert told[0]["reason"] == "ended with status 70"
@@ -154,13 +155,13 @@ def test_one_that_is_stopped_alone_is_replaced(seen: list[Event], ends_on: Calla
 @pytest.mark.parametrize("processes", [1, 4])
 def test_a_refusal_at_the_start_ends_all_and_is_said_once(seen: list[Event], processes: int) -> None:
     ending = supervisor("refuse(69)", processes=processes).run()
-    assert ending == Ending(status=69, text="error: no. Ask again.")
+    assert ending == Exit(status=69, text="error: no. Ask again.")
     assert seen == []
 
 
 def test_one_refused_at_the_start_stops_those_that_listen(seen: list[Event]) -> None:
     ending = supervisor("if first(): time.sleep(0.2); refuse(69)\nlisten(); serve()").run()
-    assert ending == Ending(status=69, text="error: no. Ask again.")
+    assert ending == Exit(status=69, text="error: no. Ask again.")
     assert named(seen, "restarted") == []
     assert len(list(Path().glob("orders-*"))) == 1, "the other was told to stop"
 
@@ -192,14 +193,14 @@ def test_one_that_is_refused_after_it_has_listened_is_tried_again(
 
 def test_what_the_server_refuses_for_good_ends_all(seen: list[Event]) -> None:
     ending = supervisor("listen()\nif first(): time.sleep(0.3); refuse(69)\nserve()").run()
-    assert ending == Ending(status=69, text="error: no. Ask again.")
+    assert ending == Exit(status=69, text="error: no. Ask again.")
     assert named(seen, "restarted") == []
     assert len(named(seen, "stopped")) == 1
 
 
 def test_burst_ends_with_the_worst_status(seen: list[Event]) -> None:
     source = "listen(); tell('stopped', ran=3, failed=0, given_back=0)\nos._exit(70 if first() else 0)"
-    assert supervisor(source, burst=True).run() == Ending(status=70)
+    assert supervisor(source, burst=True).run() == Exit(status=70)
     assert named(seen, "restarted") == []
     assert named(seen, "stopped")[0].fields["ran"] == 6
 

@@ -141,7 +141,7 @@ class Registry:
             except CannotRun as error:
                 found = error
             except BaseException as error:  # an import runs code of any kind, and may raise anything
-                found = FunctionNotFound(f"cannot run {brief(shown(job))}: looking it up failed: {_why(error)}")
+                found = _cannot_run(brief(shown(job)), f"looking it up failed: {_why(error)}")
             if len(self._found) >= MOST_NAMES:  # whoever writes names without end must not fill this memory
                 self._found.clear()
             self._found[job] = found
@@ -164,15 +164,15 @@ class Registry:
     def _find(self, job: str) -> Handler:
         said = read_name(job)
         if said is None:
-            raise FunctionNotFound(f"cannot run {brief(job)}: a Clojure form, for a Clojure listener.", given=job)
+            raise _cannot_run(brief(job), "a Clojure form, for a Clojure listener.", given=job)
         munged = Name(said.space.replace("-", "_"), said.path.replace("-", "_"))
         for key in (str(said), str(munged)):
             if key in _marked:
                 return _marked[key]
         if not munged.is_python:
-            raise FunctionNotFound(f"cannot run {shown(job)}: not a Python name, and none is registered.", given=job)
+            raise _cannot_run(shown(job), "not a Python name, and none is registered.", given=job)
         if hidden := hidden_part(munged):
-            raise NotAllowed(f"may not run {munged}: {hidden} begins with _, and is private.", given=job)
+            raise _may_not_run(munged, f"{hidden} begins with _, and is private.", given=job)
         module = self._module(munged)
         return self._checked(_attribute(module, munged), munged)
 
@@ -186,10 +186,8 @@ class Registry:
             module = _import(name.space)
         except BaseException as error:
             if _is_missing(name.space, error):
-                raise FunctionNotFound(f"cannot run {name}: {self._no_module(name.space)}", given=name) from error
-            raise FunctionNotFound(
-                f"cannot run {name}: importing {name.space} failed: {_why(error)}", given=name
-            ) from error
+                raise _cannot_run(name, self._no_module(name.space), given=name) from error
+            raise _cannot_run(name, f"importing {name.space} failed: {_why(error)}", given=name) from error
         if not self._allows(module):
             raise self._outside(name)
         return module
@@ -207,7 +205,7 @@ class Registry:
         except (ImportError, ValueError):
             return False
         if spec is None:
-            raise FunctionNotFound(f"cannot run {module}: {self._no_module(module)}", given=module)
+            raise _cannot_run(module, self._no_module(module), given=module)
         places = [spec.origin] if spec.origin else list(spec.submodule_search_locations or ())
         return any(self._under_folder(Path(place)) for place in places)
 
@@ -236,20 +234,20 @@ class Registry:
 
     def _checked(self, function: Any, name: Name) -> Handler:
         if not isinstance(function, FunctionType):
-            raise NotAllowed(f"may not run {name}: {name.path} is not a function of {name.space}.", given=name)
+            raise _may_not_run(name, f"{name.path} is not a function of {name.space}.", given=name)
         home = sys.modules.get(function.__module__)
         if home is None or not self._allows(home):
-            raise NotAllowed(f"may not run {name}: it is defined in {function.__module__}, not there.", given=name)
+            raise _may_not_run(name, f"it is defined in {function.__module__}, not there.", given=name)
         if kind := generator(function):
-            raise NotAllowed(f"may not run {name}: it is {kind}: {NO_YIELD}", given=name)
+            raise _may_not_run(name, f"it is {kind}: {NO_YIELD}", given=name)
         return function
 
     def _outside(self, name: Name) -> NotAllowed:
         top = _top(name.space)
         if top in sys.stdlib_module_names:
-            return NotAllowed(f"may not run {name}: {top} is Python's own, and never run.", given=name)
+            return _may_not_run(name, f"{top} is Python's own, and never run.", given=name)
         place = "is not named with --import" if self.folder is None else "is not under ./ and not named with --import"
-        return NotAllowed(f"may not run {name}: {name.space} {place}.", given=name)
+        return _may_not_run(name, f"{name.space} {place}.", given=name)
 
     def _no_module(self, module: str) -> str:
         known = {m for m in list(sys.modules) if self._named(m)}
@@ -315,10 +313,20 @@ def _no_name(module: str) -> str:
     return f"{brief(module) or chr(34) * 2} {kind}. Name it as Python imports it, for example app.jobs."
 
 
+def _cannot_run(name: object, trouble: str, *, given: object = None) -> FunctionNotFound:
+    text = f"cannot run {name}: {trouble}"
+    return FunctionNotFound(text, given=given, where=str(name), trouble=trouble.removesuffix("."))
+
+
+def _may_not_run(name: object, trouble: str, *, given: object = None) -> NotAllowed:
+    text = f"may not run {name}: {trouble}"
+    return NotAllowed(text, given=given, where=str(name), trouble=trouble.removesuffix("."))
+
+
 def _too_long(job: str) -> FunctionNotFound:
     if job.lstrip()[:1] == "(":
-        return FunctionNotFound(f"cannot run {brief(job)}: a Clojure form, for a Clojure listener.")
-    return FunctionNotFound(f"cannot run {brief(job)}: a name of {len(job):,} characters. Accepted: up to {LONGEST}.")
+        return _cannot_run(brief(job), "a Clojure form, for a Clojure listener.")
+    return _cannot_run(brief(job), f"a name of {len(job):,} characters. Accepted: up to {LONGEST}.")
 
 
 def _attribute(module: ModuleType, name: Name) -> Any:
@@ -326,10 +334,10 @@ def _attribute(module: ModuleType, name: Name) -> Any:
     found: Any = module
     for part in name.path.split("."):
         if not isinstance(found, type) and found is not module:
-            raise NotAllowed(f"may not run {name}: {name.path} leaves what {name.space} defines.", given=name)
+            raise _may_not_run(name, f"{name.path} leaves what {name.space} defines.", given=name)
         inner = vars(found).get(part)
         if inner is None:
-            raise FunctionNotFound(f"cannot run {name}: no such function in {_file(module, name)}", given=name)
+            raise _cannot_run(name, f"no such function in {_file(module, name)}", given=name)
         found = inner.__func__ if isinstance(inner, staticmethod) else inner
     return found
 

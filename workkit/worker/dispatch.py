@@ -1,4 +1,6 @@
-"""The way of one claim: to a thread, to its end, or to somebody else. Endings decided here wait in their lane."""
+"""What becomes of a claim: it runs, it ends, or it goes back to the server. The one place that decides this, for the
+loop and for `drain`. Endings wait in their lane for the next request.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,10 @@ from workkit.jobs.names import LONGEST
 from workkit.jobs.outcome import DONE, Again, Dead, Done, Failure, Released
 from workkit.jobs.registry import MOST_NAMES
 from workkit.worker import report
-from workkit.worker.hands import Hands, LookUp
+from workkit.worker.hands import Hands
 from workkit.worker.lane import Lane
-from workkit.worker.run.executor import Attempt
+from workkit.worker.run.attempt import Attempt
+from workkit.worker.task import LaneRun, LookUp
 
 CRASHES = 3  # after so many listeners died with it, a job is taken for what killed them
 ALONE_MS = 1000  # how late a job on its last chance comes again, where another one has it here
@@ -47,7 +50,7 @@ class Dispatch:
         for a foreign peer.
         """
         if claim.trouble == "foreign":
-            self._cannot_run(lane, claim, CannotRun(claim.reason or ""))
+            self._cannot_run(lane, claim, _is_for_others(claim))
         elif claim.trouble and claim.trouble != "broken":
             self._end_troubled(lane, claim)
         elif self.stopping:
@@ -72,7 +75,8 @@ class Dispatch:
         lane.ends.append((claim, Done()))
 
     def looked_up(self, found: LookUp) -> None:
-        """The next step of a claim whose function was looked up. It is not looked up again if that failed."""
+        """Route a claim whose function was looked up; a failed lookup gives it back."""
+        self.hands.looked_up()
         if found.error is None:
             self.route(found.lane, found.claim)
         else:
@@ -102,6 +106,11 @@ class Dispatch:
         else:
             lane.ends.append((claim, Released(delay_ms=ALONE_MS)))
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a job on its last chance waits until no other suspect is held here."""
+        return self._last_chance is not None
+
     def give_last_chance(self) -> None:
         """Run a job that may be what killed its listeners, once no other suspect is held here.
 
@@ -115,7 +124,7 @@ class Dispatch:
             self._last_chance = None
             self.hands.execute(lane, claim)
 
-    def ended(self, attempts: Sequence[Attempt]) -> None:
+    def ended(self, attempts: Sequence[Attempt[LaneRun]]) -> None:
         """Runs have ended: decide what becomes of them. Those that returned, the usual case, are short work."""
         self.hands.ended(attempts)
         unsaid, latest_ms, wanted = 0, 0, events.wanted("done")
@@ -135,7 +144,7 @@ class Dispatch:
             self._ran += unsaid
             events.count("done", unsaid, latest_ms)
 
-    def _ended(self, attempt: Attempt) -> None:
+    def _ended(self, attempt: Attempt[LaneRun]) -> None:
         lane, claim = attempt.run.lane, attempt.run.claim
         if attempt.error is not None and issubclass(type(attempt.error), CannotRun):
             self._cannot_run(lane, claim, attempt.error)
@@ -230,6 +239,11 @@ class Dispatch:
         """Report endings that came too late, and for how long this listener was away before it learnt of that."""
         for claim in refused:
             report.fenced(claim, round(self._fenced.pop(claim.receipt, lane.away) * 1000))
+
+
+def _is_for_others(claim: Claim) -> CannotRun:
+    name, reason = claim.id[:8], claim.reason or ""
+    return CannotRun(f"cannot run {name}: {reason}", where=name, trouble=reason.removesuffix("."))
 
 
 def _is_last_chance(claim: Claim) -> bool:

@@ -1,112 +1,107 @@
-"""Run what is due, in this thread, until nothing is. The same steps as the loop's, one by one, by a clock that may be
-told.
+"""Run what is due, in the calling thread, until nothing is. It steps the same `Exchange` and `Dispatch` as the loop, at
+the server's time or at one that the caller pretends.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from workkit._version import __version__
 from workkit.contract.broker import Broker
-from workkit.contract.claim import Claim, Ending
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.tally import Tally
-from workkit.errors import CannotRun
-from workkit.jobs.admission import FREE, Control
-from workkit.jobs.outcome import Dead, Done, Released
+from workkit.jobs.outcome import Dead
 from workkit.jobs.registry import Registry
-from workkit.worker import report
+from workkit.worker.dispatch import Dispatch
+from workkit.worker.exchange import Exchange
+from workkit.worker.executor import Executor
+from workkit.worker.hands import Hands, Posted
 from workkit.worker.lane import Lane
 from workkit.worker.loop import How
-from workkit.worker.run.current import Run
-from workkit.worker.run.executor import Executor
+from workkit.worker.task import LookUp
 
 
 def drain_brokers(
     brokers: Sequence[Broker], *, how: How, now_ms: int | None, limit: int | None, raise_errors: bool
 ) -> Tally:
-    """See `schedule.drain`. Registers as a listener for its time, so that it can be taken for dead like any other."""
+    """See `schedule.drain`. Registers as a listener meanwhile, so that others can take over what it held if it dies."""
     registry = Registry(imports=how.imports, folder=how.folder)
     registry.load()
-    drain = _Drain(Executor(registry), now_ms, limit, raise_errors)
+    posted: list[Posted] = []
+    hands = Hands(0, executor=Executor(registry), post=posted.append)
+    tally = Tally()
     try:
         for broker in brokers:
-            drain.run(broker)
+            left = None if limit is None else limit - tally.ran - tally.failed
+            one = _Drain(hands, posted, limit=left, raise_errors=raise_errors).run(Lane(broker, pretended_ms=now_ms))
+            tally = Tally(ran=tally.ran + one.ran, failed=tally.failed + one.failed)
     finally:
-        drain.executor.close()
-    return Tally(ran=drain.ran, failed=drain.failed)
+        hands.close()
+    return tally
 
 
-@dataclass(slots=True)
 class _Drain:
-    executor: Executor
-    now_ms: int | None
-    limit: int | None
-    raise_errors: bool
-    ran: int = 0
-    failed: int = 0
+    """The drain of one broker. `posted` holds what the hands have finished."""
 
-    def run(self, broker: Broker) -> None:
+    def __init__(self, hands: Hands, posted: list[Posted], *, limit: int | None, raise_errors: bool) -> None:
+        self._hands, self._posted = hands, posted
+        self._limit, self._raise_errors = limit, raise_errors
+        self._dispatch = Dispatch(hands)
+        self._exchange = Exchange(hands, self._dispatch)
+
+    def run(self, lane: Lane) -> Tally:
         """Run what is due in one place."""
-        info = ListenerInfo(
-            listener="",
-            host="",
-            pid=0,
-            version=__version__,
-            schedules={broker.schedule: 1},
-            threads=1,
-            state="draining",
+        broker = lane.broker
+        broker.register(
+            ListenerInfo(
+                listener="",
+                host="",
+                pid=0,
+                version=__version__,
+                schedules={broker.schedule: 1},
+                threads=1,
+                state="draining",
+            )
         )
-        broker.register(info)
-        ends: list[Ending] = []
-        control = FREE
         try:
-            while self.limit is None or self.ran + self.failed < self.limit:
-                turn = broker.claim(1, ends=ends, now_ms=self.now_ms)
-                control, ends = turn.control or control, []
-                if not turn.claims:
-                    break
-                if claim := self._admitted(broker, turn.claims[0], control):
-                    self._one(broker, claim, ends)
+            try:
+                while self._has_room() and self._step(lane):
+                    pass
+            finally:
+                self._dispatch.release_unbegun([lane])
+                self._exchange.farewell(lane)
         finally:
-            broker.claim(0, ends=ends, now_ms=self.now_ms)
-            broker.leave()
             broker.close()
+        return self._dispatch.tally
 
-    def _one(self, broker: Broker, claim: Claim, ends: list[Ending]) -> None:
-        refusal = CannotRun(claim.reason or "") if claim.trouble == "foreign" else None
-        if claim.trouble == "broken":
-            refusal = self.executor.registry.refusal(claim.fn)
-        if refusal is not None:
-            report.cannot_run(claim, refusal)
-            ends.append((claim, Released(unknown=True)))
-            return
-        if claim.trouble:
-            report.trouble(claim)
-            ends.append((claim, Done()))
-            return
-        attempt = self.executor.run(Run(claim, Lane(broker)))
-        outcome = attempt.decide()
-        ends.append((claim, outcome))
-        if isinstance(attempt.error, CannotRun):
-            report.cannot_run(claim, attempt.error)
-            return
-        self.ran, self.failed = self.ran + isinstance(outcome, Done), self.failed + isinstance(outcome, Dead)
-        report.ended(attempt, outcome)
-        if isinstance(outcome, Dead) and self.raise_errors and attempt.error is not None:
-            raise attempt.error
+    def _has_room(self) -> bool:
+        tally = self._dispatch.tally
+        return self._limit is None or tally.ran + tally.failed < self._limit
 
-    def _admitted(self, broker: Broker, claim: Claim, control: Control) -> Claim | None:
-        """The claim with its next occurrence put back, its slots and turns taken, if it can be run here at all; None
-        where it must wait, or is over without a run.
+    def _step(self, lane: Lane) -> bool:
+        """Claim one job and bring it to its end; False if nothing is due. Raises the error of a run that failed for
+        good, if the caller wants it.
         """
-        if claim.trouble or self.executor.registry.refusal(claim.fn):
-            return claim
-        wanted = self.executor.admission(claim, control)
-        if claim.armed and (wanted is None or wanted.is_met(slots=claim.slots, paid=claim.paid)):
-            return claim
-        turn = broker.admit([(claim, wanted)], now_ms=self.now_ms)
-        for missed, reason in turn.missed:
-            report.missed(missed, reason)
-        return turn.claims[0] if turn.claims else None
+        turn = self._exchange.claim(lane, 1)
+        self._dispatch.give_last_chance()
+        self._hands.do_here()
+        while self._posted:
+            posted, self._posted[:] = list(self._posted), []
+            self._conclude(lane, posted)
+            self._exchange.admit(lane)
+            self._dispatch.give_last_chance()
+            self._hands.do_here()
+        return bool(turn.claims) or turn.asked or self._dispatch.is_waiting
+
+    def _conclude(self, lane: Lane, posted: Sequence[Posted]) -> None:
+        raised: BaseException | None = None
+        for found in posted:
+            if isinstance(found, LookUp):
+                self._dispatch.looked_up(found)
+                continue
+            self._dispatch.ended([found])
+            _, outcome = lane.ends[-1]
+            if isinstance(outcome, Dead):
+                raised = raised or found.error
+        if self._raise_errors and raised is not None:
+            raise raised

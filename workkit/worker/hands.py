@@ -1,5 +1,5 @@
-"""What is in the hands of threads: runs, and functions being looked up. Hands claims over, and takes back what no
-thread has begun.
+"""The threads of a listener, and the tasks they hold: runs and lookups. A task that no thread has begun can be taken
+back.
 """
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from workkit.contract.claim import Claim
 from workkit.errors import CannotRun, FunctionNotFound, described
@@ -15,44 +15,35 @@ from workkit.jobs.admission import Admission, Control
 from workkit.jobs.names import brief
 from workkit.jobs.registry import MOST_NAMES
 from workkit.worker import report
+from workkit.worker.executor import Executor
 from workkit.worker.lane import Lane
 from workkit.worker.pace import Pace
-from workkit.worker.pool import Pool
 from workkit.worker.run import forks
-from workkit.worker.run.current import Run
-from workkit.worker.run.executor import Attempt, Executor
+from workkit.worker.run.attempt import Attempt
 from workkit.worker.run.failure import failure_of
+from workkit.worker.task import LaneRun, LookUp, Task
+from workkit.worker.thread_pool import ThreadPool
 
 PATIENCE = 0.05  # seconds without an ending after which work that waits here goes back to others
 WAKE = 0.001  # seconds of work that are worth a thread of their own
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LookUp:
-    """A claim whose function is to be looked up in a thread: importing can take long. Posted back it is known, or has
-    the reason why it cannot be run here.
-    """
-
-    lane: Lane
-    claim: Claim
-    error: CannotRun | None = None
-
-
-Task = Run | LookUp
-Post = Callable[[Attempt | LookUp], None]
+Posted = Attempt[LaneRun] | LookUp
 
 
 class Hands:
-    """The threads of one listener. All but `_do` is for the loop's thread."""
+    """The threads of one listener. Everything except `_do` is for the loop's thread. With 0 threads, `do_here` does the
+    work.
+    """
 
-    def __init__(self, threads: int, *, executor: Executor, post: Post) -> None:
+    def __init__(self, threads: int, *, executor: Executor, post: Callable[[Posted], None]) -> None:
         self.threads, self.executor = threads, executor
-        self.runs: set[Run] = set()  # handed over, begun or not
+        self.runs: set[LaneRun] = set()  # handed over, begun or not
         self.looking_up = 0
         self.lookups: set[LookUp] = set()  # those that a thread has begun
         self._post = post
         self._born = forks.count
-        self._pool: Pool[Task] = Pool(threads, self._do)
+        self._pool: ThreadPool[Task] = ThreadPool(threads, self._do)
         self._pending: list[Task] = []
         self._pace = Pace(threads)
         self._ended_at = 0.0
@@ -61,16 +52,18 @@ class Hands:
         self.free: set[str] = set()  # names of functions that can be run, and have neither limit nor rate
 
     def _do(self, task: Task) -> None:
-        """Do it, in a pool thread, and post what came of it. Never raises: a thread that ends here is missing for good,
-        and so is its task.
+        """Do a task, in a thread of the pool, and post its result. Never raises: it would end the thread, and lose the
+        task.
         """
-        posted: Attempt | LookUp
+        posted: Posted
         try:
             if type(task) is LookUp:
                 posted = self._looked_up(task)
             else:
-                assert type(task) is Run
-                task.late_ms = max(0, task.lane.broker.now_ms() - task.claim.due_ms)
+                assert type(task) is LaneRun
+                lane = task.lane
+                now_ms = lane.broker.now_ms() if lane.pretended_ms is None else lane.pretended_ms
+                task.late_ms = max(0, now_ms - task.claim.due_ms)
                 report.started(task)
                 # fault: starting
                 posted = self.executor.run(task)
@@ -133,18 +126,28 @@ class Hands:
         return wanted
 
     def execute(self, lane: Lane, claim: Claim) -> None:
-        """Have a thread run it, after the next `flush`; its Attempt is posted."""
-        run = Run(claim, lane)
+        """Make a thread run it, after the next `flush`; its Attempt is posted."""
+        run = LaneRun(claim, lane=lane)
         self.runs.add(run)
         self._pending.append(run)
 
     def look_up(self, lane: Lane, claim: Claim) -> None:
-        """Have a thread look its function up, after the next `flush`; the same LookUp is posted."""
+        """Make a thread look its function up, after the next `flush`; a LookUp is posted."""
         self.looking_up += 1
         self._pending.append(LookUp(lane, claim))
 
+    def looked_up(self) -> None:
+        """Note that a lookup has ended."""
+        self.looking_up -= 1
+
+    def do_here(self) -> None:
+        """Do every waiting task in the calling thread."""
+        self.flush()
+        for task in self._pool.withdraw():
+            self._do(task)
+
     def flush(self) -> None:
-        """Let threads have what was handed over since the last time; as many as it is worth."""
+        """Submit the new tasks to the threads, and wake as many threads as the work is worth."""
         if self._pending:
             now = time.monotonic()
             if len(self._pending) == self.busy:
@@ -157,8 +160,8 @@ class Hands:
             worth = self.threads if not self._mean else math.ceil(unbegun * self._mean / WAKE)
             self._pool.wake(max(1, worth))
 
-    def ended(self, attempts: Sequence[Attempt]) -> None:
-        """Take note of these ends."""
+    def ended(self, attempts: Sequence[Attempt[LaneRun]]) -> None:
+        """Note that these runs have ended."""
         self.runs.difference_update([attempt.run for attempt in attempts])
         took = min(attempt.took_ms for attempt in attempts) / 1000
         self._mean += (took - self._mean) / (8 if took > self._mean else 2) if self._mean else took
@@ -177,7 +180,7 @@ class Hands:
         return time.monotonic() + 2 * WAKE if self._pool.unbegun else math.inf
 
     def overdue(self) -> Iterable[Task]:
-        """Work that has waited too long behind runs that take longer than was thought; not in these hands any more."""
+        """Take back the tasks that have waited too long, behind runs that take longer than the ones before."""
         if not self._pool.unbegun:
             return ()
         self._pool.wake(self.threads)
@@ -191,7 +194,7 @@ class Hands:
         taken = [task for task in waiting if which(task)]
         self._pending = [task for task in waiting if not which(task)] if len(taken) < len(waiting) else []
         for task in taken:
-            if isinstance(task, Run):
+            if isinstance(task, LaneRun):
                 self.runs.discard(task)
             else:
                 self.looking_up -= 1
@@ -203,8 +206,9 @@ class Hands:
         self.executor.close()
 
 
-def _failed(task: Task, error: BaseException) -> Attempt | LookUp:
-    """What is posted for a task that raised: a run has failed, a function cannot be run here."""
-    if isinstance(task, Run):
+def _failed(task: Task, error: BaseException) -> Posted:
+    """Word the result of a task that raised: a run has failed, a function cannot be run here."""
+    if isinstance(task, LaneRun):
         return Attempt(task, error, failure_of(error))
-    return replace(task, error=FunctionNotFound(f"cannot run {brief(task.claim.fn)}: {described(error)}"))
+    name, trouble = brief(task.claim.fn), described(error)
+    return replace(task, error=FunctionNotFound(f"cannot run {name}: {trouble}", where=name, trouble=trouble))

@@ -1,4 +1,4 @@
-"""One schedule as a listener sees it: its broker, when to ask it again, endings on their way, whether it is lost."""
+"""One schedule as a listener sees it: its broker, when to ask it again, endings that wait, whether it is lost."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from workkit.contract.broker import Broker
 from workkit.contract.claim import Claim, Ending
 from workkit.errors import ServerError, ServerRefused, WorkkitError
 from workkit.jobs.admission import FREE, Admission, Control
-from workkit.worker.run.progress import Telling
+from workkit.worker.run.progress import ProgressWriter
 
 TICK = 1.0  # seconds between looks when idle: also how late a foreign producer's addition may be seen
 BEAT = 2.0  # seconds between heartbeats when busy
@@ -27,8 +27,8 @@ class Lane:
 
     broker: Broker
     weight: int = 1
-    at: float = 0.0  # when it needs something even if nothing comes in
-    look: bool = True  # whether due work may stand there
+    at: float = 0.0  # when it needs something even if nothing arrives
+    look: bool = True  # whether due work may wait there
     asked: bool = False  # whether claims are on their way
     wake_at: float = float("inf")
     seen_at: float = 0.0  # the last claim or beat
@@ -46,53 +46,56 @@ class Lane:
     pause: float = BACKOFF[0]
     room: threading.Event = field(default_factory=threading.Event)  # set while this listener can use a wake-up
     waiter: threading.Thread | None = None
-    telling: Telling | None = None  # where nobody looks, nothing is told
+    progress: ProgressWriter | None = None  # None: nobody reads it
+    pretended_ms: int | None = None  # the time to claim for, if it is not the server's
 
     def next_at(self) -> float:
-        """When it needs something even if nothing comes in, found anew."""
+        """Compute when it needs something even if nothing arrives."""
         if self.lost_at is not None:
             return self.retry_at
-        return min(self.wake_at, self.seen_at + TICK, self.beat_at + BEAT, self.tell_at())
+        return min(self.wake_at, self.seen_at + TICK, self.beat_at + BEAT, self.writes_at())
 
-    def tell_at(self) -> float:
-        """When there is something to tell of runs."""
-        return float("inf") if self.telling is None else self.telling.at
+    def writes_at(self) -> float:
+        """When progress of runs is due to be written."""
+        return float("inf") if self.progress is None else self.progress.at
 
     def answered(self) -> float:
-        """The server has answered now."""
+        """Note that the server has answered now."""
         now = time.monotonic()
         self.away, self.answered_at = now - self.answered_at, now
         return now
 
     def passed(self, claims: int, *, kept: bool) -> None:
-        """Note how many claims came. Where none was kept, twice as many come next: they take no room."""
+        """Note how many claims arrived. If none was kept, the next request asks for twice as many."""
         if claims:
             self.passing = 0 if kept else min(MOST_PAST, 2 * claims)
 
-    def hear_of(self, control: Control | None) -> None:
-        """What holds for the schedule, where that has changed."""
+    def update(self, control: Control | None) -> None:
+        """Keep the pauses and limits of the schedule, if they have changed."""
         if control is not None:
             self.control = FREE if control == FREE else control
 
     def wake_in(self, ms: float) -> None:
-        """Something that this listener has put back is due so soon, and nobody else may know."""
+        """Ask again so soon: this listener has put something back, and other listeners may not know of it."""
         self.wake_at = min(self.wake_at, time.monotonic() + ms / 1000)
         self.at = min(self.at, self.wake_at)
 
     def lost(self, error: ServerError, *, running: int) -> None:
-        """The server did not answer: say so once, and try again after a jittered, growing pause."""
+        """Report once that the server did not answer, and try again after a jittered, growing pause. Raises a `lasting`
+        ServerRefused.
+        """
         if isinstance(error, ServerRefused) and error.lasting:
             raise error
         now = time.monotonic()
         if self.lost_at is None:
             self.lost_at = now
-            reason = str(error).removeprefix(f"{self.broker.url}: ").partition(". ")[0]
+            reason = error.trouble or str(error)
             events.emit("lost", self.broker.schedule, url=self.broker.url, reason=reason, running=running)
         self.retry_at = now + self.pause * random.uniform(0.5, 1.0)
         self.pause = min(self.pause * 2, BACKOFF[1])
 
     def back(self) -> None:
-        """The server has answered."""
+        """Report that a lost server answers again."""
         if self.lost_at is None:
             return
         after_ms = round((time.monotonic() - self.lost_at) * 1000)

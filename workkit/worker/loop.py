@@ -26,13 +26,16 @@ from workkit.errors import ServerError, ServerFull
 from workkit.jobs.registry import Registry
 from workkit.worker import report
 from workkit.worker.dispatch import Dispatch
-from workkit.worker.hands import Hands, LookUp
+from workkit.worker.exchange import Exchange
+from workkit.worker.executor import Executor
+from workkit.worker.hands import Hands
 from workkit.worker.inbox import Inbox
 from workkit.worker.lane import BEAT, TICK, Lane
 from workkit.worker.run import forks
-from workkit.worker.run.executor import Attempt, Executor
-from workkit.worker.run.progress import Telling
+from workkit.worker.run.attempt import Attempt
+from workkit.worker.run.progress import ProgressWriter
 from workkit.worker.stalls import Stalls
+from workkit.worker.task import LaneRun, LookUp
 
 PROMPT, MANY = 0.004, 100  # seconds that an ending waits here for its request, and for how many others
 TOGETHER = 0.05  # seconds by which a beat may be early, so as to go with others
@@ -53,7 +56,7 @@ class How:
     stuck_after: timedelta = timedelta(seconds=30)
 
 
-Message = Attempt | LookUp | Lane | Callable[[], None]
+Message = Attempt[LaneRun] | LookUp | Lane | Callable[[], None]
 
 
 class Loop:
@@ -66,8 +69,9 @@ class Loop:
         executor = Executor(Registry(imports=how.imports, folder=how.folder))
         self._hands = Hands(how.threads, executor=executor, post=self._inbox.put)
         self._dispatch = Dispatch(self._hands)
+        self._exchange = Exchange(self._hands, self._dispatch)
         for lane in self._lanes:
-            lane.telling = Telling(lane.broker, post=self.post)
+            lane.progress = ProgressWriter(lane.broker, post=self.post)
         self._stalls = Stalls(self._hands, seconds=how.stuck_after.total_seconds())
         self._quiet = False
         self._stop_at: float | None = None
@@ -191,7 +195,6 @@ class Loop:
                 case Attempt():
                     pass
                 case LookUp():
-                    self._hands.looking_up -= 1
                     self._dispatch.looked_up(message)
                 case Lane():
                     message.look = True
@@ -210,15 +213,15 @@ class Loop:
             return
         lane.look = lane.look or now >= lane.wake_at
         try:
-            self._arm(lane)
+            self._exchange.admit(lane)
             settles = self._settles(lane)
             limit = self._room(is_asked=settles) if lane.look or lane.asked else 0
             if limit > 0 or settles:
-                self._exchange(lane, max(limit, lane.passing) if limit else 0)
+                self._exchange.claim(lane, max(limit, lane.passing) if limit else 0)
             if lane.lost_at is not None or now - lane.beat_at >= BEAT or now - lane.seen_at >= TICK:
-                self._beat(lane, lane.broker.heartbeat(trouble=self.trouble()))
-            if lane.telling is not None and now >= lane.telling.at:
-                lane.telling.tell(self._hands.runs)
+                self._exchange.beat(lane, lane.broker.heartbeat(trouble=self.trouble()))
+            if lane.progress is not None and now >= lane.progress.at:
+                lane.progress.write(self._hands.runs)
             lane.back()
         except ServerError as error:
             lane.lost(error, running=len(self._hands.runs))
@@ -233,39 +236,6 @@ class Loop:
             return True
         return (bool(lane.ends) or lane.asked) and not self._hands.unbegun
 
-    def _exchange(self, lane: Lane, limit: int) -> None:
-        ends, lane.ends = lane.ends, []
-        turn = lane.broker.claim(limit, ends=ends)  # it keeps the endings, whatever happens
-        now = lane.seen_at = lane.answered()
-        lane.asked = turn.asked
-        if limit > 0:
-            wake = turn.wake_in_ms
-            lane.look = lane.more = wake == 0
-            lane.wake_at = now + wake / 1000 if wake else float("inf")
-        self._dispatch.lose(lane, turn.fenced)
-        self._dispatch.refuse(lane, turn.refused)
-        lane.hear_of(turn.control)
-        # fault: claimed
-        held = self._hands.busy
-        for claim in turn.claims:
-            self._dispatch.route(lane, claim)
-        lane.passed(len(turn.claims), kept=bool(lane.unarmed) or self._hands.busy > held)
-        self._arm(lane)
-
-    def _arm(self, lane: Lane) -> None:
-        """Put next occurrences back, take slots and turns; only then may these start."""
-        if not lane.unarmed:
-            return
-        turn = lane.broker.admit(lane.unarmed)
-        lane.answered()
-        if turn.wake_in_ms is not None:
-            lane.wake_in(turn.wake_in_ms)
-        # fault: admitted
-        lane.unarmed = []
-        self._dispatch.lose(lane, turn.fenced)
-        self._dispatch.refuse(lane, turn.refused)
-        self._dispatch.admitted(lane, turn)
-
     def _beat_together(self, now: float) -> None:
         """The beats of lanes that need nothing else go out at once, so that many of them cost one wait."""
         idle = [lane for lane in self._lanes if lane.lost_at is None and not (lane.look or lane.asked or lane.ends)]
@@ -273,10 +243,10 @@ class Loop:
             return
         asked: list[tuple[Lane, Callable[[], Orders]]] = []
         for lane in idle:
-            if lane.at <= now + TOGETHER and not lane.unarmed and min(lane.wake_at, lane.tell_at()) > now:
+            if lane.at <= now + TOGETHER and not lane.unarmed and min(lane.wake_at, lane.writes_at()) > now:
                 self._guarded(lane, lambda lane: asked.append((lane, lane.broker.beating(trouble=self.trouble()))))
         for lane, orders in asked:
-            self._guarded(lane, lambda lane, orders=orders: self._beat(lane, orders()))  # type: ignore[misc]
+            self._guarded(lane, lambda lane, orders=orders: self._exchange.beat(lane, orders()))  # type: ignore[misc]
 
     def _guarded(self, lane: Lane, act: Callable[[Lane], None]) -> None:
         self.pulse += 1
@@ -285,17 +255,6 @@ class Loop:
         except ServerError as error:
             lane.lost(error, running=len(self._hands.runs))
         lane.at = lane.next_at()
-
-    def _beat(self, lane: Lane, orders: Orders) -> None:
-        lane.seen_at = lane.beat_at = lane.answered()
-        lane.look = lane.look or orders.look
-        self._dispatch.lose(lane, orders.fenced)
-        lane.hear_of(orders.control)
-        if orders.cancelled:
-            self._dispatch.cancel(lane, orders.cancelled)
-        for name, jobs in lane.broker.maintain():
-            lane.look = True
-            events.emit("crashed", lane.broker.schedule, listener=name, jobs=jobs)
 
     # Room, order, the end.
 
@@ -342,15 +301,8 @@ class Loop:
             while True:
                 self.pulse += 1
                 try:
-                    ends, lane.ends = lane.ends, []
-                    turn = lane.broker.claim(0, ends=ends)
-                    lane.answered()
-                    self._dispatch.refuse(lane, turn.refused)
-                    for claim in turn.claims:
-                        self._dispatch.release(lane, claim)
-                    if not lane.ends:
-                        lane.broker.leave()
-                        break
+                    self._exchange.farewell(lane)
+                    break
                 except ServerError as error:
                     lane.lost(error, running=len(self._hands.runs))
                     if time.monotonic() > until:

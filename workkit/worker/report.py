@@ -1,4 +1,4 @@
-"""What the loop announces about claims and runs, as events; and the sentences in them."""
+"""The events that a listener emits about claims and runs, and the sentences in them."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from pathlib import Path
 
 from workkit import events
 from workkit.contract.claim import Claim
-from workkit.errors import text_of
+from workkit.errors import WorkkitError, text_of
 from workkit.jobs.outcome import Again, Dead, Done, Failure, Outcome, Released
-from workkit.worker.run.current import Run
-from workkit.worker.run.executor import Attempt
+from workkit.worker.run.attempt import AnyRun, Attempt
+from workkit.worker.run.run import Run
 
-LATE_MS = 1000  # from here on a late start is worth a line
+LATE_MS = 1000  # a run that starts later than this has an event of its own
 
 
 def may_run(imports: Sequence[str], folder: Path | None) -> str:
-    """What this listener may run, as a phrase."""
+    """Word what this listener may run, as a phrase."""
     places = []
     if folder is not None:
         places.append("under ./" if folder.resolve() == Path.cwd() else f"under {folder}/")
@@ -26,7 +26,7 @@ def may_run(imports: Sequence[str], folder: Path | None) -> str:
 
 
 def started(run: Run) -> None:
-    """A run begins; a late one is a line of its own. A further attempt is meant to be late."""
+    """Emit that a run begins, and that it is late. A further attempt is late on purpose."""
     late_ms, claim = run.late_ms, run.claim
     if events.wanted("started"):
         job = claim.job
@@ -36,8 +36,8 @@ def started(run: Run) -> None:
         events.emit("late", job.schedule, job=job, late_ms=late_ms)
 
 
-def ended(attempt: Attempt, outcome: Outcome) -> None:
-    """A run ended, and this becomes of it."""
+def ended(attempt: Attempt[AnyRun], outcome: Outcome) -> None:
+    """Emit that a run ended with this outcome."""
     job, took = attempt.run.claim.job, round(attempt.took_ms)
     tries = {"attempt": job.attempt + 1, "attempts": (attempt.options.retries or job.attempt) + 1}
     match outcome:
@@ -48,23 +48,23 @@ def ended(attempt: Attempt, outcome: Outcome) -> None:
         case Again(delay_ms=delay, failure=None):
             events.emit("retrying", job.schedule, job=job, again_ms=delay)
         case Again(delay_ms=delay, failure=failure) if failure is not None:
-            events.emit("failed", job.schedule, job=job, took_ms=took, again_ms=delay, **_failed(failure), **tries)
+            events.emit("failed", job.schedule, job=job, took_ms=took, again_ms=delay, **_fields(failure), **tries)
         case Dead(failure=failure) if attempt.options.retries:
-            events.emit("dead", job.schedule, job=job, **_failed(failure), **tries)
+            events.emit("dead", job.schedule, job=job, **_fields(failure), **tries)
         case Dead(failure=failure):
-            events.emit("failed", job.schedule, job=job, took_ms=took, again_ms=None, **_failed(failure), **tries)
+            events.emit("failed", job.schedule, job=job, took_ms=took, again_ms=None, **_fields(failure), **tries)
         case Released():
             events.emit("given_back", job.schedule, job=job)
 
 
 def dead(claim: Claim, failure: Failure) -> None:
-    """A job is over without a further run."""
+    """Emit that a job is dead without a further run."""
     attempt = claim.job.attempt + 1
-    events.emit("dead", claim.job.schedule, job=claim.job, attempt=attempt, attempts=attempt, **_failed(failure))
+    events.emit("dead", claim.job.schedule, job=claim.job, attempt=attempt, attempts=attempt, **_fields(failure))
 
 
 def trouble(claim: Claim) -> None:
-    """A claim that must not run: unreadable, missing or cancelled."""
+    """Emit why a claim must not run: it is unreadable, missing or cancelled."""
     job = claim.job
     if claim.trouble == "cancelled":
         events.emit("cancelled", job.schedule, job=job)
@@ -75,23 +75,25 @@ def trouble(claim: Claim) -> None:
 
 
 def missed(claim: Claim, reason: str) -> None:
-    """An occurrence is over without a run: too late, or another of its job goes on."""
+    """Emit that an occurrence is over without a run: it was too late, or another run of its job was active."""
     events.emit("missed", claim.job.schedule, job=claim.job, reason=reason)
 
 
 def cannot_run(claim: Claim, error: BaseException) -> None:
-    """This listener cannot run a function; it is left for others."""
-    events.emit("cannot_run", claim.job.schedule, job=claim.job, reason=f"{text_of(error)} Left for other listeners.")
+    """Emit that this listener cannot run a function, and leaves it for others."""
+    trouble = error.trouble if isinstance(error, WorkkitError) else None
+    reason = f"{text_of(error)} Left for other listeners."
+    events.emit("cannot_run", claim.job.schedule, job=claim.job, reason=reason, trouble=trouble)
 
 
 def fenced(claim: Claim, ago_ms: int) -> None:
-    """Work that ended here, or was held here, belongs to another listener: this one was away for `ago_ms`, the time
-    between the last two answers of its server.
+    """Emit that work which ended or was held here belongs to another listener now. `ago_ms` is how long this one was
+    away: the time between the last two answers of its server.
     """
     events.emit("fenced", claim.job.schedule, job=claim.job, ago_ms=ago_ms)
 
 
-def _failed(failure: Failure) -> dict[str, str | None]:
+def _fields(failure: Failure) -> dict[str, str | None]:
     return {
         "error_type": failure.type,
         "error": failure.message,

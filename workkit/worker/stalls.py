@@ -7,7 +7,8 @@ from __future__ import annotations
 import math
 
 from workkit.jobs.names import brief, read_name
-from workkit.worker.hands import Hands, LookUp
+from workkit.worker.hands import Hands
+from workkit.worker.task import LookUp
 
 LOOK = 1.0  # seconds between looks
 MOST = 2.0  # seconds that count between two looks: a process that was stopped and continued has not been stuck

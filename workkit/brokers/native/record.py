@@ -111,7 +111,7 @@ def _read(receipt: Receipt, codec: Codec) -> tuple[Job, Trouble | None, str | No
             return unread, "missing", f"S:jobs has no {id}"
         return codec.decode(id, receipt.payload), None, None
     except OtherDialect as error:
-        return unread, "foreign", f"cannot run {id[:8]}: {error}"
+        return unread, "foreign", str(error)
     except CorruptRecord as error:
         fn, trouble = _named(receipt)
         return replace(unread, fn=fn), trouble, str(error)

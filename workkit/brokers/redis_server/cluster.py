@@ -99,14 +99,15 @@ class SlotOwner:
             except redis.exceptions.ResponseError as error:
                 if "cluster support disabled" not in str(error):
                     raise
-                raise Misdirected(f"{written(node)} is not a node of a cluster. Use redis://.", lasting=True) from error
+                what = f"{written(node)} is not a node of a cluster"
+                raise Misdirected(what, remedy="Use redis://.", lasting=True) from error
             self._remember([_place(one, node) for found in ranges for one in found[2:]])
             for first, last, owner, *_ in ranges:
                 if first <= self._slot <= last:
                     return _place(owner, node)
             silent[node] = f"knows no owner of slot {self._slot}"
         said = ", ".join(f"{written(node)} {why}" for node, why in silent.items())
-        raise Unlocated(f"no node can be asked: {said}. Start one there, or name others.")
+        raise Unlocated(f"no node can be asked: {said}", remedy="Start one there, or name others.")
 
     def _remember(self, nodes: Sequence[Node]) -> None:
         self._nodes = tuple(dict.fromkeys((*self._nodes, *nodes)))

@@ -60,95 +60,115 @@ def _said(error: Exception) -> str:
     return str(error).rpartition(" of pipeline caused error: ")[2]
 
 
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What is wrong with a server, and what to do. `link` stands between its URL and the trouble. A trouble without a
+    remedy bears its own full stop.
+    """
+
+    trouble: str
+    remedy: str = ""
+    link: str = ": "
+
+
 def refusal(error: redis.exceptions.RedisError, place: Place) -> ServerError:
     """Our exception for one of the client library's."""
     url, text, code = place.url, _said(error), code_of(error)
+
+    def made(kind: type[ServerError], words: Words, **how: Any) -> ServerError:
+        rest = f". {words.remedy}" if words.remedy else ""
+        message = f"{url}{words.link}{words.trouble}{rest}"
+        return kind(
+            message, given=url, where=url, trouble=words.trouble.removesuffix("."), remedy=words.remedy or None, **how
+        )
+
     if isinstance(error, Misdirected):
-        return ServerRefused(f"{url}: {text}", given=url, lasting=error.lasting)
+        return made(ServerRefused, Words(error.trouble, error.remedy), lasting=error.lasting)
     if place.moves and code == "READONLY":
-        return ServerUnreachable(f"{url}: its primary was demoted; the next call asks for the new one.", given=url)
+        return made(ServerUnreachable, Words("its primary was demoted; the next call asks for the new one."))
     if code == "TRYAGAIN" or (place.moves and code in _ON_THE_WAY):
-        return ServerUnreachable(f"{url}: its keys are on their way to another node. Try again.", given=url)
+        return made(ServerUnreachable, Words("its keys are on their way to another node", "Try again."))
     for matches, translate, lasting in _REFUSALS:
         if matches(error, text):
             kind = ServerFull if _FULL.search(f"{code} {text}") else ServerRefused
-            return kind(f"{url}{translate(place, text)}", given=url, lasting=lasting)
+            return made(kind, translate(place, text), lasting=lasting)
     if code in _NOT_YET:
-        return ServerUnreachable(f"{url}: {text.rstrip('.')}. It is not ready yet; try again.", given=url)
+        return made(ServerUnreachable, Words(text.rstrip("."), "It is not ready yet; try again."))
     if isinstance(error, (redis.exceptions.ConnectionError, redis.exceptions.TimeoutError)):
-        return ServerUnreachable(f"{url}: {_unreachable(error, place)}", given=url)
-    return ServerRefused(f"{url}: {text}", given=url)
+        return made(ServerUnreachable, _unreachable(error, place))
+    return made(ServerRefused, Words(text))
 
 
-def _unreachable(error: Exception, place: Place) -> str:
+def _unreachable(error: Exception, place: Place) -> Words:
     text, secure = str(error), place.url.startswith("rediss")
     cause = error.__cause__ or error.__context__
     other = "redis" + place.url.removeprefix("rediss") if secure else "rediss" + place.url.removeprefix("redis")
     ways_out = "The next call looks for it anew." if place.moves else _WAYS_OUT
     if isinstance(error, Unlocated):
-        return text if text.endswith(".") else f"{text}. {ways_out}"
+        return Words(error.trouble, error.remedy or ways_out)
     if secure and (found := trouble(error, place.settings)):
-        return f"{found}."
+        return Words(f"{found}.")
     if secure and not place.answered and (isinstance(cause, ssl.SSLEOFError) or "reset by peer" in text):
-        return f"closed without a TLS answer; either it takes no more clients (maxclients), or try {other}."
+        return Words(f"closed without a TLS answer; either it takes no more clients (maxclients), or try {other}.")
     if isinstance(cause, ssl.SSLError) or "SSL" in text or "WRONG_VERSION_NUMBER" in text:
-        return f"no TLS answer; the port seems to speak plain Redis. Try {other}."
+        return Words("no TLS answer; the port seems to speak plain Redis", f"Try {other}.")
     if isinstance(error, redis.exceptions.TimeoutError):
         if secure and not place.answered:
-            return f"no TLS answer within {ANSWER_SECONDS:.0f} s; the port seems to speak plain Redis. Try {other}."
-        return f"no answer within {ANSWER_SECONDS:.0f} s. {ways_out}"
+            seconds = f"{ANSWER_SECONDS:.0f} s"
+            return Words(f"no TLS answer within {seconds}; the port seems to speak plain Redis", f"Try {other}.")
+        return Words(f"no answer within {ANSWER_SECONDS:.0f} s", ways_out)
     if FULL in text:
-        return (
-            "it has as many clients as it takes (maxclients); raise maxclients, or close connections that nobody "
-            "needs. CLIENT LIST names them."
+        return Words(
+            "it has as many clients as it takes (maxclients); raise maxclients, or close connections that nobody needs",
+            "CLIENT LIST names them.",
         )
     if "refused" in text:
-        return f"connection refused. {ways_out}"
+        return Words("connection refused", ways_out)
     if any(word in text.lower() for word in ("closed by server", "reset by peer", "broken pipe")):
         if not place.answered and not secure and not place.url.startswith("unix"):
-            return f"closed without an answer; if the port speaks TLS, try {other}."
-        return f"connection cut. {ways_out}"
+            return Words(f"closed without an answer; if the port speaks TLS, try {other}.")
+        return Words("connection cut", ways_out)
     if "No such file" in text:
-        return f"no server listens there. {ways_out}"
-    return f"{text.rstrip('.')}. {ways_out}"
+        return Words("no server listens there", ways_out)
+    return Words(text.rstrip("."), ways_out)
 
 
-def _wants_password(place: Place, _: str) -> str:
+def _wants_password(place: Place, _: str) -> Words:
     scheme, _, where = place.url.partition("://")
-    return f" needs a password. Write {scheme}://:PASSWORD@{where.rpartition('@')[2]}."
+    return Words("needs a password", f"Write {scheme}://:PASSWORD@{where.rpartition('@')[2]}.", " ")
 
 
-def _is_cluster(place: Place, _: str) -> str:
+def _is_cluster(place: Place, _: str) -> Words:
     where = place.url.partition("://")[2].partition("/")[0]
     scheme = "rediss" if place.url.startswith("rediss") else "redis"
     use = f"use {scheme}+cluster://{where}"
     name = place.schedule
     if name.partition("{")[2].partition("}")[0]:
-        return f" is one node of a cluster, and slots move from node to node: {use}."
+        return Words(f"is one node of a cluster, and slots move from node to node: {use}.", link=" ")
     better = f'Name it "{{{name}}}"' if name else "Put the schedule's name into braces"
     what = f'schedule "{name}"' if name else "a schedule"
-    return f": {what} on a cluster: its keys would fall into different slots. {better}, and {use}."
+    return Words(f"{what} on a cluster: its keys would fall into different slots", f"{better}, and {use}.")
 
 
-def _is_no_schedule(place: Place, _: str) -> str:
-    """In one sentence, with the remedy: a listener's `lost` line shows the first."""
+def _is_no_schedule(place: Place, _: str) -> Words:
+    """Put the remedy into the trouble: the `lost` line of a listener shows only that."""
     name = place.schedule
     see = f"workkit doctor {name} says more" if name else "workkit doctor SCHEDULE says more"
     if place.wrong:
-        return f": {' and '.join(place.wrong)}; {see}."
-    return f": a key{f' of {name}' if name else ''} holds another kind of value than the layout says; {see}."
+        return Words(f"{' and '.join(place.wrong)}; {see}.")
+    return Words(f"a key{f' of {name}' if name else ''} holds another kind of value than the layout says; {see}.")
 
 
-def _cannot_save(_: Place, text: str) -> str:
+def _cannot_save(_: Place, text: str) -> Words:
     what = "append-only file" if "AOF" in text else "snapshot"
     others = "" if what != "snapshot" else ", or set stop-writes-on-bgsave-error no and go without snapshots"
-    return (
-        f": it takes no writes (MISCONF), because it cannot save its {what}; its log says why, such as a full disk. "
-        f"Make room for it{others}. Nothing was half-added, so simply add again."
+    return Words(
+        f"it takes no writes (MISCONF), because it cannot save its {what}; its log says why, such as a full disk",
+        f"Make room for it{others}. Nothing was half-added, so simply add again.",
     )
 
 
-Refusal = tuple[Callable[[Exception, str], bool], Callable[[Place, str], str], bool]
+Refusal = tuple[Callable[[Exception, str], bool], Callable[[Place, str], Words], bool]
 
 # redis-py files AuthenticationError under ConnectionError, so refusals are looked for first.
 _REFUSALS: tuple[Refusal, ...] = (
@@ -159,24 +179,26 @@ _REFUSALS: tuple[Refusal, ...] = (
     ),
     (
         lambda e, t: isinstance(e, redis.exceptions.AuthenticationError) or "WRONGPASS" in t,
-        lambda place, t: ": the password is wrong.",
+        lambda place, t: Words("the password is wrong."),
         True,
     ),
-    (lambda e, t: "NOPERM" in t, lambda place, t: f": this user may not do that ({t}).", True),
+    (lambda e, t: "NOPERM" in t, lambda place, t: Words(f"this user may not do that ({t})."), True),
     (
         lambda e, t: code_of(e) == "READONLY" or "READONLY" in t,
-        lambda place, t: " is a read-only replica. Name the primary, or use redis+sentinel://.",
+        lambda place, t: Words("is a read-only replica", "Name the primary, or use redis+sentinel://.", " "),
         False,
     ),
     (
         lambda e, t: re.search(r"\bOOM\b", f"{code_of(e)} {t}") is not None,
-        lambda place, t: (
-            " is out of memory (maxmemory) and took nothing. Add memory; nothing was half-added, so simply add again."
+        lambda place, t: Words(
+            "is out of memory (maxmemory) and took nothing",
+            "Add memory; nothing was half-added, so simply add again.",
+            " ",
         ),
         False,
     ),
     (lambda e, t: re.search(r"\bMISCONF\b", f"{code_of(e)} {t}") is not None, _cannot_save, False),
     (lambda e, t: code_of(e) in ("CROSSSLOT", "MOVED", "ASK"), _is_cluster, True),
     (lambda e, t: code_of(e) == "WRONGTYPE", _is_no_schedule, False),
-    (lambda e, t: "DB index is out of range" in t, lambda place, t: ": there is no such database.", True),
+    (lambda e, t: "DB index is out of range" in t, lambda place, t: Words("there is no such database."), True),
 )

@@ -26,15 +26,19 @@ _KEPT = ("username", "password", "credential_provider", "db", "client_name")
 
 
 class Unlocated(redis.exceptions.ConnectionError):
-    """The server was not found or not reached. The text is ours, and complete."""
+    """The server was not found or not reached. The text is ours. `remedy` is its last sentence, if it has one."""
+
+    def __init__(self, trouble: str, *, remedy: str | None = None) -> None:
+        super().__init__(f"{trouble}. {remedy}" if remedy else trouble)
+        self.trouble, self.remedy = trouble, remedy
 
 
 class Misdirected(redis.exceptions.ResponseError):
-    """Who was asked for the server says that there is none. The text is ours, and complete."""
+    """Who was asked for the server says that there is none. The text is ours, with `remedy` as its last sentence."""
 
-    def __init__(self, text: str, *, lasting: bool) -> None:
-        super().__init__(text)
-        self.lasting = lasting
+    def __init__(self, trouble: str, *, remedy: str, lasting: bool) -> None:
+        super().__init__(f"{trouble}. {remedy}")
+        self.trouble, self.remedy, self.lasting = trouble, remedy, lasting
 
 
 class Route(Protocol):

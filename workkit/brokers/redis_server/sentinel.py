@@ -82,20 +82,20 @@ class Sentinels(_Primary):
         if named:
             return
         if ignorant:
-            raise Misdirected(self._unknown(ignorant[0]), lasting=False)
+            what = f'the sentinels know no service "{self._service}"'
+            raise Misdirected(what, remedy=self._services(ignorant[0]), lasting=False)
         said = ", ".join(f"{written(node)} {why}" for node, why in silent.items())
-        raise Unlocated(f"no sentinel can be asked: {said}. Start one there, or name others.")
+        raise Unlocated(f"no sentinel can be asked: {said}", remedy="Start one there, or name others.")
 
     def _named_by(self, node: Node) -> Node | None:
         found = self._ask(node, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", self._service)
         return None if found is None else (found[0].decode(), int(found[1]))
 
-    def _unknown(self, node: Node) -> str:
+    def _services(self, node: Node) -> str:
         names = []
         with suppress(redis.exceptions.RedisError, OSError):
             names = [_fields(one).get(b"name", b"?").decode() for one in self._ask(node, "SENTINEL", "MASTERS")]
-        known = f"They know: {', '.join(sorted(names))}." if names else "They know none."
-        return f'the sentinels know no service "{self._service}". {known}'
+        return f"They know: {', '.join(sorted(names))}." if names else "They know none."
 
     def _ask(self, node: Node, *command: str) -> Any:
         return ask(node, *command, secure=self._secure, settings=self._settings)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TextIO
+from urllib.parse import urlsplit
 
 from workkit.cli.printing import record as records
 from workkit.cli.printing import terminal, wording
@@ -99,7 +100,7 @@ def _listening(event: Event) -> list[str]:
     named = given.get("schedules") or ()
     weighted = named.items() if isinstance(named, Mapping) else [(name, 1) for name in named]
     schedules = ", ".join(name if weight == 1 else f"{name}:{weight}" for name, weight in weighted)
-    where = "embedded server" if str(given.get("url")).startswith("embedded:") else given.get("url")
+    where = "embedded server" if urlsplit(str(given.get("url"))).scheme == "embedded" else given.get("url")
     threads = wording.plural(int(given.get("threads") or 0), "thread")
     if (processes := int(given.get("processes") or 1)) > 1:
         threads = f"{processes} processes of {threads}"
@@ -141,12 +142,8 @@ def _took(event: Event) -> str:
 
 
 def _cannot_run(event: Event) -> list[str]:
-    reason = " ".join(str(event.fields.get("reason") or "").split())
-    for start in ("cannot run ", "may not run "):
-        if reason.startswith(start) and ": " in reason:
-            reason = reason.partition(": ")[2]
-    reason = reason.removesuffix("Left for other listeners.").rstrip(" .")
-    return [f"{reason}. Left for other listeners."]
+    trouble = " ".join(str(event.fields.get("trouble") or "").split())
+    return [f"{trouble}. Left for other listeners."] if trouble else _reason(event)
 
 
 def _lost(event: Event) -> list[str]:

@@ -1,5 +1,5 @@
-"""What runs say of themselves, on its way to where others see it. No thread waits for that: the loop writes the last
-words of a run at once where the last were written a second ago or more, else when that second is over.
+"""Progress that runs report, on its way to the server. No handler waits for it: the loop writes the latest report of a
+run at once if its last one was written a second ago or more, else when that second is over.
 """
 
 from __future__ import annotations
@@ -8,79 +8,83 @@ import json
 import math
 import time
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from workkit.contract.broker import Broker
+from workkit.contract.claim import Claim
 
-if TYPE_CHECKING:
-    from workkit.worker.run.current import Run
+Progress = tuple[float, float] | str  # done and total, or the text of a check-in
 
-Said = tuple[float, float] | str
-
-APART = 1.0  # seconds between two writes for one run, and until the words of one that is over go
+APART = 1.0  # seconds between two writes for one run, and before the report of an ended run is removed
 TOGETHER = 0.05  # seconds between two writes of one schedule, so that many short runs share them
 
 
-class Words:
-    """The last words of one run. `say` is for the threads of its handler, the rest for the loop's."""
+class Reporting(Protocol):
+    """The part of a run that this module needs."""
 
-    __slots__ = ("_hear", "are_news", "run", "said", "told_at")
+    claim: Claim
 
-    def __init__(self, run: Run, *, hear: Callable[[Words], None]) -> None:
+
+class Reports:
+    """The latest report of one run. `put` is for the threads of its handler, the rest for the loop's."""
+
+    __slots__ = ("_announce", "are_news", "latest", "run", "written_at")
+
+    def __init__(self, run: Reporting, *, announce: Callable[[Reports], None]) -> None:
         self.run = run
-        self.said: Said = ""
-        self.are_news = False  # whether the loop is to hear of them, and knows it
-        self.told_at = -math.inf
-        self._hear = hear
+        self.latest: Progress = ""
+        self.are_news = False  # whether `latest` is announced and not written yet
+        self.written_at = -math.inf
+        self._announce = announce
 
-    def say(self, said: Said) -> None:
-        """Keep what was said; the first time since the last write, the loop is told."""
-        self.said = said
+    def put(self, progress: Progress) -> None:
+        """Keep a report. The first one after each write is announced."""
+        self.latest = progress
         if not self.are_news:
             self.are_news = True
-            self._hear(self)
+            self._announce(self)
 
 
-class Telling:
-    """What the runs of one schedule have said here. For the loop's thread, `words` excepted."""
+class ProgressWriter:
+    """Writes the reports of the runs of one schedule. For the loop's thread, except `reports`."""
 
     def __init__(self, broker: Broker, *, post: Callable[[Callable[[], None]], None]) -> None:
-        self.at = math.inf  # when to `tell`, `time.monotonic()` seconds
+        self.at = math.inf  # when to `write` next, `time.monotonic()` seconds
         self._broker, self._post = broker, post
-        self._news: dict[Words, None] = {}
-        self._shown: set[Words] = set()
-        self._told_at = -math.inf
+        self._news: dict[Reports, None] = {}
+        self._stored: set[Reports] = set()
+        self._written_at = -math.inf
 
-    def words(self, run: Run) -> Words:
-        """What this run says from now on comes here. From any thread."""
-        return Words(run, hear=lambda words: self._post(lambda: self._heard(words)))
+    def reports(self, run: Reporting) -> Reports:
+        """Make the place for the reports of this run. From any thread."""
+        return Reports(run, announce=lambda reports: self._post(lambda: self._announced(reports)))
 
-    def tell(self, running: Collection[Run]) -> None:
-        """Write what may be written by now, and take back the words of runs that are over. Raises ServerUnreachable or
+    def write(self, running: Collection[Reporting]) -> None:
+        """Write the reports that are due, and remove those of runs that have ended. Raises ServerUnreachable or
         ServerRefused; then nothing is forgotten.
         """
         now = time.monotonic()
-        over = [words for words in self._shown if words.run not in running]
-        news = [words for words in self._news if words.run in running and words.told_at + APART <= now]
-        said: dict[object, str | None] = {words.run.claim.receipt: None for words in over}
-        for words in news:
-            words.are_news = False  # before reading: what is said from here on is heard of anew
-            said[words.run.claim.receipt] = json.dumps(words.said)
-        if said:
-            self._broker.tell(said)
-            self._told_at = now
-        self._shown.difference_update(over)
-        for words in news:
-            words.told_at = now
-            self._shown.add(words)
-        self._news = {words: None for words in self._news if words.run in running and words.told_at != now}
-        self.at = now + APART if self._shown else math.inf
-        for words in self._news:
-            self._wake(words)
+        over = [reports for reports in self._stored if reports.run not in running]
+        news = [reports for reports in self._news if reports.run in running and reports.written_at + APART <= now]
+        texts: dict[object, str | None] = {reports.run.claim.receipt: None for reports in over}
+        for reports in news:
+            reports.are_news = False  # before the read: any later report is announced again
+            texts[reports.run.claim.receipt] = json.dumps(reports.latest)
+        if texts:
+            self._broker.tell(texts)
+            self._written_at = now
+        self._stored.difference_update(over)
+        for reports in news:
+            reports.written_at = now
+            self._stored.add(reports)
+        self._news = {found: None for found in self._news if found.run in running and found.written_at != now}
+        self.at = now + APART if self._stored else math.inf
+        for reports in self._news:
+            self._wake(reports)
 
-    def _heard(self, words: Words) -> None:
-        self._news[words] = None
-        self._wake(words)
+    def _announced(self, reports: Reports) -> None:
+        self._news[reports] = None
+        self._wake(reports)
 
-    def _wake(self, words: Words) -> None:
-        self.at = min(self.at, max(words.told_at + APART, self._told_at + TOGETHER))
+    def _wake(self, reports: Reports) -> None:
+        self.at = min(self.at, max(reports.written_at + APART, self._written_at + TOGETHER))

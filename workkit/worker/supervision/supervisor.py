@@ -1,7 +1,8 @@
-"""Several listener processes as one: started, told what to do, started anew when they die, and told of in one voice.
+"""Several listener processes as one: the supervisor starts them, passes orders on, replaces those that end, and reports
+for all of them.
 
-Each child is a whole listener, with a registration and a heartbeat of its own; this process talks to no server. It has
-two pipes to each: what is ordered goes down one (see `supervised.py`), what concerns the whole comes up the other.
+Each process is a whole listener, with a registration and a heartbeat of its own; the supervisor talks to no server. It
+has two pipes to each process: one carries orders (see `orders.py`), the other carries reports back.
 """
 
 from __future__ import annotations
@@ -20,19 +21,20 @@ from types import FrameType
 from typing import Any
 
 from workkit import events
+from workkit.worker.exit_status import how_it_ended, shell_status
 from workkit.worker.health import Pages
 from workkit.worker.signals import DUMP, STOP
-from workkit.worker.supervision.child import Child, Slot, how_it_ended
+from workkit.worker.supervision.listener_process import ListenerProcess, Seat
 from workkit.worker.supervision.orders import GRACE
 
-SERVER = 69  # status of a child that the server refuses for good
-TELLING = 1.0  # seconds that children have to say what still runs, before the line about the stop
+SERVER = 69  # status of a process that the server refuses for good
+REPORTING = 1.0  # seconds in which processes report what still runs, before the line about the stop
 ORDERS = {signal.SIGTSTP: "quiet", signal.SIGCONT: "resume", **dict.fromkeys(DUMP, "dump")}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What to keep running. `command` gives the child's command line, with the ends of its pipes in it."""
+    """What to keep running. `command` makes the command line of a process, with the ends of its pipes in it."""
 
     command: Callable[[str], Sequence[str]]
     processes: int
@@ -42,165 +44,165 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
-    """How it ended: an exit status, and what one of the children had to say to the user about it."""
+class Exit:
+    """How it ended: an exit status, and the message of a process to the user."""
 
     status: int
     text: str = ""
 
 
 class Supervisor:
-    """Keeps `plan.processes` children until INT, TERM or HUP; with `burst` until each has ended. Serves once."""
+    """Keeps N processes running until INT, TERM or HUP; with `burst` until each has ended. Serves once."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self._slots = [Slot() for _ in range(plan.processes)]
+        self._seats = [Seat() for _ in range(plan.processes)]
         self._selector = selectors.DefaultSelector()
         self._signals: list[int] = []
         self._began = time.monotonic()
         self._stopping_at: float | None = None
-        self._told = {"listening": False, "stopping": False}
+        self._reported = {"listening": False, "stopping": False}
         self._quiet = False
-        self._refusal: Ending | None = None
+        self._refusal: Exit | None = None
         self._worst = 0
         self._tally = dict.fromkeys(("ran", "failed", "given_back"), 0)
-        self._start_said: dict[str, Mapping[str, Any]] = {}  # by the first child that listened
-        self._ran_on = 0  # runs that went on as the stop began, in children that have ended since
-        self._uncounted = 0  # processes that ended without a word of what they ran
+        self._start_reports: dict[str, Mapping[str, Any]] = {}  # of the first process that listened
+        self._ran_on = 0  # runs that were active as the stop began, in processes that have ended since
+        self._uncounted = 0  # processes that ended without a report of what they ran
 
-    def run(self) -> Ending:
+    def run(self) -> Exit:
         """Serve until all have ended. In the main thread only. Raises InvalidOptions for a port that is taken."""
         health = self._plan.health
         pages = Pages(health, live=self.dead, ready=self.unready) if health else None
         try:
             with self._obeyed():
-                for slot in self._slots:
-                    self._start(slot)
-                while any(slot.child or slot.start_at is not None for slot in self._slots):
+                for seat in self._seats:
+                    self._start(seat)
+                while any(seat.process or seat.start_at is not None for seat in self._seats):
                     self._turn()
         finally:
-            for slot in self._slots:  # none is left, unless this process itself failed
-                if slot.child is not None:
-                    slot.child.close()
+            for seat in self._seats:  # none is left, unless this process itself failed
+                if seat.process is not None:
+                    seat.process.close()
             self._selector.close()
             if pages is not None:
                 pages.close()
-        if self._told["listening"]:
+        if self._reported["listening"]:
             up_ms = round((time.monotonic() - self._began) * 1000)
             events.emit("stopped", **self._tally, up_ms=up_ms, uncounted=self._uncounted)
-        return self._refusal or Ending(status=self._worst)
+        return self._refusal or Exit(status=self._worst)
 
     # What is seen from outside, by the threads that serve the pages.
 
     def dead(self) -> str | None:
-        """Why the whole does not live, or None: a process may be missing only as long as its pause."""
+        """Why the whole does not live, or None. A process may be missing during its pause only."""
         now = time.monotonic()
-        late = [slot for slot in self._slots if slot.start_at is not None and now > slot.start_at + GRACE]
-        return "a process that ended was not started anew" if late and self._stopping_at is None else None
+        late = [seat for seat in self._seats if seat.start_at is not None and now > seat.start_at + GRACE]
+        return "a process that ended was not replaced" if late and self._stopping_at is None else None
 
     def unready(self) -> str | None:
         """Why not every process takes work right now, or None."""
         if self._stopping_at is not None:
             return "stopping"
-        children = [slot.child for slot in self._slots]
-        listening = [child for child in children if child is not None and "listening" in child.said]
-        if len(listening) < len(children):
-            return f"{len(listening)} of {len(children)} processes listen"
-        troubles = ((child.pid, child.unready()) for child in listening)
+        processes = [seat.process for seat in self._seats]
+        listening = [process for process in processes if process is not None and "listening" in process.reports]
+        if len(listening) < len(processes):
+            return f"{len(listening)} of {len(processes)} processes listen"
+        troubles = ((process.pid, process.unready()) for process in listening)
         return next((f"process {pid}: {trouble}" for pid, trouble in troubles if trouble), None)
 
-    # One turn: wait, hear, bury, start.
+    # One turn: wait, read reports, bury, start.
 
     def _turn(self) -> None:
         for key, _ in self._selector.select(self._patience()):
-            if isinstance(key.data, Child):
-                self._hear(key.data)
+            if isinstance(key.data, ListenerProcess):
+                self._read(key.data)
             else:
                 with suppress(BlockingIOError):
                     key.data.recv(4096)
         while self._signals:
             self._obey(self._signals.pop(0))
-        for slot in self._slots:
-            if slot.child is not None and (status := slot.child.status()) is not None:
-                self._bury(slot, slot.child, status)
-            if slot.start_at is not None and time.monotonic() >= slot.start_at:
-                self._start(slot)
-        self._tell()
+        for seat in self._seats:
+            if seat.process is not None and (status := seat.process.status()) is not None:
+                self._bury(seat, seat.process, status)
+            if seat.start_at is not None and time.monotonic() >= seat.start_at:
+                self._start(seat)
+        self._report()
 
     def _patience(self) -> float:
-        """Tell how many seconds may pass until something is to be done, if nothing comes in."""
-        at = [slot.start_at for slot in self._slots if slot.start_at is not None]
+        """Compute how many seconds may pass until the next step, if nothing arrives."""
+        at = [seat.start_at for seat in self._seats if seat.start_at is not None]
         if self._stopping_at is not None:
-            at.append(self._stopping_at + TELLING if not self._told["stopping"] else self._ends_at())
+            at.append(self._stopping_at + REPORTING if not self._reported["stopping"] else self._ends_at())
         return max(0.02, min(at) - time.monotonic()) if at else 60.0
 
     def _ends_at(self) -> float:
         return (self._stopping_at or 0.0) + self._plan.deadline.total_seconds() + GRACE
 
-    def _start(self, slot: Slot) -> None:
-        slot.start_at = None
+    def _start(self, seat: Seat) -> None:
+        seat.start_at = None
         try:
-            child = slot.child = Child(self._plan.command)
+            process = seat.process = ListenerProcess(self._plan.command)
         except OSError:  # out of processes or memory, for now
-            if not slot.has_listened:
+            if not seat.has_listened:
                 raise
-            slot.start_at = time.monotonic() + slot.pause(lived=0.0)
+            seat.start_at = time.monotonic() + seat.pause(lived=0.0)
             return
-        self._selector.register(child.reports, selectors.EVENT_READ, child)
+        self._selector.register(process.pipe, selectors.EVENT_READ, process)
         if self._quiet:
-            child.order("quiet")
+            process.order("quiet")
 
-    def _hear(self, child: Child) -> None:
-        for name, fields in child.hear():
-            child.said[name] = fields
+    def _read(self, process: ListenerProcess) -> None:
+        for name, fields in process.read():
+            process.reports[name] = fields
             if name in ("listening", "may_run"):
-                self._start_said.setdefault(name, fields)
+                self._start_reports.setdefault(name, fields)
             if name == "stopped":
                 for key in self._tally:
                     self._tally[key] += int(fields.get(key) or 0)
-        if child.is_deaf:
+        if process.has_finished:
             with suppress(KeyError):
-                self._selector.unregister(child.reports)
+                self._selector.unregister(process.pipe)
 
-    def _bury(self, slot: Slot, child: Child, status: int) -> None:
-        self._hear(child)
+    def _bury(self, seat: Seat, process: ListenerProcess, status: int) -> None:
+        self._read(process)
         with suppress(KeyError):
-            self._selector.unregister(child.reports)
-        child.close()
-        slot.child = None
-        slot.has_listened = slot.has_listened or "listening" in child.said
-        self._uncounted += "listening" in child.said and "stopped" not in child.said
+            self._selector.unregister(process.pipe)
+        process.close()
+        seat.process = None
+        seat.has_listened = seat.has_listened or "listening" in process.reports
+        self._uncounted += "listening" in process.reports and "stopped" not in process.reports
         if self._stopping_at is not None:
-            self._ran_on += int(child.said.get("stopping", {}).get("running") or 0)
-        refusal = child.said.get("refused")
-        if self._stopping_at is None and self._comes_again(slot, child, status):
-            self._refuse(child, status)
+            self._ran_on += int(process.reports.get("stopping", {}).get("running") or 0)
+        refusal = process.reports.get("refused")
+        if self._stopping_at is None and self._comes_again(seat, process, status):
+            self._refuse(process, status)
             self._stop()
         elif self._stopping_at is None and not self._plan.burst:
-            pause = slot.pause(lived=time.monotonic() - child.began)
+            pause = seat.pause(lived=time.monotonic() - process.began)
             reason = how_it_ended(status) + (f": {refusal['reason']}" if refusal else "")
-            events.emit("restarted", pid=child.pid, status=status, after_ms=round(pause * 1000), reason=reason)
-            slot.start_at = time.monotonic() + pause
+            events.emit("restarted", pid=process.pid, status=status, after_ms=round(pause * 1000), reason=reason)
+            seat.start_at = time.monotonic() + pause
         else:
-            self._worst = max(self._worst, _exit_status(status))
+            self._worst = max(self._worst, shell_status(status))
             if refusal and self._refusal is None:
-                self._refuse(child, status)
+                self._refuse(process, status)
 
-    def _refuse(self, child: Child, status: int) -> None:
-        text = child.said.get("refused", {}).get("text")
-        text = text or f"error: process {child.pid} {how_it_ended(status)} before it listened."
-        self._refusal = Ending(status=_exit_status(status), text=text)
+    def _refuse(self, process: ListenerProcess, status: int) -> None:
+        text = process.reports.get("refused", {}).get("text")
+        text = text or f"error: process {process.pid} {how_it_ended(status)} before it listened."
+        self._refusal = Exit(status=shell_status(status), text=text)
 
-    def _comes_again(self, slot: Slot, child: Child, status: int) -> bool:
-        """Whether a new child would end like this one: refused before it ever listened, or by its server for good.
+    def _comes_again(self, seat: Seat, process: ListenerProcess, status: int) -> bool:
+        """Whether a new process would end like this one: refused before it ever listened, or by its server for good.
 
         One that was killed may be started anew, unless none has listened yet: then it may well be the code.
         """
         if status < 0:
-            return not any(place.has_listened or place.is_listening for place in self._slots)
-        if not slot.has_listened:
+            return not any(seat.has_listened or seat.is_listening for seat in self._seats)
+        if not seat.has_listened:
             return status != 0
-        return status == SERVER and "listening" in child.said and "refused" in child.said
+        return status == SERVER and "listening" in process.reports and "refused" in process.reports
 
     # Orders.
 
@@ -219,41 +221,42 @@ class Supervisor:
     def _stop(self) -> None:
         if self._stopping_at is None:
             self._stopping_at = time.monotonic()
-            for slot in self._slots:
-                slot.start_at = None
+            for seat in self._seats:
+                seat.start_at = None
             self._order("stop")
 
     def _order(self, order: str) -> None:
-        for slot in self._slots:
-            if slot.child is not None:
-                slot.child.order(order)
+        for seat in self._seats:
+            if seat.process is not None:
+                seat.process.order(order)
 
-    def _tell(self) -> None:
-        """Say in one line what holds for all."""
-        if not self._told["listening"] and all(slot.has_listened or slot.is_listening for slot in self._slots):
-            self._told["listening"] = True
+    def _report(self) -> None:
+        """Emit one event for all processes as soon as it holds for each."""
+        if not self._reported["listening"] and all(seat.has_listened or seat.is_listening for seat in self._seats):
+            self._reported["listening"] = True
             me = {"listener": f"{socket.gethostname()}:{os.getpid()}", "pid": os.getpid()}
-            events.emit("listening", **{**self._start_said["listening"], **me, "processes": len(self._slots)})
-            events.emit("may_run", **self._start_said["may_run"])
+            events.emit("listening", **{**self._start_reports["listening"], **me, "processes": len(self._seats)})
+            events.emit("may_run", **self._start_reports["may_run"])
         if self._stopping_at is not None:
-            self._tell_stop([slot.child for slot in self._slots if slot.child is not None], since=self._stopping_at)
+            running = [seat.process for seat in self._seats if seat.process is not None]
+            self._report_stop(running, since=self._stopping_at)
 
-    def _tell_stop(self, children: Sequence[Child], *, since: float) -> None:
+    def _report_stop(self, processes: Sequence[ListenerProcess], *, since: float) -> None:
         now = time.monotonic()
-        told = [child.said["stopping"] for child in children if "stopping" in child.said]
-        if not self._told["stopping"] and (len(told) == len(children) or now >= since + TELLING):
-            self._told["stopping"] = True
+        stopping = [process.reports["stopping"] for process in processes if "stopping" in process.reports]
+        if not self._reported["stopping"] and (len(stopping) == len(processes) or now >= since + REPORTING):
+            self._reported["stopping"] = True
             if self._refusal is None:
-                running = self._ran_on + sum(int(fields.get("running") or 0) for fields in told)
+                running = self._ran_on + sum(int(fields.get("running") or 0) for fields in stopping)
                 events.emit("stopping", running=running, deadline_ms=round(self._plan.deadline.total_seconds() * 1000))
         if now >= self._ends_at():
-            for child in children:
-                child.kill()
+            for process in processes:
+                process.kill()
 
     @contextmanager
     def _obeyed(self) -> Iterator[None]:
-        """Take signals down for the next turn. The second that stops ends all at once with 128 + its number; what ran
-        is taken over by other listeners.
+        """Note signals for the next turn. The second one that stops kills all at once, and the status is 128 + its
+        number; other listeners take over what ran.
         """
         woken, wake = socket.socketpair()
         with woken, wake:
@@ -281,13 +284,9 @@ class Supervisor:
                     signal.signal(number, handler)
 
     def _end(self, status: int) -> None:
-        for slot in self._slots:
-            if slot.child is not None:
-                slot.child.kill()
+        for seat in self._seats:
+            if seat.process is not None:
+                seat.process.kill()
         with suppress(OSError, ValueError, AttributeError):
             sys.stderr.flush()
         os._exit(status)
-
-
-def _exit_status(status: int) -> int:
-    return 128 - status if status < 0 else status

@@ -6,16 +6,15 @@ import random
 import threading
 import time
 from collections import Counter
-from queue import SimpleQueue
 
 from tests.processes import until
 from workkit.worker.inbox import Inbox
-from workkit.worker.pool import Pool
+from workkit.worker.thread_pool import ThreadPool
 
 
 def test_every_piece_is_done_once_however_it_comes_in() -> None:
     done: list[int] = []
-    pool: Pool[int] = Pool(4, done.append)
+    pool: ThreadPool[int] = ThreadPool(4, done.append)
     pool.start()
     chance, n = random.Random(7), 0
     for _ in range(3000):
@@ -32,7 +31,7 @@ def test_every_piece_is_done_once_however_it_comes_in() -> None:
 
 def test_what_comes_while_a_thread_goes_to_sleep_is_done() -> None:
     done: SimpleQueue[int] = SimpleQueue()
-    pool: Pool[int] = Pool(1, done.put)
+    pool: ThreadPool[int] = ThreadPool(1, done.put)
     pool.start()
     for n in range(2000):
         pool.submit([n])
@@ -50,7 +49,7 @@ def test_what_nobody_has_begun_is_taken_back_once() -> None:
         gate.wait(10)
         done.append(n)
 
-    pool: Pool[int] = Pool(1, do)
+    pool: ThreadPool[int] = ThreadPool(1, do)
     pool.start()
     pool.submit([1, 2, 3])
     pool.wake(1)
@@ -70,7 +69,7 @@ def test_closing_ends_idle_threads_at_once_and_busy_ones_after_their_work() -> N
     def do(_: int) -> None:
         gate.wait(10)
 
-    pool: Pool[int] = Pool(3, do)
+    pool: ThreadPool[int] = ThreadPool(3, do)
     pool.start()
     pool.submit([1])
     pool.wake(1)

@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Pool(Generic[T]):
+class ThreadPool(Generic[T]):
     """A fixed number of daemon threads: a handler that never ends must not keep the process from ending.
 
     Idle threads are woken one by one and help themselves from the queue until it is empty, so that many short pieces

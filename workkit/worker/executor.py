@@ -1,0 +1,181 @@
+"""One run of one job, as a straight line: resolve, arm, perform, disarm, name the ending. Never raises."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Coroutine
+from contextvars import copy_context
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from workkit.contract.claim import Claim
+from workkit.errors import CannotRun, JobCancelled, JobTimeout
+from workkit.jobs.admission import Admission, Control, admission
+from workkit.jobs.middleware import AROUND, Around, within, within_async
+from workkit.jobs.outcome import Failure
+from workkit.jobs.registry import Handler, Registry
+from workkit.jobs.run_options import UNSAID, RunOptions
+from workkit.worker.run import forks
+from workkit.worker.run.attempt import AnyRun, Attempt
+from workkit.worker.run.current import current
+from workkit.worker.run.event_loop import EventLoop, Watched
+from workkit.worker.run.failure import explained, failure_of
+from workkit.worker.run.interruption import Clock, Timeouts
+from workkit.worker.run.invocation import invoke
+from workkit.worker.run.run import Run
+
+if TYPE_CHECKING:
+    from workkit.worker.offload.worker_pool import WorkerPool
+
+Raised = tuple[BaseException, Failure]
+
+
+class Executor:
+    """Runs claims for one listener: in the calling thread, on one event loop for all coroutines, or in a worker
+    process.
+    """
+
+    def __init__(self, registry: Registry) -> None:
+        self.registry = registry
+        self.event_loop = EventLoop()
+        self._timeouts = Timeouts()
+        self._workers: WorkerPool | None = None
+        self._making = threading.Lock()
+
+    def admission(self, claim: Claim, control: Control) -> Admission | None:
+        """Return what a claim needs before its start. Its function can be run here."""
+        _, options = self.registry.handler(claim.fn)
+        return admission(
+            id=claim.id,
+            fn=claim.fn,
+            args=claim.args,
+            kwargs=claim.kwargs or {},
+            terms=claim.terms,
+            options=options,
+            control=control,
+        )
+
+    def run(self, run: AnyRun) -> Attempt[AnyRun]:
+        """Run the handler to its end and return how it ended. This thread waits for coroutines and worker processes."""
+        token, born = current.set(run), forks.count
+        run.started = time.monotonic()
+        raised: BaseException | None = None
+        there: Raised | None = None  # what was raised in a worker process
+        options = UNSAID
+        try:
+            handler, options = self._resolve(run.claim)
+            self._arm(run, options)
+            try:
+                there = self._perform(run, handler, options)
+            except BaseException as error:
+                if forks.count != born:
+                    forks.leave(error)
+                raise
+            finally:
+                run.thread = 0
+                if run.interruption is not None:
+                    run.end()
+        except BaseException as error:  # a handler may raise anything, SystemExit included
+            raised = error
+        if run.interruption is not None:  # not a function of its own: an interruption may come at the call of one
+            try:
+                run.end()  # the end above may have been interrupted, and this one once more
+            except (JobTimeout, JobCancelled) as late:
+                if there is None:
+                    raised = raised or late
+            run.end()
+            self._disarm(run)
+        current.reset(token)
+        return self._ending(run, raised, there, options)
+
+    def _resolve(self, claim: Claim) -> tuple[Handler, RunOptions]:
+        """Find the function of a claim, and how to run it. Raises CannotRun."""
+        handler, options = self.registry.handler(claim.fn)
+        return handler, options if claim.options is UNSAID else claim.options.over(options)
+
+    def _arm(self, run: Run, options: RunOptions) -> None:
+        """Prepare the timeout of a run."""
+        if options.timeout_ms is not None:
+            run.clock = run.interruption = Clock(options.timeout_ms)
+
+    def _disarm(self, run: Run) -> None:
+        """Forget the timeout of a run that has ended."""
+        if run.clock is not None:
+            self._timeouts.forget(run.clock)
+
+    def _perform(self, run: Run, handler: Handler, options: RunOptions) -> Raised | None:
+        """Call the handler at its place, within middleware. Return what it raised in a worker process; raise what it
+        raises anywhere else.
+        """
+        around = AROUND.get(run.schedule) if AROUND else None
+        if options.cpu:
+            return self._call_in_process(run, handler, around, options)
+        if run.clock is not None:
+            self._timeouts.watch(run.clock)
+        run.begin()
+        if around is None:
+            self._call(run, handler)
+        else:
+            within(around.plain, partial(self._call, run, handler, around))
+        return None
+
+    def _call(self, run: Run, handler: Handler, around: Around | None = None) -> None:
+        """Call the handler here; a coroutine is awaited on the event loop."""
+        if (coroutine := invoke(handler, run.claim.args, run.claim.kwargs)) is not None:
+            self._await(run, coroutine, around)
+
+    def _await(self, run: Run, coroutine: Coroutine[Any, Any, Any], around: Around | None) -> None:
+        watched: Coroutine[Any, Any, Any] = Watched(coroutine)
+        whole = watched if around is None else within_async(around.coroutines, watched)
+        self.event_loop.run(whole, context=copy_context(), interruption=run.interruptible())
+
+    def _call_in_process(self, run: Run, handler: Handler, around: Around | None, options: RunOptions) -> Raised | None:
+        """Call the handler in a worker process. Its time counts from the start there."""
+        with self._making:
+            if self._workers is None:
+                from workkit.worker.offload.worker_pool import WorkerPool  # most listeners need none
+
+                self._workers = WorkerPool(self.registry)
+
+        def begun() -> None:
+            run.started = time.monotonic()
+            if run.clock is not None:
+                run.clock.ends_at = run.started + (options.timeout_ms or 0) / 1000
+                self._timeouts.watch(run.clock)
+
+        return self._workers.run(run, handler, around=around, begun=begun)
+
+    def _ending(
+        self, run: AnyRun, raised: BaseException | None, there: Raised | None, options: RunOptions
+    ) -> Attempt[AnyRun]:
+        """Name the ending of a run."""
+        took_ms = (time.monotonic() - run.started) * 1000
+        if raised is None and there is not None:
+            return Attempt(run, *there, took_ms, options)
+        if raised is None or isinstance(raised, CannotRun):
+            return Attempt(run, raised, None, took_ms, options)
+        error = self._explained(raised, run, options)
+        return Attempt(run, error, failure_of(error), took_ms, options)
+
+    def _explained(self, error: BaseException, run: Run, options: RunOptions) -> BaseException:
+        """Replace an error that says too little: an interruption names its cause; see `explained` for the others."""
+        at = error.__traceback__
+        if run.clock is not None and run.clock.expired and isinstance(error, JobTimeout | asyncio.CancelledError):
+            seconds = (options.timeout_ms or 0) / 1000
+            return JobTimeout(f"took longer than its timeout of {seconds:g} s").with_traceback(at)
+        if run.cancelled and isinstance(error, asyncio.CancelledError):
+            return JobCancelled(f"job {run.claim.id} was cancelled", given=run.claim.id).with_traceback(at)
+        if isinstance(error, TypeError):
+            job = run.claim
+            return explained(error, self.registry.resolve(job.fn), args=job.args, kwargs=job.kwargs)
+        return error
+
+    def close(self) -> None:
+        """Stop the event loop, whose tasks are cancelled, and kill the worker processes."""
+        self._timeouts.close()
+        self.event_loop.close()
+        with self._making:
+            if self._workers is not None:
+                self._workers.close()

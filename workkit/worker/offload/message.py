@@ -1,0 +1,63 @@
+"""What a listener and its worker processes send each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from workkit.jobs.job import Job
+from workkit.jobs.outcome import Failure
+from workkit.worker.run.progress import Progress
+
+Function = tuple[str, str]  # module and name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """To a process, at its start: which functions it may run."""
+
+    imports: tuple[str, ...]
+    folder: Path | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """To a process: run this handler. `schedule` is the name under which the middleware `around` is registered."""
+
+    job: Job
+    late_ms: int
+    handler: Function
+    schedule: str
+    around: tuple[Function, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cancelled:
+    """To a process: its run must stop at its next check-in."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begun:
+    """From a process: its imports are done, and the handler starts now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reported:
+    """From a process: the progress of its run."""
+
+    progress: Progress
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extended:
+    """From a process: its run may take so long from now."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """From a process: the run has ended. `error` is pickled; None for one that cannot be unpickled elsewhere."""
+
+    failure: Failure | None = None
+    error: bytes | None = None

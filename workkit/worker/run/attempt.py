@@ -1,0 +1,42 @@
+"""How a run ended, as a value."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from workkit.jobs.outcome import DONE, Dead, Failure, Outcome, decide
+from workkit.jobs.run_options import UNSAID, RunOptions
+from workkit.worker.run.failure import failure_of
+from workkit.worker.run.run import Run
+
+AnyRun = TypeVar("AnyRun", bound=Run)
+
+
+@dataclass(slots=True, eq=False)
+class Attempt(Generic[AnyRun]):
+    """How a run ended: `error` None means that the handler returned. `took_ms` is the time in the handler."""
+
+    run: AnyRun
+    error: BaseException | None = None
+    failure: Failure | None = None
+    took_ms: float = 0.0
+    options: RunOptions = UNSAID
+
+    def decide(self) -> Outcome:
+        """Decide what becomes of the job. Never raises."""
+        if self.error is None:
+            return DONE
+        attempt = self.run.claim.attempt
+        try:
+            return decide(
+                self.error,
+                self.failure,
+                attempt=attempt,
+                options=self.options,
+                cancelled=self.run.cancelled,
+                chance=random.random(),
+            )
+        except BaseException as broken:  # the class of an error, or of a Retry's argument, is code of the handler
+            return Dead(failure=self.failure or failure_of(broken))

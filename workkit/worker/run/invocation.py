@@ -1,0 +1,32 @@
+"""The call of a handler, with its arguments checked and its forks contained."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Coroutine, Mapping, Sequence
+from typing import Any
+
+from workkit.jobs.arguments import compiled_check
+from workkit.jobs.registry import Handler
+from workkit.worker.run import forks
+
+
+def invoke(handler: Handler, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> Coroutine[Any, Any, Any] | None:
+    """Call a handler with arguments that fit its annotations. Return its coroutine if it made one, for the caller to
+    await.
+
+    In a child process that the handler forks, this call does not return. Raises InvalidArguments, and what the handler
+    raises.
+    """
+    if (check := compiled_check(handler)) is not None:
+        check(args, kwargs)
+    born = forks.count
+    try:
+        result = handler(*args, **kwargs) if kwargs else handler(*args)
+    except BaseException as raised:
+        if forks.count != born:
+            forks.leave(raised)
+        raise
+    if forks.count != born:
+        forks.leave()
+    return result if result is not None and inspect.iscoroutine(result) else None

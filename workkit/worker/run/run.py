@@ -1,0 +1,102 @@
+"""One run of one claim: what its handler sees, when it started, and how it is interrupted."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from workkit.contract.claim import Claim
+from workkit.errors import JobCancelled
+from workkit.jobs.job import Job
+from workkit.worker.run.interruption import Clock, Interruption
+from workkit.worker.run.progress import Progress
+from workkit.worker.run.running_job import RunningJob
+
+
+@dataclass(slots=True, eq=False)
+class Run:
+    """One claim in the hands of a thread. It does not know who made the claim: a listener and a worker process each
+    have a subclass, which connects the run with them. What `current_job()` returns is made only on request.
+    """
+
+    claim: Claim
+    late_ms: int = 0
+    started: float = 0.0
+    cancelled: bool = False
+    job: RunningJob | None = None
+    clock: Clock | None = None
+    interruption: Interruption | None = None  # the clock, if there is one
+    thread: int = 0  # the thread that calls the handler; 0 before and after
+
+    @property
+    def schedule(self) -> str:
+        """The schedule of its job."""
+        return self.claim.job.schedule
+
+    def reporter(self) -> Callable[[Progress], None] | None:
+        """Return what takes reports of progress; None if nobody reads them."""
+        return None
+
+    def running_job(self) -> RunningJob:
+        """Return the run as its handler sees it, the same object every time."""
+        if self.job is None:
+            job: Job = self.claim.job
+            self.job = RunningJob(
+                id=job.id,
+                schedule=job.schedule,
+                name=job.name,
+                fn=job.fn,
+                args=job.args,
+                kwargs=job.kwargs,
+                trigger=job.trigger,
+                due=job.due,
+                attempt=job.attempt,
+                started=datetime.fromtimestamp(time.time() - (time.monotonic() - self.started), UTC),
+                lateness=timedelta(milliseconds=self.late_ms),
+                _clock=self.clock,
+                _report=self.reporter(),
+            )
+        self.job.cancelled = self.cancelled
+        return self.job
+
+    def begin(self) -> None:
+        """Mark the start of the handler in this thread; until `end` it can be interrupted. Raises JobCancelled if the
+        run was cancelled before.
+        """
+        self.thread = threading.get_ident()
+        if self.cancelled:
+            raise JobCancelled(f"job {self.claim.id} was cancelled before it started", given=self.claim.id)
+
+    def end(self) -> None:
+        """Mark the end of the handler: no interruption follows. See `Interruption.stop` for why it is called again."""
+        self.thread = 0
+        if self.interruption is not None:
+            self.interruption.stop()
+
+    def interruptible(self) -> Interruption:
+        """Return its interruption, which is made on the first request."""
+        if self.interruption is None:
+            with _making:
+                if self.interruption is None:
+                    self.interruption = Interruption(self.thread)
+        return self.interruption
+
+    def ask_to_stop(self) -> None:
+        """Make its next check-in raise JobCancelled."""
+        self.cancelled = True
+        if self.job is not None:
+            self.job.cancelled = True
+
+    def cancel(self) -> None:
+        """End it now: interrupt its handler, or prevent the call. A second call changes nothing."""
+        self.ask_to_stop()  # first: a handler that is being called right now either sees this, or is seen here
+        if self.thread:
+            interruption = self.interruptible()
+            if self.thread:  # still running, or `end` meets the interruption
+                interruption.cancel()
+
+
+_making = threading.Lock()  # for two threads that make the same interruption
