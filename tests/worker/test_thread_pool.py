@@ -6,6 +6,7 @@ import random
 import threading
 import time
 from collections import Counter
+from queue import SimpleQueue
 
 from tests.processes import until
 from workkit.worker.inbox import Inbox
