@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import struct
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -12,6 +14,7 @@ import pytest
 from workkit.cli.options import zone_of
 from workkit.cli.settings import Settings
 from workkit.errors import TriggerError
+from workkit.triggers import parse
 from workkit.triggers.clock.zone import names_every_hour, nearest_zone, next_local, standard_offset, zone, zone_names
 from workkit.triggers.crons.cron import parse_cron
 from workkit.triggers.trigger import Trigger
@@ -19,6 +22,7 @@ from workkit.triggers.trigger import Trigger
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FIRST, LAST = (int(datetime(year, 1, 1, tzinfo=UTC).timestamp()) for year in (2026, 2029))
 HOUR, DAY = 3_600, 86_400
+TZIF = b"TZif" + bytes(16) + struct.pack(">6l", 0, 0, 0, 0, 1, 4) + struct.pack(">lbb", 0, 0, 0) + b"UTC\0"
 AROUND = 5 * HOUR
 
 BY_WALL_CLOCK = (
@@ -195,9 +199,17 @@ def test_a_zone_in_other_letters_or_a_city_alone_is_suggested(name: str, suggest
 def test_a_zone_that_depends_on_the_machine_is_refused_and_never_suggested(name: str) -> None:
     with pytest.raises(TriggerError, match="depends on the machine") as caught:
         zone(name)
+    local = ZoneInfo.from_file(io.BytesIO(TZIF), key=name)
+    with pytest.raises(TriggerError, match="depends on the machine"):
+        parse("every day at 9am", now=datetime(2026, 11, 20, tzinfo=UTC), tz=local)
     assert caught.value.suggestion is None
     assert name not in zone_names().values()
     assert nearest_zone(name[:-1]) != name
+
+
+def test_a_zone_without_a_name_is_refused() -> None:
+    with pytest.raises(TriggerError, match="is not a zone's name"):
+        zone(ZoneInfo.from_file(io.BytesIO(TZIF)))
 
 
 @pytest.mark.parametrize("name", ["Europe/Paris", "UTC", "localtime", "Europe/Pariss", "Mars", "posix/UTC", "\x00"])

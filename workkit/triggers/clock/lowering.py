@@ -15,6 +15,7 @@ from itertools import product
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from workkit.triggers.clock.zone import zone as zone_of
 from workkit.triggers.crons.branch import month_length
 from workkit.triggers.crons.cron import Cron, parse_cron
 from workkit.triggers.crons.field import DAY, MONTH, WEEKDAY, YEAR, Field, Spec, bits
@@ -81,7 +82,7 @@ def is_elapsed(cron: Cron) -> bool:
 @lru_cache(maxsize=64)
 def segments(key: str, year: int) -> list[tuple[int, int, int]]:
     """List (first, end, offset) in epoch seconds of the stretches of one offset, from the start of `year` on."""
-    zone = ZoneInfo(key)
+    zone = zone_of(key)
     last = min(year + HORIZON_YEARS, 9998)
     at, end = _second(datetime(max(year, 1970), 1, 1, tzinfo=UTC)), _second(datetime(last, 1, 1, tzinfo=UTC))
     found = [[at, end, _offset(zone, at)]]

@@ -27,12 +27,14 @@ _EVERY_HOUR = (1 << 24) - 1
 _NOT_PLACES = ("localtime", "posixrules", "posix/", "right/")
 
 
-def zone(name: str) -> ZoneInfo:
-    """Read the IANA name of a zone; letter case counts. Every zone of Python and the command line is read here.
+def zone(name: str | ZoneInfo) -> ZoneInfo:
+    """Read the IANA name of a zone, or take a zone by its name; letter case counts.
 
-    What depends on the machine ("localtime") is refused: a job is stored with its zone and runs on other machines.
-    Raises TriggerError, with the nearest name.
+    Python, phrases, payloads and the command line read zones here. What depends on the machine ("localtime") is
+    refused: a job is stored with its zone and runs on other machines. Raises TriggerError, with the nearest name.
     """
+    if isinstance(name, ZoneInfo):
+        name = name.key
     if not isinstance(name, str):
         raise TriggerError(f'tz={shown(repr(name))} is not a zone\'s name. Write "Europe/Paris".', given=name)
     return _zone(name)

@@ -54,7 +54,7 @@ def parse(
     leave out in front. A refusal suggests a date for `keyword`, if that is given. Raise PhraseError for whatever is
     not understood whole, TriggerError where `now` has no zone or `tz` is none.
     """
-    zone = tz if isinstance(tz, ZoneInfo) else zone_of(tz)
+    zone = zone_of(tz)
     if not isinstance(text, str):
         raise TriggerError(f"{quote(repr(text))} is not words. Say it as text, or give a datetime.", given=text)
     here = Here(text=text, now=_present(now), zone=zone)
