@@ -6,12 +6,12 @@ import re
 
 
 def text(data: bytes) -> str:
-    """Bytes as text that can be read and told apart, at most 200 characters of it."""
+    """Write bytes as text in which different bytes stay different, at most 200 characters of it."""
     return data[:200].decode("utf-8", "backslashreplace")
 
 
 def brief(data: bytes) -> str:
-    """Bytes in a sentence: an id by its beginning, anything else by up to 60 characters."""
+    """Show bytes in a sentence: an id by its beginning, anything else by up to 60 characters."""
     said = text(data)
     if re.fullmatch(r"[0-9a-f]{40}", said):
         return said[:8]
@@ -19,7 +19,7 @@ def brief(data: bytes) -> str:
 
 
 def age(ms: int) -> str:
-    """A length of time in its largest unit: ``40 s``, ``3 min``, ``5 h``, ``2 d``."""
+    """Show a length of time in its largest unit: ``40 s``, ``3 min``, ``5 h``, ``2 d``."""
     seconds = max(0, ms) // 1000
     for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
         if seconds >= size:
