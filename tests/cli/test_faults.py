@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from tests.servers import Server
 from workkit import wire
 from workkit.brokers.native.care.fault import RULES
 
+SCENARIOS = Path(__file__).parents[2] / "interop" / "scenarios"
 DUE = 4_102_444_800_000
 OURS = b'{"id":"%b"}'
 OF_THE_SERVER = {"no-append-file", "overdue", "no-listener", "nobody-runs"}
@@ -106,6 +108,13 @@ def test_the_doctor_has_no_other_names_for_what_the_judge_names(run: Run, server
     client.hset(f"{name}:jobs", mapping={wire.job_id(b"[]"): b"[]", "J": GOOD})
     client.zadd(f"{name}:next", {b"x": 1})
     assert set(doctor_kinds(run, name)) <= set(RULES)
+
+
+def test_scenarios_between_peers_name_faults_that_there_are() -> None:
+    steps = [step for file in SCENARIOS.glob("*.json") for step in json.loads(file.read_text())["steps"]]
+    finds = {step["doctor"]["finds"] for step in steps if "doctor" in step}
+    assert finds
+    assert finds <= set(RULES)
 
 
 def doctor_kinds(run: Run, name: str) -> list[str]:

@@ -25,8 +25,9 @@ def open_broker(
 def open_broker(
     name: str, *, redis: Any, dialect: str = "published", timeout_ms: int = 10_000, shards: int = 1
 ) -> Broker | ShardedBroker:
-    """The broker of schedule `name` where `redis` points; of several shards only what adds and looks, for listening see
-    `open_brokers`. Raises InvalidSchedule, EmbeddedError.
+    """Open the broker of schedule `name` at `redis`; of several shards only the producer (to listen: `open_brokers`).
+
+    Raises InvalidSchedule, EmbeddedError.
     """
     names = shard_names(name, shards)
     if len(names) == 1:
@@ -38,7 +39,7 @@ def open_broker(
 def open_brokers(
     name: str, *, redis: Any, dialect: str = "published", shards: int = 1, timeout_ms: int = 10_000
 ) -> list[Broker]:
-    """One broker for each shard of schedule `name`, for listening: a listener registers with each.
+    """Open one broker for each shard of schedule `name`; a listener registers with each.
 
     Raises InvalidSchedule, EmbeddedError.
     """

@@ -1,4 +1,4 @@
-"""The side of a broker that changes what stands: cancel, pause, skip, run, retry, discard."""
+"""The side of a broker that changes jobs and pauses: cancel, pause, skip, run, retry, discard."""
 
 from __future__ import annotations
 

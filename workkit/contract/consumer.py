@@ -38,7 +38,7 @@ class Consumer(Connection, Protocol):
         """
 
     def heartbeat(self, *, trouble: str | None = None) -> Orders:
-        """Send a heartbeat, and which part of this listener stands still; return the orders for it."""
+        """Send a heartbeat, and say which part of this listener has stopped moving; return the orders for it."""
 
     def beating(self, *, trouble: str | None = None) -> Callable[[], Orders]:
         """Send a heartbeat, and return a function that waits for the answer. The caller must call it."""

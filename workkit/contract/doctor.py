@@ -34,4 +34,4 @@ class Doctor(Protocol):
         """
 
     def repair(self, finding: Finding) -> bool:
-        """Repair one fault, if it still stands. False: it does not, or cannot be repaired."""
+        """Repair one fault. False: it is over, or cannot be repaired."""

@@ -10,8 +10,8 @@ from workkit.jobs.job import Job
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListenerInfo:
     """A listener as others see it. `beat_ms` and `up_ms` are ages in milliseconds; `schedules` maps each schedule to
-    its weight; `running` holds the jobs of its claims; `trouble` says in a sentence which part of it stands still
-    while it sends heartbeats.
+    its weight; `running` holds the jobs of its claims; `trouble` says in a sentence which part of it has stopped
+    moving while it sends heartbeats.
     """
 
     listener: str

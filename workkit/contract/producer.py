@@ -55,7 +55,7 @@ class Producer(Connection, Protocol):
 
     @property
     def admin(self) -> Admin:
-        """The side that changes what stands."""
+        """The side that changes jobs and pauses."""
 
     @property
     def doctor(self) -> Doctor:

@@ -38,7 +38,7 @@ _OURS, _count = secrets.token_hex(8), itertools.count()
 
 
 class _Producer:
-    """A token and the number of its last request: what makes a repeated addition harmless."""
+    """A token and the number of its last request. By both a script recognises a request that is sent again."""
 
     __slots__ = ("seq", "token")
 
@@ -65,7 +65,7 @@ class NativeBroker:
         self._server, self._keys = server, Keys(schedule)
         self._codec = Codec(schedule, dialect)
         self._scripts = load("native")
-        self._producers: list[_Producer] = []  # those nobody uses right now
+        self._producers: list[_Producer] = []  # those that no thread uses right now
         self._ahead_ms: float | None = None  # the server's clock minus ours
         self._session = Session(server, keys=self._keys, codec=self._codec, lease_ms=timeout_ms // 2)
         self._seen: dict[str, tuple[float, float]] = {}  # listener -> its beat, and when we first saw that one
@@ -96,7 +96,7 @@ class NativeBroker:
 
     @property
     def admin(self) -> NativeAdmin:
-        """The side that changes what stands."""
+        """The side that changes jobs and pauses."""
         from workkit.brokers.native.change.admin import NativeAdmin
 
         return NativeAdmin(server=self._server, keys=self._keys, codec=self._codec)
@@ -109,7 +109,7 @@ class NativeBroker:
         return NativeDoctor(server=self._server, keys=self._keys, codec=self._codec)
 
     def now_ms(self) -> int:
-        """The server's clock: asked once, then estimated from its last answer."""
+        """Ask the server's clock once, then estimate it from the last answer."""
         if self._ahead_ms is None:
             with self._server.translated() as client:
                 asked = time.time()
@@ -121,18 +121,18 @@ class NativeBroker:
         self._ahead_ms = server_ms - (asked + time.time()) / 2 * 1000
 
     def add(self, jobs: Sequence[NewJob]) -> list[Added]:
-        """Put jobs where they wait: see `Broker.add`. At most 1,000 in one call.
+        """Add jobs: see `Producer.add`. At most 1,000 in one call.
 
         A reply that is lost is asked for again under its number, once, on a new connection; so nothing doubles.
         """
         return self.adding(jobs)()
 
     def adding(self, jobs: Sequence[NewJob]) -> Callable[[], list[Added]]:
-        """The same in two halves: jobs are sent, and what is returned waits for the answer."""
+        """Send jobs, and return a function that waits for the answer."""
         return self.putting(jobs, stored=self.encode(jobs))
 
     def encode(self, jobs: Sequence[NewJob]) -> list[Stored]:
-        """The first half of `add`: the bytes and ids to be stored, the same for every schedule of this dialect."""
+        """Write the bytes and ids of new jobs; they are the same for every schedule of this dialect."""
         if len(jobs) > MOST:
             raise ValueError(f"{len(jobs)} jobs in one call; at most {MOST}")
         now_ms = self.now_ms()
@@ -141,12 +141,12 @@ class NativeBroker:
         return [self._codec.encode(job, now_ms=now_ms, nonce=f"{nonce}{next(_count):x}") for job in jobs]
 
     def contents(self, jobs: Sequence[NewJob]) -> list[str]:
-        """The ids of jobs without a nonce."""
+        """Name the content of each job by its id without a nonce."""
         now_ms = self.now_ms()
         return [self._codec.encode(job, now_ms=now_ms, nonce="").id for job in jobs]
 
     def putting(self, jobs: Sequence[NewJob], *, stored: Sequence[Stored]) -> Callable[[], list[Added]]:
-        """The second half of `encode`: jobs that are encoded already are sent."""
+        """Send jobs that `encode` has written, and return a function that waits for the answer."""
         if any(job.terms is not PLAIN or job.entrance is not USUAL for job in jobs):
             requests = self._sorted(jobs, stored)
         else:
@@ -195,7 +195,7 @@ class NativeBroker:
         return added
 
     def _sorted(self, jobs: Sequence[NewJob], stored: Sequence[Stored]) -> list[_Request]:
-        """One request for the plain ones, one for those that ask for more."""
+        """Make one request for plain jobs, and one for jobs with terms."""
         places: dict[bool, list[int]] = {}
         for place, job in enumerate(jobs):
             places.setdefault(is_special(job), []).append(place)
@@ -252,11 +252,11 @@ class NativeBroker:
         return self._session.admit(asked, now_ms=now_ms)
 
     def heartbeat(self, *, trouble: str | None = None) -> Orders:
-        """Show presence; remembers who looks dead, for `maintain`."""
+        """Send a heartbeat; remember which listeners look dead, for `maintain`."""
         return self.beating(trouble=trouble)()
 
     def beating(self, *, trouble: str | None = None) -> Callable[[], Orders]:
-        """The same in two halves: presence is shown, and what is returned waits for the answer."""
+        """Send a heartbeat, and return a function that waits for the answer."""
         heard = self._session.beating(trouble=trouble)
 
         def orders() -> Orders:
@@ -266,11 +266,11 @@ class NativeBroker:
         return orders
 
     def tell(self, said: Mapping[Any, str | None]) -> None:
-        """Show how far runs are."""
+        """Show the progress of runs."""
         self._session.tell(said)
 
     def maintain(self) -> list[tuple[str, int]]:
-        """Take back what dead listeners held: (listener, jobs) for each. End pauses whose time has passed.
+        """Take back the claims of dead listeners: (listener, jobs) for each. End pauses whose time has passed.
 
         Dead is who looked stale twice, two looks apart by our own clock, with the same beat.
         """
@@ -298,15 +298,15 @@ class NativeBroker:
             return client.blpop([self._keys.wake], timeout=seconds) is not None
 
     def pass_on(self) -> None:
-        """Give a token back that this listener cannot use, for one that can."""
+        """Hand a wake-up on to another listener."""
         with self._server.translated() as client:
             client.lpush(self._keys.wake, 1)
 
     def leave(self) -> None:
-        """End the registration. Records still held are left to `maintain` of others."""
+        """End the registration. Other listeners take back, by `maintain`, what is still held."""
         self._session.leave()
 
     def close(self) -> None:
-        """Close connections, also under a thread that waits."""
+        """Close connections, even while a thread waits on one."""
         self._waiting.drop()
         self._server.close()

@@ -47,8 +47,9 @@ class Codec:
     dialect: str = "published"
 
     def encode(self, job: NewJob, *, now_ms: int, nonce: str) -> Stored:
-        """The bytes of a new job. Raises InvalidArguments where JSON cannot carry its arguments, CronError where the
-        dialect cannot say its time.
+        """Write the bytes of a new job.
+
+        Raises InvalidArguments where JSON cannot carry its arguments, CronError where the dialect cannot say its time.
         """
         fields = self._time(job.trigger, now_ms)
         cron = fields.pop("cron")
@@ -75,7 +76,7 @@ class Codec:
         return trigger.fields() if trigger else {"cron": cron_of_second(now_ms // 1000)}
 
     def decode(self, id: str, payload: bytes) -> Job:
-        """Read a stored payload as a job that nothing further is known of. Raises CorruptRecord."""
+        """Read a stored payload as a job, without a state or a due time. Raises CorruptRecord."""
         read = wire.read_payload(payload)
         kwargs = read.extra.get("kwargs")
         if kwargs is not None and not isinstance(kwargs, dict):
@@ -89,7 +90,7 @@ class Codec:
         return replace(job, options=options, terms=terms, name=terms.name)
 
     def describe(self, claim: Claim) -> Job:
-        """The job of a claim, in full."""
+        """Read the whole job of a claim."""
         try:
             job = self.decode(claim.id, claim.receipt.payload or b"")
         except CorruptRecord:
@@ -110,7 +111,7 @@ class Codec:
 
 
 def _is_fresh(job: NewJob) -> bool:
-    """Whether it may have an equal beside it, or a predecessor, and so needs bytes that nothing else has."""
+    """Whether an equal job or a predecessor may stand beside it, so that it needs bytes of its own."""
     return job.entrance.many or job.terms.unique_key is not None or job.entrance.debounce_ms is not None
 
 
@@ -124,23 +125,23 @@ def _is_readable(fields: Mapping[str, Any], dialect: Dialect) -> bool:
 
 @lru_cache(maxsize=8)
 def cron_of_second(second: int) -> str:
-    """The cron string of one epoch second, every field fixed: what `add_now` stores."""
+    """Write the cron string of one epoch second, every field fixed: what `add_now` stores."""
     t = datetime.fromtimestamp(second, UTC)
     return f"{t.year} {t.month} {t.day} * {t.hour} {t.minute} {t.second}"
 
 
 def is_once(job: Job) -> bool:
-    """Whether its time fixes one second, so that no next run needs to be looked for."""
+    """Say whether a job runs only once, so that no listener searches for a next run."""
     return job.trigger is not None and not job.trigger.recurs
 
 
 def at(job: Job, due_ms: int, **changes: Any) -> Job:
-    """The job with its due time, and what else is known of it."""
+    """Give a job its due time, and further fields."""
     return replace(job, due=instant(due_ms), **changes)
 
 
 def instant(ms: int) -> datetime | None:
-    """Epoch milliseconds as an aware datetime; None where no calendar has that time."""
+    """Convert epoch milliseconds to an aware datetime; None where the calendar has no such time."""
     try:
         return datetime.fromtimestamp(ms / 1000, UTC)
     except (OverflowError, ValueError, OSError):

@@ -43,7 +43,7 @@ class ShardedBroker:
 
     @property
     def admin(self) -> ShardedAdmin:
-        """The side that changes what stands in any shard."""
+        """The side that changes jobs and pauses in any shard."""
         return ShardedAdmin([replace(broker.admin, codec=self._codec) for broker in self._brokers], self.inspector)
 
     @property
@@ -56,7 +56,7 @@ class ShardedBroker:
         return self._brokers[0].now_ms()
 
     def add(self, jobs: Sequence[NewJob]) -> list[Added]:
-        """Put jobs where they wait, each into the shard of its id, or of its name, unique key or window.
+        """Add jobs, each to the shard of its id, or of its name, unique key or window.
 
         The jobs of one shard go in whole, or none of them does. Where one shard raises, others may have theirs, and
         adding all again doubles nothing but what is `queued`.
@@ -64,7 +64,7 @@ class ShardedBroker:
         return self.adding(jobs)()
 
     def adding(self, jobs: Sequence[NewJob]) -> Callable[[], list[Added]]:
-        """The same in two halves: jobs are sent to all shards, and what is returned waits for the answers."""
+        """Send jobs to their shards, and return a function that waits for the answers."""
         stored = self._brokers[0].encode(jobs)
         places: dict[int, list[int]] = {}
         for place, (job, what) in enumerate(zip(jobs, stored, strict=True)):
@@ -86,7 +86,7 @@ class ShardedBroker:
         return answer
 
     def contents(self, jobs: Sequence[NewJob]) -> list[str]:
-        """The ids of jobs without a nonce."""
+        """Name the content of each job by its id without a nonce."""
         return self._brokers[0].contents(jobs)
 
     def close(self) -> None:

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def shard_names(name: str, shards: int) -> list[str]:
-    """The schedules that make up schedule `name`: itself, or ``{name.0}``, ``{name.1}`` and so on, each of which a
+    """Name the schedules that make up schedule `name`: itself, or ``{name.0}``, ``{name.1}`` and so on, each of which a
     cluster puts into a slot of its own; braces of `name` are left out. Raises InvalidSchedule.
     """
     if type(shards) is not int or not 1 <= shards <= MOST_SHARDS:
@@ -27,12 +27,12 @@ def shard_names(name: str, shards: int) -> list[str]:
 
 
 def shard_of(id: str, shards: int) -> int:
-    """The shard to which a job is added: the number that the first 8 digits of its id are, modulo the shards."""
+    """Find the shard to which a job is added: the first 8 digits of its id, as a number, modulo the shards."""
     return int(id[:8], 16) % shards
 
 
 def shard_of_text(text: str, shards: int) -> int:
-    """The shard of what jobs meet by, so that those which do stand together: where its SHA-1 leads, as an id does."""
+    """Find the shard of a name, a unique key or a window, by its SHA-1: jobs that share one are in the same shard."""
     return shard_of(sha1(text.encode("utf-8", "surrogateescape"), usedforsecurity=False).hexdigest(), shards)
 
 

@@ -1,4 +1,4 @@
-"""`doctor`: what is wrong with server, schedules and listeners; on request, the mending of what is safe to mend."""
+"""`doctor`: what is wrong with server, schedules and listeners; on request it repairs what is safe to repair."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Patient:
 def doctor_command(
     schedules: tuple[str, ...], fix: bool, older_than: str, yes: bool, as_json: bool, server: str | None
 ) -> int:
-    """Find what is wrong, and mend it if told so."""
+    """Find what is wrong, and repair it with --fix."""
     from workkit.triggers.duration import duration
 
     patience_ms = round(duration(older_than, name="--older-than") / timedelta(milliseconds=1))
@@ -115,7 +115,7 @@ def _brokers(names: Sequence[str], server: str | None) -> list[Broker]:
 
 
 def _examined(brokers: Iterable[Broker], patience_ms: int) -> list[Patient]:
-    """Look at each schedule; what is said of the server is said once."""
+    """Check each schedule; a fault of the server is named once."""
     patients, of_server = [], set()
     for broker in brokers:
         findings = []
@@ -130,7 +130,7 @@ def _examined(brokers: Iterable[Broker], patience_ms: int) -> list[Patient]:
 
 
 def _status(brokers: Iterable[Broker], patients: Sequence[Patient], patience_ms: int, repaired: dict[int, bool]) -> int:
-    """Whether anything is wrong; after repairs, whether anything still is."""
+    """Give the exit status: whether anything is wrong; after repairs, whether anything still is."""
     if not any(repaired.values()):
         return FINDINGS if any(patient.findings for patient in patients) else 0
     left = sum(len(patient.findings) for patient in _examined(brokers, patience_ms))
@@ -146,7 +146,7 @@ def _status(brokers: Iterable[Broker], patients: Sequence[Patient], patience_ms:
 def _settings(
     settings: Settings, *, server: str, given: str | None, names: Sequence[str], named: bool
 ) -> Iterator[str]:
-    """Each setting with where it came from, one a line."""
+    """Write each setting, and where it came from, one a line."""
     rows = [("server", masked(server), _server_origin(given))]
     for key, (attribute, _, _) in READERS.items():
         env = f"WORKKIT_{key.upper().replace('-', '_')}"
@@ -168,7 +168,7 @@ def _settings(
 
 
 def _is_flag(option: str) -> bool:
-    """Whether an option was typed; one that was not may have its value from the environment."""
+    """Say whether an option was typed; else its value may come from the environment."""
     return click.get_current_context().get_parameter_source(option) is ParameterSource.COMMANDLINE
 
 
@@ -255,7 +255,7 @@ def _record(finding: Finding, repaired: dict[int, bool]) -> dict[str, Any]:
 
 
 def _repaired(patients: Sequence[Patient], *, yes: bool) -> dict[int, bool]:
-    """Ask, then mend: for each finding that can be mended, by its identity, whether it was."""
+    """Ask, then repair: for each finding that can be repaired, by its identity, whether it was."""
     chosen = [(patient, finding) for patient in patients for finding in patient.findings if finding.repairs]
     if not chosen:
         terminal.talk("nothing here that --fix could repair.")

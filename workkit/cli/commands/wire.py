@@ -144,7 +144,7 @@ def _headline(pair: Pair) -> Iterator[str]:
 
 
 def _beside(first: str, second: str, *, colour: str = "dim") -> Iterator[str]:
-    """A text and a remark on it; on a terminal where that has no room the remark goes below, folded."""
+    """Write a text and a remark on it. On a narrow terminal the remark goes below, folded."""
     width = terminal.table_width(sys.stdout)
     if width is None or wording.cells(first) + 2 + wording.cells(second) <= width:
         yield f"{first}  {terminal.paint(second, colour, sys.stdout)}"
@@ -171,7 +171,7 @@ def _score(score: float) -> str:
 
 
 def _folded(head: str, data: bytes) -> Iterator[str]:
-    """A text with nothing left out; on a terminal folded at its width, and cut after some lines."""
+    """Write a text with nothing left out; on a terminal folded at its width, and cut after some lines."""
     text, width = wording.printable(_text(data)), terminal.table_width(sys.stdout)
     if width is None:
         yield head + text
@@ -202,7 +202,7 @@ def _pair_record(pair: Pair) -> dict[str, Any]:
 
 
 def _json_score(score: float) -> float | str:
-    """A number, whole where it is; what JSON has no number for as text."""
+    """Write a score for JSON: a whole number where it is one, a text where JSON has no such number."""
     if not math.isfinite(score):
         return str(score)
     return int(score) if score == int(score) else score
@@ -220,7 +220,7 @@ def _json_bytes(name: str, data: bytes | None) -> dict[str, str | None]:
 
 @dataclass(slots=True, kw_only=True)
 class Report:
-    """What was found, counted as it is read; of each kind so many are kept to be shown."""
+    """Counts the faults while they are read; the first `limit` of each kind are shown."""
 
     name: str
     dialect: str
@@ -288,7 +288,7 @@ class Report:
             _say("  > ", "  > ", f"{again}   reads them in the other order")
 
     def status(self, *, strict: bool) -> int:
-        """Whether something is wrong; hazards count if `strict`."""
+        """Give the exit status: 1 where something is wrong; hazards count if `strict`."""
         wrong = self.severities["deviation"] + self.severities["orphan"] + strict * self.severities["hazard"]
         return FOUND if wrong else 0
 

@@ -101,7 +101,7 @@ def judge_job(job: str) -> tuple[Fault, ...]:
 
 
 def _unread(job: str) -> str | None:
-    """Why Clojure's reader finds no complete form at the beginning of a text, as the end of a sentence."""
+    """Say why Clojure's reader finds no complete form at the beginning of a text, as the end of a sentence."""
     awaited: list[str] = []
     for part in _PARTS.finditer(job):
         token = part[0]
@@ -126,7 +126,7 @@ _TOKENS = re.compile(rb'"(?:\\.|[^"\\])*"|\s+|[^\s",:\[\]{}]+|[,:\[\]{}]', re.DO
 
 
 def _spelling(data: bytes, read: wire.Payload) -> Iterator[Fault]:
-    """Whether the Clojure code would have written other bytes, which have another id."""
+    """Name other bytes that the Clojure code would have written, which have another id."""
     try:
         clojure = wire.payload(cron=read.cron, job=read.job, args=read.args, extra=read.extra)
     except (InvalidArguments, RecursionError):
@@ -154,9 +154,9 @@ def _difference(data: bytes, clojure: bytes) -> str:
 
 
 def put_back(member: bytes) -> bytes | None:
-    """The text under which the Clojure code puts an item back that it took too early: blanks go, ``/`` is escaped, a
-    field called ``date`` goes, names lose what stands before their slash. None where it fails instead, or where the
-    order of more than eight fields is its own.
+    """Write the text under which the Clojure code puts an item back that it took too early: it drops blanks and a field
+    called ``date``, escapes ``/``, and cuts names before their slash. None where it fails instead, or where it does not
+    keep the order of more than eight fields.
     """
     try:
         fields, _ = json.JSONDecoder().raw_decode(member.decode("utf-8", "replace").lstrip())
@@ -171,7 +171,7 @@ def put_back(member: bytes) -> bytes | None:
 
 
 def _keywords(value: Any) -> Any:
-    """What is left of JSON whose keys were read as keywords."""
+    """Drop what JSON loses when its keys are read as keywords."""
     if isinstance(value, dict):
         return {key.partition("/")[2] or key: _keywords(inner) for key, inner in value.items()}
     return [_keywords(inner) for inner in value] if isinstance(value, list) else value

@@ -119,7 +119,7 @@ class NativeDoctor:
         yield from wrong
 
     def _tried(self, what: str, look: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
-        """Take a look; where the server refuses it to this user, say so instead."""
+        """Take a look. Where the server forbids it to this user, the finding says so."""
         try:
             yield from look()
         except ServerRefused as error:

@@ -1,4 +1,4 @@
-"""Looking over the listeners of a schedule: who does not beat, mixed versions, nobody there, jobs nobody can run."""
+"""Checking the listeners of a schedule: heartbeats, versions, whether one is there, and jobs that none can run."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ class Peer:
 
     @property
     def is_live(self) -> bool:
-        """Whether it beats."""
+        """Whether it sends heartbeats."""
         return self.is_whole and self.info.beat_ms <= STALE_MS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fleet:
-    """The listeners of one schedule, as `fleet` read them; `skipped` are jobs that none of those that beat can run."""
+    """The listeners of one schedule, as `fleet` read them. `skipped`: jobs that no live listener can run."""
 
     places: Places
     peers: tuple[Peer, ...]
     skipped: frozenset[bytes]
 
     def findings(self) -> Iterator[Finding]:
-        """Listeners that do not beat, versions, whether anybody is there, and what nobody runs."""
+        """Name silent listeners, mixed versions, a schedule without a listener, and jobs that no listener can run."""
         for peer in self.peers:
             if peer.is_whole and not peer.is_live:
                 yield self._silent(peer)
@@ -124,7 +124,7 @@ class Fleet:
             )
 
     def _unrun(self) -> Iterator[Finding]:
-        """Jobs that every listener has given back, by the function they name."""
+        """Name jobs that every listener has given back, by function."""
         live = sum(peer.is_live for peer in self.peers)
         by_name: dict[str, list[bytes]] = {}
         ids = sorted(self.skipped)
@@ -159,7 +159,7 @@ class Fleet:
 
 
 def fleet(places: Places) -> Fleet:
-    """Read the listeners, and what none of those that beat can run."""
+    """Read the listeners, and the jobs that no live listener can run."""
     k, listed = places.keys, places.listed()
     names = list(listed)
     known = places.piped(lambda pipe: [(pipe.hget(k.running(n), "info"), pipe.hkeys(k.running(n))) for n in names])
@@ -180,7 +180,7 @@ def fleet(places: Places) -> Fleet:
 
 
 def _runs(pid: int) -> bool:
-    """Whether a process of this machine has that number."""
+    """Say whether a process of this machine has that number."""
     if pid <= 0:
         return False
     try:

@@ -1,4 +1,4 @@
-"""Looking over the server of a schedule: its version, what a restart loses, eviction, memory, clock and role."""
+"""Checking the server of a schedule: its version, what a restart loses, eviction, memory, clock and role."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Host:
     facts: Mapping[str, Any]
 
     def findings(self) -> Iterator[Finding]:
-        """All that INFO tells."""
+        """Name what is wrong according to INFO."""
         yield from self._version()
         yield from self._role()
         yield from self._persistence()
@@ -42,7 +42,7 @@ class Host:
 
     @property
     def product(self) -> str:
-        """What the server calls itself: ``Valkey 9.1.0``."""
+        """The product and its version: ``Valkey 9.1.0``."""
         if version := self.facts.get("valkey_version"):
             return f"Valkey {version}"
         return f"Redis {self.facts.get('redis_version', '?')}"

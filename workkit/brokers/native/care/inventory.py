@@ -75,7 +75,7 @@ class Inventory:
         yield from overdue.findings()
 
     def _stops(self, pair: Pair) -> dict[str, Fault]:
-        """The first fault of the job, and the first of the item, among those that stop a job."""
+        """Find the first fault that stops the job, and the first that stops the item."""
         faults = judge(
             pair,
             dialect=self.places.codec.dialect,
@@ -181,7 +181,7 @@ class Inventory:
         return found
 
     def _aggregated(self) -> Iterator[Finding]:
-        """One finding for all jobs with the same fault, where no repair takes it away."""
+        """Name each fault that no repair takes away once, for all jobs that have it."""
         name, dialect = self.places.keys.schedule, self.places.codec.dialect
         other = "cuckoo" if dialect == "published" else "published"
         for kind, left in sorted(self._left.items()):

@@ -76,14 +76,14 @@ def _job(pair: Pair, data: bytes, dialect: str, thorough: bool) -> Iterator[Faul
 
 
 def _unread(data: bytes, reason: str) -> Fault:
-    """A payload that cannot be read. One that names a function may be for a foreign peer, so no repair buries it."""
+    """Judge a payload that cannot be read. One with a function may be for a foreign peer, so no repair buries it."""
     if wire.job_of(data) is None:
         return Fault("unreadable", reason, True, True)
     return Fault("unclear", reason, False, True)
 
 
 def _broken_fields(read: wire.Payload) -> str | None:
-    """Why the fields of our own cannot be read, though the published ones can."""
+    """Say why the fields of our own cannot be read, though the published ones can."""
     try:
         if _OF_TIME & read.extra.keys():
             from_fields({**read.extra, "cron": "* * * * * * *"})
@@ -126,7 +126,7 @@ def _in_order_of(dialect: str, cron: str) -> Trigger | None:
 
 
 def _is_one_second(cron: str) -> bool:
-    """Whether a cron text names one second that the calendar has. Most stored ones do, and this takes little time."""
+    """Say whether a cron text names one second that the calendar has. A quick look: most stored ones do."""
     if (found := _FIXED.fullmatch(cron)) is None:
         return False
     with suppress(ValueError):
@@ -136,7 +136,7 @@ def _is_one_second(cron: str) -> bool:
 
 
 def _no_item(data: bytes, dialect: str, now_ms: int, patience_ms: int) -> Fault:
-    """A job without an item. Where its last time is just over, a foreign peer may be running it, and a repair waits."""
+    """Name a job without an item. Where its last time is just over, a foreign peer may be running it."""
     try:
         read = wire.read_payload(data)
         trigger = from_fields({**read.extra, "cron": read.cron}, dialect=dialect)

@@ -1,5 +1,5 @@
-"""Looking over the keys beside the published ones for what nothing refers to any more: slots, marks, kept errors, the
-records of listeners that are not listed; and for what is parked though nothing holds it up.
+"""Checking the keys beside the published ones for what nothing refers to: slots, marks, kept errors, and records of
+listeners that are not listed; and for jobs that are parked although nothing holds them back.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Leftovers:
         return f"workkit doctor {self.places.keys.schedule} --fix"
 
     def findings(self) -> Iterator[Finding]:
-        """Listeners first: their records come back into view."""
+        """Name what is left over. Listeners come first, because their records refer to the rest."""
         yield from self._listeners()
         yield from self._swept(self._slots(), finding=self._slot)
         yield from self._swept(self._errors(), finding=self._error)
@@ -175,7 +175,7 @@ class Leftovers:
                     yield self._parked(key, "and it is not paused any more", Parted(target=target))
 
     def _keys(self) -> Iterator[bytes]:
-        """Every key that something is parked under."""
+        """Read every key under which something is parked."""
         start = b"-"
         while True:
             with self.places.server.translated() as client:
@@ -188,7 +188,7 @@ class Leftovers:
                 yield parked.key
 
     def _parted(self, key: bytes) -> int:
-        """How many are parked under a pause that does not stand."""
+        """Count what is parked under a pause that has ended."""
         k = self.places.keys
         stands, count = self.places.piped(
             lambda p: (p.hexists(k.control, key), p.zlexcount(k.waiting, *under(key))), whole=True

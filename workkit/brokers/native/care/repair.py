@@ -1,4 +1,4 @@
-"""The mending of what is safe to mend: one value for each kind of trouble, and the step that repairs it.
+"""Repairing what is safe to repair: one value for each kind of trouble, and the step that repairs it.
 
 Every repair looks again in the step that changes something, so it is harmless where the trouble is over.
 """
@@ -67,7 +67,7 @@ class Unlisted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parted:
-    """A target that is not paused any more, while jobs are parked under its pause."""
+    """A target whose pause has ended, while jobs are still parked under it."""
 
     target: str
 
@@ -93,7 +93,7 @@ Subject = Loose | Unreadable | Misplaced | Unlisted | Parted | Garbled | Hidden
 
 
 def repair(places: Places, subject: Subject) -> bool:
-    """Mend one thing; False where it is so no more."""
+    """Repair one thing. False: the trouble is over, or cannot be repaired."""
     match subject:
         case Loose(stray=stray, wide=wide, lost=lost):
             return replace(places, lost=lost).mend([stray], wide=wide)[0]
@@ -113,7 +113,7 @@ def repair(places: Places, subject: Subject) -> bool:
 
 
 def due_again(codec: Codec, id: bytes, payload: bytes, *, now_ms: int) -> int | None:
-    """When a job that nothing refers to should run: its next time, None (at once) if that is over.
+    """Find when a job that nothing refers to should run: its next time, None (at once) if that is over.
 
     Raises CorruptRecord.
     """
@@ -122,8 +122,8 @@ def due_again(codec: Codec, id: bytes, payload: bytes, *, now_ms: int) -> int | 
 
 
 def queue_text(id: bytes) -> bytes:
-    """The text under which a job stands in `S:next`, also for an id that we would not write. Raises UnicodeDecodeError
-    where no text can name it.
+    """Write the item of a job, also for an id that workkit would not write. Raises UnicodeDecodeError where no text can
+    name it.
     """
     return json.dumps({"id": id.decode("utf-8")}, separators=(",", ":")).encode("ascii")
 
@@ -154,7 +154,7 @@ def _hurried(places: Places, id: bytes) -> bool:
 
 
 def _replace(places: Places, found: Misplaced) -> bool:
-    """Another due time for an item that has a job; none for one that has not; the dead set for what cannot be read."""
+    """Give an item of a job another due time, remove an item without a job, and bury one that cannot be read."""
     id = item_id(found.item)
     if id is None:
         dead_id = sha1(found.item, usedforsecurity=False).hexdigest()
@@ -205,7 +205,7 @@ def _take_back(places: Places, listener: str, beat: float | None) -> bool:
                 return False
             client.zadd(k.listeners, {raw: beat}, nx=True)
     elif _tidy(places, k.listeners, ["due", raw, repr(beat)]):
-        beat = 0.0  # it holds nothing, whenever it has beaten
+        beat = 0.0  # it holds nothing, however old its heartbeat is
     reap = load("native")["reap"]
     while True:
         reply = places.server.call(reap, reap.keys(k, listener=listener), [raw, repr(beat), 0, MOST_MOVED])
@@ -223,7 +223,7 @@ def _restore(places: Places, entries: tuple[bytes, ...]) -> bool:
 
 
 def _grave(id: bytes, payload: bytes | None, entry: Entry, reason: str) -> bytes:
-    """What is kept of it, as `settle` keeps what a listener could not read."""
+    """Write the record of the dead set, as `settle` writes it for what a listener cannot read."""
     failure = Failure(type="CorruptRecord", message=reason)
     return write_grave(id, payload, entry, failure=failure, reason="corrupt")
 

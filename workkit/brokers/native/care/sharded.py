@@ -16,7 +16,7 @@ class ShardedDoctor:
         self._shards = tuple(shards)
 
     def checkup(self, *, patience_ms: int) -> Iterator[Finding]:
-        """Look for what is wrong, shard by shard; what is wrong with all of them alike is found once."""
+        """Look for faults, shard by shard; the same fault of several shards is named once."""
         said: set[tuple[str, str]] = set()
         for number, shard in enumerate(self._shards):
             for finding in shard.checkup(patience_ms=patience_ms):
@@ -26,6 +26,6 @@ class ShardedDoctor:
                 yield replace(finding, subject=(number, finding.subject))
 
     def repair(self, finding: Finding) -> bool:
-        """Mend one finding of `checkup`, in its shard."""
+        """Repair one fault, in its shard."""
         number: int = finding.subject[0]
         return self._shards[number].repair(replace(finding, subject=finding.subject[1]))

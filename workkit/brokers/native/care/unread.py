@@ -100,7 +100,7 @@ class Unread:
                     yield self._found(key, number, "a missed run", Garbled(key=key, kind="stream", name=number))
 
     def _alone(self, key: str, index: str, kind: str, what: str) -> Iterator[Finding]:
-        """What stands in one key only while it stands in another, too, and does not; asked again in one step."""
+        """Name members of one key that must stand in another key too, and do not; each is read again in one step."""
         pages = self.places.hash_pages(key) if kind == "hash" else map(dict, self.places.scored_pages(key))
         for page in pages:
             names = list(page)

@@ -6,12 +6,12 @@ import re
 
 
 def text(data: bytes) -> str:
-    """Bytes as text that can be read and told apart, at most 200 characters of it."""
+    """Write bytes as text in which different bytes stay different, at most 200 characters of it."""
     return data[:200].decode("utf-8", "backslashreplace")
 
 
 def brief(data: bytes) -> str:
-    """Bytes in a sentence: an id by its beginning, anything else by up to 60 characters."""
+    """Show bytes in a sentence: an id by its beginning, anything else by up to 60 characters."""
     said = text(data)
     if re.fullmatch(r"[0-9a-f]{40}", said):
         return said[:8]

@@ -22,11 +22,11 @@ class ShardedAdmin:
         self._shards, self._inspector = tuple(shards), inspector
 
     def cancel(self, job: Job) -> Job:
-        """Take a waiting job out, or flag a running one. Raises NotFound where it is gone meanwhile."""
+        """Remove a waiting job, or flag a running one. Raises NotFound where it has ended."""
         return first_found(self._shards, job.id, lambda shard: shard.cancel(job))
 
     def pause(self, target: str, pause: Pause) -> None:
-        """Pause a target: a job in its shard, anything else in all."""
+        """Pause a target: a job in its shard, a function or the schedule in all."""
         if target.startswith(JOB):
             job = self._inspector.job(target.removeprefix(JOB))
             self._shards[self._inspector.shard_of(job)].pause(target, pause)
@@ -35,7 +35,7 @@ class ShardedAdmin:
                 shard.pause(target, pause)
 
     def resume(self, target: str) -> bool:
-        """The inverse, in all shards. False: it was not paused."""
+        """End a pause in all shards. False: it was not paused."""
         return True in [shard.resume(target) for shard in self._shards]
 
     def declare(self, *, limit: int | None, turn_ms: float | None) -> None:
@@ -62,7 +62,7 @@ class ShardedAdmin:
     def retry(
         self, dead: Sequence[Job], *, args: Sequence[Any] | None = None, delays_ms: Sequence[int] = ()
     ) -> list[Revival]:
-        """Put dead jobs back: see `Admin.retry`. One step in each shard."""
+        """Take jobs out of the dead set to run again: see `Admin.retry`. One step in each shard."""
         answers: list[Revival] = ["gone"] * len(dead)
         for shard in self._shards:
             left = [place for place, answer in enumerate(answers) if answer == "gone"]
@@ -74,5 +74,5 @@ class ShardedAdmin:
         return answers
 
     def discard(self, dead: Sequence[Job]) -> int:
-        """Forget dead jobs; one step in each shard."""
+        """Remove jobs from the dead set; one step in each shard."""
         return sum(shard.discard(dead) for shard in self._shards)

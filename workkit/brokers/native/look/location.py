@@ -87,13 +87,13 @@ class Places:
             return list(pipe.execute())
 
     def payload(self, id: bytes) -> bytes | None:
-        """The payload of one job."""
+        """Read the payload of one job."""
         with self.server.translated() as client:
             found: bytes | None = client.hget(self.keys.jobs, id)
         return found
 
     def listed(self) -> dict[str, float]:
-        """Every listed listener, and its last beat; without what is no text, which no listener calls itself."""
+        """Read the listed listeners and the last heartbeat of each. No listener has a name that is not UTF-8."""
         return {name.decode(): beat for name, beat in self._beats() if is_text(name)}
 
     def _beats(self) -> list[tuple[bytes, float]]:
@@ -101,7 +101,7 @@ class Places:
             return list(client.zrange(self.keys.listeners, 0, -1, withscores=True))
 
     def unlisted(self) -> list[str] | None:
-        """Listeners that are not listed and still have records; None where there are too many keys to look through."""
+        """Find listeners that have records and are not listed; None where the database has too many keys."""
         start = self.keys.running("")
         cursor, names = 0, []
         for _ in range(MOST_PAGES):
@@ -116,7 +116,7 @@ class Places:
         return sorted({name for name in names if LISTENER.fullmatch(name) and name not in listed})
 
     def entries(self) -> Iterator[tuple[bytes, Entry]]:
-        """What is parked, waits in `S:again` or is held: the job's id (empty: unreadable) and the entry."""
+        """Read what is parked, waits in `S:again` or is held: the job's id (empty: unreadable) and the entry."""
         for name in (*self.listed(), *self.lost):
             for page in self.hash_pages(self.keys.running(name)):
                 for field, value in page.items():
@@ -174,12 +174,12 @@ def wait_a_moment() -> None:
 
 
 def is_ours(member: bytes) -> bool:
-    """Whether an item of `S:next` stands under the text that we write."""
+    """Say whether an item of `S:next` stands under the text that workkit writes."""
     return _CANONICAL.fullmatch(member) is not None
 
 
 def item_id(member: bytes) -> bytes | None:
-    """The id in an item, as the server's scripts read it; None where they cannot."""
+    """Read the id in an item as the scripts read it; None where they find none."""
     if is_ours(member):
         return member[7:47]
     try:
@@ -189,12 +189,12 @@ def item_id(member: bytes) -> bytes | None:
 
 
 def run_name(id: bytes, entry: Entry) -> bytes:
-    """The name of an occurrence, as `S:slots` and `S:errors` bear it."""
+    """Name an occurrence as `S:slots` and `S:errors` do."""
     return id + occurrence("", entry).encode("utf-8", "surrogateescape")
 
 
 def is_text(name: bytes) -> bool:
-    """Whether bytes are UTF-8."""
+    """Say whether bytes are UTF-8."""
     try:
         name.decode()
     except UnicodeDecodeError:

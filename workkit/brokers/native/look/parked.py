@@ -24,13 +24,13 @@ class Parked:
 
     @property
     def pause(self) -> str | None:
-        """The target by which it is paused; None where it waits for a slot."""
+        """The target whose pause parks it; None where it waits for a slot."""
         key = self.key.decode("utf-8", "replace")
         return key.removeprefix(PAUSED) if key.startswith(PAUSED) else None
 
     @property
     def why(self) -> str:
-        """What it waits for, where that is a slot, in a sentence without its end."""
+        """The reason why it waits for a slot, as a sentence without a full stop."""
         kind, _, of = self.key.decode("utf-8", "replace").partition(":")
         limit = self.entry.slots[-1][1] if self.entry.slots else 1
         match kind:
@@ -45,7 +45,7 @@ class Parked:
 
 
 def read_parked(text: bytes) -> Parked | None:
-    """Read a member of `S:waiting`; None where it is none of ours."""
+    """Read a member of `S:waiting`; None where it cannot be read."""
     found = _PARKED.fullmatch(text)
     entry = read_entry(found[4]) if found else None
     if found is None or entry is None:
@@ -54,13 +54,13 @@ def read_parked(text: bytes) -> Parked | None:
 
 
 def parked_text(key: str, occurrence: str, entry: Entry) -> bytes:
-    """The member of `S:waiting` of an entry that waits under `key`."""
+    """Write the member of `S:waiting` of an entry that waits under `key`."""
     due = min(max(entry.due_ms, 0), 9 * 10**15)
     return b"\0".join((_bytes(key), b"%016d" % due, _bytes(occurrence), entry.encode()))
 
 
 def under(key: bytes, *, before_ms: int | None = None) -> tuple[bytes, bytes]:
-    """The lexical bounds of what is parked under a key; of what was due before a time."""
+    """Give the lexical bounds of what is parked under a key, or of the part that was due before a time."""
     until = key + b"\1" if before_ms is None else key + b"\0%016d" % max(0, before_ms)
     return b"[" + key + b"\0", b"(" + until
 

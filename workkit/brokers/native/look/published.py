@@ -37,17 +37,17 @@ class Published:
         return self.places.now_ms
 
     def counts(self) -> tuple[int, int]:
-        """How many jobs and how many items stand."""
+        """Count the jobs and the items."""
         k = self.places.keys
         jobs, items = self.places.piped(lambda pipe: (pipe.hlen(k.jobs), pipe.zcard(k.next)))
         return jobs, items
 
     def is_wide(self, id: bytes) -> bool:
-        """Whether an item of this job may stand under another text than ours."""
+        """Say whether an item of this job may stand under another text than ours."""
         return self._wide or len(id) != ID_DIGITS
 
     def pairs(self, *, soonest_first: bool) -> Iterator[Pair]:
-        """Every item with its job; then the jobs without an item.
+        """Read every item with its job, then the jobs without an item.
 
         `soonest_first` orders the items, and may then miss some where listeners take others meanwhile; without it, all
         that stands throughout is read.
@@ -90,7 +90,7 @@ class Published:
                     yield found
 
     def _shares(self, ids: Sequence[bytes]) -> Iterator[tuple[int, int]]:
-        """Part a page so that the payloads of each part fit into memory."""
+        """Divide a page so that the payloads of each part fit into memory."""
         sizes = self.places.piped(lambda pipe: [pipe.hstrlen(self.places.keys.jobs, id) for id in ids])
         start = size = 0
         for place, more in enumerate(sizes):
@@ -105,7 +105,7 @@ class Published:
             return list(client.hmget(self.places.keys.jobs, list(ids)))
 
     def _seconds(self, items: Sequence[tuple[bytes, bytes]]) -> set[bytes]:
-        """Those items under other texts than ours whose job has another item."""
+        """Find the items under other texts than ours whose job has another item."""
         self._wide = self._wide or any(not is_ours(member) for member, _ in items)
         odd = [(member, id) for member, id in items if id and member != _item(id)]
         if not odd:
@@ -120,7 +120,7 @@ class Published:
         return found
 
     def _settled(self, pair: Pair) -> Pair | None:
-        """An item without a job, looked at again in one step: a job that merely ended took its item with it."""
+        """Read an item without a job again in one step. None: the job ended in between, and took its item with it."""
         k = self.places.keys
         score, payload = self.places.piped(lambda p: (p.zscore(k.next, pair.item), p.hget(k.jobs, pair.id)), whole=True)
         return None if score is None else replace(pair, payload=payload, score=score)

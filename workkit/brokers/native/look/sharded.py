@@ -27,7 +27,7 @@ class ShardedInspector:
         self._shards = tuple(shards)
 
     def counts(self) -> Counts:
-        """The sums over all shards; a listener counts once in each."""
+        """Add up the counts of all shards; a listener counts once in each."""
         all_counts = [shard.counts() for shard in self._shards]
         totals: dict[str, int] = {}
         for counts in all_counts:
@@ -46,7 +46,7 @@ class ShardedInspector:
         return merge(*(shard.jobs(state=state) for shard in self._shards), key=_order)
 
     def job(self, which: str) -> Job:
-        """One job by name, by id, or by the beginning of one. Raises NotFound, also where several shards have such."""
+        """Find one job by name, by id, or by the beginning of an id. Raises NotFound, also where several match."""
         home = self._shards[shard_of_text(which, len(self._shards))]
         if (named := home.search.under(which)) is not None:
             return home.job(named)
@@ -61,21 +61,21 @@ class ShardedInspector:
         return first_found(self._shards, id, lambda shard: shard.job(id))
 
     def named(self) -> dict[str, Named]:
-        """The jobs that stand under a name, by name."""
+        """Read the jobs that have a name, by name."""
         return {name: found for shard in self._shards for name, found in shard.named().items()}
 
     def listeners(self) -> list[ListenerInfo]:
-        """Who is listening; a listener is listed once for each shard, with what it runs of it."""
+        """List the listeners; each is listed once for each shard, with what it runs there."""
         return [info for shard in self._shards for info in shard.listeners()]
 
     def control(self) -> Control:
-        """What is paused in any shard, and the schedule's own limits."""
+        """Read what is paused in any shard, and the schedule's own limits."""
         controls = [shard.control() for shard in self._shards]
         paused = {target: pause for control in controls for target, pause in control.paused.items()}
         return replace(controls[0], paused=paused)
 
     def missed(self) -> Iterator[Missed]:
-        """Occurrences that did not run, about the last one first."""
+        """Page through the occurrences that did not run, about the last one first."""
         return merge(*(shard.missed() for shard in self._shards), key=lambda one: -one.due.timestamp())
 
     def shard_of(self, job: Job) -> int:
@@ -89,7 +89,7 @@ class ShardedInspector:
 
 
 def _order(job: Job) -> tuple[int, float]:
-    """Where a job stands in `jobs`, in the order in which each shard lists its own."""
+    """Sort a job as each shard sorts its own."""
     due = float("inf") if job.due is None else job.due.timestamp()
     if job.state in ("running", "cancelling"):
         return 0, 0.0
