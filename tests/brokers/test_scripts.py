@@ -100,6 +100,18 @@ def test_a_script_uses_every_key_and_argument_that_it_declares(verb: str) -> Non
 
 
 @pytest.mark.parametrize("verb", VERBS)
+def test_a_script_calls_only_functions_that_it_or_its_parts_have_defined_before(verb: str) -> None:
+    of_lua = {"and", "function", "if", "in", "not", "or", "return", "while"}
+    of_lua |= {"ipairs", "next", "pairs", "pcall", "tonumber", "tostring", "type", "unpack"}
+    body = re.sub(r"'[^']*'", "''", code(load("native")[verb].text))
+    defined = {found[1]: found.start() for found in re.finditer(r"local function (\w+)\(", body)}
+    parameters = set(re.findall(r"\w+", " ".join(re.findall(r"function \w*\((.*?)\)", body))))
+    for call in re.finditer(r"(?<![\w.])([A-Za-z_]\w*)\(", body):
+        if call[1] not in of_lua | parameters:
+            assert defined.get(call[1], len(body)) < call.start(), call[1]
+
+
+@pytest.mark.parametrize("verb", VERBS)
 def test_all_keys_of_a_call_stand_in_one_slot_of_a_cluster(verb: str) -> None:
     script = load("native")[verb]
     of = {key.of: ["L", "M"] if key.is_list else "{S}:x" for key in script.declared if key.of}
