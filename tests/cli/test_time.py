@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.cli.conftest import Run
-from workkit.cli.commands.explain import is_cron
+from workkit.verbs.moment import is_cron
 
 FROM = ("--from", "2026-11-20T10:15:30Z")
 

@@ -13,7 +13,7 @@ from workkit import schedule
 from workkit.errors import InvalidArguments, WorkkitWarning
 from workkit.jobs.arguments import check_call, compiled_check
 from workkit.jobs.names import clojure
-from workkit.verbs.addition import call
+from workkit.verbs.called import called
 
 
 def welcome(email: str) -> None: ...
@@ -98,7 +98,7 @@ def test_nothing_is_compiled_where_nothing_can_be_told(fn: Any) -> None:
 @pytest.mark.parametrize("fn", [clojure("(fn [x] x)"), "#'your-app.cache/clear", "(var a.b/c)", "'a.b/c"])
 def test_integers_that_not_every_language_reads_are_warned_of_for_clojure(fn: Any) -> None:
     with pytest.warns(WorkkitWarning) as caught:
-        call(fn, args=[1, {"ids": [2**53 + 1]}, -(2**64)], kwargs=None)
+        called(fn, args=[1, {"ids": [2**53 + 1]}, -(2**64)], kwargs=None)
     assert [str(warning.message) for warning in caught] == [
         f"{place} is an integer beyond 2^53, which not every language reads as it stands: JavaScript rounds it, "
         "and beyond 64 bits Clojure makes a BigInt of it. Pass it as text."
@@ -108,11 +108,11 @@ def test_integers_that_not_every_language_reads_are_warned_of_for_clojure(fn: An
 
 @pytest.mark.parametrize("fn", [anything, "app.cache:clear"])
 def test_nothing_is_said_of_what_only_python_reads(fn: Any) -> None:
-    assert call(fn, args=[2**64], kwargs=None).args == (2**64,)  # warnings are errors here
+    assert called(fn, args=[2**64], kwargs=None).args == (2**64,)  # warnings are errors here
 
 
 def test_nothing_is_said_of_what_both_read_the_same() -> None:
-    call(clojure("(fn [x] x)"), args=[2**53, -(2**53), 1e300, True, None, "9" * 30, {"a": [0.5]}], kwargs=None)
+    called(clojure("(fn [x] x)"), args=[2**53, -(2**53), 1e300, True, None, "9" * 30, {"a": [0.5]}], kwargs=None)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, TypeVar, assert_never
@@ -11,11 +10,10 @@ from workkit.contract.broker import Inspector, Revival
 from workkit.errors import CorruptRecord, InvalidArguments, InvalidOptions, NotFound, WorkkitError
 from workkit.jobs.job import Job, matches
 from workkit.jobs.names import shown
+from workkit.jobs.option_readers import turn_ms
 
 PAGE = 500
 SHORTEST = 6  # digits of an id that stand for the whole
-_RATE = re.compile(r"\s*(\d{1,6})\s*(?:/|per)\s*(s|sec|second|m|min|minute|h|hour|d|day)\s*", re.IGNORECASE)
-_UNITS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 T = TypeVar("T")
 
@@ -75,7 +73,7 @@ def revive(
     """Put dead jobs (latest first, as `chosen` finds them) back, oldest first, a page at a time as this is read; says
     of each what became of it. Raises as `retry`, before anything is put back.
     """
-    every_ms = read_rate(rate)
+    every_ms = pause_ms(rate)
     if args is not None:
         check_args(args, dead)
     for page in _pages(enumerate(reversed(dead))):
@@ -107,16 +105,9 @@ def discard(inspector: Inspector, dead: Sequence[Job]) -> int:
     return sum(inspector.discard(page) for page in _pages(dead))
 
 
-def read_rate(rate: str | None) -> float:
-    """The pause in ms between two jobs at a rate such as "100/minute"; 0 for none. Raises InvalidOptions."""
-    if rate is None:
-        return 0.0
-    found = _RATE.fullmatch(str(rate))
-    if found is None or int(found[1]) == 0:
-        raise InvalidOptions(
-            f'rate={rate!r} is not a rate. Write "100/minute"; units: second, minute, hour, day.', given=rate
-        )
-    return _UNITS[found[2][0].lower()] / int(found[1])
+def pause_ms(rate: str | None) -> float:
+    """The pause between two jobs at a rate such as "100/minute"; 0 for none. Raises InvalidOptions."""
+    return 0.0 if rate is None else turn_ms(rate)
 
 
 def check_args(args: Sequence[Any], dead: Sequence[Job]) -> None:

@@ -7,14 +7,14 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from workkit.contract.broker import Broker, Producer
 from workkit.errors import InvalidSchedule
-from workkit.jobs.run_options import at_once, turn_ms
+from workkit.jobs import middleware
+from workkit.jobs.options import BY_NAME
 from workkit.triggers.clock.zone import zone
-from workkit.verbs.chain import registered
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
@@ -49,7 +49,21 @@ class Schedule:
         """Register a generator function with one `yield` around every run here, or with ``on="add"`` in the way of
         every addition, and return it: `workkit.jobs.middleware.register`. Raises InvalidFunction.
         """
-        return registered(fn, on=on, schedule=self.name, shards=self.shards)
+        return _registered(fn, on=on, schedule=self.name, shards=self.shards)
+
+
+def _registered(fn: Any, *, on: str, schedule: str, shards: int) -> Any:
+    """Register middleware, also where it is written as ``@s.middleware(on=...)``; return the function itself.
+
+    A listener knows a schedule of several shards by their names. Raises InvalidFunction.
+    """
+    if fn is None:
+        return partial(_registered, on=on, schedule=schedule, shards=shards)
+    if shards == 1 or on == "add":
+        return middleware.register((schedule,), fn, on=on)
+    from workkit.brokers.native.sharded import shard_names
+
+    return middleware.register(shard_names(schedule, shards), fn, on=on)
 
 
 def described(
@@ -98,8 +112,8 @@ def described(
         tz=chosen,
         dialect=dialect,
         shards=shards,
-        limit=None if limit is None else at_once(limit),
-        turn_ms=None if rate is None else turn_ms(rate),
+        limit=None if limit is None else BY_NAME["limit"].read(limit, "limit"),
+        turn_ms=None if rate is None else BY_NAME["rate"].read(rate, "rate"),
     )
 
 

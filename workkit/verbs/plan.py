@@ -8,9 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workkit.contract.broker import Named, NewJob, Producer
-from workkit.errors import InvalidOptions, NotFound
+from workkit.errors import Invalid, InvalidOptions, NotFound
 from workkit.jobs.job import Job
-from workkit.verbs.addition import Bulk, read_row
+from workkit.verbs.addition import NowMs, addition
+from workkit.verbs.bulk import Bulk
+from workkit.verbs.located import located
+from workkit.verbs.opening import Schedule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,10 +34,8 @@ class Plan:
         return ", ".join(f"{count:,} {word}" for word, count in parts.items() if count) or "nothing planned"
 
 
-def read_plan(
-    plan: Mapping[str, Mapping[str, Any]], *, default_tz: str, dialect: str, now_ms: int
-) -> dict[str, NewJob]:
-    """Every entry of a plan as the job that goes to a broker, by name. Raises an `Invalid` that names the job."""
+def read_plan(plan: Mapping[str, Mapping[str, object]], *, s: Schedule, now_ms: NowMs) -> dict[str, NewJob]:
+    """Read every entry of a plan as the job that goes to a broker, by name. Raises an `Invalid` that names the job."""
     if not isinstance(plan, Mapping):
         raise InvalidOptions(
             f"the plan is a {type(plan).__name__}. Give a mapping: name -> add's keywords.", given=plan
@@ -42,11 +43,9 @@ def read_plan(
     read: dict[str, NewJob] = {}
     for name, entry in plan.items():
         try:
-            read[name] = read_row(_row(name, entry), default_tz=default_tz, dialect=dialect, now_ms=now_ms)
-        except ValueError as error:
-            if hasattr(error, "given"):
-                error.args = (f"job {name}: {error}",)
-            raise
+            read[name] = addition(_row(name, entry), s=s, now_ms=now_ms)
+        except Invalid as error:
+            raise located(error, f"job {name}") from error.__cause__
     return read
 
 

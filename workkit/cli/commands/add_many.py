@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -22,8 +21,6 @@ from workkit.cli.printing.warning import warnings_kept
 from workkit.errors import Invalid, InvalidArguments, NotFound
 
 AGAIN = "ix it and run again, nothing doubles."
-NUMBERED = re.compile(r"^row [\d,]+: ")
-ADDED = re.compile(r" (Rows 1 to [\d,]+ are added|Nothing is added)\.$")
 REPORT_SECONDS = 10.0
 ROW = '{"fn": "app.cache:clear", "in_": "5 minutes"}'
 
@@ -46,15 +43,20 @@ ROW = '{"fn": "app.cache:clear", "in_": "5 minutes"}'
 def add_many_command(schedule: str, file: str, server: str | None) -> None:
     """Add jobs from a JSON Lines file."""
     from workkit import schedule as verbs
+    from workkit.verbs.bulk import BadRow, add_rows
+    from workkit.verbs.located import located
+    from workkit.verbs.opening import producer_of
 
     s = verbs.create(schedule, redis=server)
     name = "stdin" if file == "-" else file
     with _opened(file) as source, warnings_kept(), _progress(source, name) as report:
         rows = Rows(source, name, report)
         try:
-            tally = verbs.add_many(s, rows)
+            tally = add_rows(rows, s=s, broker=producer_of(s))
+        except BadRow as bad:
+            raise located(bad.error, rows.place, then=f" {bad.done}; f{AGAIN}") from bad.error.__cause__
         except Invalid as error:
-            raise rows.placed(error) from error
+            raise located(error, rows.place, then=f" F{AGAIN}") from error.__cause__
     known = f", {tally.known:,} already there" if tally.known else ""
     terminal.data(f"added {wording.plural(tally.new, 'job')} to {s.name}{known}")
 
@@ -86,12 +88,10 @@ class Rows:
             if text.strip():
                 yield _row(text)
 
-    def placed(self, error: Invalid) -> Invalid:
-        """Say in which line of which file, and how to go on."""
-        text = NUMBERED.sub("", str(error))
-        text, there = (text[: found.start()], found[1]) if (found := ADDED.search(text)) else (text, "")
-        message = f"row {self.line:,} of {self.name}: {text} {there + '; f' if there else 'F'}{AGAIN}"
-        return type(error)(message, given=error.given, position=error.position, suggestion=error.suggestion)
+    @property
+    def place(self) -> str:
+        """The line that was read last."""
+        return f"row {self.line:,} of {self.name}"
 
 
 def _row(line: bytes) -> Mapping[str, Any]:

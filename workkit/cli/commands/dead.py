@@ -72,10 +72,10 @@ def retry_command(
     server: str | None,
 ) -> int:
     """Put dead jobs back."""
-    from workkit.verbs.dead import check_args, read_rate, refusal, revive
+    from workkit.verbs.dead import check_args, pause_ms, refusal, revive
 
     _check_choice("retry", schedule, which, everything, where)
-    read_rate(rate)
+    pause_ms(rate)
     values = None if args is None else _arguments(args)
     choice = _read(schedule, which, where, server)
     if values is not None and choice.meant:

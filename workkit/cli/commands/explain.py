@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING, Any
@@ -22,22 +21,13 @@ if TYPE_CHECKING:
     from workkit.triggers.trigger import Dialect
 
 DIALECTS = ("auto", "published", "standard", "cuckoo")
-ALIAS = re.compile(r"@[A-Za-z_-]+")
-CRON_FIELD = re.compile(
-    r"(?i)(?:[\d*?/,#L-]|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|sun|mon|tue|wed|thu|fri|sat)+"
-)
 FIELDS = ("year", "month", "day", "weekday", "hour", "minute", "second")
-
-
-def is_cron(text: str) -> bool:
-    """Say whether a text is meant as a cron string: an @alias, or nothing but cron fields, of whatever number."""
-    words = text.split()
-    return bool(ALIAS.fullmatch(text.strip())) or (len(words) > 3 and all(CRON_FIELD.fullmatch(word) for word in words))
 
 
 def read(text: str, *, now: datetime, zone: tzinfo, dialect: Dialect = "auto") -> Trigger:
     """Read words or a cron string; a cron string alone where a dialect is named. Raises TriggerError."""
     from workkit import triggers
+    from workkit.verbs.moment import is_cron
 
     if dialect != "auto" or is_cron(text):
         return triggers.cron(text, dialect, tz=wording.zone_name(zone))
