@@ -31,7 +31,6 @@ def read_call(given: Mapping[str, Any]) -> tuple[Fn, Any, Mapping[str, Any] | No
         if (fn := given.get("fn")) is None:
             raise InvalidOptions(
                 "fn is missing. Give a function, or call=call(function, ...).",
-                given=dict(given),
                 where="fn",
                 trouble="is missing",
                 remedy="Give a function, or call=call(function, ...).",
