@@ -104,7 +104,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"when": "daily at 9am", "at": "now", "fn": "app:hi"},
      "when= and at= were both given; a job has one time. Keep one of when= at= in_= every= cron=, or add two jobs."),
     ({"when": 5, "fn": "app:hi"},
-     'when=5 is not a text. Write when="every weekday at 9am", or give at= a datetime.'),
+     'when=5 is neither words nor a cron string. Write when="every weekday at 9am"; a datetime goes into at='),
     ({"when": "7pm tomorow", "fn": "app:hi"}, '"7pm tomorow": "tomorow" (column 5) is not understood.'),
     ({"when": "every day until 2020-01-01", "fn": "app:hi"}, '"every day until 2020-01-01"'),
     ({"when": "0 0 9 * * 1", "fn": "app:hi"}, 'cron="0 0 9 * * 1" has six fields'),

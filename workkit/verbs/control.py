@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from workkit.contract.broker import Inspector
-from workkit.errors import InvalidOptions, TriggerError
+from workkit.errors import InvalidOptions, PhraseError, TriggerError
 from workkit.jobs.admission import Control, Pause
 from workkit.jobs.job import Job
 from workkit.jobs.names import Fn, known_name, read_name, shown
+from workkit.triggers.clock.zone import zone
 
 SCHEDULE = "schedule"
 
@@ -55,13 +56,21 @@ def _until(until: Any, *, tz: str, now_ms: int) -> int:
     from workkit.triggers.between import instant  # what reads words takes a while to import
 
     now = datetime.fromtimestamp(now_ms / 1000, UTC)
+    found: datetime | None
     try:
         found = instant("until", until, now, tz)
-    except TriggerError as error:  # a phrase's advice is for those who add
-        error.args = (str(error).replace(", or use schedule.add_now", ""),)
-        raise
+    except PhraseError:  # "today at 9am" in the afternoon: its advice, to add the job at once, is not for a pause
+        midnight = now.astimezone(zone(tz)).replace(hour=0, minute=0, second=0, microsecond=0)
+        try:
+            found = instant("until", until, midnight.astimezone(UTC), tz)
+        except TriggerError:
+            found = None
+        if found is None or found > now:
+            raise
     if found <= now:
-        raise TriggerError(f"until={found:%Y-%m-%d %H:%M:%S} UTC has passed. Give a later time.", given=until)
+        trouble, remedy = "has passed", "Give a later time."
+        message = f"until={found:%Y-%m-%d %H:%M:%S} UTC {trouble}. {remedy}"
+        raise TriggerError(message, given=until, where="until", trouble=trouble, remedy=remedy)
     return round(found.timestamp() * 1000)
 
 

@@ -58,7 +58,8 @@ def moment_of(given: Mapping[str, Any], *, default_tz: str, dialect: str) -> Mom
         said = " and ".join(f"{name}=" for name in names)
         raise InvalidOptions(f"{said} {trouble}. {remedy}", given=text, where="when", trouble=trouble, remedy=remedy)
     if not isinstance(text, str):
-        trouble, remedy = "is not a text", 'Write when="every weekday at 9am", or give at= a datetime.'
+        trouble = "is neither words nor a cron string"
+        remedy = 'Write when="every weekday at 9am"; a datetime goes into at=, a timedelta into in_= or every=.'
         raise TriggerError(
             f"when={text!r} {trouble}. {remedy}", given=text, where="when", trouble=trouble, remedy=remedy
         )

@@ -22,6 +22,8 @@ from workkit.errors import Invalid, InvalidArguments, NotFound
 
 AGAIN = "ix it and run again, nothing doubles."
 REPORT_SECONDS = 10.0
+BAR_STEPS = 200  # the bar is drawn so many times at most
+ERASE_BAR = "\x1b[1A\x1b[2K"  # the line above, where click leaves the bar
 ROW = '{"fn": "app.cache:clear", "in_": "5 minutes"}'
 
 
@@ -110,17 +112,28 @@ def _row(line: bytes) -> Mapping[str, Any]:
 
 @contextmanager
 def _progress(source: BinaryIO, name: str) -> Iterator[Callable[[int, int], None]]:
-    """Show how far reading is: a bar on a terminal, a line every ten seconds elsewhere."""
-    if not terminal.is_terminal(sys.stderr):
+    """Show how far reading is: a bar on a terminal, where the size is known, else a line every ten seconds."""
+    size = _size(source)
+    if size is None or not terminal.is_terminal(sys.stderr):
         yield _lines(name)
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+    label = f"{name}: 0 rows"
+    try:
+        with click.progressbar(
+            length=size, label=label, file=sys.stderr, show_eta=False, update_min_steps=max(1, size // BAR_STEPS)
+        ) as bar:
+            seen = 0
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(f"{name}: 0 rows", total=_size(source))
-        yield lambda rows, read: bar.update(task, completed=read, description=f"{name}: {rows:,} rows")
+            def report(rows: int, read: int) -> None:
+                nonlocal seen
+                bar.label = f"{name}: {rows:,} rows"
+                bar.update(read - seen)
+                seen = read
+
+            yield report
+    finally:
+        sys.stderr.write(ERASE_BAR)
+        sys.stderr.flush()
 
 
 def _lines(name: str) -> Callable[[int, int], None]:
