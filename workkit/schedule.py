@@ -16,6 +16,7 @@ from workkit.errors import InvalidOptions, ListenerStopped, NotFound
 from workkit.jobs.call import FunctionCall
 from workkit.jobs.job import STATES, Job, JobState, matches
 from workkit.jobs.names import Fn
+from workkit.jobs.option_readers import refused
 from workkit.jobs.option_types import AddOptions, ListenOptions
 from workkit.verbs.addition import addition
 from workkit.verbs.bulk import BadRow, add_rows
@@ -58,7 +59,7 @@ def create(
     shares a schedule with the Clojure code that stores crons second first (else WORKKIT_DIALECT, then "published").
     `shards` (1 to 64) spreads it over so many slots of a cluster, each an ordinary schedule; every program must give
     the same number. `limit` (how many jobs may run at once, over all listeners) and `rate` ("100/minute") are kept on
-    the server from the first verb on, for every listener; the last program to say them wins. Raises InvalidSchedule,
+    the server from the first verb on, for every listener; the last program to set them wins. Raises InvalidSchedule,
     InvalidOptions, TriggerError.
     """
     return described(name, redis=redis, tz=tz, dialect=dialect, shards=shards, limit=limit, rate=rate)
@@ -157,7 +158,8 @@ def sync(s: Schedule, plan: Mapping[str, Mapping[str, object]], *, prune: bool =
 def job(s: Schedule, which: Which) -> Job:
     """One job, by name, id, the beginning of an id (6 or more digits), or a Job. Raises NotFound."""
     if not isinstance(which, str | Job):
-        raise InvalidOptions(f"{which!r} is neither a name, an id nor a Job. Write an id as text.", given=which)
+        trouble, remedy = "is neither a name, an id nor a Job", "Write an id as text."
+        raise InvalidOptions.about(repr(which), trouble, remedy, where="which", given=which)
     return producer_of(s).inspector.job(which.id if isinstance(which, Job) else which)
 
 
@@ -167,19 +169,19 @@ def jobs(s: Schedule, *, state: JobState | None = None, where: str | None = None
     `where` keeps those whose function, arguments, name or error contain the text.
     """
     if state is not None and state not in STATES:
-        raise InvalidOptions(f"state={state!r} is not a state. Accepted: {', '.join(STATES)}.", given=state)
+        raise refused("state", state, "is not a state", f"Accepted: {', '.join(STATES)}.")
     for found in producer_of(s).inspector.jobs(state=state):
         if where is None or matches(found, where):
             yield found
 
 
 def counts(s: Schedule) -> Counts:
-    """How many jobs stand where."""
+    """Count the jobs in each state."""
     return producer_of(s).inspector.counts()
 
 
 def listeners(s: Schedule) -> list[ListenerInfo]:
-    """Who is listening, and what each runs."""
+    """List the listeners, with the jobs that each runs."""
     return producer_of(s).inspector.listeners()
 
 
@@ -207,7 +209,7 @@ def pause(
     reason: str | None = None,
     until: str | datetime | None = None,
 ) -> None:
-    """Start nothing more of one job, of a function, or of the whole schedule; what runs goes on.
+    """Start nothing more of one job, of a function, or of the whole schedule; running jobs continue.
 
     It lasts until `resume`, or `until` an instant (words, or an aware datetime). Raises NotFound, an `Invalid`.
     """
@@ -243,7 +245,7 @@ def missed(s: Schedule) -> Iterator[Missed]:
 
 
 def dead(s: Schedule, which: Which | None = None, *, where: str | None = None) -> list[Job]:
-    """The dead jobs that are meant: see `retry`. Latest first. Raises NotFound."""
+    """Find dead jobs, latest first; `which` and `where` choose as in `retry`. Raises NotFound."""
     return chosen(producer_of(s).inspector, schedule=s.name, which=which, where=where)
 
 
@@ -255,11 +257,11 @@ def retry(
     args: Sequence[Any] | None = None,
     rate: str | None = None,
 ) -> int:
-    """Put dead jobs back to be run anew, attempts counted from the start; says how many.
+    """Put dead jobs back; their attempts count from the start. Returns how many.
 
     `which` is an id, the beginning of one, or a Job; `where` keeps those whose function, arguments or error contain
-    the text; neither means all. `args` replaces the arguments of one job. `rate` ("100/minute") spreads them. Raises
-    NotFound, InvalidOptions, InvalidArguments; CorruptRecord where the one named cannot be read.
+    the text; neither means all. `args` replaces the arguments of one job. `rate` ("100/minute", "3/10s") spreads them.
+    Raises NotFound, InvalidOptions, InvalidArguments; CorruptRecord where the record of the named job cannot be read.
     """
     pause_ms(rate)
     found = dead(s, which, where=where)
@@ -267,7 +269,7 @@ def retry(
 
 
 def discard(s: Schedule, which: Which | None = None, *, where: str | None = None) -> int:
-    """Forget dead jobs, chosen as in `retry`; says how many there were. Raises NotFound."""
+    """Forget dead jobs, chosen as in `retry`. Returns how many there were. Raises NotFound."""
     return discard_dead(producer_of(s).inspector, dead(s, which, where=where))
 
 
@@ -276,9 +278,9 @@ def listen(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: Unp
 
     `s` is one schedule, several, or a mapping to weights. `how`: threads=10, imports=(), folder=Path.cwd() (None: only
     imports), deadline="25s", strict=False (schedules strictly in order), burst=False (only what is due now),
-    listener_timeout="10s" (when others take over from one that is not heard of), health_port=None (a port, or
-    "ADDRESS:PORT", for /livez and /readyz). Raises ServerUnreachable where the server cannot be reached at the start;
-    later it waits. A loop that stands still for three times listener_timeout ends the process with status 70.
+    listener_timeout="10s" (others take over from a listener without heartbeat for so long), health_port=None (a port,
+    or "ADDRESS:PORT", for /livez and /readyz). Raises ServerUnreachable where the server cannot be reached at the
+    start; later it waits. A loop that does nothing for three times listener_timeout ends the process with status 70.
     """
     from workkit.jobs.registry import importing
     from workkit.worker.signals import obeyed
@@ -302,9 +304,8 @@ def listener(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: U
         raise InvalidOptions("no schedule was given to listen to.")
     for one, weight in chosen.items():
         if type(weight) not in (int, float) or not 0 < weight < float("inf"):
-            raise InvalidOptions(
-                f"{one.name}: {weight!r} is not a weight. Accepted: numbers above 0, such as 10 or 0.5.", given=weight
-            )
+            remedy = "Accepted: numbers above 0, such as 10 or 0.5."
+            raise InvalidOptions.about(f"{one.name}: {weight!r}", "is not a weight", remedy, given=weight)
     read, timeout_ms = read_how(how)
     brokers = [
         (broker, weight) for one, weight in chosen.items() for broker in listening_brokers(one, timeout_ms=timeout_ms)
@@ -329,7 +330,7 @@ def drain(
     from workkit.worker.drain import drain_brokers
 
     if now is not None and now.tzinfo is None:
-        raise InvalidOptions(f"now={now!r} has no zone. Use datetime.now(UTC).", given=now)
+        raise refused("now", now, "has no zone", "Use datetime.now(UTC).")
     read, timeout_ms = read_how(how)
     now_ms = None if now is None else round(now.timestamp() * 1000)
     brokers = listening_brokers(s, timeout_ms=timeout_ms)

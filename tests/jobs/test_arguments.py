@@ -12,8 +12,10 @@ from tests.servers import Server
 from workkit import schedule
 from workkit.errors import InvalidArguments, WorkkitWarning
 from workkit.jobs.arguments import check_call, compiled_check
+from workkit.jobs.job import Job
 from workkit.jobs.names import clojure
 from workkit.verbs.called import called
+from workkit.verbs.dead import check_args
 
 
 def welcome(email: str) -> None: ...
@@ -153,3 +155,21 @@ def test_whoever_adds_is_the_one_who_is_warned(server: Server, name: str) -> Non
         schedule.add_now(s, clojure("(fn [x] x)"), args=[2**60])
     assert [warning.filename for warning in (*later, *now)] == [__file__, __file__]
     assert sorted(job.args for job in schedule.jobs(s)) == [(2**60,), (2**60,)]
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ("a@b.c", 'args="a@b.c" is one text, not a list. Write args=["a@b.c"].'),
+        (b"x", "args=b'x' is one text, not a list. Write args=[b'x']."),
+        ({"a": 1}, "args={'a': 1} is a dict, not a list. Write args=[{'a': 1}]."),
+        (5, "args=5 is an int, not a list. Write args=[5]."),
+    ],
+)
+def test_add_and_retry_refuse_arguments_that_are_no_list_with_the_same_sentence(args: Any, message: str) -> None:
+    one = Job(id="5" * 40, schedule="s", fn="#'app/f")
+    for check in (lambda: called("app:f", args=args, kwargs=None), lambda: check_args(args, [one])):
+        with pytest.raises(InvalidArguments) as caught:
+            check()
+        assert str(caught.value) == message
+        assert (caught.value.where, caught.value.given) == ("args", args)

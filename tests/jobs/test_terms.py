@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from workkit.errors import CorruptRecord, Invalid
+from workkit.errors import CorruptRecord, Invalid, TriggerError
 from workkit.jobs.options import ADD, JOB, OPTIONS, read_options
 from workkit.jobs.terms import PLAIN, USUAL, Entrance, Terms, stored_terms, terms_and_entrance
 
@@ -123,6 +123,10 @@ def test_what_cannot_be_meant_is_refused(given: dict[str, Any], message: str) ->
     with pytest.raises(Invalid) as caught:
         read_terms(given)
     assert str(caught.value) == message
+    if not isinstance(caught.value, TriggerError):
+        assert caught.value.where in given
+        assert f" {caught.value.trouble}." in message
+        assert message.endswith(caught.value.remedy or ".")
 
 
 def test_every_keyword_is_refused_somewhere_above() -> None:

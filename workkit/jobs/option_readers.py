@@ -18,16 +18,11 @@ Reader = Callable[[Any, str], Any]
 _RATE = re.compile(r"\s*(\d{1,9})\s*(?:/|per\b)\s*(\S.*?)\s*", re.IGNORECASE | re.ASCII)
 
 
-def refused(name: str, value: Any, trouble: str, remedy: str = "", *, position: int | None = None) -> InvalidOptions:
+def refused(
+    name: str, value: Any, trouble: str, remedy: str | None = None, *, position: int | None = None
+) -> InvalidOptions:
     """Make the error for a value that an option does not take."""
-    return InvalidOptions(
-        f"{name}={value!r} {trouble}. {remedy}".rstrip(),
-        given=value,
-        position=position,
-        where=name,
-        trouble=trouble,
-        remedy=remedy or None,
-    )
+    return InvalidOptions.about(f"{name}={value!r}", trouble, remedy, where=name, given=value, position=position)
 
 
 def as_given(value: Any, name: str) -> Any:
@@ -78,13 +73,9 @@ def text(most: int, *, forbidden: re.Pattern[str]) -> Reader:
             what = "is empty" if value == "" else "is not a text"
             raise refused(name, value, what, f'Write for example {name}="nightly".')
         if len(value) > most:
-            raise InvalidOptions(
-                f'{name}="{value[:20]}..." has {len(value):,} characters. Accepted: 1 to {most}.',
-                given=value,
-                where=name,
-                trouble=f"has {len(value):,} characters",
-                remedy=f"Accepted: 1 to {most}.",
-            )
+            trouble = f"has {len(value):,} characters"
+            remedy = f"Accepted: 1 to {most}."
+            raise InvalidOptions.about(f'{name}="{value[:20]}..."', trouble, remedy, where=name, given=value)
         if found := forbidden.search(value):
             is_control = CONTROL.match(found[0])
             what = "a *" if found[0] == "*" else "a control character" if is_control else "a blank at its end"

@@ -33,7 +33,7 @@ ADD, JOB, LISTEN = "schedule.add", "@job", "schedule.listen"  # where an option 
 BOTH = (ADD, JOB)
 OF_JOB = "The job among others"
 OF_RECURRENCE = "A job that recurs"
-OF_RUNS = "Runs (where not given, what @job says of the function)"
+OF_RUNS = "Runs (without these, the options of @job hold)"
 OF_LISTENER = "The listener"
 
 PRIORITIES = (0, 1, 2, 3)
@@ -206,19 +206,13 @@ def read_options(given: Mapping[str, Any], *, place: str, verb: str, other: Iter
 def _unknown(name: str, value: Any, *, accepted: tuple[str, ...], verb: str, other: Iterable[str]) -> InvalidOptions:
     if name in BY_NAME:
         home = BY_NAME[name].places[0]
-        trouble, remedy = f"belongs to {home}", f"Give {name}={value!r} there."
-        return InvalidOptions(f"{name}= {trouble}. {remedy}", given=value, where=name, trouble=trouble, remedy=remedy)
+        remedy = f"Give {name}={value!r} there."
+        return InvalidOptions.about(f"{name}=", f"belongs to {home}", remedy, where=name, given=value)
     near = nearest(name, (*accepted, *other))
     suggestion = f"{near}={value!r}" if near else None
     remedy = f"Did you mean {suggestion}?" if near else f"Options: {', '.join(accepted)}."
-    return InvalidOptions(
-        f"{name}={value!r} is not an option of {verb}. {remedy}",
-        given=value,
-        where=name,
-        trouble=f"is not an option of {verb}",
-        remedy=remedy,
-        suggestion=suggestion,
-    )
+    trouble = f"is not an option of {verb}"
+    return InvalidOptions.about(f"{name}={value!r}", trouble, remedy, where=name, given=value, suggestion=suggestion)
 
 
 def read_stored(opts: object, members: Iterable[str]) -> dict[str, Any]:

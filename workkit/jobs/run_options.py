@@ -21,7 +21,7 @@ Errors = tuple[type[BaseException], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """What was said; None where nothing was. Durations in milliseconds, one at least.
+    """The options that were set; None is not set. Durations in milliseconds, one at least.
 
     `retry_on` and `discard_on` exist on handlers only: exception types do not travel. So do the limits over all
     listeners, `rate_ms` being the time between two turns, and `cpu`.
@@ -41,11 +41,10 @@ class RunOptions:
     cpu: bool | None = None
 
     def over(self, under: RunOptions) -> RunOptions:
-        """These, completed by `under` where they say nothing."""
+        """Return these, completed by `under` where they are not set."""
         if self is UNSAID or under is UNSAID:
             return under if self is UNSAID else self
-        said = {name: _first(getattr(self, name), getattr(under, name)) for name in _NAMES}
-        return RunOptions(**said)
+        return RunOptions(**{name: _first(getattr(self, name), getattr(under, name)) for name in _NAMES})
 
     def delay_ms(self, attempt: int, *, chance: float) -> int:
         """How long to wait after attempt number `attempt` (from 0) failed, by 0 <= `chance` < 1.
@@ -83,7 +82,7 @@ class RunOptions:
         return replace(self, limit_key=_parameter(fn, self.limit_key))
 
     def fields(self) -> dict[str, Any]:
-        """What stands in a payload's `opts`: only what was said, by name (spec/job.md)."""
+        """Return the members of a payload's `opts` that are set, by name (spec/job.md)."""
         return {name: value for name in _STORED if (value := getattr(self, name)) is not None}
 
 
@@ -118,7 +117,8 @@ def _parameter(fn: Callable[..., Any], name: str) -> Callable[..., Any]:
     if name not in names:
         near = nearest(name, names)
         hint = f'Did you mean "{near}"?' if near else f"It has: {', '.join(names) or 'none'}."
-        raise InvalidOptions(f'limit_key="{name}" is not a parameter of {fn.__qualname__}. {hint}', given=name)
+        trouble = f"is not a parameter of {fn.__qualname__}"
+        raise InvalidOptions.about(f'limit_key="{name}"', trouble, hint, where="limit_key", given=name, suggestion=near)
     parameter = parameters[name]
     default = None if parameter.default is parameter.empty else parameter.default
     if parameter.kind is parameter.KEYWORD_ONLY:
@@ -127,5 +127,5 @@ def _parameter(fn: Callable[..., Any], name: str) -> Callable[..., Any]:
     return lambda *args, **kwargs: args[place] if place < len(args) else kwargs.get(name, default)
 
 
-def _first(said: Any, under: Any) -> Any:
-    return under if said is None else said
+def _first(value: Any, under: Any) -> Any:
+    return under if value is None else value

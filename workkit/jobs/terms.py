@@ -1,4 +1,4 @@
-"""What a job asks for beside a run: its name, its unique key, how it stands to its own other runs. Pure.
+"""Terms of a job beside its runs: its name, its unique key, and how one run of it treats the others. Pure.
 
 `Terms` travel with the job (`opts` in its payload, spec/features.md); `Entrance` is what the one addition asks for, and
 is not stored.
@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from workkit.errors import InvalidOptions
+from workkit.jobs.option_readers import refused
 from workkit.jobs.options import read_stored
 
 LATE_MS = 60_000  # how late catch_up="skip" lets a run be, where `catch_up_within` says nothing
@@ -18,7 +19,7 @@ LATE_MS = 60_000  # how late catch_up="skip" lets a run be, where `catch_up_with
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """What was said, a default read as not said. Durations in milliseconds."""
+    """The terms that a job has; a default is None. Durations in milliseconds."""
 
     name: str | None = None
     unique_key: str | None = None
@@ -31,7 +32,7 @@ class Terms:
     priority: int | None = None  # 1 to 3; None: 0
 
     def fields(self) -> dict[str, Any]:
-        """What stands in a payload's `opts`: only what was said."""
+        """Return the members of a payload's `opts`, without defaults."""
         return {name: value for name in _NAMES if (value := getattr(self, name)) is not None}
 
 
@@ -74,39 +75,33 @@ def stored_terms(opts: object) -> Terms:
     return _normal(found) if found else PLAIN
 
 
-def _normal(said: dict[str, Any]) -> Terms:
-    """The terms, defaults taken out, so that the same wish has one form."""
-    if said.get("catch_up") == "skip" and said.get("catch_up_within_ms") == LATE_MS:
-        del said["catch_up_within_ms"]
-    kept = {name: value for name, value in said.items() if value is not None and _DEFAULTS.get(name) != value}
+def _normal(found: dict[str, Any]) -> Terms:
+    """Make terms without defaults, so that equal terms have equal bytes."""
+    if found.get("catch_up") == "skip" and found.get("catch_up_within_ms") == LATE_MS:
+        del found["catch_up_within_ms"]
+    kept = {name: value for name, value in found.items() if value is not None and _DEFAULTS.get(name) != value}
     return Terms(**kept) if kept else PLAIN
 
 
 _DEFAULTS = {"unique_until": "done", "overlap": "allow", "catch_up": "once", "priority": 0}
 
 
-def _refuse_pairs(said: Mapping[str, Any]) -> None:
-    """Refuse what cannot be meant together, with the reason."""
-    if said.get("unique") is False:
+def _refuse_pairs(read: Mapping[str, Any]) -> None:
+    """Refuse options that exclude each other. Raises InvalidOptions."""
+    if read.get("unique") is False:
         for name, why in _ALONE.items():
-            if name in said:
-                raise InvalidOptions(
-                    f"unique=False with {name}=: every addition would be a job of its own, and {why}. Leave out one.",
-                    given=False,
-                )
-    if "unique_key" not in said:
+            if name in read:
+                trouble = f"with {name}=: every addition would be a job of its own, and {why}"
+                raise refused("unique", False, trouble, "Leave out one.")
+    if "unique_key" not in read:
         for name, what in (("on_conflict", "what gives way where"), ("unique_until", "how long")):
-            if name in said:
-                raise InvalidOptions(
-                    f'{name}="{said[name]}" without unique_key=: it says {what} a key is taken. '
-                    f'Add unique_key="...", or leave it out.',
-                    given=said[name],
-                )
-    if "throttle" in said and "debounce" in said:
-        raise InvalidOptions(
-            "throttle= and debounce= were both given: of a window either the first addition runs, or the last. "
-            "Keep one of them."
-        )
+            if name in read:
+                trouble = f"without unique_key=: it says {what} a key is taken"
+                remedy = 'Add unique_key="...", or leave it out.'
+                raise InvalidOptions.about(f'{name}="{read[name]}"', trouble, remedy, where=name, given=read[name])
+    if "throttle" in read and "debounce" in read:
+        trouble = "were both given: of a window either the first addition runs, or the last"
+        raise InvalidOptions.about("throttle= and debounce=", trouble, "Keep one of them.", where="throttle")
 
 
 _ALONE = {

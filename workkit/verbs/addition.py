@@ -56,10 +56,8 @@ _NOT_AT = tuple(name for name in TIMES if name != "at")
 def _refuse_time(given: Mapping[str, Any]) -> None:
     for name in TIMES:
         if (value := given.get(name)) is not None:
-            trouble, remedy = "belongs to schedule.add", f"Give {name}={value!r} there."
-            raise InvalidOptions(
-                f"{name}= {trouble}. {remedy}", given=value, where=name, trouble=trouble, remedy=remedy
-            )
+            remedy = f"Give {name}={value!r} there."
+            raise InvalidOptions.about(f"{name}=", "belongs to schedule.add", remedy, where=name, given=value)
 
 
 def _queued(new: NewJob, options: Options, now_ms: NowMs) -> NewJob:
@@ -88,7 +86,7 @@ def _timed(new: NewJob, moment: Moment, options: Options, now_ms: int) -> NewJob
     if options is not NO_OPTIONS:
         if options.entrance.debounce_ms is not None:
             trouble, remedy = "with a time: the window says when it runs", 'Write at="now", or use schedule.add_now.'
-            raise InvalidOptions(f"debounce= {trouble}. {remedy}", where="debounce", trouble=trouble, remedy=remedy)
+            raise InvalidOptions.about("debounce=", trouble, remedy, where="debounce")
         if not trigger.recurs:
             _refuse_recurring(options, "once")
         else:
@@ -108,9 +106,7 @@ def _refuse_recurring(options: Options, runs: str) -> None:
         names = " and ".join(f"{name}=" for name in options.recurring)
         them = "it" if len(options.recurring) == 1 else "them"
         trouble = f"with a job that runs {runs}: only one that recurs can have {them}"
-        raise InvalidOptions(
-            f"{names} {trouble}. Give every=.", where=options.recurring[0], trouble=trouble, remedy="Give every=."
-        )
+        raise InvalidOptions.about(names, trouble, "Give every=.", where=options.recurring[0])
 
 
 def _read(moment: Moment, now_ms: int) -> tuple[Trigger, int | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import sha1
@@ -11,7 +11,7 @@ from typing import Any
 from workkit import wire
 from workkit.contract.broker import Added, NewJob
 from workkit.errors import InvalidArguments, InvalidOptions
-from workkit.jobs.arguments import check_call, foreign_remarks
+from workkit.jobs.arguments import check_call, check_list, foreign_remarks
 from workkit.jobs.call import FunctionCall
 from workkit.jobs.job import Job
 from workkit.jobs.names import Clojure, Fn, read_name, stored_name
@@ -29,30 +29,18 @@ def read_call(given: Mapping[str, Any]) -> tuple[Fn, Any, Mapping[str, Any] | No
     call = given.get("call")
     if call is None:
         if (fn := given.get("fn")) is None:
-            raise InvalidOptions(
-                "fn is missing. Give a function, or call=call(function, ...).",
-                where="fn",
-                trouble="is missing",
-                remedy="Give a function, or call=call(function, ...).",
-            )
+            raise InvalidOptions.about("fn", "is missing", "Give a function, or call=call(function, ...).")
         args = given.get("args")
         return fn, () if args is None else args, given.get("kwargs")
     if not isinstance(call, FunctionCall):
         remedy = "Write call=call(function, ...), with call from workkit."
-        raise InvalidOptions(
-            f"call={call!r} is not a call. {remedy}", given=call, where="call", trouble="is not a call", remedy=remedy
-        )
+        raise InvalidOptions.about(f"call={call!r}", "is not a call", remedy, where="call", given=call)
     beside = [name for name in ("fn", "args", "kwargs") if given.get(name) not in (None, ())]
     if beside:
-        also = " and ".join(f"{name}=" for name in beside)
-        trouble = "and call= were both given: a call holds its function and arguments"
-        raise InvalidOptions(
-            f"{also} {trouble}. Leave out {also}.",
-            given=given[beside[0]],
-            where=beside[0],
-            trouble=trouble,
-            remedy=f"Leave out {also}.",
-        )
+        names = " and ".join(f"{name}=" for name in beside)
+        trouble = "were both given: a call holds its function and arguments"
+        remedy = f"Leave out {names}."
+        raise InvalidOptions.about(f"{names} and call=", trouble, remedy, where=beside[0], given=given[beside[0]])
     return call.fn, call.args, call.kwargs
 
 
@@ -63,16 +51,12 @@ def called(fn: Fn, *, args: Any, kwargs: Mapping[str, Any] | None, options: Opti
     InvalidArguments.
     """
     name = stored_name(fn)
-    if type(args) not in (list, tuple) and (isinstance(args, (str, bytes, Mapping)) or not isinstance(args, Sequence)):
-        kind = "one text" if isinstance(args, (str, bytes)) else f"a {type(args).__name__}"
-        wrapped = f'["{args}"]' if isinstance(args, str) else f"[{args!r}]"
-        shown = f'"{args}"' if isinstance(args, str) else repr(args)
-        raise _refused("args", f"={shown} is {kind}, not a list", f"Write args={wrapped}.", given=args)
+    check_list(args)
     if kwargs:
         target = read_name(name)
         if isinstance(fn, Clojure) or target is None or not target.is_python:
-            trouble = f"= with {name}: only Python functions take keyword arguments"
-            raise _refused("kwargs", trouble, "Put a map into args.", given=kwargs)
+            trouble, remedy = f"with {name}: only Python functions take keyword arguments", "Put a map into args."
+            raise InvalidArguments.about("kwargs=", trouble, remedy, where="kwargs", given=kwargs)
     if callable(fn):
         check_call(fn, args=args, kwargs=kwargs or {})
     elif isinstance(fn, Clojure) or fn[:1] in _CLOJURE_STARTS:
@@ -84,11 +68,6 @@ def called(fn: Fn, *, args: Any, kwargs: Mapping[str, Any] | None, options: Opti
         if options.entrance.throttle_ms is not None or options.entrance.debounce_ms is not None:
             new.entrance = replace(options.entrance, window_key=options.terms.unique_key or _window_key(new))
     return new
-
-
-def _refused(where: str, trouble: str, remedy: str, *, given: Any) -> InvalidArguments:
-    message = f"{where}{trouble}. {remedy}"
-    return InvalidArguments(message, given=given, where=where, trouble=trouble.lstrip("= "), remedy=remedy)
 
 
 def _window_key(new: NewJob) -> str:

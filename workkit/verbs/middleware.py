@@ -33,10 +33,7 @@ def entered(new: NewJob, *, schedule: str, fn: Fn) -> NewJob:
         if value != getattr(job, name):
             trouble = f"changed {name} of a job that is added, to {value!r}"
             remedy = f"It may change {', '.join(CHANGEABLE)}."
-            where = f"middleware of {schedule}"
-            raise InvalidOptions(
-                f"{where} {trouble}. {remedy}", given=value, where=where, trouble=trouble, remedy=remedy
-            )
+            raise InvalidOptions.about(f"middleware of {schedule}", trouble, remedy, given=value)
     checked = called(fn, args=changed.args, kwargs=changed.kwargs)
     new.args, new.kwargs = checked.args, checked.kwargs
     new.options = changed.options if changed.options != UNSAID else UNSAID

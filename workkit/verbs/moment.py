@@ -55,14 +55,12 @@ def moment_of(given: Mapping[str, Any], *, default_tz: str, dialect: str) -> Mom
     if len(names) > 1:
         trouble = f"were {'both' if len(names) == 2 else 'all'} given; a job has one time"
         remedy = f"Keep one of {' '.join(f'{name}=' for name in TIMES)}, or add two jobs."
-        said = " and ".join(f"{name}=" for name in names)
-        raise InvalidOptions(f"{said} {trouble}. {remedy}", given=text, where="when", trouble=trouble, remedy=remedy)
+        subject = " and ".join(f"{name}=" for name in names)
+        raise InvalidOptions.about(subject, trouble, remedy, where="when", given=text)
     if not isinstance(text, str):
         trouble = "is neither words nor a cron string"
         remedy = 'Write when="every weekday at 9am"; a datetime goes into at=, a timedelta into in_= or every=.'
-        raise TriggerError(
-            f"when={text!r} {trouble}. {remedy}", given=text, where="when", trouble=trouble, remedy=remedy
-        )
+        raise TriggerError.about(f"when={text!r}", trouble, remedy, where="when", given=text)
     return Words(text=text, tz=tz, default_tz=default_tz, dialect=dialect)
 
 

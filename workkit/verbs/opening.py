@@ -1,4 +1,4 @@
-"""A schedule as a value: its name, where it is, and what was said of it; and the brokers that reach it."""
+"""A schedule as a value: its name, its server and its settings; and the brokers that reach it."""
 
 from __future__ import annotations
 
@@ -76,22 +76,26 @@ def described(
     limit: int | None,
     rate: str | None,
 ) -> Schedule:
-    """Check what `create` was given; what was not said comes from the environment. Raises an `Invalid`."""
+    """Check the arguments of `create`; missing ones come from the environment. Raises an `Invalid`."""
     if not isinstance(name, str) or not name:  # type: ignore[redundant-expr]
-        raise InvalidSchedule(f'schedule {name!r} is not a name. Write a text such as "app-tasks".', given=name)
+        remedy = 'Write a text such as "app-tasks".'
+        raise InvalidSchedule.about(f"schedule {name!r}", "is not a name", remedy, where="name", given=name)
     if found := re.search(r"[\s\x00-\x1f\x7f]", name):
         better = re.sub(r"[\s\x00-\x1f\x7f]+", "-", name).strip("-")
         what = "a blank" if found[0].isspace() else "a control character"
-        raise InvalidSchedule(
-            f'schedule "{name}" has {what} at column {found.start() + 1}. '
+        raise InvalidSchedule.about(
+            f'schedule "{name}"',
+            f"has {what} at column {found.start() + 1}",
             f'Names have no blanks or control characters: "{better}" would do.',
+            where="name",
             given=name,
             position=found.start(),
             suggestion=better,
         )
     dialect = dialect or os.environ.get("WORKKIT_DIALECT") or "published"
     if dialect not in DIALECTS:
-        raise InvalidSchedule(f"dialect={dialect!r} is not known. Accepted: {', '.join(DIALECTS)}.", given=dialect)
+        remedy = f"Accepted: {', '.join(DIALECTS)}."
+        raise InvalidSchedule.about(f"dialect={dialect!r}", "is not known", remedy, where="dialect", given=dialect)
     if redis is None:
         redis = os.environ.get("WORKKIT_REDIS_URL") or os.environ.get("REDIS_URL") or DEFAULT_URL
     from workkit.brokers.connect import check
@@ -99,11 +103,9 @@ def described(
     check(redis, schedule=name, shards=shards)
     for option, value in (("limit", limit), ("rate", rate)):
         if value is not None and shards != 1:
-            raise InvalidSchedule(
-                f"{option}={value!r} with shards={shards}: each shard would count for itself. "
-                f"Leave out one of them, or divide {option} yourself and give it to @job.",
-                given=value,
-            )
+            trouble = f"with shards={shards}: each shard would count for itself"
+            remedy = f"Leave out one of them, or divide {option} yourself and give it to @job."
+            raise InvalidSchedule.about(f"{option}={value!r}", trouble, remedy, where=option, given=value)
     chosen = str(tz or os.environ.get("WORKKIT_TZ") or "UTC")
     zone(chosen)
     return Schedule(

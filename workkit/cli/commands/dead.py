@@ -57,7 +57,7 @@ def _choice(function: Callable[..., Any]) -> Callable[..., Any]:
 )
 @_choice
 @click.option("--args", "args", cls=Option, metavar="JSON", help="other arguments, as a JSON list; for one job")
-@click.option("--rate", cls=Option, metavar="N/UNIT", help="so many a second, minute, hour or day; default at once")
+@click.option("--rate", cls=Option, metavar="N/UNIT", help="so many in a time: 100/minute, 3/10s; default at once")
 @verbose_option
 @server_options
 def retry_command(
