@@ -20,12 +20,12 @@ from workkit.jobs.option_readers import refused
 from workkit.jobs.option_types import AddOptions, ListenOptions
 from workkit.verbs.addition import addition
 from workkit.verbs.bulk import BadRow, add_rows
-from workkit.verbs.called import as_job
 from workkit.verbs.control import check_dead, check_one, check_run, check_skip, paused_target, read_pause, target
 from workkit.verbs.dead import chosen, pause_ms
 from workkit.verbs.dead import discard as discard_dead
 from workkit.verbs.dead import retry as retry_dead
-from workkit.verbs.located import located
+from workkit.verbs.error_place import located
+from workkit.verbs.new_job import as_job
 from workkit.verbs.opening import Schedule, described, listening_brokers, producer_of
 from workkit.verbs.plan import Plan, carry_out, compare, read_plan
 

@@ -14,8 +14,8 @@ from workkit.errors import InvalidArguments, WorkkitWarning
 from workkit.jobs.arguments import check_call, compiled_check
 from workkit.jobs.job import Job
 from workkit.jobs.names import clojure
-from workkit.verbs.called import called
 from workkit.verbs.dead import check_args
+from workkit.verbs.new_job import called
 
 
 def welcome(email: str) -> None: ...

@@ -18,7 +18,7 @@ from workkit.cli.commands.listen import listen_command
 from workkit.cli.options import OFFERED, flag
 from workkit.jobs import registry
 from workkit.jobs.option_types import AddOptions, JobOptions, ListenOptions, Row
-from workkit.jobs.options import ADD, BY_NAME, JOB, LISTEN, OPTIONS, STORED, Option, names_at
+from workkit.jobs.options import ADD, BY_NAME, JOB, LISTEN, OPTIONS, STORED, VerbOption, names_at
 from workkit.verbs.add_options import KEYWORDS
 
 ROOT = Path(__file__).parents[2]
@@ -96,7 +96,7 @@ def test_listen_has_a_flag_for_every_option_of_a_listener() -> None:
     assert expected <= set(flags(listen_command))
 
 
-def readme_row(option: Option) -> str:
+def readme_row(option: VerbOption) -> str:
     mark = {(ADD,): "", (ADD, JOB): "● ", (JOB,): "only `@job`: "}[option.places]
     plain = option.default in ("none", "any", "that of the schedule")
     default = option.default if plain else f"`{option.default}`"
@@ -134,7 +134,7 @@ def test_features_md_lists_the_stored_terms_and_names_all_other_options() -> Non
 
 
 @pytest.mark.parametrize("option", [o for o in OPTIONS if o.recurring], ids=lambda o: o.name)
-def test_features_md_names_what_only_a_recurring_job_has(option: Option) -> None:
+def test_features_md_names_what_only_a_recurring_job_has(option: VerbOption) -> None:
     text = (ROOT / "spec/features.md").read_text()
     sentence = text[text.index("A default is not written.") :].split("are\nrefused")[0]
     assert f"`{option.name}`" in sentence

@@ -18,8 +18,7 @@ from workkit.cli.command import EMBEDDED_FOLDER, Option
 from workkit.cli.settings import Settings
 from workkit.cli.settings import read as read_settings
 from workkit.errors import TriggerError
-from workkit.jobs import options
-from workkit.jobs.options import ADD, OPTIONS
+from workkit.jobs.options import ADD, OPTIONS, VerbOption
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
@@ -132,13 +131,13 @@ def run_options(function: Callable[..., R]) -> Callable[..., R]:
 OFFERED = tuple(option for option in OPTIONS if ADD in option.places and option.name != "tz")  # --tz: `zone_option`
 
 
-def flag(option: options.Option) -> str:
+def flag(option: VerbOption) -> str:
     """Name the flag of an option; the switch of one that is True by default turns it off."""
     name = option.name.replace("_", "-")
     return f"--no-{name}" if not option.value and option.default == "True" else f"--{name}"
 
 
-def _help(option: options.Option) -> str:
+def _help(option: VerbOption) -> str:
     if not option.value:
         return option.meaning.removeprefix("False: ")
     return option.meaning if option.default == "none" else f"{option.meaning}; default {option.default.strip(QUOTE)}"

@@ -2,7 +2,8 @@
 `workkit.jobs.option_types`.
 
 Everything else is made from the table (what a verb accepts, what is stored, the flags and the help of the command
-line) or compared with it by a test (the types, the docstrings, the tables of README.md and of spec/).
+line) or compared with it by a test (the types, the docstrings, the tables of README.md and of spec/). What an option
+does is elsewhere: a stored one is a field of `Terms` or `RunOptions`.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _NAME = re.compile(rf"{read.CONTROL.pattern}|\*|\A\s|\s\Z")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Option:
+class VerbOption:
     """One option. `places`: where it may be given; `type`: what a type checker accepts, beside None; `read`: checks a
     value and returns what is kept.
 
@@ -82,10 +83,10 @@ def _choice(kind: Any) -> dict[str, Any]:
     return {"type": kind, "read": read.choice(get_args(kind)), "fits": read.among(get_args(kind))}
 
 
-def _duration(name: str, *, least: int = 1, **more: Any) -> Option:
+def _duration(name: str, *, least: int = 1, **more: Any) -> VerbOption:
     """Make an option that takes a duration, and is stored in milliseconds."""
     stored = {"member": f"{name}_ms", "fits": _at_least(least if least < 1000 else 1)}
-    return Option(name=name, type=Duration, read=read.milliseconds(least), value="DURATION", **{**stored, **more})
+    return VerbOption(name=name, type=Duration, read=read.milliseconds(least), value="DURATION", **{**stored, **more})
 
 
 _NOT_STORED: dict[str, Any] = {"member": None, "fits": None}
@@ -95,88 +96,89 @@ _RUNS: dict[str, Any] = {"places": BOTH, "section": OF_RUNS}
 _FUNCTION: dict[str, Any] = {"places": (JOB,), "section": OF_RUNS, "value": ""}
 _LISTENER: dict[str, Any] = {"places": (LISTEN,), "section": OF_LISTENER}
 
-OPTIONS: tuple[Option, ...] = (
-    Option(name="tz", **_AMONG, type=str | ZoneInfo, read=read.as_given, value="ZONE",
-           meaning="zone in which words are read", default="that of the schedule"),
-    Option(name="name", **_AMONG, type=str, read=read.text(LONGEST_NAME, forbidden=_NAME), value="NAME",
-           meaning="name of the job; another job added under it replaces this one",
-           member="name", fits=_text_fits(LONGEST_NAME, forbidden=_NAME)),
-    Option(name="unique_key", **_AMONG, type=str, read=read.text(LONGEST_KEY, forbidden=read.CONTROL), value="KEY",
-           meaning="one job at a time under this key",
-           member="unique_key", fits=_text_fits(LONGEST_KEY, forbidden=read.CONTROL)),
-    Option(name="unique_until", **_AMONG, **_choice(UniqueUntil), value="STATE", member="unique_until",
-           meaning="when the key is free again: the job is done, or started", default='"done"'),
-    Option(name="on_conflict", **_AMONG, **{**_choice(OnConflict), "fits": None}, value="POLICY",
-           meaning="what happens to the job that holds the key: keep it, or replace it", default='"keep"'),
-    Option(name="unique", **_AMONG, type=bool, read=read.boolean, value="",
-           meaning="False: a job of its own, though the same job waits already", default="True"),
+OPTIONS: tuple[VerbOption, ...] = (
+    VerbOption(name="tz", **_AMONG, type=str | ZoneInfo, read=read.as_given, value="ZONE",
+               meaning="zone in which words are read", default="that of the schedule"),
+    VerbOption(name="name", **_AMONG, type=str, read=read.text(LONGEST_NAME, forbidden=_NAME), value="NAME",
+               meaning="name of the job; another job added under it replaces this one",
+               member="name", fits=_text_fits(LONGEST_NAME, forbidden=_NAME)),
+    VerbOption(name="unique_key", **_AMONG, type=str, read=read.text(LONGEST_KEY, forbidden=read.CONTROL), value="KEY",
+               meaning="one job at a time under this key",
+               member="unique_key", fits=_text_fits(LONGEST_KEY, forbidden=read.CONTROL)),
+    VerbOption(name="unique_until", **_AMONG, **_choice(UniqueUntil), value="STATE", member="unique_until",
+               meaning="when the key is free again: the job is done, or started", default='"done"'),
+    VerbOption(name="on_conflict", **_AMONG, **{**_choice(OnConflict), "fits": None}, value="POLICY",
+               meaning="what happens to the job that holds the key: keep it, or replace it", default='"keep"'),
+    VerbOption(name="unique", **_AMONG, type=bool, read=read.boolean, value="",
+               meaning="False: a job of its own, though the same job waits already", default="True"),
     _duration("throttle", **_AMONG, **_NOT_STORED, meaning="of additions within this time only the first one runs"),
     _duration("debounce", **_AMONG, **_NOT_STORED,
               meaning="of additions within this time only the last one runs, when it is over"),
-    Option(name="priority", **_AMONG, type=int, read=read.choice(PRIORITIES), value="N",
-           meaning="0 to 3; of due jobs, higher first", default="0",
-           member="priority", fits=read.among(PRIORITIES)),
+    VerbOption(name="priority", **_AMONG, type=int, read=read.choice(PRIORITIES), value="N",
+               meaning="0 to 3; of due jobs, higher first", default="0",
+               member="priority", fits=read.among(PRIORITIES)),
 
-    Option(name="start", **_RECURS, type=Instant, read=read.as_given, value="TIME",
-           meaning="no run before this instant"),
-    Option(name="end", **_RECURS, type=Instant, read=read.as_given, value="TIME",
-           meaning="no run at or after this instant"),
-    Option(name="count", **_RECURS, type=int, value="N", meaning="so many runs in all",
-           read=read.whole(1, MOST_RUNS, trouble="is not a number of runs"),
-           member="count", fits=_at_least(1, MOST_RUNS)),
-    Option(name="overlap", **_RECURS, **_choice(Overlap), value="POLICY", member="overlap",
-           meaning="while its last run continues: allow both, skip this one, queue it, cancel the other",
-           default='"allow"'),
-    Option(name="catch_up", **_RECURS, **_choice(CatchUp), value="POLICY", member="catch_up",
-           meaning="after downtime: once (one late run), all, skip (what is later than a minute)", default='"once"'),
+    VerbOption(name="start", **_RECURS, type=Instant, read=read.as_given, value="TIME",
+               meaning="no run before this instant"),
+    VerbOption(name="end", **_RECURS, type=Instant, read=read.as_given, value="TIME",
+               meaning="no run at or after this instant"),
+    VerbOption(name="count", **_RECURS, type=int, value="N", meaning="so many runs in all",
+               read=read.whole(1, MOST_RUNS, trouble="is not a number of runs"),
+               member="count", fits=_at_least(1, MOST_RUNS)),
+    VerbOption(name="overlap", **_RECURS, **_choice(Overlap), value="POLICY", member="overlap",
+               meaning="while its last run continues: allow both, skip this one, queue it, cancel the other",
+               default='"allow"'),
+    VerbOption(name="catch_up", **_RECURS, **_choice(CatchUp), value="POLICY", member="catch_up",
+               meaning="after downtime: once (one late run), all, skip (what is later than a minute)",
+               default='"once"'),
     _duration("catch_up_within", **_RECURS, meaning="runs that are later than this are missed"),
     _duration("spread", **_RECURS, least=1000,  # runs are put off by whole seconds
               meaning="every run is put off by the same part of this time"),
 
-    Option(name="retries", **_RUNS, type=int, value="N", meaning="attempts after the first", default="0",
-           read=read.whole(0, MOST_RETRIES, trouble="is not a number of attempts after the first"),
-           member="retries", fits=_at_least(0)),
-    Option(name="backoff", **_RUNS, **_choice(Backoff), value="CURVE", member="backoff",
-           meaning="how pauses grow: exponential, linear, constant", default='"exponential"'),
+    VerbOption(name="retries", **_RUNS, type=int, value="N", meaning="attempts after the first", default="0",
+               read=read.whole(0, MOST_RETRIES, trouble="is not a number of attempts after the first"),
+               member="retries", fits=_at_least(0)),
+    VerbOption(name="backoff", **_RUNS, **_choice(Backoff), value="CURVE", member="backoff",
+               meaning="how pauses grow: exponential, linear, constant", default='"exponential"'),
     _duration("base", **_RUNS, least=0, meaning="the first pause", default='"5s"'),
     _duration("cap", **_RUNS, least=0, meaning="the longest pause", default='"1h"'),
-    Option(name="jitter", **_RUNS, type=bool, read=read.boolean, value="", member="jitter", fits=_is_boolean,
-           meaning="False: pauses exactly so, not up to half shorter", default="True"),
+    VerbOption(name="jitter", **_RUNS, type=bool, read=read.boolean, value="", member="jitter", fits=_is_boolean,
+               meaning="False: pauses exactly so, not up to half shorter", default="True"),
     _duration("timeout", **_RUNS, meaning="end a run that takes longer"),
 
-    Option(name="retry_on", **_FUNCTION, type=ErrorTypes, read=read.error_types, default="any",
-           meaning="exception types worth another attempt"),
-    Option(name="discard_on", **_FUNCTION, type=ErrorTypes, read=read.error_types,
-           meaning="exception types that end a run without a record"),
-    Option(name="limit", **_FUNCTION, type=int, meaning="so many runs at once, over all listeners",
-           read=read.whole(1, MOST_AT_ONCE, trouble="is not a number of runs at once")),
-    Option(name="rate", **_FUNCTION, type=str, read=read.turn_ms,
-           meaning='so many starts in a time, over all listeners: "100/minute", "3/10s"'),
-    Option(name="limit_key", **_FUNCTION, type=str | Callable[..., Any], read=read.limit_key,
-           meaning="limit and rate hold for each value of this parameter, or of a function of the arguments"),
-    Option(name="cpu", **_FUNCTION, type=bool, read=read.boolean, default="False",
-           meaning="True: in a worker process"),
+    VerbOption(name="retry_on", **_FUNCTION, type=ErrorTypes, read=read.error_types, default="any",
+               meaning="exception types worth another attempt"),
+    VerbOption(name="discard_on", **_FUNCTION, type=ErrorTypes, read=read.error_types,
+               meaning="exception types that end a run without a record"),
+    VerbOption(name="limit", **_FUNCTION, type=int, meaning="so many runs at once, over all listeners",
+               read=read.whole(1, MOST_AT_ONCE, trouble="is not a number of runs at once")),
+    VerbOption(name="rate", **_FUNCTION, type=str, read=read.turn_ms,
+               meaning='so many starts in a time, over all listeners: "100/minute", "3/10s"'),
+    VerbOption(name="limit_key", **_FUNCTION, type=str | Callable[..., Any], read=read.limit_key,
+               meaning="limit and rate hold for each value of this parameter, or of a function of the arguments"),
+    VerbOption(name="cpu", **_FUNCTION, type=bool, read=read.boolean, default="False",
+               meaning="True: in a worker process"),
 
-    Option(name="threads", **_LISTENER, type=int, value="N", meaning="jobs at once in each process", default="10",
-           read=read.whole(1, MOST_THREADS, trouble="is out of range")),
-    Option(name="imports", **_LISTENER, type=Iterable[str], read=read.texts, value="MODULE", default="()",
-           meaning="modules whose functions are allowed; they are imported at the start"),
-    Option(name="folder", **_LISTENER, type=str | Path, read=read.path, value="", default="Path.cwd()",
-           meaning="functions of modules under this folder are allowed; None: only those of imports"),
-    Option(name="deadline", **_LISTENER, type=Duration, read=read.seconds, value="DURATION", default='"25s"',
-           meaning="time to finish at a stop"),
-    Option(name="strict", **_LISTENER, type=bool, read=read.boolean, value="", default="False",
-           meaning="schedules strictly in order"),
-    Option(name="burst", **_LISTENER, type=bool, read=read.boolean, value="", default="False",
-           meaning="run what is due now, then end"),
-    Option(name="listener_timeout", **_LISTENER, type=Duration, read=read.timeout_seconds, value="", default='"10s"',
-           meaning="a listener without a heartbeat for so long loses its jobs to others"),
-    Option(name="health_port", **_LISTENER, type=int | str, read=read.address, value="PORT",
-           meaning="serve /livez and /readyz on 127.0.0.1, or elsewhere with ADDRESS:PORT"),
+    VerbOption(name="threads", **_LISTENER, type=int, value="N", meaning="jobs at once in each process", default="10",
+               read=read.whole(1, MOST_THREADS, trouble="is out of range")),
+    VerbOption(name="imports", **_LISTENER, type=Iterable[str], read=read.texts, value="MODULE", default="()",
+               meaning="modules whose functions are allowed; they are imported at the start"),
+    VerbOption(name="folder", **_LISTENER, type=str | Path, read=read.path, value="", default="Path.cwd()",
+               meaning="functions of modules under this folder are allowed; None: only those of imports"),
+    VerbOption(name="deadline", **_LISTENER, type=Duration, read=read.seconds, value="DURATION", default='"25s"',
+               meaning="time to finish at a stop"),
+    VerbOption(name="strict", **_LISTENER, type=bool, read=read.boolean, value="", default="False",
+               meaning="schedules strictly in order"),
+    VerbOption(name="burst", **_LISTENER, type=bool, read=read.boolean, value="", default="False",
+               meaning="run what is due now, then end"),
+    VerbOption(name="listener_timeout", **_LISTENER, type=Duration, read=read.timeout_seconds, value="",
+               default='"10s"', meaning="a listener without a heartbeat for so long loses its jobs to others"),
+    VerbOption(name="health_port", **_LISTENER, type=int | str, read=read.address, value="PORT",
+               meaning="serve /livez and /readyz on 127.0.0.1, or elsewhere with ADDRESS:PORT"),
 )  # fmt: skip
 
-BY_NAME: Mapping[str, Option] = {option.name: option for option in OPTIONS}
-STORED: Mapping[str, Option] = {option.member: option for option in OPTIONS if option.member is not None}
+BY_NAME: Mapping[str, VerbOption] = {option.name: option for option in OPTIONS}
+STORED: Mapping[str, VerbOption] = {option.member: option for option in OPTIONS if option.member is not None}
 NONE_MEANS = frozenset({"folder"})  # elsewhere None is as if the option was not given
 
 

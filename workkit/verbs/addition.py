@@ -16,11 +16,11 @@ from workkit.triggers import Trigger
 from workkit.triggers.between import between
 from workkit.triggers.trigger import once
 from workkit.verbs.add_options import KEYWORDS, NO_OPTIONS, TIMES, Options, read_add_options
-from workkit.verbs.called import called, read_call
-from workkit.verbs.caller import warn_caller
 from workkit.verbs.middleware import entered
 from workkit.verbs.moment import Moment, moment_of, read_moment
+from workkit.verbs.new_job import called, read_call
 from workkit.verbs.opening import Schedule
+from workkit.verbs.warning import warn_caller
 
 NowMs = Callable[[], int]
 

@@ -12,7 +12,7 @@ from workkit.jobs.middleware import ENTERING
 from workkit.jobs.middleware import entered as passed
 from workkit.jobs.names import Fn
 from workkit.jobs.run_options import UNSAID
-from workkit.verbs.called import as_job, called
+from workkit.verbs.new_job import as_job, called
 
 CHANGEABLE = ("args", "kwargs", "options")
 

@@ -13,7 +13,7 @@ from workkit.jobs.job import Job
 from workkit.jobs.option_readers import refused
 from workkit.verbs.addition import NowMs, addition
 from workkit.verbs.bulk import Bulk
-from workkit.verbs.located import located
+from workkit.verbs.error_place import located
 from workkit.verbs.opening import Schedule
 
 

@@ -125,7 +125,7 @@ def _not_json(constant: str) -> Any:
 def _imagined(s: Schedule, given: Mapping[str, Any]) -> Job:
     """Make the job that `schedule.add` would send, by this machine's clock; no server is asked."""
     from workkit.verbs.addition import addition
-    from workkit.verbs.called import as_job
+    from workkit.verbs.new_job import as_job
 
     new = addition(given, s=s, now_ms=lambda: round(datetime.now(UTC).timestamp() * 1000))
     return as_job(new, schedule=s.name)

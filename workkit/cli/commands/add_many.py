@@ -46,7 +46,7 @@ def add_many_command(schedule: str, file: str, server: str | None) -> None:
     """Add jobs from a JSON Lines file."""
     from workkit import schedule as verbs
     from workkit.verbs.bulk import BadRow, add_rows
-    from workkit.verbs.located import located
+    from workkit.verbs.error_place import located
     from workkit.verbs.opening import producer_of
 
     s = verbs.create(schedule, redis=server)

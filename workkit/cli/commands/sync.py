@@ -112,7 +112,7 @@ def _line(sign: str, name: str, width: int, *parts: str) -> str:
 
 def _read(plan: str) -> tuple[Entries, list[str]]:
     """Read the plan, functions looked up as `add` does, with a note for each that this folder cannot vouch for."""
-    from workkit.verbs.located import located
+    from workkit.verbs.error_place import located
 
     entries = _of_file(plan) if plan.endswith(".toml") else _of_module(plan)
     checked: dict[str, Mapping[str, Any]] = {}

@@ -16,7 +16,7 @@ from workkit.jobs.call import FunctionCall
 from workkit.jobs.job import Job
 from workkit.jobs.names import Clojure, Fn, read_name, stored_name
 from workkit.verbs.add_options import NO_OPTIONS, Options
-from workkit.verbs.caller import warn_caller
+from workkit.verbs.warning import warn_caller
 
 _CLOJURE_STARTS = ("#", "'", "(")  # how a name begins that is written as in Clojure
 
