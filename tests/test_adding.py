@@ -16,7 +16,7 @@ from workkit.errors import InvalidOptions
 from workkit.jobs.recurrence import spread_offset_ms
 from workkit.jobs.run_options import UNSAID
 from workkit.jobs.terms import PLAIN, USUAL, Entrance, Terms
-from workkit.verbs.addition import read_row
+from workkit.verbs.addition import addition
 
 NOW = round(datetime(2026, 11, 21, 12, 0, 20, 500_000, tzinfo=UTC).timestamp() * 1000)
 HOUR = 3_600_000
@@ -24,7 +24,7 @@ NOWHERE = schedule.create("nowhere", redis="redis://127.0.0.1:1/")
 
 
 def row(**said: Any) -> NewJob:
-    return read_row({"fn": "app:f", **said}, default_tz="UTC", dialect="published", now_ms=NOW)
+    return addition({"fn": "app:f", **said}, s=NOWHERE, now_ms=lambda: NOW)
 
 
 @pytest.mark.parametrize("when", [{"at": "now"}, {"every": "minute"}, {"in_": "1h", "tz": "Europe/Paris"}], ids=str)
@@ -107,7 +107,7 @@ def test_add_now_refuses_before_it_asks_a_server() -> None:
         with pytest.raises(InvalidOptions, match=r"^count= with a job that runs now"):
             verb(NOWHERE, handlers.note, count=2)
         with pytest.raises(InvalidOptions, match=r"^limit= belongs to @job\. Give limit=2 there\.$"):
-            verb(NOWHERE, handlers.note, limit=2)
+            verb(NOWHERE, handlers.note, limit=2)  # type: ignore[call-arg]
 
 
 BASE = b'"args":[],"cron":"* * * * * * 0","job":"#\'app\\/f"'

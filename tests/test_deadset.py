@@ -80,26 +80,6 @@ def test_what_dies_while_they_are_read_is_not_listed_twice() -> None:
     assert deadset.chosen(listing, schedule="app", which=None, where=None) == [ONE, TWO, AGAIN]
 
 
-@pytest.mark.parametrize(
-    ("rate", "pause_ms"),
-    [
-        (None, 0), ("100/minute", 600), ("10/second", 100), ("5/s", 200), ("1000/hour", 3_600), ("1/d", 86_400_000),
-        (" 3 per min ", 20_000), ("1/Hour", 3_600_000), ("10000/sec", 0.1),
-    ],
-)  # fmt: skip
-def test_a_rate_is_a_pause(rate: str | None, pause_ms: float) -> None:
-    assert deadset.read_rate(rate) == pause_ms
-
-
-@pytest.mark.parametrize(
-    "rate", ["", "fast", "0/second", "10", "10/", "/s", "10/fortnight", "-1/s", "1.5/s", "1/ss", 5]
-)
-def test_what_is_no_rate_is_refused_with_what_is_one(rate: Any) -> None:
-    with pytest.raises(InvalidOptions) as refused:
-        deadset.read_rate(rate)
-    assert str(refused.value) == f'rate={rate!r} is not a rate. Write "100/minute"; units: second, minute, hour, day.'
-
-
 def test_a_rate_goes_on_from_page_to_page_oldest_first() -> None:
     many = [dead(f"{n:040x}", occurrence=n) for n in reversed(range(1200))]
     listing: Any = Listing()

@@ -11,8 +11,8 @@ from workkit import aio, schedule, triggers, wire
 
 def test_the_public_names_are_these() -> None:
     assert set(workkit.__all__) == {
-        "schedule", "aio", "triggers", "wire", "job", "clojure", "current_job", "Job", "Schedule", "Retry", "Discard",
-        "WorkkitError", "__version__",
+        "schedule", "aio", "triggers", "wire", "job", "call", "clojure", "current_job", "Job", "Schedule", "Retry",
+        "Discard", "WorkkitError", "__version__",
     }  # fmt: skip
     for name in workkit.__all__:
         assert getattr(workkit, name) is not None
@@ -32,7 +32,7 @@ def test_triggers_and_wire_are_functions_not_modules() -> None:
 
 
 def test_importing_is_light_and_silent() -> None:
-    heavy = ["redis", "croniter", "parsedatetime", "click", "rich", "asyncio", "msgpack", "socket"]
+    heavy = ["redis", "croniter", "parsedatetime", "click", "asyncio", "msgpack", "socket"]
     source = (
         f"import sys, threading, workkit\nprint([m for m in {heavy!r} if m in sys.modules], threading.active_count())"
     )

@@ -55,6 +55,8 @@ def test_until_is_read_as_one_instant(until: Any, meant: datetime | None) -> Non
         (datetime(2026, 11, 20, 9, tzinfo=UTC), TriggerError, "until=2026-11-20 09:00:00 UTC has passed. Give a later"),
         (datetime(2027, 1, 1), TriggerError, "until=datetime.datetime(2027, 1, 1, 0, 0) has no zone"),
         (30, TriggerError, "until=30 is neither words nor a datetime"),
+        ("today at 9am", TriggerError, "until=2026-11-20 09:00:00 UTC has passed. Give a later"),
+        ("7pm tomorow", PhraseError, 'until="7pm tomorow": "tomorow" (column 5) is not understood.'),
     ],
 )
 def test_until_refuses_what_is_no_later_instant(until: Any, error: type[Exception], said: str) -> None:

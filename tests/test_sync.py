@@ -64,7 +64,7 @@ def test_a_plan_in_words(plan: Plan, text: str) -> None:
         ({"a": "daily"}, errors.InvalidOptions,
          "job a: 'daily' is not a mapping. Write add's keywords: {\"fn\": ..., \"every\": ...}."),
         ({"a": {"every": "day at 9am"}}, errors.InvalidOptions,
-         "job a: fn is missing. A row holds add's keywords and fn."),
+         "job a: fn is missing. Give a function, or call=call(function, ...)."),
         ({"a": {"fn": "app:f", "every": "day at 9am", "name": "b"}}, errors.InvalidOptions,
          "job a: name='b' is another than its name in the plan. Leave it out."),
         ({"a": {"fn": "app:f", "every": "fortnight-ish"}}, errors.PhraseError, "job a: "),
@@ -77,7 +77,7 @@ def test_a_plan_in_words(plan: Plan, text: str) -> None:
 )  # fmt: skip
 def test_a_bad_entry_is_refused_under_its_name(plan: Any, kind: type[Exception], message: str) -> None:
     with pytest.raises(kind) as caught:
-        read_plan(plan, default_tz="UTC", dialect="published", now_ms=1_800_000_000_000)
+        read_plan(plan, s=schedule.create("nowhere"), now_ms=lambda: 1_800_000_000_000)
     assert str(caught.value).startswith(message)
 
 

@@ -15,6 +15,7 @@ from workkit._version import __version__
 if TYPE_CHECKING:
     from workkit import aio, schedule, triggers, wire
     from workkit.errors import Discard, Retry, WorkkitError
+    from workkit.jobs.call import call
     from workkit.jobs.job import Job
     from workkit.jobs.names import clojure
     from workkit.jobs.registry import job
@@ -29,6 +30,7 @@ __all__ = [
     "WorkkitError",
     "__version__",
     "aio",
+    "call",
     "clojure",
     "current_job",
     "job",
@@ -43,6 +45,7 @@ _HOMES = {
     "Retry": "errors",
     "Schedule": "schedule",
     "WorkkitError": "errors",
+    "call": "jobs.call",
     "clojure": "jobs.names",
     "current_job": "worker.run.current",
     "job": "jobs.registry",

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, Unpack
 
 from workkit import schedule
 from workkit.contract.inspector import Missed
 from workkit.contract.tally import Tally
 from workkit.jobs.job import Job, JobState
+from workkit.jobs.option_types import ListenOptions
 from workkit.schedule import Schedule, create
 from workkit.worker.listener import Listener
 
@@ -27,7 +28,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def _coroutine(verb: Callable[P, R]) -> Callable[P, Any]:
+def _coroutine(verb: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
     @functools.wraps(verb)
     async def run(*args: P.args, **kwargs: P.kwargs) -> R:
         return await asyncio.to_thread(verb, *args, **kwargs)
@@ -52,7 +53,7 @@ skip = _coroutine(schedule.skip)
 sync = _coroutine(schedule.sync)
 
 
-async def add_many(s: Schedule, rows: Iterable[Mapping[str, Any]]) -> Tally:
+async def add_many(s: Schedule, rows: Iterable[Mapping[str, object]]) -> Tally:
     """As `schedule.add_many`; `rows` is read in a thread."""
     return await asyncio.to_thread(schedule.add_many, s, rows)
 
@@ -72,7 +73,9 @@ async def missed(s: Schedule) -> AsyncIterator[Missed]:
 
 
 @asynccontextmanager
-async def listener(s: Any, **how: Any) -> AsyncIterator[Listener]:
+async def listener(
+    s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: Unpack[ListenOptions]
+) -> AsyncIterator[Listener]:
     """``async with aio.listener(s):`` listens in threads of its own until the block is left."""
     ours = await asyncio.to_thread(schedule.listener, s, **how)
     await asyncio.to_thread(ours.start)

@@ -28,7 +28,7 @@ Knows nothing of times, wires or threads, so that every floor may use it.
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
+from typing import Any, Self
 
 MOST_TEXT = 1000  # characters of an error's text
 
@@ -65,6 +65,14 @@ class WorkkitError(Exception):
         self.remedy = remedy
         self.accepted = accepted
         self.suggestion = suggestion
+
+    @classmethod
+    def about(cls, subject: str, trouble: str, remedy: str | None = None, **fields: Any) -> Self:
+        """Make the error whose line is ``{subject} {trouble}. {remedy}``. `where` is the subject, unless `fields` name
+        it.
+        """
+        line = f"{subject} {trouble}." if remedy is None else f"{subject} {trouble}. {remedy}"
+        return cls(line, **{"where": subject, "trouble": trouble, "remedy": remedy, **fields})
 
 
 class Invalid(WorkkitError, ValueError):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 from zoneinfo import ZoneInfo
 
 from workkit.contract.inspector import Counts, Missed
@@ -16,16 +16,19 @@ from workkit.contract.listener import ListenerInfo
 from workkit.contract.producer import Added
 from workkit.contract.tally import Tally
 from workkit.errors import InvalidOptions, ListenerStopped, NotFound
+from workkit.jobs.call import FunctionCall
 from workkit.jobs.job import STATES, Job, JobState, matches
 from workkit.jobs.names import Fn
-from workkit.triggers.when import When
-from workkit.verbs.add_options import NOTHING, read_options
-from workkit.verbs.addition import CHUNK, Bulk, as_job, call, put_off, queued, read_row, timed
-from workkit.verbs.chain import entered
+from workkit.jobs.option_readers import refused
+from workkit.jobs.option_types import AddOptions, ListenOptions
+from workkit.verbs.addition import addition
+from workkit.verbs.bulk import BadRow, add_rows
 from workkit.verbs.control import check_dead, check_one, check_run, check_skip, paused_target, read_pause, target
-from workkit.verbs.dead import chosen, read_rate
+from workkit.verbs.dead import chosen, pause_ms
 from workkit.verbs.dead import discard as discard_dead
 from workkit.verbs.dead import retry as retry_dead
+from workkit.verbs.error_place import located
+from workkit.verbs.new_job import as_job
 from workkit.verbs.opening import Schedule, described, listening_brokers, producer_of
 from workkit.verbs.plan import Plan, carry_out, compare, read_plan
 
@@ -59,7 +62,7 @@ def create(
     shares a schedule with the Clojure code that stores crons second first (else WORKKIT_DIALECT, then "published").
     `shards` (1 to 64) spreads it over so many slots of a cluster, each an ordinary schedule; every program must give
     the same number. `limit` (how many jobs may run at once, over all listeners) and `rate` ("100/minute") are kept on
-    the server from the first verb on, for every listener; the last program to say them wins. Raises InvalidSchedule,
+    the server from the first verb on, for every listener; the last program to set them wins. Raises InvalidSchedule,
     InvalidOptions, TriggerError.
     """
     return described(name, redis=redis, tz=tz, dialect=dialect, shards=shards, limit=limit, rate=rate)
@@ -67,87 +70,83 @@ def create(
 
 def add(
     s: Schedule,
-    fn: Fn,
+    fn: Fn | None = None,
     *,
+    call: FunctionCall | None = None,
+    when: str | None = None,
     at: str | datetime | None = None,
     in_: str | timedelta | None = None,
     every: str | timedelta | None = None,
     cron: str | None = None,
     args: Sequence[Any] = (),
     kwargs: Mapping[str, Any] | None = None,
-    **options: Any,
+    **options: Unpack[AddOptions],
 ) -> Job:
-    """Add a job: `fn` with `args`, at exactly one of `at`, `in_`, `every`, `cron`. The same again changes nothing.
+    """Add a job: `fn` with `args` and `kwargs`, or `call`, at exactly one of `when`, `at`, `in_`, `every`, `cron`.
+    Adding the same job again changes nothing.
 
-    `options`, each with its default: tz=None (a zone), start=None, end=None (bounds of a recurrence); name=None (what
-    stands under it is replaced); unique=True, unique_key=None, unique_until="done" ("started"), on_conflict="keep"
+    `when` takes words or a cron string, and the text says whether the job recurs; `at` and `in_` are one instant,
+    `every` recurs, `cron` is a cron string.
+
+    `options`, each with its default: tz=None (a zone), start=None, end=None (bounds of a recurrence); name=None (the
+    job under it is replaced); unique=True, unique_key=None, unique_until="done" ("started"), on_conflict="keep"
     ("replace"), throttle=None, debounce=None (durations; of additions within one the first runs, or the last);
     overlap="allow" ("skip", "queue", "cancel"), catch_up="once" ("all", "skip"), catch_up_within=None, count=None,
     spread=None; priority=0 (to 3); and of its runs retries=0, backoff="exponential", base="5s", cap="1h", jitter=True,
-    timeout=None. The rules: spec/features.md.
+    timeout=None. What each means: `workkit.jobs.options.OPTIONS`; the rules: spec/features.md.
 
-    Returns the job; `new` is False where it was there already. Warns (WorkkitWarning) where the time is likely not
-    what was meant. Raises an `Invalid` for what cannot be meant, ServerUnreachable or ServerRefused for the server.
+    Returns the job; `new` is False where it was there already. Warns (WorkkitWarning) where the time is likely a
+    mistake. Raises an `Invalid` for an argument with an invalid value, ServerUnreachable or ServerRefused for the
+    server.
     """
-    asked = read_options("add", options) if options else NOTHING
-    when = When(at=at, in_=in_, every=every, cron=cron, tz=options.pop("tz", None), default_tz=s.tz, dialect=s.dialect)
-    if when.is_now:
-        return add_now(s, fn, args=args, kwargs=kwargs, **options)
-    new = call(fn, args=args, kwargs=kwargs, asked=asked)
-    broker = producer_of(s)
-    new = entered(timed(new, when, now_ms=broker.now_ms(), asked=asked), schedule=s.name, fn=fn)
-    return as_job(new, schedule=s.name, added=broker.add([new])[0])
+    times = {"when": when, "at": at, "in_": in_, "every": every, "cron": cron}
+    return _added(s, {"fn": fn, "args": args, "kwargs": kwargs, "call": call, **times, **options}, verb="add")
 
 
 def add_now(
-    s: Schedule, fn: Fn, *, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None, **options: Any
+    s: Schedule,
+    fn: Fn | None = None,
+    *,
+    call: FunctionCall | None = None,
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    **options: Unpack[AddOptions],
 ) -> Job:
-    """Add a job to run at once. A queue: every call is a run of its own, equal or not, unless `options`, those of `add`
-    but for what only a recurrence can have, say otherwise. With debounce it runs when that time is over.
+    """Add a job to run at once: `fn` with `args` and `kwargs`, or `call`. Every call is a run of its own, equal or not.
+
+    `options` are those of `add`, without those that only a recurring job can have. With debounce the job runs when that
+    time is over.
     """
-    asked = read_options("add_now", options) if options else NOTHING
-    new = queued(call(fn, args=args, kwargs=kwargs, asked=asked), asked=asked)
-    broker = producer_of(s)
-    if asked.entrance.debounce_ms is not None:
-        new = put_off(new, now_ms=broker.now_ms())
-    new = entered(new, schedule=s.name, fn=fn)
-    return as_job(new, schedule=s.name, added=broker.add([new])[0])
+    return _added(s, {"fn": fn, "args": args, "kwargs": kwargs, "call": call, **options}, verb="add_now")
 
 
-def add_many(s: Schedule, rows: Iterable[Mapping[str, Any]]) -> Tally:
-    """Add a job for each row, which holds `add`'s keywords, `fn` among them. Streams, in batches of 500.
+def _added(s: Schedule, given: Mapping[str, Any], *, verb: str) -> Job:
+    new = addition(given, s=s, now_ms=lambda: producer_of(s).now_ms(), verb=verb)
+    return as_job(new, schedule=s.name, added=producer_of(s).add([new])[0])
+
+
+def add_many(s: Schedule, rows: Iterable[Mapping[str, object]]) -> Tally:
+    """Add a job for each row, which holds `add`'s keywords, `fn` or `call` among them. Streams, in batches of 500.
 
     A bad row raises with its number; the rows before its batch are added, and adding all again doubles nothing but
     `at="now"`.
     """
-    broker = producer_of(s)
-    now_ms = 0
-    with Bulk(broker.adding) as bulk:
-        for number, row in enumerate(rows, 1):
-            if number % CHUNK == 1:
-                now_ms = broker.now_ms()
-            try:
-                new = read_row(row, default_tz=s.tz, dialect=s.dialect, now_ms=now_ms)
-                new = entered(new, schedule=s.name, fn=row["fn"])
-            except ValueError as error:
-                done = bulk.settled()
-                there = f" Rows 1 to {done:,} are added." if done else " Nothing is added."
-                if hasattr(error, "given"):
-                    error.args = (f"row {number:,}: {error}{there}",)
-                raise
-            bulk.put(new)
-    return bulk.tally
+    try:
+        return add_rows(rows, s=s, broker=producer_of(s))
+    except BadRow as bad:
+        raise located(bad.error, f"row {bad.number:,}", then=f" {bad.done}.") from bad.error.__cause__
 
 
-def sync(s: Schedule, plan: Mapping[str, Mapping[str, Any]], *, prune: bool = False, dry_run: bool = False) -> Plan:
-    """Make named jobs equal to a plan: name -> `add`'s keywords, `fn` among them. Says what was added, changed, left.
+def sync(s: Schedule, plan: Mapping[str, Mapping[str, object]], *, prune: bool = False, dry_run: bool = False) -> Plan:
+    """Make named jobs equal to a plan: name -> `add`'s keywords, `fn` or `call` among them. Returns what was added,
+    changed, removed and left.
 
     `prune`: named recurring jobs that are not in the plan are cancelled. `dry_run`: nothing is written. Every entry is
     read first; the first bad one raises with the job's name, and nothing is written.
     """
     broker = producer_of(s)
-    wanted = read_plan(plan, default_tz=s.tz, dialect=s.dialect, now_ms=broker.now_ms())
-    wanted = {name: entered(new, schedule=s.name, fn=plan[name]["fn"]) for name, new in wanted.items()}
+    now_ms = broker.now_ms()
+    wanted = read_plan(plan, s=s, now_ms=lambda: now_ms)
     contents = dict(zip(wanted, broker.contents(list(wanted.values())), strict=True))
     after = {
         name: as_job(new, schedule=s.name, added=Added(id=contents[name], due_ms=new.due_ms, new=True))
@@ -162,7 +161,8 @@ def sync(s: Schedule, plan: Mapping[str, Mapping[str, Any]], *, prune: bool = Fa
 def job(s: Schedule, which: Which) -> Job:
     """One job, by name, id, the beginning of an id (6 or more digits), or a Job. Raises NotFound."""
     if not isinstance(which, str | Job):
-        raise InvalidOptions(f"{which!r} is neither a name, an id nor a Job. Write an id as text.", given=which)
+        trouble, remedy = "is neither a name, an id nor a Job", "Write an id as text."
+        raise InvalidOptions.about(repr(which), trouble, remedy, where="which", given=which)
     return producer_of(s).inspector.job(which.id if isinstance(which, Job) else which)
 
 
@@ -172,19 +172,19 @@ def jobs(s: Schedule, *, state: JobState | None = None, where: str | None = None
     `where` keeps those whose function, arguments, name or error contain the text.
     """
     if state is not None and state not in STATES:
-        raise InvalidOptions(f"state={state!r} is not a state. Accepted: {', '.join(STATES)}.", given=state)
+        raise refused("state", state, "is not a state", f"Accepted: {', '.join(STATES)}.")
     for found in producer_of(s).inspector.jobs(state=state):
         if where is None or matches(found, where):
             yield found
 
 
 def counts(s: Schedule) -> Counts:
-    """How many jobs stand where."""
+    """Count the jobs in each state."""
     return producer_of(s).inspector.counts()
 
 
 def listeners(s: Schedule) -> list[ListenerInfo]:
-    """Who is listening, and what each runs."""
+    """List the listeners, with the jobs that each runs."""
     return producer_of(s).inspector.listeners()
 
 
@@ -212,7 +212,7 @@ def pause(
     reason: str | None = None,
     until: str | datetime | None = None,
 ) -> None:
-    """Start nothing more of one job, of a function, or of the whole schedule; what runs goes on.
+    """Start nothing more of one job, of a function, or of the whole schedule; running jobs continue.
 
     It lasts until `resume`, or `until` an instant (words, or an aware datetime). Raises NotFound, an `Invalid`.
     """
@@ -248,7 +248,7 @@ def missed(s: Schedule) -> Iterator[Missed]:
 
 
 def dead(s: Schedule, which: Which | None = None, *, where: str | None = None) -> list[Job]:
-    """The dead jobs that are meant: see `retry`. Latest first. Raises NotFound."""
+    """Find dead jobs, latest first; `which` and `where` choose as in `retry`. Raises NotFound."""
     return chosen(producer_of(s).inspector, schedule=s.name, which=which, where=where)
 
 
@@ -260,30 +260,30 @@ def retry(
     args: Sequence[Any] | None = None,
     rate: str | None = None,
 ) -> int:
-    """Put dead jobs back to be run anew, attempts counted from the start; says how many.
+    """Put dead jobs back; their attempts count from the start. Returns how many.
 
     `which` is an id, the beginning of one, or a Job; `where` keeps those whose function, arguments or error contain
-    the text; neither means all. `args` replaces the arguments of one job. `rate` ("100/minute") spreads them. Raises
-    NotFound, InvalidOptions, InvalidArguments; CorruptRecord where the one named cannot be read.
+    the text; neither means all. `args` replaces the arguments of one job. `rate` ("100/minute", "3/10s") spreads them.
+    Raises NotFound, InvalidOptions, InvalidArguments; CorruptRecord where the record of the named job cannot be read.
     """
-    read_rate(rate)
+    pause_ms(rate)
     found = dead(s, which, where=where)
     return retry_dead(producer_of(s).admin, found, args=args, rate=rate, one=which is not None)
 
 
 def discard(s: Schedule, which: Which | None = None, *, where: str | None = None) -> int:
-    """Forget dead jobs, chosen as in `retry`; says how many there were. Raises NotFound."""
+    """Forget dead jobs, chosen as in `retry`. Returns how many there were. Raises NotFound."""
     return discard_dead(producer_of(s).admin, dead(s, which, where=where))
 
 
-def listen(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: Any) -> Tally:
+def listen(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: Unpack[ListenOptions]) -> Tally:
     """Run due jobs here until SIGINT or SIGTERM: finish what runs within the deadline, give back the rest.
 
     `s` is one schedule, several, or a mapping to weights. `how`: threads=10, imports=(), folder=Path.cwd() (None: only
     imports), deadline="25s", strict=False (schedules strictly in order), burst=False (only what is due now),
-    listener_timeout="10s" (when others take over from one that is not heard of), health_port=None (a port, or
-    "ADDRESS:PORT", for /livez and /readyz). Raises ServerUnreachable where the server cannot be reached at the start;
-    later it waits. A loop that stands still for three times listener_timeout ends the process with status 70.
+    listener_timeout="10s" (others take over from a listener without heartbeat for so long), health_port=None (a port,
+    or "ADDRESS:PORT", for /livez and /readyz). Raises ServerUnreachable where the server cannot be reached at the
+    start; later it waits. A loop that does nothing for three times listener_timeout ends the process with status 70.
     """
     from workkit.jobs.registry import importing
     from workkit.worker.signals import obeyed
@@ -297,7 +297,7 @@ def listen(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: Any
         return ours.run()
 
 
-def listener(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: Any) -> Listener:
+def listener(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: Unpack[ListenOptions]) -> Listener:
     """The same, not yet started: ``.start() .stop(deadline) .quiet() .resume() .wait()``; ``with`` starts and stops."""
     from workkit.verbs.listen_options import read_how
     from workkit.worker.listener import Listener
@@ -307,9 +307,8 @@ def listener(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: A
         raise InvalidOptions("no schedule was given to listen to.")
     for one, weight in chosen.items():
         if type(weight) not in (int, float) or not 0 < weight < float("inf"):
-            raise InvalidOptions(
-                f"{one.name}: {weight!r} is not a weight. Accepted: numbers above 0, such as 10 or 0.5.", given=weight
-            )
+            remedy = "Accepted: numbers above 0, such as 10 or 0.5."
+            raise InvalidOptions.about(f"{one.name}: {weight!r}", "is not a weight", remedy, given=weight)
     read, timeout_ms = read_how(how)
     brokers = [
         (broker, weight) for one, weight in chosen.items() for broker in listening_brokers(one, timeout_ms=timeout_ms)
@@ -323,7 +322,7 @@ def drain(
     now: datetime | None = None,
     limit: int | None = None,
     raise_errors: bool = True,
-    **how: Any,
+    **how: Unpack[ListenOptions],
 ) -> Tally:
     """Run what is due, here and one by one, until nothing is; for tests and one-off runs.
 
@@ -334,7 +333,7 @@ def drain(
     from workkit.worker.drain import drain_brokers
 
     if now is not None and now.tzinfo is None:
-        raise InvalidOptions(f"now={now!r} has no zone. Use datetime.now(UTC).", given=now)
+        raise refused("now", now, "has no zone", "Use datetime.now(UTC).")
     read, timeout_ms = read_how(how)
     now_ms = None if now is None else round(now.timestamp() * 1000)
     brokers = listening_brokers(s, timeout_ms=timeout_ms)

@@ -12,8 +12,10 @@ from tests.servers import Server
 from workkit import schedule
 from workkit.errors import InvalidArguments, WorkkitWarning
 from workkit.jobs.arguments import check_call, compiled_check
+from workkit.jobs.job import Job
 from workkit.jobs.names import clojure
-from workkit.verbs.addition import call
+from workkit.verbs.dead import check_args
+from workkit.verbs.new_job import called
 
 
 def welcome(email: str) -> None: ...
@@ -98,7 +100,7 @@ def test_nothing_is_compiled_where_nothing_can_be_told(fn: Any) -> None:
 @pytest.mark.parametrize("fn", [clojure("(fn [x] x)"), "#'your-app.cache/clear", "(var a.b/c)", "'a.b/c"])
 def test_integers_that_not_every_language_reads_are_warned_of_for_clojure(fn: Any) -> None:
     with pytest.warns(WorkkitWarning) as caught:
-        call(fn, args=[1, {"ids": [2**53 + 1]}, -(2**64)], kwargs=None)
+        called(fn, args=[1, {"ids": [2**53 + 1]}, -(2**64)], kwargs=None)
     assert [str(warning.message) for warning in caught] == [
         f"{place} is an integer beyond 2^53, which not every language reads as it stands: JavaScript rounds it, "
         "and beyond 64 bits Clojure makes a BigInt of it. Pass it as text."
@@ -108,11 +110,11 @@ def test_integers_that_not_every_language_reads_are_warned_of_for_clojure(fn: An
 
 @pytest.mark.parametrize("fn", [anything, "app.cache:clear"])
 def test_nothing_is_said_of_what_only_python_reads(fn: Any) -> None:
-    assert call(fn, args=[2**64], kwargs=None).args == (2**64,)  # warnings are errors here
+    assert called(fn, args=[2**64], kwargs=None).args == (2**64,)  # warnings are errors here
 
 
 def test_nothing_is_said_of_what_both_read_the_same() -> None:
-    call(clojure("(fn [x] x)"), args=[2**53, -(2**53), 1e300, True, None, "9" * 30, {"a": [0.5]}], kwargs=None)
+    called(clojure("(fn [x] x)"), args=[2**53, -(2**53), 1e300, True, None, "9" * 30, {"a": [0.5]}], kwargs=None)
 
 
 @pytest.mark.parametrize(
@@ -153,3 +155,21 @@ def test_whoever_adds_is_the_one_who_is_warned(server: Server, name: str) -> Non
         schedule.add_now(s, clojure("(fn [x] x)"), args=[2**60])
     assert [warning.filename for warning in (*later, *now)] == [__file__, __file__]
     assert sorted(job.args for job in schedule.jobs(s)) == [(2**60,), (2**60,)]
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ("a@b.c", 'args="a@b.c" is one text, not a list. Write args=["a@b.c"].'),
+        (b"x", "args=b'x' is one text, not a list. Write args=[b'x']."),
+        ({"a": 1}, "args={'a': 1} is a dict, not a list. Write args=[{'a': 1}]."),
+        (5, "args=5 is an int, not a list. Write args=[5]."),
+    ],
+)
+def test_add_and_retry_refuse_arguments_that_are_no_list_with_the_same_sentence(args: Any, message: str) -> None:
+    one = Job(id="5" * 40, schedule="s", fn="#'app/f")
+    for check in (lambda: called("app:f", args=args, kwargs=None), lambda: check_args(args, [one])):
+        with pytest.raises(InvalidArguments) as caught:
+            check()
+        assert str(caught.value) == message
+        assert (caught.value.where, caught.value.given) == ("args", args)

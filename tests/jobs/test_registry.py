@@ -18,7 +18,7 @@ import os
 import subprocess
 from subprocess import run
 from os import system
-from rich import print
+from click import echo
 from helper_of_{stem} import helped
 class Thing:
     @staticmethod
@@ -65,7 +65,7 @@ def test_a_function_under_the_folder_runs(app: str, tmp_path: Path) -> None:
     [
         ("os.system", "may not run .*: os.system leaves what"), ("system", "is not a function of"),
         ("subprocess.run", "leaves what"), ("run", "it is defined in subprocess, not there"),
-        ("print", "it is defined in rich, not there"), ("_secret", "_secret begins with _, and is private"),
+        ("echo", r"it is defined in click\.utils, not there"), ("_secret", "_secret begins with _, and is private"),
         ("thing.danger", "leaves what"), ("thing.act", "leaves what"), ("partial", "is not a function"),
         ("Thing", "is not a function"), ("Thing.danger", "is not a function"),
     ],

@@ -9,10 +9,17 @@ from typing import Any
 import pytest
 
 from workkit import job
-from workkit.errors import Invalid, InvalidOptions
+from workkit.errors import InvalidOptions
 from workkit.jobs import registry
-from workkit.jobs.run_options import UNSAID, RunOptions, read_run_options, turn_ms
-from workkit.verbs.add_options import NOTHING, read_options
+from workkit.jobs.option_readers import turn_ms
+from workkit.jobs.options import JOB, read_options
+from workkit.jobs.run_options import UNSAID, RunOptions, run_options
+from workkit.verbs.add_options import NO_OPTIONS, read_add_options
+from workkit.verbs.dead import pause_ms
+
+
+def read_run_options(given: dict[str, Any]) -> RunOptions:
+    return run_options(read_options(given, place=JOB, verb="@job"))
 
 
 def export(customer: str, day: str = "today", *tags: str, depth: int = 3, **more: Any) -> None: ...
@@ -41,19 +48,29 @@ def test_options_of_a_handler_are_read(given: dict[str, Any], options: RunOption
     ("rate", "ms"),
     [
         ("100/minute", 600.0), ("5/s", 200.0), ("10 per hour", 360_000.0), ("3/10s", 10_000 / 3),
+        ("100/minutes", 600.0), ("10/second", 100.0), ("1000/hour", 3_600.0), ("1/d", 86_400_000.0),
+        (" 3 per min ", 20_000.0), ("1/Hour", 3_600_000.0), ("10000/sec", 0.1), ("10/fortnight", 120_960_000.0),
         ("1/day", 86_400_000.0), (" 7 PER 2 hours ", 7_200_000 / 7), ("1000/sec", 1.0), ("2/1h30m", 2_700_000.0),
     ],
 )  # fmt: skip
-def test_a_rate_is_the_time_between_turns(rate: str, ms: float) -> None:
-    assert turn_ms(rate) == pytest.approx(ms)
+def test_job_and_retry_read_the_same_rate(rate: str, ms: float) -> None:
+    assert read_run_options({"rate": rate}).rate_ms == pytest.approx(ms)
+    assert pause_ms(rate) == pytest.approx(ms)
 
 
 @pytest.mark.parametrize(
-    "rate", ["fast", "0/s", "/s", "5/", "5", 5, None, "-1/s", "5perhour s", "1/month", "1/0s", "1.5/s", "3/401 days"]
-)
-def test_what_is_no_rate_is_refused(rate: Any) -> None:
-    with pytest.raises(Invalid, match=r"^rate="):
-        turn_ms(rate)
+    "rate",
+    ["", "fast", "0/s", "/s", "5/", "5", 5, "-1/s", "5perhour s", "1/month", "1/0s", "1.5/s", "3/401 days", "1/ss"],
+)  # fmt: skip
+def test_job_and_retry_refuse_what_is_no_rate_with_the_same_sentence(rate: Any) -> None:
+    for read in (turn_ms, pause_ms, lambda rate: job(rate=rate)):
+        with pytest.raises(InvalidOptions) as caught:
+            read(rate)
+        assert str(caught.value) == (
+            f"rate={rate!r} is not a rate. "
+            'Write "100/minute": a number, and a second, minute, hour, day, or a duration up to 400 days.'
+        )
+        assert (caught.value.where, caught.value.trouble) == ("rate", "is not a rate")
 
 
 @pytest.mark.parametrize(
@@ -87,7 +104,7 @@ def test_a_mistake_is_refused_when_the_function_is_defined(given: dict[str, Any]
 def test_an_option_of_a_handler_is_not_one_of_a_job(given: dict[str, Any]) -> None:
     ((name, value),) = given.items()
     with pytest.raises(InvalidOptions) as caught:
-        read_options("add", given)
+        read_add_options(given)
     assert str(caught.value) == f"{name}= belongs to @job. Give {name}={value!r} there."
 
 
@@ -123,5 +140,5 @@ def test_what_a_handler_says_stands_beside_what_a_job_says() -> None:
 
 
 def test_nothing_said_is_one_value() -> None:
-    assert read_options("add", {"tz": "UTC"}) is NOTHING
-    assert read_options("add", {"name": None, "overlap": None}) is NOTHING
+    assert read_add_options({"tz": "UTC"}) is NO_OPTIONS
+    assert read_add_options({"name": None, "overlap": None, "retries": None}) is NO_OPTIONS

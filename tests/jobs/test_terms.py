@@ -7,10 +7,15 @@ from typing import Any
 
 import pytest
 
-from workkit.errors import CorruptRecord, Invalid
-from workkit.jobs.terms import PLAIN, TERMS, USUAL, Entrance, Terms, read_terms, stored_terms
+from workkit.errors import CorruptRecord, Invalid, TriggerError
+from workkit.jobs.options import ADD, JOB, OPTIONS, read_options
+from workkit.jobs.terms import PLAIN, USUAL, Entrance, Terms, stored_terms, terms_and_entrance
 
 DAY = 86_400_000
+
+
+def read_terms(given: dict[str, Any]) -> tuple[Terms, Entrance]:
+    return terms_and_entrance(read_options(given, place=ADD, verb="add"))
 
 
 @pytest.mark.parametrize(
@@ -118,10 +123,16 @@ def test_what_cannot_be_meant_is_refused(given: dict[str, Any], message: str) ->
     with pytest.raises(Invalid) as caught:
         read_terms(given)
     assert str(caught.value) == message
+    if not isinstance(caught.value, TriggerError):
+        assert caught.value.where in given
+        assert f" {caught.value.trouble}." in message
+        assert message.endswith(caught.value.remedy or ".")
 
 
 def test_every_keyword_is_refused_somewhere_above() -> None:
-    assert {name for given, _ in MISTAKES for name in given} == set(TERMS)
+    read_later = {"tz", "start", "end"}  # with the time
+    terms = {option.name for option in OPTIONS if ADD in option.places and JOB not in option.places}
+    assert {name for given, _ in MISTAKES for name in given} == terms - read_later
 
 
 @pytest.mark.parametrize(

@@ -123,9 +123,9 @@ def test_a_handler_with_wrong_options_is_refused_at_import() -> None:
     from workkit import job
 
     with pytest.raises(errors.InvalidOptions, match=r"retrys=5 is not an option of @job. Did you mean retries=5\?"):
-        job(retrys=5)
+        job(retrys=5)  # type: ignore[call-overload]
     with pytest.raises(errors.InvalidOptions, match=r"retry_on='OSError' is not an exception type"):
-        job(retry_on="OSError")
+        job(retry_on="OSError")  # type: ignore[arg-type]
 
 
 def test_options_are_part_of_the_job(s: schedule.Schedule) -> None:

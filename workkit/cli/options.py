@@ -17,6 +17,7 @@ from workkit.brokers.redis_server.address import masked
 from workkit.cli.command import EMBEDDED_FOLDER, Option
 from workkit.cli.settings import Settings
 from workkit.cli.settings import read as read_settings
+from workkit.jobs.options import ADD, OPTIONS, VerbOption
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
@@ -25,9 +26,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 Decorator = Callable[[Callable[..., R]], Callable[..., R]]
-JOB = "The job among others"
-RECURRENCE = "A job that recurs"
-RUN = "Runs (where not given, what @job says of the function)"
+QUOTE = '"'
 SERVER = "Server (every command that needs one)"
 SCHEDULES_ENV = "WORKKIT_SCHEDULES"
 OPTIONAL = f"SCHEDULE may be left out where {SCHEDULES_ENV}, or [tool.workkit] in pyproject.toml, names it."
@@ -112,44 +111,35 @@ def run_options(function: Callable[..., R]) -> Callable[..., R]:
     """
 
     @functools.wraps(function)
-    def with_run(*args: Any, no_unique: bool, no_jitter: bool, **kwargs: Any) -> R:
-        given = {name: kwargs.pop(name) for name, *_ in _RUN_OPTIONS if name in kwargs}
-        run = {name: value for name, value in given.items() if value is not None}
-        run |= {name: False for name, is_off in (("unique", no_unique), ("jitter", no_jitter)) if is_off}
+    def with_run(*args: Any, **kwargs: Any) -> R:
+        given = {option: kwargs.pop(option.name) for option in OFFERED}
+        run = {option.name: value for option, value in given.items() if option.value and value is not None}
+        run |= {option.name: False for option, is_off in given.items() if not option.value and is_off}
         return function(*args, run=run, **kwargs)
 
-    for name, section, kind, help in reversed(_RUN_OPTIONS):
-        how: dict[str, Any] = {"metavar": kind} if kind else {"is_flag": True}
-        if kind == "N":
+    for option in reversed(OFFERED):
+        how: dict[str, Any] = {"metavar": option.value} if option.value else {"is_flag": True}
+        if option.value == "N":
             how["type"] = Whole()
-        flag = "--" + name.replace("_", "-")
-        with_run = click.option(flag, name, cls=Option, section=section, help=help, **how)(with_run)
+        with_run = click.option(
+            flag(option), option.name, cls=Option, section=option.section, help=_help(option), **how
+        )(with_run)
     return with_run
 
 
-_RUN_OPTIONS = (
-    ("name", JOB, "NAME", "call it so; another job added under the name takes its place"),
-    ("unique_key", JOB, "KEY", "one job at a time under this key"),
-    ("unique_until", JOB, "STATE", "the key is free again when the job is done (default), or started"),
-    ("on_conflict", JOB, "POLICY", "the job that holds the key: keep (default), or replace"),
-    ("no_unique", JOB, "", "a job of its own, though the same stands already"),
-    ("throttle", JOB, "DURATION", "of additions within this time the first one runs"),
-    ("debounce", JOB, "DURATION", "of additions within this time the last one runs, when it is over"),
-    ("priority", JOB, "N", "0 (default) to 3; of what is due, higher first"),
-    ("overlap", RECURRENCE, "POLICY", "its last run still goes on: allow (default), skip, queue, cancel"),
-    ("catch_up", RECURRENCE, "POLICY", "after downtime run: once (default), all, skip"),
-    ("catch_up_within", RECURRENCE, "DURATION", "runs that are later than this are missed"),
-    ("count", RECURRENCE, "N", "so many runs in all"),
-    ("spread", RECURRENCE, "DURATION", "put its runs off, always by the same part of this time"),
-    ("start", RECURRENCE, "TIME", "no run before this instant, in words"),
-    ("end", RECURRENCE, "TIME", "no run at or after this instant, in words"),
-    ("retries", RUN, "N", "attempts after the first; default 0"),
-    ("backoff", RUN, "CURVE", "exponential (default), linear, constant"),
-    ("base", RUN, "DURATION", "the first pause; default 5s"),
-    ("cap", RUN, "DURATION", "the longest pause; default 1h"),
-    ("no_jitter", RUN, "", "pauses exactly so, not up to half shorter"),
-    ("timeout", RUN, "DURATION", "end a run that takes longer"),
-)
+OFFERED = tuple(option for option in OPTIONS if ADD in option.places and option.name != "tz")  # --tz: `zone_option`
+
+
+def flag(option: VerbOption) -> str:
+    """Name the flag of an option; the switch of one that is True by default turns it off."""
+    name = option.name.replace("_", "-")
+    return f"--no-{name}" if not option.value and option.default == "True" else f"--{name}"
+
+
+def _help(option: VerbOption) -> str:
+    if not option.value:
+        return option.meaning.removeprefix("False: ")
+    return option.meaning if option.default == "none" else f"{option.meaning}; default {option.default.strip(QUOTE)}"
 
 
 def server_options(function: Callable[..., R]) -> Callable[..., R]:

@@ -1,5 +1,5 @@
-"""Whether a call fits, told before it is made: number of arguments, annotated types as far as JSON carries them, and
-what a listener in another language would read otherwise. Pure.
+"""Checks of a call before it is made: the number of arguments, annotated types as far as JSON carries them, and values
+that a listener in another language reads differently. Pure.
 """
 
 from __future__ import annotations
@@ -20,6 +20,17 @@ _BESIDES = {int: (bool,), float: (int, bool), list: (tuple,)}  # what passes for
 Check = Callable[[Sequence[Any], Mapping[str, Any] | None], None]
 
 
+def check_list(args: Any) -> None:
+    """Refuse arguments that are not a list. Raises InvalidArguments."""
+    if type(args) in (list, tuple):
+        return
+    is_text = isinstance(args, (str, bytes))
+    if is_text or isinstance(args, Mapping) or not isinstance(args, Sequence):
+        shown = f'"{args}"' if isinstance(args, str) else repr(args)
+        trouble = f"is {'one text' if is_text else _a(type(args).__name__)}, not a list"
+        raise InvalidArguments.about(f"args={shown}", trouble, f"Write args=[{shown}].", where="args", given=args)
+
+
 def check_call(fn: Callable[..., Any], *, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     """Refuse arguments that `fn` does not take, or that surely do not fit their annotations: plain types, unions and
     `Literal`, lists and dicts one level deep. Raises InvalidArguments.
@@ -34,16 +45,15 @@ def check_call(fn: Callable[..., Any], *, args: Sequence[Any], kwargs: Mapping[s
     try:
         bound = signature.bind(*args, **kwargs)
     except TypeError as error:
-        raise InvalidArguments(f"{called} {_counted(signature, args, kwargs, error)}", given=list(args)) from None
+        trouble = _counted(signature, args, kwargs, error)
+        raise InvalidArguments.about(called, trouble, where="args", given=list(args)) from None
     kinds = _kinds(fn, signature)
     for name, value in bound.arguments.items():
         if name in kinds and (found := kinds[name].misfit(value, name)):
             place, wrong = found
-            said = "" if kinds[name].literals else f" is {_a(type(wrong).__name__)}"
-            raise InvalidArguments(
-                f"{called}: {place}={wrong!r}{said}, and {name} is annotated {kinds[name]}.",
-                given=wrong,
-            )
+            what = "" if kinds[name].literals else f" is {_a(type(wrong).__name__)}"
+            trouble = f"{place}={wrong!r}{what}, and {name} is annotated {kinds[name]}"
+            raise InvalidArguments.about(f"{called}:", trouble, where=name, given=wrong)
 
 
 @lru_cache(maxsize=10_000)
@@ -103,10 +113,10 @@ def foreign_remarks(args: Sequence[Any]) -> Iterator[str]:
 def _counted(signature: inspect.Signature, args: Sequence[Any], kwargs: Mapping[str, Any], error: TypeError) -> str:
     positional = [p for p in signature.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     if kwargs or any(p.kind == p.VAR_POSITIONAL for p in signature.parameters.values()):
-        return f"cannot be called so: {error}."
+        return f"cannot be called so: {error}"
     least, most = sum(p.default is p.empty for p in positional), len(positional)
     takes = f"{least} to {most}" if least != most else str(most)
-    return f"takes {takes} argument{'' if takes == '1' else 's'}; args has {len(args)}."
+    return f"takes {takes} argument{'' if takes == '1' else 's'}; args has {len(args)}"
 
 
 def _parameters(signature: inspect.Signature) -> str:

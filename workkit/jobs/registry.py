@@ -16,7 +16,7 @@ from contextlib import suppress
 from contextvars import ContextVar
 from pathlib import Path
 from types import FunctionType, ModuleType
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar, Unpack, overload
 
 from workkit.errors import CannotRun, FunctionNotFound, InvalidFunction, ListenerStopped, NotAllowed, described
 from workkit.jobs.names import (
@@ -32,9 +32,10 @@ from workkit.jobs.names import (
     read_name,
     shown,
 )
-from workkit.jobs.run_options import HANDLER_OPTIONS, RUN_OPTIONS, UNSAID, RunOptions, check_names, read_run_options
+from workkit.jobs.option_types import JobOptions
+from workkit.jobs.options import JOB, read_options
+from workkit.jobs.run_options import UNSAID, RunOptions, run_options
 from workkit.jobs.symbols import flaw
-from workkit.jobs.terms import TERMS
 from workkit.text.nearest import nearest_word
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -51,22 +52,22 @@ importing: ContextVar[str | None] = ContextVar("workkit_importing", default=None
 @overload
 def job(name: F, /) -> F: ...
 @overload
-def job(name: str | None = None, /, **run_options: Any) -> Callable[[F], F]: ...
-def job(name: Any = None, /, **run_options: Any) -> Any:
+def job(name: str | None = None, /, **options: Unpack[JobOptions]) -> Callable[[F], F]: ...
+def job(name: Any = None, /, **options: Any) -> Any:
     """Mark a module-level function as a handler, optionally under a further name; returns the function itself.
 
     ``@job`` or ``@job("your-app.cache/clear")``: the name by which a Clojure producer calls it.
     ``@job(retries=5, backoff="exponential", base="5s", cap="1h", jitter=True, retry_on=(OSError,), discard_on=(),
-    timeout="2m")``: how its runs are to go, where a job says nothing else. ``@job(limit=2, limit_key="customer",
-    rate="100/minute", cpu=True)``: how many run at once, and how often, over all listeners, for each value of the
-    parameter (or of a function of the same arguments); and in a process of its own. Raises InvalidFunction where the
-    name is taken by another function, InvalidOptions, TriggerError for a duration.
+    timeout="2m")``: the options of its runs; an option given to `add` wins. ``@job(limit=2, limit_key="customer",
+    rate="100/minute", cpu=True)``: how many run at once, and how many start in a time, over all listeners, for each
+    value of the parameter (or of a function of the same arguments); and in a process of its own. What each option
+    means: `workkit.jobs.options.OPTIONS`. Raises InvalidFunction where the name is taken by another function,
+    InvalidOptions, TriggerError for a duration.
     """
-    check_names(run_options, accepted=(*RUN_OPTIONS, *HANDLER_OPTIONS), verb="@job", elsewhere=(TERMS, "schedule.add"))
-    options = read_run_options(run_options)
+    read = run_options(read_options(options, place=JOB, verb="@job"))
     if callable(name):
-        return _mark(name, None, options)
-    return lambda fn: _mark(fn, name, options)
+        return _mark(name, None, read)
+    return lambda fn: _mark(fn, name, read)
 
 
 def _mark(fn: Any, name: str | None, options: RunOptions) -> Any:

@@ -7,27 +7,21 @@ from __future__ import annotations
 
 import inspect
 import json
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from datetime import timedelta
 from typing import Any
 
-from workkit.errors import CorruptRecord, InvalidOptions
+from workkit.errors import InvalidOptions
+from workkit.jobs.option_readers import refused
+from workkit.jobs.options import JOB, OPTIONS, STORED, read_stored
 from workkit.text.nearest import nearest_word
 
-RUN_OPTIONS = ("retries", "backoff", "base", "cap", "jitter", "timeout")  # of a job, or of a handler
-HANDLER_OPTIONS = ("retry_on", "discard_on", "limit", "limit_key", "rate", "cpu")  # of a handler alone
-BACKOFFS = ("exponential", "linear", "constant")
-MOST_RETRIES = 10_000
-MOST_AT_ONCE = 100_000
-LONGEST_MS = 400 * 86_400_000  # for every duration here: what takes longer is a mistake
 Errors = tuple[type[BaseException], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """What was said; None where nothing was. Durations in milliseconds, one at least.
+    """The options that were set; None is not set. Durations in milliseconds, one at least.
 
     `retry_on` and `discard_on` exist on handlers only: exception types do not travel. So do the limits over all
     listeners, `rate_ms` being the time between two turns, and `cpu`.
@@ -47,11 +41,10 @@ class RunOptions:
     cpu: bool | None = None
 
     def over(self, under: RunOptions) -> RunOptions:
-        """These, completed by `under` where they say nothing."""
+        """Return these, completed by `under` where they are not set."""
         if self is UNSAID or under is UNSAID:
             return under if self is UNSAID else self
-        said = {name: _first(getattr(self, name), getattr(under, name)) for name in _NAMES}
-        return RunOptions(**said)
+        return RunOptions(**{name: _first(getattr(self, name), getattr(under, name)) for name in _NAMES})
 
     def delay_ms(self, attempt: int, *, chance: float) -> int:
         """How long to wait after attempt number `attempt` (from 0) failed, by 0 <= `chance` < 1.
@@ -89,144 +82,32 @@ class RunOptions:
         return replace(self, limit_key=_parameter(fn, self.limit_key))
 
     def fields(self) -> dict[str, Any]:
-        """What stands in a payload's `opts`: only what was said, by name (spec/job.md)."""
-        return {name: value for name in sorted(_STORED) if (value := getattr(self, name)) is not None}
+        """Return the members of a payload's `opts` that are set, by name (spec/job.md)."""
+        return {name: value for name in _STORED if (value := getattr(self, name)) is not None}
 
 
 _NAMES = tuple(f.name for f in fields(RunOptions))
-_STORED = _NAMES[:6]
+_FIELDS = {option.name: option.member or option.name for option in OPTIONS if JOB in option.places}
+_FIELDS["rate"] = "rate_ms"
+_STORED = tuple(sorted(field for field in _FIELDS.values() if field in STORED))
 UNSAID = RunOptions()
 
 
-def check_names(
-    given: Mapping[str, Any],
-    *,
-    accepted: Iterable[str],
-    verb: str,
-    other: Iterable[str] = (),
-    elsewhere: tuple[Iterable[str], str] = ((), ""),
-) -> None:
-    """Refuse what is not an option of `verb`, naming the nearest of `accepted` and of its `other` keywords, or where it
-    belongs: `elsewhere` holds names and their place.
-    """
-    for name, value in given.items():
-        if name not in accepted:
-            names, place = elsewhere
-            if name in names:
-                raise InvalidOptions(f"{name}= belongs to {place}. Give {name}={value!r} there.", given=value)
-            near = nearest_word(name, (*accepted, *other))
-            hint = f"Did you mean {near}={value!r}?" if near else f"Options: {', '.join(accepted)}."
-            raise InvalidOptions(f"{name}={value!r} is not an option of {verb}. {hint}", given=value)
-
-
-def read_run_options(given: Mapping[str, Any]) -> RunOptions:
-    """Check what a user said: `RUN_OPTIONS`, and for handlers `HANDLER_OPTIONS`. Raises InvalidOptions, TriggerError
-    for a duration.
-    """
-    if not given:
+def run_options(read: Mapping[str, Any]) -> RunOptions:
+    """Take the options of runs from options that were read. Raises InvalidOptions for a `limit_key` without a limit."""
+    found = {_FIELDS[name]: value for name, value in read.items() if name in _FIELDS}
+    if not found:
         return UNSAID
-    said: dict[str, Any] = {}
-    for name, value in given.items():
-        if name in ("base", "cap", "timeout"):
-            said[f"{name}_ms"] = milliseconds(value, name)
-        elif name == "rate":
-            said["rate_ms"] = turn_ms(value)
-        elif name == "limit":
-            said[name] = at_once(value)
-        elif name == "limit_key":
-            said[name] = _limit_key(value, given)
-        elif name in ("retry_on", "discard_on"):
-            said[name] = _error_types(value, name)
-        elif name == "retries":
-            if type(value) is not int or not 0 <= value <= MOST_RETRIES:
-                raise InvalidOptions(
-                    f"retries={value!r} is not a number of attempts after the first. Accepted: 0 to {MOST_RETRIES:,}.",
-                    given=value,
-                )
-            said[name] = value
-        elif name == "backoff":
-            if value not in BACKOFFS:
-                raise InvalidOptions(f"backoff={value!r} is not known. Accepted: {', '.join(BACKOFFS)}.", given=value)
-            said[name] = value
-        elif name in ("jitter", "cpu"):
-            if type(value) is not bool:
-                raise InvalidOptions(f"{name}={value!r} is neither True nor False.", given=value)
-            said[name] = value
-    return RunOptions(**said)
+    if "limit_key" in read and not {"limit", "rate"} & read.keys():
+        trouble, remedy = "without limit= or rate=: there is nothing to count by it", "Add limit=1."
+        raise refused("limit_key", read["limit_key"], trouble, remedy)
+    return RunOptions(**found)
 
 
 def stored_run_options(opts: object) -> RunOptions:
-    """Read the `opts` of a stored payload; members it does not know are for later versions. Raises CorruptRecord."""
-    if not isinstance(opts, Mapping):
-        raise CorruptRecord(f"payload: opts is {opts!r}, not an object", given=opts)
-    said: dict[str, Any] = {}
-    for name in _STORED:
-        value: Any = opts.get(name)
-        if value is None:
-            continue
-        if name == "backoff":
-            fits = value in BACKOFFS
-        elif name == "jitter":
-            fits = type(value) is bool
-        else:
-            fits = type(value) is int and _LEAST[name] <= value <= LONGEST_MS
-        if not fits:
-            raise CorruptRecord(f"payload: opts.{name} is {value!r}", given=value)
-        said[name] = value
-    return RunOptions(**said) if said else UNSAID
-
-
-_LEAST = {"retries": 0, "base_ms": 0, "cap_ms": 0, "timeout_ms": 1}
-
-
-def milliseconds(value: Any, name: str, *, least: int = 1) -> int:
-    """A duration in whole milliseconds, `least` to 400 days. Raises InvalidOptions, TriggerError."""
-    from workkit.triggers.duration import duration  # its grammar takes a while to import
-
-    ms = round(duration(value, name=name) / timedelta(milliseconds=1))
-    if not _LEAST.get(f"{name}_ms", least) <= ms <= LONGEST_MS:
-        at_least = "more than nothing" if least == 1 else f"{least // 1000} s at least"
-        raise InvalidOptions(f"{name}={value!r} is out of range. Accepted: {at_least}, at most 400 days.", given=value)
-    return ms
-
-
-def turn_ms(rate: Any) -> float:
-    """The time between two turns at a rate such as "100/minute", "10 per hour" or "3/10s". Raises InvalidOptions,
-    TriggerError for its period.
-    """
-    found = _RATE.fullmatch(rate) if isinstance(rate, str) else None
-    if found is None or int(found[1]) == 0:
-        raise InvalidOptions(
-            f'rate={rate!r} is not a rate. Write "100/minute": a number, and a second, minute, hour, day or duration.',
-            given=rate,
-        )
-    period = found[2] if found[2][0].isdigit() else f"1 {found[2]}"
-    return milliseconds(period, "rate") / int(found[1])
-
-
-_RATE = re.compile(r"\s*(\d{1,9})\s*(?:/|per\b)\s*(\S.*?)\s*", re.IGNORECASE | re.ASCII)
-
-
-def at_once(limit: Any) -> int:
-    """A limit of how many may run at once. Raises InvalidOptions."""
-    if type(limit) is not int or not 1 <= limit <= MOST_AT_ONCE:
-        raise InvalidOptions(
-            f"limit={limit!r} is not a number of runs at once. Accepted: 1 to {MOST_AT_ONCE:,}.", given=limit
-        )
-    return limit
-
-
-def _limit_key(value: Any, given: Mapping[str, Any]) -> Any:
-    if not callable(value) and not (isinstance(value, str) and value):
-        raise InvalidOptions(
-            f'limit_key={value!r} is neither a parameter\'s name nor a function. Write limit_key="customer".',
-            given=value,
-        )
-    if given.get("limit") is None and given.get("rate") is None:
-        raise InvalidOptions(
-            f"limit_key={value!r} without limit= or rate=: there is nothing to count by it. Add limit=1.", given=value
-        )
-    return value
+    """Read the `opts` of a stored payload; unknown members are kept. Raises CorruptRecord."""
+    found = read_stored(opts, _STORED)
+    return RunOptions(**found) if found else UNSAID
 
 
 def _parameter(fn: Callable[..., Any], name: str) -> Callable[..., Any]:
@@ -236,7 +117,8 @@ def _parameter(fn: Callable[..., Any], name: str) -> Callable[..., Any]:
     if name not in names:
         near = nearest_word(name, names)
         hint = f'Did you mean "{near}"?' if near else f"It has: {', '.join(names) or 'none'}."
-        raise InvalidOptions(f'limit_key="{name}" is not a parameter of {fn.__qualname__}. {hint}', given=name)
+        trouble = f"is not a parameter of {fn.__qualname__}"
+        raise InvalidOptions.about(f'limit_key="{name}"', trouble, hint, where="limit_key", given=name, suggestion=near)
     parameter = parameters[name]
     default = None if parameter.default is parameter.empty else parameter.default
     if parameter.kind is parameter.KEYWORD_ONLY:
@@ -245,15 +127,5 @@ def _parameter(fn: Callable[..., Any], name: str) -> Callable[..., Any]:
     return lambda *args, **kwargs: args[place] if place < len(args) else kwargs.get(name, default)
 
 
-def _error_types(value: Any, name: str) -> Errors:
-    types = value if isinstance(value, tuple | list | set | frozenset) else (value,)
-    for one in types:
-        if not (isinstance(one, type) and issubclass(one, BaseException)):
-            raise InvalidOptions(
-                f"{name}={one!r} is not an exception type. Write {name}=(OSError, TimeoutError).", given=one
-            )
-    return tuple(types)
-
-
-def _first(said: Any, under: Any) -> Any:
-    return under if said is None else said
+def _first(value: Any, under: Any) -> Any:
+    return under if value is None else value

@@ -1,4 +1,4 @@
-"""The options of the verbs that add, from keywords to one value: an unknown one is refused with the nearest."""
+"""The options of one addition, as one value. Pure; the table of options: `workkit.jobs.options`."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from workkit.jobs.run_options import HANDLER_OPTIONS, RUN_OPTIONS, UNSAID, RunOptions, check_names, read_run_options
-from workkit.jobs.terms import OF_RECURRENCE, PLAIN, TERMS, USUAL, Entrance, Terms, read_terms
+from workkit.jobs.options import ADD, OPTIONS, read_options
+from workkit.jobs.run_options import UNSAID, RunOptions, run_options
+from workkit.jobs.terms import PLAIN, USUAL, Entrance, Terms, terms_and_entrance
+from workkit.triggers.when import KEYWORDS as TIMES
 
-BOUNDS = ("start", "end")
-OPTIONS = ("tz", *BOUNDS, *TERMS, *RUN_OPTIONS)
-ARGUMENTS = ("at", "in_", "every", "cron", "args", "kwargs")
-RECURRING = (*BOUNDS, *OF_RECURRENCE)  # options that only a job with more than one run can have
+CALL = ("fn", "args", "kwargs", "call")
+KEYWORDS = (*CALL, *TIMES)  # of `add`, beside its options
+_RECURRING = tuple(option.name for option in OPTIONS if option.recurring)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What an addition asks for. `start`, `end` as they were said; `recurring` names the options that need a time
-    that recurs.
+class Options:
+    """What the options of an addition say. `start` and `end` are read with the time; `recurring` names the options
+    that were given and need a time that recurs.
     """
 
     run: RunOptions = UNSAID
@@ -30,23 +31,23 @@ class Asked:
     recurring: tuple[str, ...] = ()
 
 
-NOTHING = Asked()  # the usual one
+NO_OPTIONS = Options()  # the usual value
 
 
-def read_options(verb: str, options: Mapping[str, Any]) -> Asked:
-    """Check the options of `verb` by name, and read them as far as the job's time is not needed. Raises InvalidOptions,
+def read_add_options(given: Mapping[str, Any], *, verb: str = "add") -> Options:
+    """Check the options of `verb`, and read them as far as the job's time is not needed. Raises InvalidOptions,
     TriggerError.
     """
-    check_names(options, accepted=OPTIONS, verb=verb, other=ARGUMENTS, elsewhere=(HANDLER_OPTIONS, "@job"))
-    run = read_run_options({name: options[name] for name in RUN_OPTIONS if name in options})
-    said = {name: value for name, value in options.items() if value is not None}
-    terms, entrance = read_terms({name: said[name] for name in TERMS if name in said})
-    asked = Asked(
-        run=run,
+    if not given:
+        return NO_OPTIONS
+    read = read_options(given, place=ADD, verb=verb, other=KEYWORDS)
+    terms, entrance = terms_and_entrance(read)
+    options = Options(
+        run=run_options(read),
         terms=terms,
         entrance=entrance,
-        start=said.get("start"),
-        end=said.get("end"),
-        recurring=tuple(name for name in RECURRING if name in said),
+        start=read.get("start"),
+        end=read.get("end"),
+        recurring=tuple(name for name in _RECURRING if name in read),
     )
-    return NOTHING if asked == NOTHING else asked
+    return NO_OPTIONS if options == NO_OPTIONS else options

@@ -1,4 +1,4 @@
-"""What `pause`, `resume`, `skip` and `run` mean: which target, until when, and what cannot be."""
+"""Checks of `pause`, `resume`, `skip` and `run`: the target, the end of a pause, and the state of the job."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ from datetime import UTC, datetime
 from typing import Any
 
 from workkit.contract.inspector import Inspector
-from workkit.errors import InvalidOptions, TriggerError
+from workkit.errors import InvalidOptions, PhraseError, TriggerError
 from workkit.jobs.admission import Control, Pause
 from workkit.jobs.job import Job
 from workkit.jobs.names import Fn, known_name, read_name, shown
+from workkit.jobs.option_readers import refused
+from workkit.triggers.clock.zone import zone
 
 SCHEDULE = "schedule"
 
 
 def target(job: Job | None, fn: Fn | None) -> str:
-    """What is to be paused or resumed, as in `Control`: one job, a function, or with neither the whole schedule.
+    """Name the target of a pause, as in `Control`: one job, a function, or with neither the whole schedule.
 
     Raises InvalidFunction.
     """
@@ -26,7 +28,10 @@ def target(job: Job | None, fn: Fn | None) -> str:
 
 
 def paused_target(inspector: Inspector, which: str | Job | None, fn: Fn | None) -> str:
-    """The same for what was paused: a job may be gone, its pause stands under its name or id. Raises NotFound."""
+    """Name the target of a resume: also a job that is gone, whose pause is kept under its name or id.
+
+    Raises NotFound.
+    """
     if isinstance(which, Job):
         return target(which, fn)
     if which is None or f"job:{which}" in inspector.control().paused:
@@ -37,15 +42,14 @@ def paused_target(inspector: Inspector, which: str | Job | None, fn: Fn | None) 
 def check_one(which: str | Job | None, fn: Fn | None) -> None:
     """Refuse a job and a function at once. Raises InvalidOptions."""
     if which is not None and fn is not None:
-        raise InvalidOptions(
-            "which and fn= were both given. Keep one: a job, or a function with all its jobs.", given=which
-        )
+        remedy = "Keep one: a job, or a function with all its jobs."
+        raise InvalidOptions.about("which and fn=", "were both given", remedy, where="which", given=which)
 
 
 def read_pause(reason: str | None, until: str | datetime | None, *, tz: str, now_ms: int) -> Pause:
-    """Why and until when. Raises InvalidOptions, TriggerError, PhraseError."""
+    """Read why to pause, and until when. Raises InvalidOptions, TriggerError, PhraseError."""
     if reason is not None and not isinstance(reason, str):
-        raise InvalidOptions(f'reason={reason!r} is not a text. Write reason="migration".', given=reason)
+        raise refused("reason", reason, "is not a text", 'Write reason="migration".')
     if until is None:
         return Pause(reason=reason or None)
     return Pause(reason=reason or None, until_ms=_until(until, tz=tz, now_ms=now_ms))
@@ -55,53 +59,57 @@ def _until(until: Any, *, tz: str, now_ms: int) -> int:
     from workkit.triggers.between import instant  # what reads words takes a while to import
 
     now = datetime.fromtimestamp(now_ms / 1000, UTC)
+    found: datetime | None
     try:
         found = instant("until", until, now, tz)
-    except TriggerError as error:  # a phrase's advice is for those who add
-        error.args = (str(error).replace(", or use schedule.add_now", ""),)
-        raise
+    except PhraseError:  # "today at 9am" in the afternoon: its advice, to add the job at once, is not for a pause
+        midnight = now.astimezone(zone(tz)).replace(hour=0, minute=0, second=0, microsecond=0)
+        try:
+            found = instant("until", until, midnight.astimezone(UTC), tz)
+        except TriggerError:
+            found = None
+        if found is None or found > now:
+            raise
     if found <= now:
-        raise TriggerError(f"until={found:%Y-%m-%d %H:%M:%S} UTC has passed. Give a later time.", given=until)
+        subject = f"until={found:%Y-%m-%d %H:%M:%S} UTC"
+        raise TriggerError.about(subject, "has passed", "Give a later time.", where="until", given=until)
     return round(found.timestamp() * 1000)
 
 
 def check_dead(job: Job) -> Job:
-    """A dead job cannot be paused, left out or run. Raises InvalidOptions."""
+    """Refuse a dead job: it cannot be paused, skipped or run. Raises InvalidOptions."""
     if job.state == "dead":
-        raise InvalidOptions(
-            f"{_named(job)} is dead. Run it again: workkit retry {job.schedule} {job.id[:8]}.", given=job.id
-        )
+        raise _refused(job, "is dead", f"Run it again: workkit retry {job.schedule} {job.id[:8]}.")
     return job
 
 
 def check_skip(job: Job) -> Job:
-    """Only a recurring job has a next run to leave out. Raises InvalidOptions."""
+    """Refuse a job that has no next run to leave out, because it runs once. Raises InvalidOptions."""
     check_dead(job)
     if _is_once(job):
-        raise InvalidOptions(
-            f"{_named(job)} runs once. Take it out: workkit cancel {job.schedule} {job.id[:8]}.", given=job.id
-        )
+        raise _refused(job, "runs once", f"Take it out: workkit cancel {job.schedule} {job.id[:8]}.")
     return job
 
 
 def check_run(job: Job, control: Control) -> Job:
-    """What is paused would not run; a one-shot that runs, or waits for a slot, cannot be hurried. Raises
-    InvalidOptions.
-    """
+    """Refuse a job that is paused, and a one-shot that runs already or waits for a slot. Raises InvalidOptions."""
     check_dead(job)
     targets = (SCHEDULE, f"fn:{job.fn}", f"job:{_key(job)}")
     if (paused := next((t for t in targets if t in control.paused), None)) is not None:
         words = {SCHEDULE: "", f"fn:{job.fn}": f" --fn {_typed(job.fn)}"}.get(paused, f" {_short(job)}")
         what = {SCHEDULE: job.schedule, f"fn:{job.fn}": shown(job.fn)}.get(paused, _named(job))
-        raise InvalidOptions(
-            f"{what} is paused, so {job.id[:8]} would not run. Resume it: workkit resume {job.schedule}{words}.",
-            given=job.id,
-        )
+        trouble = f"is paused, so {job.id[:8]} would not run"
+        remedy = f"Resume it: workkit resume {job.schedule}{words}."
+        raise InvalidOptions.about(what, trouble, remedy, given=job.id)
     if _is_once(job) and job.state in ("running", "cancelling"):
-        raise InvalidOptions(f"{_named(job)} is running already. Add it again to run it twice.", given=job.id)
+        raise _refused(job, "is running already", "Add it again to run it twice.")
     if _is_once(job) and job.state == "held":
-        raise InvalidOptions(f"{_named(job)} is due, and waits: {job.why}. It runs as soon as it may.", given=job.id)
+        raise _refused(job, f"is due, and waits: {job.why}", "It runs as soon as it may.")
     return job
+
+
+def _refused(job: Job, trouble: str, remedy: str) -> InvalidOptions:
+    return InvalidOptions.about(_named(job), trouble, remedy, given=job.id)
 
 
 def _is_once(job: Job) -> bool:

@@ -1,31 +1,30 @@
-"""What stands in the dead set, chosen, and put back or forgotten, page by page."""
+"""Dead jobs: chosen, and put back or forgotten, page by page."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, TypeVar, assert_never
 
 from workkit.contract.admin import Admin, Revival
 from workkit.contract.inspector import Inspector
-from workkit.errors import CorruptRecord, InvalidArguments, InvalidOptions, NotFound, WorkkitError
+from workkit.errors import CorruptRecord, InvalidOptions, NotFound, WorkkitError
+from workkit.jobs.arguments import check_list
 from workkit.jobs.job import Job, matches
 from workkit.jobs.names import shown
+from workkit.jobs.option_readers import turn_ms
 
 PAGE = 500
 SHORTEST = 6  # digits of an id that stand for the whole
-_RATE = re.compile(r"\s*(\d{1,6})\s*(?:/|per)\s*(s|sec|second|m|min|minute|h|hour|d|day)\s*", re.IGNORECASE)
-_UNITS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 T = TypeVar("T")
 
 
 def chosen(inspector: Inspector, *, schedule: str, which: str | Job | None, where: str | None) -> list[Job]:
-    """The dead jobs that are meant: one by id, the beginning of one or a Job; those with a text; or all.
+    """Find dead jobs: one by id, the beginning of one or a Job; those with a text; or all.
 
-    Latest first, each once, as they stood when this was asked: what dies later is not among them. A recurring job may
-    be dead several times over. Raises NotFound where `which` names none.
+    Latest first, each once; jobs that die while this reads are left out. A recurring job may be dead several times.
+    Raises NotFound where `which` names none.
     """
     pages = (job for job in inspector.jobs(state="dead") if where is None or matches(job, where))
     found = list({(job.dead_id, job.due): job for job in pages}.values())  # a death while reading shifts the pages
@@ -33,7 +32,7 @@ def chosen(inspector: Inspector, *, schedule: str, which: str | Job | None, wher
 
 
 def named(dead: Sequence[Job], which: str | Job, *, schedule: str) -> list[Job]:
-    """Those among dead jobs that `which` names. Raises NotFound."""
+    """Pick those among dead jobs that `which` names. Raises NotFound."""
     if isinstance(which, Job):
         mine = [job for job in dead if (job.dead_id == which.dead_id if which.dead_id else job.id == which.id)]
         if not mine:
@@ -45,7 +44,8 @@ def named(dead: Sequence[Job], which: str | Job, *, schedule: str) -> list[Job]:
     count = len({job.id for job in alike})
     if count > 1:
         need = f"at least {SHORTEST}" if len(which) < SHORTEST else "more"
-        raise NotFound(f'"{which}" is the beginning of {count:,} dead jobs; give {need} characters.', given=which)
+        trouble = f"is the beginning of {count:,} dead jobs; give {need} characters"
+        raise NotFound.about(f'"{which}"', trouble, given=which)
     if alike and len(which) >= SHORTEST:
         return alike
     near = next(iter(alike), None) or next((job for job in dead if which and which in shown(job.fn)), None)
@@ -53,12 +53,14 @@ def named(dead: Sequence[Job], which: str | Job, *, schedule: str) -> list[Job]:
 
 
 def _absent(which: str, schedule: str, near: Job | None = None) -> NotFound:
-    hint = f" Nearest: {near.id[:8]} {shown(near.fn)}." if near else ""
-    return NotFound(f'no dead job "{which}" in {schedule}.{hint} All: workkit dead {schedule}.', given=which)
+    nearest = f"{near.id[:8]} {shown(near.fn)}" if near else None
+    remedy = f"Nearest: {nearest}. All: workkit dead {schedule}." if near else f"All: workkit dead {schedule}."
+    subject = f'no dead job "{which}"'
+    return NotFound.about(subject, f"in {schedule}", remedy, where=schedule, given=which, suggestion=nearest)
 
 
 def retry(admin: Admin, dead: Sequence[Job], *, args: Sequence[Any] | None, rate: str | None, one: bool) -> int:
-    """Put dead jobs back, oldest first; how many were. With `one`, what cannot be put back raises.
+    """Put dead jobs back, oldest first; return how many. With `one`, raise for a job that cannot be put back.
 
     Raises InvalidOptions for `rate`, InvalidArguments for `args`, CorruptRecord for a record that cannot be read.
     """
@@ -73,10 +75,10 @@ def retry(admin: Admin, dead: Sequence[Job], *, args: Sequence[Any] | None, rate
 def revive(
     admin: Admin, dead: Sequence[Job], *, args: Sequence[Any] | None, rate: str | None
 ) -> Iterator[tuple[Job, Revival]]:
-    """Put dead jobs (latest first, as `chosen` finds them) back, oldest first, a page at a time as this is read; says
-    of each what became of it. Raises as `retry`, before anything is put back.
+    """Put dead jobs (latest first, as `chosen` finds them) back, oldest first, a page at a time as this is read; yield
+    each with the answer. Raises as `retry`, before anything is put back.
     """
-    every_ms = read_rate(rate)
+    every_ms = pause_ms(rate)
     if args is not None:
         check_args(args, dead)
     for page in _pages(enumerate(reversed(dead))):
@@ -86,49 +88,40 @@ def revive(
 
 
 def refusal(job: Job, answer: Revival) -> WorkkitError | None:
-    """The error for what was not put back; None for what was."""
+    """Make the error for a job that was not put back; None for one that was."""
     name = f"{job.id[:8]} {shown(job.fn)}"
     match answer:
         case "revived":
             return None
         case "unreadable":
-            return CorruptRecord(f"{name} cannot be run again: its record cannot be read. Discard it.", given=job.id)
+            trouble = "cannot be run again: its record cannot be read"
+            return CorruptRecord.about(name, trouble, "Discard it.", given=job.id)
         case "waits":
-            return InvalidOptions(
-                f"{name} was added anew meanwhile, and is not over. Retry this record of it then, or discard it.",
-                given=job.id,
-            )
+            trouble = "was added anew meanwhile, and is not over"
+            return InvalidOptions.about(name, trouble, "Retry this record of it then, or discard it.", given=job.id)
         case "gone":
-            return NotFound(f"{name} is not dead any more.", given=job.id)
+            return NotFound.about(name, "is not dead any more", given=job.id)
     assert_never(answer)
 
 
 def discard(admin: Admin, dead: Sequence[Job]) -> int:
-    """Forget dead jobs; how many there were."""
+    """Forget dead jobs; return how many there were."""
     return sum(admin.discard(page) for page in _pages(dead))
 
 
-def read_rate(rate: str | None) -> float:
-    """The pause in ms between two jobs at a rate such as "100/minute"; 0 for none. Raises InvalidOptions."""
-    if rate is None:
-        return 0.0
-    found = _RATE.fullmatch(str(rate))
-    if found is None or int(found[1]) == 0:
-        raise InvalidOptions(
-            f'rate={rate!r} is not a rate. Write "100/minute"; units: second, minute, hour, day.', given=rate
-        )
-    return _UNITS[found[2][0].lower()] / int(found[1])
+def pause_ms(rate: str | None) -> float:
+    """Read the pause between two jobs at a rate such as "100/minute"; 0 for none. Raises InvalidOptions."""
+    return 0.0 if rate is None else turn_ms(rate)
 
 
 def check_args(args: Sequence[Any], dead: Sequence[Job]) -> None:
-    """Refuse what are no arguments, or arguments for other than one job. Raises InvalidArguments, InvalidOptions."""
-    if isinstance(args, str | bytes) or not isinstance(args, Sequence):
-        raise InvalidArguments(f"args={args!r} is not a list. Write args=[{args!r}].", given=args)
+    """Refuse arguments that are not a list, or that are for more or less than one job. Raises InvalidArguments,
+    InvalidOptions.
+    """
+    check_list(args)
     if len(dead) != 1:
-        raise InvalidOptions(
-            f"args= was given for {len(dead)} dead jobs; they belong to one. Name it: retry(s, job, args=[...]).",
-            given=args,
-        )
+        trouble = f"was given for {len(dead)} dead jobs; they belong to one"
+        raise InvalidOptions.about("args=", trouble, "Name it: retry(s, job, args=[...]).", where="args", given=args)
 
 
 def _pages(of: Iterable[T]) -> Iterator[list[T]]:

@@ -1,4 +1,4 @@
-"""A schedule as a value: its name, where it is, and what was said of it; and the brokers that reach it."""
+"""A schedule as a value: its name, its server and its settings; and the brokers that reach it."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from workkit.contract.broker import Broker
 from workkit.contract.producer import Producer
 from workkit.errors import InvalidSchedule
-from workkit.jobs.run_options import at_once, turn_ms
+from workkit.jobs import middleware
+from workkit.jobs.options import BY_NAME
 from workkit.triggers.clock.zone import zone
-from workkit.verbs.chain import registered
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
@@ -50,7 +50,21 @@ class Schedule:
         """Register a generator function with one `yield` around every run here, or with ``on="add"`` in the way of
         every addition, and return it: `workkit.jobs.middleware.register`. Raises InvalidFunction.
         """
-        return registered(fn, on=on, schedule=self.name, shards=self.shards)
+        return _registered(fn, on=on, schedule=self.name, shards=self.shards)
+
+
+def _registered(fn: Any, *, on: str, schedule: str, shards: int) -> Any:
+    """Register middleware, also where it is written as ``@s.middleware(on=...)``; return the function itself.
+
+    A listener knows a schedule of several shards by their names. Raises InvalidFunction.
+    """
+    if fn is None:
+        return partial(_registered, on=on, schedule=schedule, shards=shards)
+    if shards == 1 or on == "add":
+        return middleware.register((schedule,), fn, on=on)
+    from workkit.brokers.native.shards import shard_names
+
+    return middleware.register(shard_names(schedule, shards), fn, on=on)
 
 
 def described(
@@ -63,22 +77,26 @@ def described(
     limit: int | None,
     rate: str | None,
 ) -> Schedule:
-    """Check what `create` was given; what was not said comes from the environment. Raises an `Invalid`."""
+    """Check the arguments of `create`; missing ones come from the environment. Raises an `Invalid`."""
     if not isinstance(name, str) or not name:  # type: ignore[redundant-expr]
-        raise InvalidSchedule(f'schedule {name!r} is not a name. Write a text such as "app-tasks".', given=name)
+        remedy = 'Write a text such as "app-tasks".'
+        raise InvalidSchedule.about(f"schedule {name!r}", "is not a name", remedy, where="name", given=name)
     if found := re.search(r"[\s\x00-\x1f\x7f]", name):
         better = re.sub(r"[\s\x00-\x1f\x7f]+", "-", name).strip("-")
         what = "a blank" if found[0].isspace() else "a control character"
-        raise InvalidSchedule(
-            f'schedule "{name}" has {what} at column {found.start() + 1}. '
+        raise InvalidSchedule.about(
+            f'schedule "{name}"',
+            f"has {what} at column {found.start() + 1}",
             f'Names have no blanks or control characters: "{better}" would do.',
+            where="name",
             given=name,
             position=found.start(),
             suggestion=better,
         )
     dialect = dialect or os.environ.get("WORKKIT_DIALECT") or "published"
     if dialect not in DIALECTS:
-        raise InvalidSchedule(f"dialect={dialect!r} is not known. Accepted: {', '.join(DIALECTS)}.", given=dialect)
+        remedy = f"Accepted: {', '.join(DIALECTS)}."
+        raise InvalidSchedule.about(f"dialect={dialect!r}", "is not known", remedy, where="dialect", given=dialect)
     if redis is None:
         redis = os.environ.get("WORKKIT_REDIS_URL") or os.environ.get("REDIS_URL") or DEFAULT_URL
     from workkit.brokers.connect import check
@@ -86,11 +104,9 @@ def described(
     check(redis, schedule=name, shards=shards)
     for option, value in (("limit", limit), ("rate", rate)):
         if value is not None and shards != 1:
-            raise InvalidSchedule(
-                f"{option}={value!r} with shards={shards}: each shard would count for itself. "
-                f"Leave out one of them, or divide {option} yourself and give it to @job.",
-                given=value,
-            )
+            trouble = f"with shards={shards}: each shard would count for itself"
+            remedy = f"Leave out one of them, or divide {option} yourself and give it to @job."
+            raise InvalidSchedule.about(f"{option}={value!r}", trouble, remedy, where=option, given=value)
     chosen = str(tz or os.environ.get("WORKKIT_TZ") or "UTC")
     zone(chosen)
     return Schedule(
@@ -99,8 +115,8 @@ def described(
         tz=chosen,
         dialect=dialect,
         shards=shards,
-        limit=None if limit is None else at_once(limit),
-        turn_ms=None if rate is None else turn_ms(rate),
+        limit=None if limit is None else BY_NAME["limit"].read(limit, "limit"),
+        turn_ms=None if rate is None else BY_NAME["rate"].read(rate, "rate"),
     )
 
 

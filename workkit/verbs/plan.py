@@ -9,15 +9,19 @@ from typing import Any
 
 from workkit.contract.inspector import Named
 from workkit.contract.producer import NewJob, Producer
-from workkit.errors import InvalidOptions, NotFound
+from workkit.errors import Invalid, InvalidOptions, NotFound
 from workkit.jobs.job import Job
-from workkit.verbs.addition import Bulk, read_row
+from workkit.jobs.option_readers import refused
+from workkit.verbs.addition import NowMs, addition
+from workkit.verbs.bulk import Bulk
+from workkit.verbs.error_place import located
+from workkit.verbs.opening import Schedule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What `sync` does, or would do: names of jobs. `before` and `after` hold the jobs themselves, by name: those that
-    stand, as far as the plan or `removed` names them, and those that are planned.
+    """What `sync` does, or would do: names of jobs. `before` and `after` hold the jobs themselves, by name: the present
+    jobs that the plan or `removed` names, and the planned jobs.
     """
 
     added: tuple[str, ...] = ()
@@ -32,39 +36,33 @@ class Plan:
         return ", ".join(f"{count:,} {word}" for word, count in parts.items() if count) or "nothing planned"
 
 
-def read_plan(
-    plan: Mapping[str, Mapping[str, Any]], *, default_tz: str, dialect: str, now_ms: int
-) -> dict[str, NewJob]:
-    """Every entry of a plan as the job that goes to a broker, by name. Raises an `Invalid` that names the job."""
+def read_plan(plan: Mapping[str, Mapping[str, object]], *, s: Schedule, now_ms: NowMs) -> dict[str, NewJob]:
+    """Read every entry of a plan as the job that goes to a broker, by name. Raises an `Invalid` that names the job."""
     if not isinstance(plan, Mapping):
-        raise InvalidOptions(
-            f"the plan is a {type(plan).__name__}. Give a mapping: name -> add's keywords.", given=plan
-        )
+        trouble, remedy = f"is a {type(plan).__name__}", "Give a mapping: name -> add's keywords."
+        raise InvalidOptions.about("the plan", trouble, remedy, where="plan", given=plan)
     read: dict[str, NewJob] = {}
     for name, entry in plan.items():
         try:
-            read[name] = read_row(_row(name, entry), default_tz=default_tz, dialect=dialect, now_ms=now_ms)
-        except ValueError as error:
-            if hasattr(error, "given"):
-                error.args = (f"job {name}: {error}",)
-            raise
+            read[name] = addition(_row(name, entry), s=s, now_ms=now_ms)
+        except Invalid as error:
+            raise located(error, f"job {name}") from error.__cause__
     return read
 
 
 def _row(name: str, entry: Any) -> dict[str, Any]:
     if not isinstance(entry, Mapping):
-        raise InvalidOptions(
-            f'{entry!r} is not a mapping. Write add\'s keywords: {{"fn": ..., "every": ...}}.', given=entry
-        )
+        remedy = 'Write add\'s keywords: {"fn": ..., "every": ...}.'
+        raise InvalidOptions.about(repr(entry), "is not a mapping", remedy, given=entry)
     if entry.get("name", name) != name:
-        raise InvalidOptions(f"name={entry['name']!r} is another than its name in the plan. Leave it out.", given=name)
+        raise refused("name", entry["name"], "is another than its name in the plan", "Leave it out.")
     return {**entry, "name": name}
 
 
 def compare(
     after: Mapping[str, Job], *, contents: Mapping[str, str], standing: Mapping[str, Named], prune: bool
 ) -> Plan:
-    """Find what must change: `contents` tell the planned jobs apart, by name, as `standing` does those that stand.
+    """Find what must change: `contents` tell the planned jobs apart, by name, as `standing` does the present jobs.
     `prune`: recurring jobs that are not in the plan go.
     """
     known = {name: contents[name] == standing[name].content for name in after if name in standing}

@@ -13,7 +13,8 @@ import msgpack
 from workkit.brokers.native.entry import LAST_MS
 from workkit.brokers.native.settle import read_packed
 from workkit.jobs.admission import FREE, Control, Pause
-from workkit.jobs.run_options import LONGEST_MS, MOST_AT_ONCE
+from workkit.jobs.option_readers import LONGEST_MS
+from workkit.jobs.options import MOST_AT_ONCE
 
 PAUSED = b"paused:"
 _LIMIT, _TURN = re.compile(rb"\d{1,9}"), re.compile(rb"\d+\.?\d*(?:e[-+]?\d+)?")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from datetime import UTC, datetime, tzinfo
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,17 +14,15 @@ from click.core import ParameterSource
 
 from workkit.cli import folder
 from workkit.cli.command import Command, Option
-from workkit.cli.commands.explain import read as read_time
 from workkit.cli.live import ScheduleName
 from workkit.cli.options import json_option, run_options, server_options, verbose_option, zone_of, zone_option
 from workkit.cli.printing import record, terminal, wording
 from workkit.cli.printing.warning import warnings_kept
 from workkit.cli.settings import read as read_settings
-from workkit.verbs.add_options import read_options
 
 if TYPE_CHECKING:
     from workkit.jobs.job import Job
-    from workkit.triggers.when import When
+    from workkit.schedule import Schedule
 
 ARGUMENTS = "Each ARG is read as JSON if it is JSON, else as text: 5 is a number, '\"5\"' is text."
 
@@ -65,25 +64,19 @@ def add_command(
 ) -> None:
     """Add a job at a time in words."""
     from workkit import schedule as verbs
-    from workkit.triggers.when import When
     from workkit.verbs.opening import present
 
-    settings = read_settings()
-    zone = zone_of(tz, settings)
-    at = _timing(when, zone)
+    zone = wording.zone_name(zone_of(tz, read_settings()))
     fn, note = folder.checked(function, Path.cwd())
-    values = [argument(text) for text in args]
-    source = click.get_current_context().get_parameter_source("tz")
-    if source is ParameterSource.COMMANDLINE:
-        at["tz"] = wording.zone_name(zone)
+    given = {**run, "fn": fn, "args": [argument(text) for text in args], "when": when}
+    if click.get_current_context().get_parameter_source("tz") is ParameterSource.COMMANDLINE:
+        given["tz"] = zone
+    s = verbs.create(schedule, redis=server, tz=zone)
+    with warnings_kept():
+        job = _imagined(s, given) if dry_run else verbs.add(s, **given)
     if dry_run:
-        with warnings_kept():
-            job = _imagined(schedule, fn, values, When(**at, default_tz=wording.zone_name(zone)), run)
         _print(job, "would add", as_json, now=datetime.now(UTC))
     else:
-        s = verbs.create(schedule, redis=server, tz=wording.zone_name(zone))
-        with warnings_kept():
-            job = verbs.add(s, fn, args=values, **at, **run)
         _print(job, _became(job), as_json, now=present(s))
     _note(note, added=not dry_run)
 
@@ -129,25 +122,13 @@ def _not_json(constant: str) -> Any:
     raise ValueError(constant)
 
 
-def _timing(when: str, zone: tzinfo) -> dict[str, Any]:
-    """Find the keyword of `schedule.add` that takes these words."""
-    from workkit.triggers.crons.recognition import looks_like_cron
+def _imagined(s: Schedule, given: Mapping[str, Any]) -> Job:
+    """Make the job that `schedule.add` would send, by this machine's clock; no server is asked."""
+    from workkit.verbs.addition import addition
+    from workkit.verbs.new_job import as_job
 
-    if looks_like_cron(when):
-        return {"cron": when}
-    return {"every" if read_time(when, now=datetime.now(UTC), zone=zone).recurs else "at": when}
-
-
-def _imagined(schedule: str, fn: str, args: list[Any], when: When, run: dict[str, Any]) -> Job:
-    from workkit.verbs.addition import as_job, call, put_off, queued, timed
-
-    asked, now = read_options("add", run), datetime.now(UTC)
-    new, now_ms = call(fn, args=args, kwargs=None, asked=asked), round(now.timestamp() * 1000)
-    if when.is_now:
-        new = put_off(queued(new, asked=asked), now_ms=now_ms)
-    else:
-        new = timed(new, when, now_ms=now_ms, asked=asked)
-    return as_job(new, schedule=schedule)
+    new = addition(given, s=s, now_ms=lambda: round(datetime.now(UTC).timestamp() * 1000))
+    return as_job(new, schedule=s.name)
 
 
 def _became(job: Job) -> str:

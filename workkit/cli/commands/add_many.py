@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -22,9 +21,9 @@ from workkit.cli.printing.warning import warnings_kept
 from workkit.errors import Invalid, InvalidArguments, NotFound
 
 AGAIN = "ix it and run again, nothing doubles."
-NUMBERED = re.compile(r"^row [\d,]+: ")
-ADDED = re.compile(r" (Rows 1 to [\d,]+ are added|Nothing is added)\.$")
 REPORT_SECONDS = 10.0
+BAR_STEPS = 200  # the bar is drawn so many times at most
+ERASE_BAR = "\x1b[1A\x1b[2K"  # the line above, where click leaves the bar
 ROW = '{"fn": "app.cache:clear", "in_": "5 minutes"}'
 
 
@@ -46,15 +45,20 @@ ROW = '{"fn": "app.cache:clear", "in_": "5 minutes"}'
 def add_many_command(schedule: str, file: str, server: str | None) -> None:
     """Add jobs from a JSON Lines file."""
     from workkit import schedule as verbs
+    from workkit.verbs.bulk import BadRow, add_rows
+    from workkit.verbs.error_place import located
+    from workkit.verbs.opening import producer_of
 
     s = verbs.create(schedule, redis=server)
     name = "stdin" if file == "-" else file
     with _opened(file) as source, warnings_kept(), _progress(source, name) as report:
         rows = Rows(source, name, report)
         try:
-            tally = verbs.add_many(s, rows)
+            tally = add_rows(rows, s=s, broker=producer_of(s))
+        except BadRow as bad:
+            raise located(bad.error, rows.place, then=f" {bad.done}; f{AGAIN}") from bad.error.__cause__
         except Invalid as error:
-            raise rows.placed(error) from error
+            raise located(error, rows.place, then=f" F{AGAIN}") from error.__cause__
     known = f", {tally.known:,} already there" if tally.known else ""
     terminal.data(f"added {wording.plural(tally.new, 'job')} to {s.name}{known}")
 
@@ -86,12 +90,10 @@ class Rows:
             if text.strip():
                 yield _row(text)
 
-    def placed(self, error: Invalid) -> Invalid:
-        """Say in which line of which file, and how to go on."""
-        text = NUMBERED.sub("", str(error))
-        text, there = (text[: found.start()], found[1]) if (found := ADDED.search(text)) else (text, "")
-        message = f"row {self.line:,} of {self.name}: {text} {there + '; f' if there else 'F'}{AGAIN}"
-        return type(error)(message, given=error.given, position=error.position, suggestion=error.suggestion)
+    @property
+    def place(self) -> str:
+        """The line that was read last."""
+        return f"row {self.line:,} of {self.name}"
 
 
 def _row(line: bytes) -> Mapping[str, Any]:
@@ -110,17 +112,28 @@ def _row(line: bytes) -> Mapping[str, Any]:
 
 @contextmanager
 def _progress(source: BinaryIO, name: str) -> Iterator[Callable[[int, int], None]]:
-    """Show how far reading is: a bar on a terminal, a line every ten seconds elsewhere."""
-    if not terminal.is_terminal(sys.stderr):
+    """Show how far reading is: a bar on a terminal, where the size is known, else a line every ten seconds."""
+    size = _size(source)
+    if size is None or not terminal.is_terminal(sys.stderr):
         yield _lines(name)
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+    label = f"{name}: 0 rows"
+    try:
+        with click.progressbar(
+            length=size, label=label, file=sys.stderr, show_eta=False, update_min_steps=max(1, size // BAR_STEPS)
+        ) as bar:
+            seen = 0
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(f"{name}: 0 rows", total=_size(source))
-        yield lambda rows, read: bar.update(task, completed=read, description=f"{name}: {rows:,} rows")
+            def report(rows: int, read: int) -> None:
+                nonlocal seen
+                bar.label = f"{name}: {rows:,} rows"
+                bar.update(read - seen)
+                seen = read
+
+            yield report
+    finally:
+        sys.stderr.write(ERASE_BAR)
+        sys.stderr.flush()
 
 
 def _lines(name: str) -> Callable[[int, int], None]:

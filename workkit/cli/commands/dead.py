@@ -57,7 +57,7 @@ def _choice(function: Callable[..., Any]) -> Callable[..., Any]:
 )
 @_choice
 @click.option("--args", "args", cls=Option, metavar="JSON", help="other arguments, as a JSON list; for one job")
-@click.option("--rate", cls=Option, metavar="N/UNIT", help="so many a second, minute, hour or day; default at once")
+@click.option("--rate", cls=Option, metavar="N/UNIT", help="so many in a time: 100/minute, 3/10s; default at once")
 @verbose_option
 @server_options
 def retry_command(
@@ -72,10 +72,10 @@ def retry_command(
     server: str | None,
 ) -> int:
     """Put dead jobs back."""
-    from workkit.verbs.dead import check_args, read_rate, refusal, revive
+    from workkit.verbs.dead import check_args, pause_ms, refusal, revive
 
     _check_choice("retry", schedule, which, everything, where)
-    read_rate(rate)
+    pause_ms(rate)
     values = None if args is None else _arguments(args)
     choice = _read(schedule, which, where, server)
     if values is not None and choice.meant:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 import sys
 import threading
 import time
@@ -114,9 +113,11 @@ def _understood(key: str, job: Job) -> str:
 
 
 def _short(error: PhraseError) -> str:
-    """Leave out what stands in the line already: the whole text, the column, and the command to try."""
-    text = str(error).removeprefix(f'"{error.given}": ')
-    return re.sub(r" \(column \d+\)| Try: workkit next .*", "", text)
+    """Leave out what the line shows already: the whole text, the column, and the command to try."""
+    if not isinstance(error.given, str) or error.position is None or error.suggestion is None:
+        return str(error)
+    word = error.given[error.position :].split()[0]
+    return f'"{word}" is not understood. Did you mean "{error.suggestion}"?'
 
 
 class Heard(io.TextIOBase):

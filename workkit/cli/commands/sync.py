@@ -19,7 +19,7 @@ from workkit.cli.options import json_option, server_options, verbose_option, zon
 from workkit.cli.printing import record, terminal, wording
 from workkit.cli.printing.warning import warnings_kept
 from workkit.cli.settings import read as read_settings
-from workkit.errors import InvalidOptions, NotFound, WorkkitWarning
+from workkit.errors import Invalid, InvalidOptions, NotFound, WorkkitWarning
 
 if TYPE_CHECKING:
     from workkit.jobs.job import Job
@@ -111,7 +111,9 @@ def _line(sign: str, name: str, width: int, *parts: str) -> str:
 
 
 def _read(plan: str) -> tuple[Entries, list[str]]:
-    """The plan, functions looked up as `add` does, with a note for each that this folder cannot vouch for."""
+    """Read the plan, functions looked up as `add` does, with a note for each that this folder cannot vouch for."""
+    from workkit.verbs.error_place import located
+
     entries = _of_file(plan) if plan.endswith(".toml") else _of_module(plan)
     checked: dict[str, Mapping[str, Any]] = {}
     notes: dict[str, None] = {}
@@ -122,9 +124,8 @@ def _read(plan: str) -> tuple[Entries, list[str]]:
         if type(fn := _function(entry)) is str:
             try:
                 found, note = folder.checked(fn, Path.cwd())
-            except ValueError as error:
-                error.args = (f"job {name}: {error}",)
-                raise
+            except Invalid as error:
+                raise located(error, f"job {name}") from error.__cause__
             checked[name] = {**entry, "fn": found}
             if note:
                 notes[note] = None

@@ -20,7 +20,7 @@ from workkit.brokers.native.look.parked import read_parked
 from workkit.brokers.native.record import is_info, read_count, read_said
 from workkit.brokers.native.settle import is_failure, read_packed
 from workkit.contract.doctor import Finding
-from workkit.jobs.run_options import LONGEST_MS
+from workkit.jobs.option_readers import LONGEST_MS
 
 Reads = Callable[[bytes, Any], bool]
 _RECORD = re.compile(rb"@|info|\d+\..*", re.DOTALL)

@@ -1,0 +1,140 @@
+"""The table of options, and everything that must agree with it: types, docstrings, flags, README.md, spec/."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import types
+import typing
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from workkit import aio, schedule
+from workkit.cli.commands.add import add_command, now_command
+from workkit.cli.commands.listen import listen_command
+from workkit.cli.options import OFFERED, flag
+from workkit.jobs import registry
+from workkit.jobs.option_types import AddOptions, JobOptions, ListenOptions, Row
+from workkit.jobs.options import ADD, BY_NAME, JOB, LISTEN, OPTIONS, STORED, VerbOption, names_at
+from workkit.verbs.add_options import KEYWORDS
+
+ROOT = Path(__file__).parents[2]
+TYPES = {ADD: AddOptions, JOB: JobOptions, LISTEN: ListenOptions}
+NO_FLAG = {"listener_timeout"}  # every listener of a schedule must have the same one
+OTHER_FLAGS = {"imports": "--import", "folder": "--only-imports"}
+
+
+def union(kind: Any) -> set[Any]:
+    return set(typing.get_args(kind)) if typing.get_origin(kind) in (typing.Union, types.UnionType) else {kind}
+
+
+def test_names_are_unique_and_only_add_and_job_share_options() -> None:
+    assert len(BY_NAME) == len(OPTIONS)
+    assert {option.places for option in OPTIONS} == {(ADD,), (ADD, JOB), (JOB,), (LISTEN,)}
+
+
+@pytest.mark.parametrize("place", TYPES)
+def test_types_hold_the_options_of_the_table(place: str) -> None:
+    hints = typing.get_type_hints(TYPES[place])
+    assert set(hints) == set(names_at(place))
+    for name, hint in hints.items():
+        assert union(hint) == union(BY_NAME[name].type) | {type(None)}, name
+
+
+def test_a_row_holds_the_keywords_of_add() -> None:
+    assert set(typing.get_type_hints(Row)) == {*names_at(ADD), *KEYWORDS}
+    parameters = inspect.signature(schedule.add).parameters
+    assert {*parameters} - {"s", "options"} == {*KEYWORDS}
+
+
+@pytest.mark.parametrize(
+    ("verb", "place"),
+    [(schedule.add, ADD), (schedule.add_now, ADD), (schedule.listen, LISTEN), (schedule.listener, LISTEN),
+     (schedule.drain, LISTEN), (aio.listener, LISTEN), (registry.job, JOB)],
+)  # fmt: skip
+def test_a_verb_takes_the_options_of_its_type(verb: Any, place: str) -> None:
+    (*_, typed) = (inspect.unwrap(verb), *typing.get_overloads(verb))
+    parameters = inspect.signature(typed).parameters.values()
+    (keywords,) = (one.annotation for one in parameters if one.kind is one.VAR_KEYWORD)
+    assert keywords == f"Unpack[{TYPES[place].__name__}]"
+
+
+@pytest.mark.parametrize(
+    ("documented", "place"), [(schedule.add, ADD), (schedule.listen, LISTEN)], ids=["add", "listen"]
+)
+def test_a_docstring_names_the_options_with_their_defaults(documented: Any, place: str) -> None:
+    said = dict(re.findall(r"\b(\w+)=(\w+\.cwd\(\)|\"\w+\"|\(\)|\w+)", documented.__doc__))
+    unset = {"none": "None", "that of the schedule": "None"}
+    assert said == {name: unset.get(BY_NAME[name].default, BY_NAME[name].default) for name in names_at(place)}
+
+
+def test_the_docstring_of_job_names_its_options() -> None:
+    said = set(re.findall(r"\b(\w+)=", registry.job.__doc__ or ""))
+    assert said == set(names_at(JOB))
+
+
+def flags(command: click.Command) -> dict[str, click.Option]:
+    return {name: one for one in command.params if isinstance(one, click.Option) for name in one.opts}
+
+
+@pytest.mark.parametrize("command", [add_command, now_command], ids=["add", "now"])
+def test_add_and_now_have_a_flag_for_every_option_of_add(command: click.Command) -> None:
+    named = {flag(option) for option in OFFERED}
+    assert named <= set(flags(command))
+    assert {option.name for option in OFFERED} == set(names_at(ADD)) - {"tz"}
+    assert {"--no-unique", "--no-jitter", "--unique-key"} <= named
+    assert "--tz" in flags(add_command)
+    helps = {one.help for one in flags(command).values()}
+    assert all(any(option.meaning.removeprefix("False: ") in (text or "") for text in helps) for option in OFFERED)
+
+
+def test_listen_has_a_flag_for_every_option_of_a_listener() -> None:
+    expected = {OTHER_FLAGS.get(name) or flag(BY_NAME[name]) for name in names_at(LISTEN) if name not in NO_FLAG}
+    assert expected <= set(flags(listen_command))
+
+
+def readme_row(option: VerbOption) -> str:
+    mark = {(ADD,): "", (ADD, JOB): "● ", (JOB,): "only `@job`: "}[option.places]
+    plain = option.default in ("none", "any", "that of the schedule")
+    default = option.default if plain else f"`{option.default}`"
+    return f"| {mark}`{option.name}` | {option.meaning} | {default} |"
+
+
+def test_the_readme_has_the_table_of_options() -> None:
+    lines = (ROOT / "README.md").read_text().splitlines()
+    start = next(n for n, line in enumerate(lines) if line.startswith("| keyword of `add`")) + 2
+    end = next(n for n, line in enumerate(lines) if n > start and not line.startswith("|"))
+    assert lines[start:end] == [readme_row(option) for option in OPTIONS if option.places != (LISTEN,)]
+
+
+def members(text: str, heading: str) -> list[str]:
+    """The names in the first column of a table in a spec page."""
+    table = text[text.index(heading) :].split("\n\n")[0].splitlines()[2:]
+    return [name for row in table for name in re.findall(r"`(\w+)`", row.split("|")[1])]
+
+
+def test_job_md_lists_the_stored_members_in_alphabetical_order() -> None:
+    found = members((ROOT / "spec/job.md").read_text(), "| member of `opts` | type | meaning")
+    assert found == sorted(STORED)
+
+
+def test_features_md_lists_the_stored_terms_and_names_all_other_options() -> None:
+    text = (ROOT / "spec/features.md").read_text()
+    terms = [option for option in OPTIONS if option.places == (ADD,)]
+    assert set(members(text, "| member of `opts` | type | default")) == {o.member for o in terms if o.member}
+    section = text[: text.index("## 2.")]
+    for option in terms:
+        if option.member is None and option.name != "tz":
+            assert f"`{option.name}" in section, option.name
+    for name in set(names_at(JOB)) - set(names_at(ADD)) - {"retry_on", "discard_on"}:
+        assert f"`{name}`" in section, name
+
+
+@pytest.mark.parametrize("option", [o for o in OPTIONS if o.recurring], ids=lambda o: o.name)
+def test_features_md_names_what_only_a_recurring_job_has(option: VerbOption) -> None:
+    text = (ROOT / "spec/features.md").read_text()
+    sentence = text[text.index("A default is not written.") :].split("are\nrefused")[0]
+    assert f"`{option.name}`" in sentence

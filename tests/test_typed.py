@@ -1,0 +1,165 @@
+"""What a type checker says of users' programs: mistakes in options are refused, all of README.md is accepted."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+MISTAKES = """\
+from datetime import timedelta
+
+from workkit import aio, call, job, schedule
+from workkit.jobs.option_types import AddOptions, Row
+
+s = schedule.create("app-tasks")
+
+
+def send(to: str, *, copies: int = 1) -> None: ...
+
+
+schedule.add(s, send, at="now", priorty=2)  # Unexpected keyword argument "priorty"
+schedule.add(s, send, at="now", retries="x")  # Argument "retries"
+schedule.add(s, send, every="minute", overlap="wait")  # Argument "overlap"
+schedule.add(s, send, every="minute", limit=2)  # Unexpected keyword argument "limit"
+schedule.add(s, send, when=5)  # Argument "when"
+schedule.add_now(s, send, timeout=30)  # Argument "timeout"
+schedule.add_now(s, call=call(send))  # Too few arguments|Missing positional argument|No overload variant
+schedule.add_now(s, call=call(send, 5))  # Argument 2|No overload variant
+schedule.add_now(s, call=call(send, "a@b.c", copys=2))  # Unexpected keyword argument|No overload variant
+schedule.listener(s, thread=4)  # Unexpected keyword argument "thread"
+schedule.listen(s, deadline=25)  # Argument "deadline"
+schedule.drain(s, strict="yes")  # Argument "strict"
+row: Row = {"fn": send, "overlap": "wait"}  # Incompatible types
+
+
+@job(retrys=5)  # Unexpected keyword argument "retrys"
+def one() -> None: ...
+
+
+@job(rate=5)  # No overload variant of "job"
+def two() -> None: ...
+
+
+async def three() -> None:
+    await aio.add(s, send, at="now", priorty=2)  # Unexpected keyword argument "priorty"
+    text: str = await aio.counts(s)  # Incompatible types
+    await aio.add_now(s, send, retries="x")  # Argument "retries"
+"""
+
+RIGHT = """\
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from workkit import Job, aio, call, clojure, job, schedule
+from workkit.jobs.option_types import AddOptions, ListenOptions, Row
+
+s = schedule.create("app-tasks")
+
+
+@job
+def send(to: str, *, copies: int = 1) -> None: ...
+
+
+@job("your-app.mail/send", retries=3, retry_on=(OSError,), rate="3/10s", limit=1, limit_key=lambda to: to, cpu=True)
+async def post(to: str) -> int:
+    return 1
+
+
+options: AddOptions = {"retries": 3, "timeout": timedelta(minutes=1), "tz": ZoneInfo("Europe/Paris"), "name": None}
+added: Job = schedule.add(s, send, when="every weekday at 9am", args=["a@b.c"], **options)
+schedule.add(s, at=datetime(2050, 1, 1, tzinfo=UTC), fn=send)
+schedule.add(s, call=call(send, "a@b.c", copies=2), in_=timedelta(hours=1), priority=3, unique=False)
+schedule.add_now(s, call=call(post, to="a@b.c"), debounce="30s")
+schedule.add_now(s, call=call("app.mail:send", "a@b.c"))
+schedule.add_now(s, clojure("(fn [x] x)"), args=[1])
+rows: list[Row] = [{"fn": send, "when": "7pm tomorrow"}, {"call": call(post, "a@b.c"), "at": "now", "overlap": "skip"}]
+print(schedule.add_many(s, rows).new, schedule.sync(s, {"mail": rows[0]}, prune=True).added)
+print(schedule.add_many(s, ({"fn": "app:f", "in_": f"{n} hours"} for n in range(1, 5))).known)
+how: ListenOptions = {"threads": 4, "imports": ["app"], "folder": None, "deadline": "1m", "health_port": 8080}
+schedule.drain(s, limit=1, **how)
+
+
+async def main() -> None:
+    again: Job = await aio.add(s, send, when="tomorrow at 7pm", args=["a@b.c"], retries=3)
+    print((await aio.counts(s)).waiting, (await aio.retry(s, again.id)) + 1)
+    async for one in aio.jobs(s):
+        print(one.id)
+    async with aio.listener(s, threads=4) as listener:
+        listener.quiet()
+"""
+
+SURROUNDINGS = """\
+import time
+import tomllib
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from workkit import Schedule, call, current_job, job, schedule
+
+s: Schedule
+critical: Schedule
+cache: Any
+users: Any
+gateway: Any
+orders: Any
+reports: Any
+index: Any
+mail: Any
+api: Any
+read: Any
+save: Any
+"""
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """What mypy --strict says, by file; it reads workkit as an installed package."""
+    folder = tmp_path_factory.mktemp("programs")
+    for name in ("__init__", "cache", "users"):
+        (folder / "app").mkdir(exist_ok=True)
+        (folder / "app" / f"{name}.py").write_text("def clear() -> None: ...\ndef activate(email: str) -> None: ...\n"
+                                                   "def digest() -> None: ...\n")  # fmt: skip
+    (folder / "mistakes.py").write_text(MISTAKES)
+    (folder / "right.py").write_text(RIGHT)
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert len(blocks) >= 5
+    for number, block in enumerate(blocks):
+        around = "" if "from app import" in block else SURROUNDINGS
+        (folder / f"readme_{number}.py").write_text(around + block)
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--hide-error-context",
+         *sorted(path.name for path in folder.glob("*.py"))],
+        cwd=folder, env={**os.environ, "MYPYPATH": str(ROOT)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    found: dict[str, list[str]] = {}
+    for line in done.stdout.splitlines():
+        found.setdefault(line.partition(":")[0], []).append(line)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("number", "line"),
+    [(n, line) for n, line in enumerate(MISTAKES.splitlines(), 1) if "  # " in line],
+    ids=lambda value: str(value),
+)
+def test_a_mistake_is_refused(said: dict[str, list[str]], number: int, line: str) -> None:
+    expected = re.compile(line.partition("  # ")[2])
+    errors = [one for one in said["mistakes.py"] if one.startswith(f"mistakes.py:{number}: error: ")]
+    assert any(expected.search(error) for error in errors), errors
+
+
+def test_nothing_else_is_refused(said: dict[str, list[str]]) -> None:
+    marked = {n for n, line in enumerate(MISTAKES.splitlines(), 1) if "  # " in line}
+    errors = {int(one.split(":")[1]) for one in said["mistakes.py"] if ": error: " in one}
+    assert errors == marked
+    assert {file: lines for file, lines in said.items() if file != "mistakes.py"} == {}

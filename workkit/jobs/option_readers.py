@@ -1,0 +1,172 @@
+"""Readers of option values. A reader takes a value and the option's name, and returns what is kept, or refuses. Pure.
+
+Durations are kept in milliseconds. Errors are InvalidOptions, and TriggerError for a duration.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from workkit.errors import Invalid, InvalidOptions
+
+LONGEST_MS = 400 * 86_400_000  # of every duration here: a longer one is a mistake
+Reader = Callable[[Any, str], Any]
+_RATE = re.compile(r"\s*(\d{1,9})\s*(?:/|per\b)\s*(\S.*?)\s*", re.IGNORECASE | re.ASCII)
+
+
+def refused(
+    name: str, value: Any, trouble: str, remedy: str | None = None, *, position: int | None = None
+) -> InvalidOptions:
+    """Make the error for a value that an option does not take."""
+    return InvalidOptions.about(f"{name}={value!r}", trouble, remedy, where=name, given=value, position=position)
+
+
+def as_given(value: Any, name: str) -> Any:
+    """Keep a value as it is: it is read later, with the time of the job."""
+    return value
+
+
+def boolean(value: Any, name: str) -> bool:
+    """Read True or False."""
+    if type(value) is not bool:
+        raise refused(name, value, "is neither True nor False")
+    return value
+
+
+def choice(accepted: tuple[Any, ...]) -> Reader:
+    """Read one of some texts or numbers."""
+
+    def read(value: Any, name: str) -> Any:
+        if not among(accepted)(value):
+            raise refused(name, value, "is not known", f"Accepted: {', '.join(map(str, accepted))}.")
+        return value
+
+    return read
+
+
+def among(accepted: tuple[Any, ...]) -> Callable[[Any], bool]:
+    """Tell whether a value is one of some, of the same type."""
+    kind = type(accepted[0])
+    return lambda value: type(value) is kind and value in accepted
+
+
+def whole(least: int, most: int, *, trouble: str) -> Reader:
+    """Read a whole number within bounds."""
+
+    def read(value: Any, name: str) -> int:
+        if type(value) is not int or not least <= value <= most:
+            raise refused(name, value, trouble, f"Accepted: {least} to {most:,}.")
+        return value
+
+    return read
+
+
+def text(most: int, *, forbidden: re.Pattern[str]) -> Reader:
+    """Read a text of 1 to `most` characters in which `forbidden` is not found."""
+
+    def read(value: Any, name: str) -> str:
+        if not isinstance(value, str) or not value:
+            what = "is empty" if value == "" else "is not a text"
+            raise refused(name, value, what, f'Write for example {name}="nightly".')
+        if len(value) > most:
+            trouble = f"has {len(value):,} characters"
+            remedy = f"Accepted: 1 to {most}."
+            raise InvalidOptions.about(f'{name}="{value[:20]}..."', trouble, remedy, where=name, given=value)
+        if found := forbidden.search(value):
+            is_control = CONTROL.match(found[0])
+            what = "a *" if found[0] == "*" else "a control character" if is_control else "a blank at its end"
+            where = found.start()
+            raise refused(name, value, f"has {what} (column {where + 1})", "Write it without.", position=where)
+        return value
+
+    return read
+
+
+CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\ud800-\\udfff]")  # lone surrogates: no server takes them
+
+
+def milliseconds(least: int = 1) -> Reader:
+    """Read a duration of `least` milliseconds to 400 days, as whole milliseconds."""
+
+    def read(value: Any, name: str) -> int:
+        ms = round(seconds(value, name) * 1000)
+        if not least <= ms <= LONGEST_MS:
+            at_least = "more than nothing" if least == 1 else f"{least // 1000} s at least"
+            shortest = "at most 400 days" if least == 0 else f"{at_least}, at most 400 days"
+            raise refused(name, value, "is out of range", f"Accepted: {shortest}.")
+        return ms
+
+    return read
+
+
+def seconds(value: Any, name: str) -> float:
+    """Read a duration as seconds."""
+    from workkit.triggers.duration import duration  # its grammar takes a while to import
+
+    return duration(value, name=name) / timedelta(seconds=1)
+
+
+def turn_ms(value: Any, name: str = "rate") -> float:
+    """Read a rate such as "100/minute", "10 per hour" or "3/10s" as the milliseconds between two turns."""
+    found = _RATE.fullmatch(value) if isinstance(value, str) else None
+    if found is None or int(found[1]) == 0:
+        raise _no_rate(name, value)
+    period = found[2] if found[2][0].isdigit() else f"1 {found[2]}"
+    try:
+        period_ms: int = milliseconds()(period, name)
+    except Invalid as error:
+        raise _no_rate(name, value) from error
+    return period_ms / int(found[1])
+
+
+def _no_rate(name: str, value: Any) -> InvalidOptions:
+    remedy = 'Write "100/minute": a number, and a second, minute, hour, day, or a duration up to 400 days.'
+    return refused(name, value, "is not a rate", remedy)
+
+
+def limit_key(value: Any, name: str) -> Any:
+    """Read the name of a parameter, or a function."""
+    if not callable(value) and not (isinstance(value, str) and value):
+        raise refused(name, value, "is neither a parameter's name nor a function", f'Write {name}="customer".')
+    return value
+
+
+def error_types(value: Any, name: str) -> tuple[type[BaseException], ...]:
+    """Read an exception type, or several."""
+    types = value if isinstance(value, tuple | list | set | frozenset) else (value,)
+    for one in types:
+        if not (isinstance(one, type) and issubclass(one, BaseException)):
+            raise refused(name, one, "is not an exception type", f"Write {name}=(OSError, TimeoutError).")
+    return tuple(types)
+
+
+def texts(value: Any, name: str) -> tuple[str, ...]:
+    """Read a list of texts."""
+    if isinstance(value, str):
+        raise refused(name, value, "is one text, not a list", f"Write {name}=[{value!r}].")
+    return tuple(value)
+
+
+def path(value: Any, name: str) -> Path | None:
+    """Read a folder; None is none."""
+    return None if value is None else Path(value)
+
+
+def timeout_seconds(value: Any, name: str) -> float:
+    """Read a duration of 5 seconds or more, as seconds."""
+    length = seconds(value, name)
+    if length < 5:
+        raise refused(name, value, "is too short", "Accepted: 5s and more.")
+    return length
+
+
+def address(value: Any, name: str) -> tuple[str, int]:
+    """Read where pages are served: a port of 127.0.0.1, or another address of this machine with its port."""
+    host, _, digits = ("", "", str(value)) if type(value) is int else str(value).rpartition(":")
+    if not (digits.isascii() and digits.isdigit() and int(digits) < 65536):
+        raise refused(name, value, "is not a port", 'Accepted: 0 to 65535, or "0.0.0.0:8080".')
+    return host.strip("[]") or "127.0.0.1", int(digits)

@@ -1,0 +1,94 @@
+"""The options of the verbs as types, for type checkers and editors. What each means: `workkit.jobs.options.OPTIONS`.
+
+A test compares these with that table, name by name and type by type. None: the option is not given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, Literal, TypedDict
+from zoneinfo import ZoneInfo
+
+from workkit.jobs.call import FunctionCall
+
+Backoff = Literal["exponential", "linear", "constant"]
+UniqueUntil = Literal["done", "started"]
+OnConflict = Literal["keep", "replace"]
+Overlap = Literal["allow", "skip", "queue", "cancel"]
+CatchUp = Literal["once", "all", "skip"]
+Duration = str | timedelta
+Instant = str | datetime
+ErrorType = type[BaseException]
+ErrorTypes = ErrorType | Sequence[ErrorType] | Set[ErrorType]
+
+
+class RunKeywords(TypedDict, total=False):
+    """Options of the runs of a job. They may be given for one job, or for all jobs of a function."""
+
+    retries: int | None
+    backoff: Backoff | None
+    base: Duration | None
+    cap: Duration | None
+    jitter: bool | None
+    timeout: Duration | None
+
+
+class JobOptions(RunKeywords, total=False):
+    """The options of `@job`."""
+
+    retry_on: ErrorTypes | None
+    discard_on: ErrorTypes | None
+    limit: int | None
+    rate: str | None
+    limit_key: str | Callable[..., Any] | None
+    cpu: bool | None
+
+
+class AddOptions(RunKeywords, total=False):
+    """The options of `add` and `add_now`, beside the function, its arguments and the time."""
+
+    tz: str | ZoneInfo | None
+    name: str | None
+    unique: bool | None
+    unique_key: str | None
+    unique_until: UniqueUntil | None
+    on_conflict: OnConflict | None
+    throttle: Duration | None
+    debounce: Duration | None
+    priority: int | None
+    start: Instant | None
+    end: Instant | None
+    count: int | None
+    overlap: Overlap | None
+    catch_up: CatchUp | None
+    catch_up_within: Duration | None
+    spread: Duration | None
+
+
+class Row(AddOptions, total=False):
+    """A row of `add_many`, or a job of a plan of `sync`: the keywords of `add`."""
+
+    fn: Callable[..., Any] | str
+    args: Sequence[Any]
+    kwargs: Mapping[str, Any] | None
+    call: FunctionCall
+    when: str | None
+    at: Instant | None
+    in_: Duration | None
+    every: Duration | None
+    cron: str | None
+
+
+class ListenOptions(TypedDict, total=False):
+    """The options of `listen`, `listener` and `drain`. For `folder`, None means: run functions of `imports` only."""
+
+    threads: int | None
+    imports: Iterable[str] | None
+    folder: str | Path | None
+    deadline: Duration | None
+    strict: bool | None
+    burst: bool | None
+    listener_timeout: Duration | None
+    health_port: int | str | None

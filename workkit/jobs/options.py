@@ -1,0 +1,235 @@
+"""The options of the verbs and of `@job`: one table. An option is one row of it, and a field of a type in
+`workkit.jobs.option_types`.
+
+Everything else is made from the table (what a verb accepts, what is stored, the flags and the help of the command
+line) or compared with it by a test (the types, the docstrings, the tables of README.md and of spec/). What an option
+does is elsewhere: a stored one is a field of `Terms` or `RunOptions`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+from zoneinfo import ZoneInfo
+
+from workkit.errors import CorruptRecord, InvalidOptions
+from workkit.jobs import option_readers as read
+from workkit.jobs.option_readers import LONGEST_MS, Reader
+from workkit.jobs.option_types import (
+    Backoff,
+    CatchUp,
+    Duration,
+    ErrorTypes,
+    Instant,
+    OnConflict,
+    Overlap,
+    UniqueUntil,
+)
+from workkit.text.nearest import nearest_word
+
+ADD, JOB, LISTEN = "schedule.add", "@job", "schedule.listen"  # where an option may be given
+BOTH = (ADD, JOB)
+OF_JOB = "The job among others"
+OF_RECURRENCE = "A job that recurs"
+OF_RUNS = "Runs (without these, the options of @job hold)"
+OF_LISTENER = "The listener"
+
+PRIORITIES = (0, 1, 2, 3)
+MOST_RETRIES, MOST_AT_ONCE, MOST_RUNS, MOST_THREADS = 10_000, 100_000, 1_000_000_000, 1000
+LONGEST_NAME, LONGEST_KEY = 200, 500
+_NAME = re.compile(rf"{read.CONTROL.pattern}|\*|\A\s|\s\Z")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerbOption:
+    """One option. `places`: where it may be given; `type`: what a type checker accepts, beside None; `read`: checks a
+    value and returns what is kept.
+
+    `default` and `meaning` are texts for people. `value`: how the help of the command line names a value ("" for a
+    switch, whose flag is ``--no-NAME`` where the default is True). `member` and `fits`: its name in a payload's `opts`,
+    and what may stand there; None where it is not stored. `recurring`: only a job that recurs may have it.
+    """
+
+    name: str
+    places: tuple[str, ...]
+    section: str
+    type: Any
+    read: Reader
+    meaning: str
+    value: str
+    default: str = "none"
+    member: str | None = None
+    fits: Callable[[Any], bool] | None = None
+    recurring: bool = False
+
+
+def _at_least(least: int, most: int = LONGEST_MS) -> Callable[[Any], bool]:
+    return lambda value: type(value) is int and least <= value <= most
+
+
+def _text_fits(most: int, *, forbidden: re.Pattern[str]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, str) and 1 <= len(value) <= most and not forbidden.search(value)
+
+
+def _is_boolean(value: Any) -> bool:
+    return type(value) is bool
+
+
+def _choice(kind: Any) -> dict[str, Any]:
+    """What an option has that takes one of the texts of a Literal."""
+    return {"type": kind, "read": read.choice(get_args(kind)), "fits": read.among(get_args(kind))}
+
+
+def _duration(name: str, *, least: int = 1, **more: Any) -> VerbOption:
+    """Make an option that takes a duration, and is stored in milliseconds."""
+    stored = {"member": f"{name}_ms", "fits": _at_least(least if least < 1000 else 1)}
+    return VerbOption(name=name, type=Duration, read=read.milliseconds(least), value="DURATION", **{**stored, **more})
+
+
+_NOT_STORED: dict[str, Any] = {"member": None, "fits": None}
+_AMONG: dict[str, Any] = {"places": (ADD,), "section": OF_JOB}
+_RECURS: dict[str, Any] = {"places": (ADD,), "section": OF_RECURRENCE, "recurring": True}
+_RUNS: dict[str, Any] = {"places": BOTH, "section": OF_RUNS}
+_FUNCTION: dict[str, Any] = {"places": (JOB,), "section": OF_RUNS, "value": ""}
+_LISTENER: dict[str, Any] = {"places": (LISTEN,), "section": OF_LISTENER}
+
+OPTIONS: tuple[VerbOption, ...] = (
+    VerbOption(name="tz", **_AMONG, type=str | ZoneInfo, read=read.as_given, value="ZONE",
+               meaning="zone in which words are read", default="that of the schedule"),
+    VerbOption(name="name", **_AMONG, type=str, read=read.text(LONGEST_NAME, forbidden=_NAME), value="NAME",
+               meaning="name of the job; another job added under it replaces this one",
+               member="name", fits=_text_fits(LONGEST_NAME, forbidden=_NAME)),
+    VerbOption(name="unique_key", **_AMONG, type=str, read=read.text(LONGEST_KEY, forbidden=read.CONTROL), value="KEY",
+               meaning="one job at a time under this key",
+               member="unique_key", fits=_text_fits(LONGEST_KEY, forbidden=read.CONTROL)),
+    VerbOption(name="unique_until", **_AMONG, **_choice(UniqueUntil), value="STATE", member="unique_until",
+               meaning="when the key is free again: the job is done, or started", default='"done"'),
+    VerbOption(name="on_conflict", **_AMONG, **{**_choice(OnConflict), "fits": None}, value="POLICY",
+               meaning="what happens to the job that holds the key: keep it, or replace it", default='"keep"'),
+    VerbOption(name="unique", **_AMONG, type=bool, read=read.boolean, value="",
+               meaning="False: a job of its own, though the same job waits already", default="True"),
+    _duration("throttle", **_AMONG, **_NOT_STORED, meaning="of additions within this time only the first one runs"),
+    _duration("debounce", **_AMONG, **_NOT_STORED,
+              meaning="of additions within this time only the last one runs, when it is over"),
+    VerbOption(name="priority", **_AMONG, type=int, read=read.choice(PRIORITIES), value="N",
+               meaning="0 to 3; of due jobs, higher first", default="0",
+               member="priority", fits=read.among(PRIORITIES)),
+
+    VerbOption(name="start", **_RECURS, type=Instant, read=read.as_given, value="TIME",
+               meaning="no run before this instant"),
+    VerbOption(name="end", **_RECURS, type=Instant, read=read.as_given, value="TIME",
+               meaning="no run at or after this instant"),
+    VerbOption(name="count", **_RECURS, type=int, value="N", meaning="so many runs in all",
+               read=read.whole(1, MOST_RUNS, trouble="is not a number of runs"),
+               member="count", fits=_at_least(1, MOST_RUNS)),
+    VerbOption(name="overlap", **_RECURS, **_choice(Overlap), value="POLICY", member="overlap",
+               meaning="while its last run continues: allow both, skip this one, queue it, cancel the other",
+               default='"allow"'),
+    VerbOption(name="catch_up", **_RECURS, **_choice(CatchUp), value="POLICY", member="catch_up",
+               meaning="after downtime: once (one late run), all, skip (what is later than a minute)",
+               default='"once"'),
+    _duration("catch_up_within", **_RECURS, meaning="runs that are later than this are missed"),
+    _duration("spread", **_RECURS, least=1000,  # runs are put off by whole seconds
+              meaning="every run is put off by the same part of this time"),
+
+    VerbOption(name="retries", **_RUNS, type=int, value="N", meaning="attempts after the first", default="0",
+               read=read.whole(0, MOST_RETRIES, trouble="is not a number of attempts after the first"),
+               member="retries", fits=_at_least(0)),
+    VerbOption(name="backoff", **_RUNS, **_choice(Backoff), value="CURVE", member="backoff",
+               meaning="how pauses grow: exponential, linear, constant", default='"exponential"'),
+    _duration("base", **_RUNS, least=0, meaning="the first pause", default='"5s"'),
+    _duration("cap", **_RUNS, least=0, meaning="the longest pause", default='"1h"'),
+    VerbOption(name="jitter", **_RUNS, type=bool, read=read.boolean, value="", member="jitter", fits=_is_boolean,
+               meaning="False: pauses exactly so, not up to half shorter", default="True"),
+    _duration("timeout", **_RUNS, meaning="end a run that takes longer"),
+
+    VerbOption(name="retry_on", **_FUNCTION, type=ErrorTypes, read=read.error_types, default="any",
+               meaning="exception types worth another attempt"),
+    VerbOption(name="discard_on", **_FUNCTION, type=ErrorTypes, read=read.error_types,
+               meaning="exception types that end a run without a record"),
+    VerbOption(name="limit", **_FUNCTION, type=int, meaning="so many runs at once, over all listeners",
+               read=read.whole(1, MOST_AT_ONCE, trouble="is not a number of runs at once")),
+    VerbOption(name="rate", **_FUNCTION, type=str, read=read.turn_ms,
+               meaning='so many starts in a time, over all listeners: "100/minute", "3/10s"'),
+    VerbOption(name="limit_key", **_FUNCTION, type=str | Callable[..., Any], read=read.limit_key,
+               meaning="limit and rate hold for each value of this parameter, or of a function of the arguments"),
+    VerbOption(name="cpu", **_FUNCTION, type=bool, read=read.boolean, default="False",
+               meaning="True: in a worker process"),
+
+    VerbOption(name="threads", **_LISTENER, type=int, value="N", meaning="jobs at once in each process", default="10",
+               read=read.whole(1, MOST_THREADS, trouble="is out of range")),
+    VerbOption(name="imports", **_LISTENER, type=Iterable[str], read=read.texts, value="MODULE", default="()",
+               meaning="modules whose functions are allowed; they are imported at the start"),
+    VerbOption(name="folder", **_LISTENER, type=str | Path, read=read.path, value="", default="Path.cwd()",
+               meaning="functions of modules under this folder are allowed; None: only those of imports"),
+    VerbOption(name="deadline", **_LISTENER, type=Duration, read=read.seconds, value="DURATION", default='"25s"',
+               meaning="time to finish at a stop"),
+    VerbOption(name="strict", **_LISTENER, type=bool, read=read.boolean, value="", default="False",
+               meaning="schedules strictly in order"),
+    VerbOption(name="burst", **_LISTENER, type=bool, read=read.boolean, value="", default="False",
+               meaning="run what is due now, then end"),
+    VerbOption(name="listener_timeout", **_LISTENER, type=Duration, read=read.timeout_seconds, value="",
+               default='"10s"', meaning="a listener without a heartbeat for so long loses its jobs to others"),
+    VerbOption(name="health_port", **_LISTENER, type=int | str, read=read.address, value="PORT",
+               meaning="serve /livez and /readyz on 127.0.0.1, or elsewhere with ADDRESS:PORT"),
+)  # fmt: skip
+
+BY_NAME: Mapping[str, VerbOption] = {option.name: option for option in OPTIONS}
+STORED: Mapping[str, VerbOption] = {option.member: option for option in OPTIONS if option.member is not None}
+NONE_MEANS = frozenset({"folder"})  # elsewhere None is as if the option was not given
+
+
+def names_at(place: str) -> tuple[str, ...]:
+    """List the options that may be given at a place."""
+    return _AT[place]
+
+
+_AT = {place: tuple(option.name for option in OPTIONS if place in option.places) for place in (ADD, JOB, LISTEN)}
+
+
+def read_options(given: Mapping[str, Any], *, place: str, verb: str, other: Iterable[str] = ()) -> dict[str, Any]:
+    """Check options by name and by value; return what is kept of each that was given. `other`: keywords of `verb` that
+    are not options, for the guess at a mistyped name. Raises InvalidOptions, TriggerError for a duration.
+    """
+    accepted = _AT[place]
+    for name, value in given.items():
+        if name not in accepted:
+            raise _unknown(name, value, accepted=accepted, verb=verb, other=other)
+    return {
+        name: BY_NAME[name].read(value, name)
+        for name, value in given.items()
+        if value is not None or name in NONE_MEANS
+    }
+
+
+def _unknown(name: str, value: Any, *, accepted: tuple[str, ...], verb: str, other: Iterable[str]) -> InvalidOptions:
+    if name in BY_NAME:
+        home = BY_NAME[name].places[0]
+        remedy = f"Give {name}={value!r} there."
+        return InvalidOptions.about(f"{name}=", f"belongs to {home}", remedy, where=name, given=value)
+    near = nearest_word(name, (*accepted, *other))
+    suggestion = f"{near}={value!r}" if near else None
+    remedy = f"Did you mean {suggestion}?" if near else f"Options: {', '.join(accepted)}."
+    trouble = f"is not an option of {verb}"
+    return InvalidOptions.about(f"{name}={value!r}", trouble, remedy, where=name, given=value, suggestion=suggestion)
+
+
+def read_stored(opts: object, members: Iterable[str]) -> dict[str, Any]:
+    """Read members of the `opts` of a stored payload. Other members are kept by whoever keeps the payload. Raises
+    CorruptRecord.
+    """
+    if not isinstance(opts, Mapping):
+        raise CorruptRecord(f"payload: opts is {opts!r}, not an object", given=opts)
+    found: dict[str, Any] = {}
+    for member in members:
+        value: Any = opts.get(member)
+        if value is None:
+            continue
+        fits = STORED[member].fits
+        if fits is None or not fits(value):
+            raise CorruptRecord(f"payload: opts.{member} is {value!r}", given=value)
+        found[member] = value
+    return found

@@ -1,0 +1,95 @@
+"""A function with its arguments as a new job that has no time yet, and a new job as a Job. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from hashlib import sha1
+from typing import Any
+
+from workkit import wire
+from workkit.contract.producer import Added, NewJob
+from workkit.errors import InvalidArguments, InvalidOptions
+from workkit.jobs.arguments import check_call, check_list, foreign_remarks
+from workkit.jobs.call import FunctionCall
+from workkit.jobs.job import Job
+from workkit.jobs.names import Clojure, Fn, read_name, stored_name
+from workkit.verbs.add_options import NO_OPTIONS, Options
+from workkit.verbs.warning import warn_caller
+
+_CLOJURE_STARTS = ("#", "'", "(")  # how a name begins that is written as in Clojure
+
+
+def read_call(given: Mapping[str, Any]) -> tuple[Fn, Any, Mapping[str, Any] | None]:
+    """Take the function and its arguments from the keywords of `add`: `fn`, `args`, `kwargs`, or `call`.
+
+    Raises InvalidOptions where both were given, or neither.
+    """
+    call = given.get("call")
+    if call is None:
+        if (fn := given.get("fn")) is None:
+            raise InvalidOptions.about("fn", "is missing", "Give a function, or call=call(function, ...).")
+        args = given.get("args")
+        return fn, () if args is None else args, given.get("kwargs")
+    if not isinstance(call, FunctionCall):
+        remedy = "Write call=call(function, ...), with call from workkit."
+        raise InvalidOptions.about(f"call={call!r}", "is not a call", remedy, where="call", given=call)
+    beside = [name for name in ("fn", "args", "kwargs") if given.get(name) not in (None, ())]
+    if beside:
+        names = " and ".join(f"{name}=" for name in beside)
+        trouble = "were both given: a call holds its function and arguments"
+        remedy = f"Leave out {names}."
+        raise InvalidOptions.about(f"{names} and call=", trouble, remedy, where=beside[0], given=given[beside[0]])
+    return call.fn, call.args, call.kwargs
+
+
+def called(fn: Fn, *, args: Any, kwargs: Mapping[str, Any] | None, options: Options = NO_OPTIONS) -> NewJob:
+    """Make a job of a function and its arguments, checked as far as they are at hand; it has no time yet.
+
+    Warns (WorkkitWarning) of arguments for Clojure that not every language reads unchanged. Raises InvalidFunction,
+    InvalidArguments.
+    """
+    name = stored_name(fn)
+    check_list(args)
+    if kwargs:
+        target = read_name(name)
+        if isinstance(fn, Clojure) or target is None or not target.is_python:
+            trouble, remedy = f"with {name}: only Python functions take keyword arguments", "Put a map into args."
+            raise InvalidArguments.about("kwargs=", trouble, remedy, where="kwargs", given=kwargs)
+    if callable(fn):
+        check_call(fn, args=args, kwargs=kwargs or {})
+    elif isinstance(fn, Clojure) or fn[:1] in _CLOJURE_STARTS:
+        for remark in foreign_remarks(args):
+            warn_caller(remark)
+    new = NewJob(fn=name, args=tuple(args), kwargs=dict(kwargs) if kwargs else None, trigger=None, due_ms=None)
+    if options is not NO_OPTIONS:
+        new.options, new.terms, new.entrance = options.run, options.terms, options.entrance
+        if options.entrance.throttle_ms is not None or options.entrance.debounce_ms is not None:
+            new.entrance = replace(options.entrance, window_key=options.terms.unique_key or _window_key(new))
+    return new
+
+
+def _window_key(new: NewJob) -> str:
+    """Say by what equal calls are known: function and arguments. Raises InvalidArguments."""
+    content = wire.payload(cron="", job="", args=new.args, extra={"kwargs": new.kwargs or {}})
+    return f"{new.fn} {sha1(content, usedforsecurity=False).hexdigest()}"
+
+
+def as_job(new: NewJob, *, schedule: str, added: Added | None = None) -> Job:
+    """Show a new job as a Job: as it was `added`, or before that, as it would be."""
+    due_ms = new.due_ms if added is None else added.due_ms
+    return Job(
+        id="" if added is None else added.id,
+        schedule=schedule,
+        fn=new.fn,
+        args=tuple(new.args),
+        kwargs=new.kwargs,
+        trigger=new.trigger,
+        due=None if due_ms is None else datetime.fromtimestamp(due_ms / 1000, UTC),
+        name=new.terms.name,
+        new=added is None or added.new,
+        options=new.options,
+        terms=new.terms,
+        replaced=None if added is None else added.replaced,
+    )
