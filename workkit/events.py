@@ -1,13 +1,13 @@
-"""What happens, announced: event names, their values, subscribe and emit.
+"""The events of workkit: their names and fields, subscribe and emit.
 
-Knows nothing of log lines, terminals or metrics; those are subscribers. The names below are public: console and
+Knows nothing of log lines, terminals or metrics; these are subscribers. The names below are public: console and
 JSON logs print them, metrics count them.
 
     listening    schedules (name -> weight), url, listener, threads, pid, version, processes (if several)
-    quiet, resumed   taking nothing new; going on
+    quiet, resumed   taking nothing new; taking work again
     may_run      text                                         lost, back            url, reason, running / after_ms
     started      job, late_ms                                 late                  job, late_ms   (from 1 s)
-    done         job, took_ms, late_ms                        fenced                job, ago_ms (away for so long)
+    done         job, took_ms, late_ms                        fenced                job, ago_ms (how long away)
     failed       job, took_ms, error_type, error, where, traceback, attempt, attempts, again_ms (None: no retry)
     dead         job, error_type, error, where, traceback, attempt, attempts
     retrying     job, again_ms   (the handler asked for it)   discarded             job, reason
@@ -15,7 +15,7 @@ JSON logs print them, metrics count them.
     corrupt      job_id, reason                               missing               job_id
     missed       job, reason     (late or overlap: an occurrence that does not run)
     given_back   job                                          crashed               listener, jobs
-    health       url             (where its pages are)        stuck                 reason   (its own loop stands still)
+    health       url             (where its pages are)        stuck                 reason   (its loop does not move)
     restarted    pid, status, after_ms, reason   (a process of several; after_ms: the pause until another begins)
     orphaned     pid             (of its supervisor, which is gone)
     stopping     running, deadline_ms
@@ -73,11 +73,11 @@ _least = ERROR + 1  # the lowest level that any subscriber wants
 
 
 def subscribe(subscriber: Subscriber) -> Callable[[], None]:
-    """Call `subscriber` with every event from now on, in the thread where it happens; returns the way to end that.
+    """Call `subscriber` with every event from now on, in the thread that emits it. Return a function that ends this.
 
-    One with the methods `wants(name)` and `count(name, number, late_ms)`, and an attribute `least`, a level below which
-    it wants nothing, is asked before events that may come many thousand times a second (`started`, `late`, `done`);
-    those that nobody wants are not made, and `done` is counted.
+    A subscriber may have the methods `wants(name)` and `count(name, number, late_ms)`, and the attribute `least`, a
+    level below which it wants nothing. Then it is asked before events that may come many thousand times a second
+    (`started`, `late`, `done`). Events that no subscriber wants are not made; `done` is counted instead.
     """
     _subscribers.append(subscriber)
     _tell_least()
@@ -96,7 +96,9 @@ def _tell_least() -> None:
 
 
 def emit(name: str, schedule: str | None = None, /, **fields: Any) -> None:
-    """Announce an event. A subscriber that fails is reported to `logging` and hinders nothing, whatever it raises."""
+    """Announce an event. An error of a subscriber goes to `logging`, and stops neither the caller nor other
+    subscribers.
+    """
     if not _subscribers:
         return
     event = Event(name=name, schedule=schedule, fields=fields)
@@ -108,7 +110,7 @@ def emit(name: str, schedule: str | None = None, /, **fields: Any) -> None:
 
 
 def wanted(name: str) -> bool:
-    """Whether anybody wants this event in full, so that a hot path may save itself the trouble of making one."""
+    """Whether any subscriber wants this event in full; a hot path makes none otherwise."""
     if LEVELS.get(name, INFO) < _least:
         return False
     for subscriber in _subscribers:
@@ -122,17 +124,17 @@ def wanted(name: str) -> bool:
 
 
 def count(name: str, number: int, late_ms: int) -> None:
-    """Tell of so many events that nobody wanted, the latest of them so late."""
+    """Count events that no subscriber wanted; the latest of them was `late_ms` late."""
     for subscriber in _subscribers:
         try:
-            subscriber.count(name, number, late_ms)  # type: ignore[attr-defined]  # who has `wants` has it
+            subscriber.count(name, number, late_ms)  # type: ignore[attr-defined]  # a subscriber with `wants` has it
         except BaseException as error:
             _failed(error, name)
 
 
 def _failed(error: BaseException, name: str) -> None:
-    """Log a subscriber's error: its thread may be a listener's loop, or hold a run, and must survive. Only a
-    KeyboardInterrupt in the main thread is raised again: there it comes from the person at the keyboard.
+    """Log a subscriber's error: its thread may be a listener's loop or hold a run, and must survive. Only a
+    KeyboardInterrupt in the main thread is raised again: it comes from the person at the keyboard.
     """
     if issubclass(type(error), KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
         raise error

@@ -18,8 +18,8 @@ import pytest
 
 from tests.processes import Process, Processes, until
 from tests.servers import Server
-from tests.worker.test_listener import named
-from workkit import Retry, current_job, events, job, schedule
+from tests.worker.observation import named
+from workkit import Retry, current_job, job, schedule
 from workkit.brokers.native.broker import NativeBroker
 from workkit.brokers.native.record import MARKED_MS, MARKS, heard_upto
 from workkit.brokers.redis_server.server import connect
@@ -119,19 +119,11 @@ def fail_first() -> None:
     raise OSError("not yet")
 
 
-@pytest.fixture
-def s(server: Server, name: str) -> schedule.Schedule:
-    return schedule.create(name, redis=server.url)
-
-
-@pytest.fixture
-def seen() -> Iterator[list[Event]]:
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
     calls.clear()
     gate.clear()
-    found: list[Event] = []
-    end = events.subscribe(found.append)
-    yield found
-    end()
+    yield
     gate.set()
 
 
@@ -194,7 +186,7 @@ def test_a_run_that_returns_all_the_same_is_done(s: schedule.Schedule, seen: lis
 @pytest.mark.parametrize(
     ("answer", "reason"), [("error", r"cancelled, OSError: disk full \(test_cancel.py:\d+\)"), ("Retry", "cancelled")]
 )
-def test_what_it_raises_instead_is_told_and_not_retried(
+def test_a_cancelled_run_reports_its_other_error_and_is_not_retried(
     s: schedule.Schedule, seen: list[Event], answer: str, reason: str
 ) -> None:
     with schedule.listener(s, **HOW):
@@ -209,7 +201,7 @@ def test_what_it_raises_instead_is_told_and_not_retried(
 
 
 @pytest.mark.usefixtures("prompt")
-def test_one_that_outlasts_its_timeout_can_be_cancelled(s: schedule.Schedule, seen: list[Event]) -> None:
+def test_a_run_that_outlasts_its_timeout_can_be_cancelled(s: schedule.Schedule, seen: list[Event]) -> None:
     with schedule.listener(s, **HOW):
         job = schedule.add_now(s, outlast_its_timeout)
         begun()
@@ -236,7 +228,7 @@ def test_of_a_recurring_job_one_occurrence_can_be_cancelled(
 
 
 @pytest.mark.usefixtures("prompt")
-def test_one_that_waits_for_another_attempt_does_not_run(s: schedule.Schedule, seen: list[Event]) -> None:
+def test_a_cancelled_job_that_waits_for_another_attempt_does_not_run(s: schedule.Schedule, seen: list[Event]) -> None:
     with schedule.listener(s, **HOW):
         job = schedule.add_now(s, fail_first)
         until(lambda: [job.state for job in schedule.jobs(s)] == ["retrying"])
@@ -247,7 +239,7 @@ def test_one_that_waits_for_another_attempt_does_not_run(s: schedule.Schedule, s
     assert not list(schedule.jobs(s))
 
 
-def test_one_that_no_thread_has_begun_is_not_called(server: Server, name: str, seen: list[Event]) -> None:
+def test_a_cancelled_claim_that_no_thread_has_begun_is_not_called(server: Server, name: str, seen: list[Event]) -> None:
     s = schedule.create(name, redis=server.url)
     schedule.add_now(s, note, args=["called"])
     broker = NativeBroker(connect(server.url), schedule=name)
@@ -262,7 +254,7 @@ def test_one_that_no_thread_has_begun_is_not_called(server: Server, name: str, s
     assert isinstance(attempt.error, JobCancelled)
 
 
-def test_a_mark_is_told_again_for_a_while(server: Server, name: str) -> None:
+def test_heartbeats_repeat_a_cancellation_for_a_while(server: Server, name: str) -> None:
     """The listener's answer to an earlier claim may not have been read when it first hears of it."""
     s = schedule.create(name, redis=server.url)
     broker = NativeBroker(connect(server.url), schedule=name)
@@ -283,7 +275,9 @@ def test_a_mark_is_told_again_for_a_while(server: Server, name: str) -> None:
         ([b"a", b"490000"] * MARKS, 489_999, 490_000),
     ],
 )
-def test_of_many_marks_each_is_told(marks: list[bytes], before: int, upto: int) -> None:
+def test_many_cancellation_marks_are_delivered_in_order_over_several_beats(
+    marks: list[bytes], before: int, upto: int
+) -> None:
     assert heard_upto(marks, 500_000, before=before) == upto
 
 
@@ -314,7 +308,9 @@ def listeners(processes: Processes, server: Server, name: str) -> list[Process]:
     return started
 
 
-def test_of_two_listeners_the_right_one_hears_of_it(s: schedule.Schedule, listeners: list[Process]) -> None:
+def test_the_listener_that_runs_the_job_receives_the_cancellation(
+    s: schedule.Schedule, listeners: list[Process]
+) -> None:
     jobs = [schedule.add_now(s, "app:work", args=[n]) for n in range(2)]
     until(lambda: sum(len(one.out) for one in listeners) == 2)
     cancelled, other = sorted(listeners, key=lambda one: one.out)

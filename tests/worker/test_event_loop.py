@@ -1,4 +1,4 @@
-"""The event loop for coroutines: what handlers do to it ends their own runs at most."""
+"""The event loop for coroutines: a handler can end its own run only."""
 
 from __future__ import annotations
 
@@ -13,30 +13,14 @@ import pytest
 from tests import handlers, unruly
 from tests.processes import Processes, until
 from tests.servers import Server
+from tests.worker.observation import calls, named
 from tests.worker.test_health import get
-from tests.worker.test_listener import calls, named
-from workkit import events, schedule
+from workkit import schedule
 from workkit.events import Event
 from workkit.worker.run.event_loop import EventLoop, run_alone
 from workkit.worker.run.interruption import Interruption
 
 HOW: dict[str, Any] = {"imports": ["tests.handlers", "tests.unruly"], "folder": None}
-
-
-@pytest.fixture
-def s(server: Server, name: str) -> schedule.Schedule:
-    return schedule.create(name, redis=server.url)
-
-
-@pytest.fixture
-def seen() -> Iterator[list[Event]]:
-    handlers.calls.clear()
-    handlers.gate.clear()
-    found: list[Event] = []
-    end = events.subscribe(found.append)
-    yield found
-    end()
-    handlers.gate.set()
 
 
 @pytest.fixture
@@ -62,7 +46,7 @@ def run(loop: EventLoop, coroutine: Any) -> None:
         (unruly.stop_the_loop, None),
     ],
 )
-def test_other_coroutines_go_on_beside_one_that_ends_the_loop(
+def test_other_coroutines_continue_when_one_ends_the_loop(
     s: schedule.Schedule, seen: list[Event], fn: Any, error_type: str | None
 ) -> None:
     with schedule.listener(s, threads=2, **HOW) as listener:
@@ -184,6 +168,6 @@ def test_the_loop_gives_a_sign_of_life(loop: EventLoop) -> None:
 
 
 @pytest.mark.parametrize(("fn", "raised"), [(unruly.exit_itself, SystemExit), (unruly.exit_in_a_task, SystemExit)])
-def test_a_coroutine_that_runs_alone_raises_what_it_does(fn: Any, raised: type[BaseException]) -> None:
+def test_run_alone_raises_the_error_of_its_coroutine(fn: Any, raised: type[BaseException]) -> None:
     with pytest.raises(raised):
         run_alone(fn())

@@ -1,4 +1,4 @@
-"""How much a listener takes: more than it has threads only while jobs are short, and never for long."""
+"""How much work a listener claims: more than it has threads only while jobs are short."""
 
 from __future__ import annotations
 
@@ -16,18 +16,11 @@ from workkit.worker import pace
 HOW: dict[str, Any] = {"imports": ["tests.handlers"], "folder": None}
 
 
-@pytest.fixture
-def s(server: Server, name: str) -> schedule.Schedule:
-    handlers.calls.clear()
-    handlers.gate.clear()
-    return schedule.create(name, redis=server.url)
-
-
 def held(s: schedule.Schedule) -> list[int]:
     return [len(info.running) for info in schedule.listeners(s)]
 
 
-def test_of_long_jobs_nobody_holds_more_than_it_has_threads(s: schedule.Schedule) -> None:
+def test_no_listener_holds_more_long_jobs_than_it_has_threads(s: schedule.Schedule) -> None:
     schedule.add_many(s, [{"fn": handlers.slow, "at": "now", "args": [0.3]}] * 24)
     most = 0
     with schedule.listener(s, threads=4, **HOW), schedule.listener(s, threads=4, **HOW):
@@ -37,7 +30,7 @@ def test_of_long_jobs_nobody_holds_more_than_it_has_threads(s: schedule.Schedule
     assert most == 4
 
 
-def test_nor_of_long_jobs_that_come_some_time_after_short_ones(
+def test_long_jobs_after_short_ones_spread_over_listeners(
     s: schedule.Schedule, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pace, "FORGET", 0.1)

@@ -6,7 +6,6 @@ import json
 import re
 import threading
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ import pytest
 from tests import handlers
 from tests.processes import until
 from tests.servers import Server
-from workkit import events, schedule, wire
+from workkit import schedule, wire
 from workkit.brokers.connect import open_broker
 from workkit.contract.doctor import Finding
 from workkit.errors import InvalidOptions
@@ -34,22 +33,8 @@ PARTS: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture
-def s(server: Server, name: str) -> schedule.Schedule:
-    return schedule.create(name, redis=server.url)
-
-
-@pytest.fixture
 def client(server: Server) -> Any:
     return server.client()
-
-
-@pytest.fixture
-def seen() -> Iterator[list[Event]]:
-    handlers.calls.clear()
-    found: list[Event] = []
-    end = events.subscribe(found.append)
-    yield found
-    end()
 
 
 def stored(client: Any, name: str, fn: str | None, due: float = 1394012056000, **fields: Any) -> str:
@@ -71,7 +56,7 @@ def findings(s: schedule.Schedule, server: Server) -> dict[str, Finding]:
 
 
 @pytest.mark.parametrize("fields", [*({"cron": cron} for cron in CRONS), *PARTS.values()], ids=[*CRONS, *PARTS])
-def test_a_job_whose_function_a_listener_cannot_run_is_left_whatever_else_it_holds(
+def test_a_listener_leaves_a_job_whose_function_it_cannot_run(
     s: schedule.Schedule, client: Any, seen: list[Event], fields: dict[str, Any]
 ) -> None:
     id = stored(client, s.name, THEIRS, **fields)
@@ -85,7 +70,7 @@ def test_a_job_whose_function_a_listener_cannot_run_is_left_whatever_else_it_hol
 
 
 @pytest.mark.parametrize("fields", [*({"cron": cron} for cron in CRONS), *PARTS.values()], ids=[*CRONS, *PARTS])
-def test_a_job_whose_function_a_listener_can_run_is_judged_by_it(
+def test_a_listener_judges_a_job_whose_function_it_can_run(
     s: schedule.Schedule, client: Any, seen: list[Event], fields: dict[str, Any]
 ) -> None:
     id = stored(client, s.name, OURS, **fields)
@@ -122,7 +107,7 @@ def test_a_cancelled_job_that_cannot_be_read_is_over(s: schedule.Schedule, clien
     assert not client.exists(f"{s.name}:jobs", f"{s.name}:next", f"{s.name}:cancelled")
 
 
-def test_a_checkup_offers_no_repair_for_what_a_foreign_peer_may_run(
+def test_a_checkup_offers_no_repair_for_a_job_that_a_foreign_peer_may_run(
     s: schedule.Schedule, server: Server, client: Any
 ) -> None:
     ids = {stored(client, s.name, THEIRS, cron=cron, due=9e12) for cron in ("0 9 * * 1-5", "0 0 9 * * MON")}
@@ -163,7 +148,7 @@ def test_a_recurring_job_that_no_listener_can_run_is_not_run_by_hand(
     assert schedule.job(s, id).state == "due"
 
 
-def test_a_stop_gives_back_what_is_still_looked_up(
+def test_a_stop_gives_back_a_claim_whose_function_is_still_looked_up(
     s: schedule.Schedule, client: Any, tmp_path: Path, seen: list[Event], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module = f"slow_{s.name.replace('-', '_')}"
@@ -180,7 +165,7 @@ def test_a_stop_gives_back_what_is_still_looked_up(
     until(lambda: threading.active_count() <= before)
 
 
-def test_a_listener_reads_what_it_can_run_in_the_published_dialect(s: schedule.Schedule, client: Any) -> None:
+def test_a_listener_reads_the_cron_of_its_jobs_in_the_published_dialect(s: schedule.Schedule, client: Any) -> None:
     now = datetime.now(UTC)
     stored(client, s.name, OURS, cron=f"{now.year} {now.month} {now.day} * 0 0 0", args=["x"])
     handlers.calls.clear()

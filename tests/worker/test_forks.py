@@ -34,11 +34,6 @@ schedule.listen(s, threads=int(sys.argv[4]), imports=["tests.unruly"], folder=No
 
 
 @pytest.fixture
-def s(server: Server, name: str) -> schedule.Schedule:
-    return schedule.create(name, redis=server.url)
-
-
-@pytest.fixture
 def diary(tmp_path: Path) -> Path:
     (tmp_path / "diary").touch()
     return tmp_path / "diary"
@@ -114,7 +109,7 @@ def test_a_child_ends_where_its_handler_does(
     assert listening.out.count("written by a child") == 1
 
 
-def test_a_child_neither_runs_middleware_nor_writes_what_its_parent_has_written(
+def test_a_forked_child_neither_runs_middleware_nor_repeats_its_parents_output(
     s: schedule.Schedule, server: Server, processes: Processes, diary: Path
 ) -> None:
     env = {"PYTHONUNBUFFERED": "", "PYTHONPATH": os.pathsep.join(sys.path)}

@@ -1,4 +1,4 @@
-"""A listener keeps its threads, its runs and its loop, whatever modules, errors and subscribers do."""
+"""Hostile modules, errors and subscribers cost a listener no thread, no run and not its loop."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests import handlers, unruly
 from tests.jobs.test_lookups import HOSTILE
 from tests.processes import until
 from tests.servers import Server
-from tests.worker.test_listener import calls, named
+from tests.worker.observation import calls, named
 from workkit import events, schedule
 from workkit.brokers.connect import open_broker
 from workkit.contract.claim import Claim
@@ -30,22 +30,6 @@ from workkit.worker.task import LookUp
 
 HOW: dict[str, Any] = {"imports": ["tests.handlers", "tests.unruly"]}
 pytestmark = pytest.mark.parametrize("server", ["valkey"], indirect=True)  # nothing here depends on the product
-
-
-@pytest.fixture
-def s(server: Server, name: str) -> schedule.Schedule:
-    return schedule.create(name, redis=server.url)
-
-
-@pytest.fixture
-def seen() -> Iterator[list[Event]]:
-    handlers.calls.clear()
-    handlers.gate.clear()
-    found: list[Event] = []
-    end = events.subscribe(found.append)
-    yield found
-    end()
-    handlers.gate.set()
 
 
 def claimed(server: Server, name: str) -> tuple[Lane, list[Claim]]:
@@ -137,7 +121,7 @@ class Blind(Registry):
         raise RecursionError("too deep")
 
 
-def test_every_task_ends_in_a_message_whatever_fails(server: Server, name: str) -> None:
+def test_every_task_posts_a_message_when_the_executor_or_registry_fails(server: Server, name: str) -> None:
     posted: list[Any] = []
     s = schedule.create(name, redis=server.url)
     schedule.add_now(s, handlers.note)

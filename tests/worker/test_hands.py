@@ -1,4 +1,4 @@
-"""How far ahead a listener takes work, and when what waits for a thread is taken back."""
+"""How far ahead a listener claims work, and when it takes claims back that wait for a thread."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def hands(posted: list[Any], monkeypatch: pytest.MonkeyPatch) -> Iterator[Hands]
     made.close()
 
 
-def test_what_comes_beside_a_long_run_is_not_taken_for_overdue(
+def test_short_work_beside_a_long_run_is_not_overdue(
     server: Server, name: str, hands: Hands, posted: list[Any]
 ) -> None:
     handlers.calls.clear()
@@ -76,7 +76,7 @@ def test_what_comes_beside_a_long_run_is_not_taken_for_overdue(
     broker.close()
 
 
-def test_nobody_is_far_ahead_of_long_runs() -> None:
+def test_pace_claims_little_ahead_of_long_runs() -> None:
     pace = Pace(4)
     pace.begin(10.0)
     for turn in range(1, 6):
@@ -94,7 +94,7 @@ def test_short_runs_are_taken_many_at_a_time_until_they_get_long() -> None:
     assert pace.ahead(10.5, idle=True) == 3276
 
 
-def test_what_was_short_long_ago_says_nothing() -> None:
+def test_pace_forgets_an_old_speed() -> None:
     pace = Pace(4)
     pace.begin(10.0)
     pace.note(256, 10.0 + 2**-9)

@@ -1,19 +1,18 @@
-"""The pages that say whether a listener lives and is ready, and the watchdog over its loop."""
+"""The health pages of a listener, and the watchdog over its loop."""
 
 from __future__ import annotations
 
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.processes import Processes, until
 from tests.servers import Server
-from tests.worker.test_listener import HOW, named
-from workkit import errors, events, schedule
+from tests.worker.observation import HOW, named
+from workkit import errors, schedule
 from workkit.events import Event
 from workkit.worker.health import Watchdog
 
@@ -37,14 +36,6 @@ Listener([(open_broker(sys.argv[1], redis=sys.argv[2]), 1)], how=how).run()
 """
 
 
-@pytest.fixture
-def seen() -> Iterator[list[Event]]:
-    found: list[Event] = []
-    end = events.subscribe(found.append)
-    yield found
-    end()
-
-
 def get(url: str) -> tuple[int, str]:
     try:
         with urllib.request.urlopen(url, timeout=5) as answer:
@@ -58,7 +49,7 @@ def pages(seen: list[Event]) -> str:
     return str(named(seen, "health")[0].fields["url"])
 
 
-def test_a_listener_says_that_it_lives_and_takes_work(server: Server, name: str, seen: list[Event]) -> None:
+def test_the_health_pages_answer_200_while_a_listener_works(server: Server, name: str, seen: list[Event]) -> None:
     s = schedule.create(name, redis=server.url)
     with schedule.listener(s, health_port=0, **HOW) as listener:
         url = pages(seen)
@@ -95,12 +86,12 @@ def test_a_port_that_is_taken_refuses_before_anything_is_registered(
 
 
 @pytest.mark.parametrize("port", [-1, 65536, "http", True, "localhost:", 1.5])
-def test_what_is_no_port_is_refused(port: Any) -> None:
+def test_a_value_that_is_no_port_is_refused(port: Any) -> None:
     with pytest.raises(errors.InvalidOptions, match="is not a port"):
         schedule.listener(schedule.create("t"), health_port=port)
 
 
-def test_a_loop_that_stands_still_ends_its_process(server: Server, name: str, processes: Processes) -> None:
+def test_a_loop_that_does_not_move_ends_its_process(server: Server, name: str, processes: Processes) -> None:
     listener = processes.python(STUCK, name, server.url)
     url = listener.wait_for("^health (.*)")[1]
     assert get(f"{url}/livez") == (200, "ok\n")

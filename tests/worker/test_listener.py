@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
 from datetime import timedelta
 from itertools import pairwise
 from typing import Any
@@ -13,34 +12,9 @@ import pytest
 from tests import handlers
 from tests.processes import until
 from tests.servers import Server
-from workkit import errors, events, schedule
+from tests.worker.observation import HOW, calls, named
+from workkit import errors, schedule
 from workkit.events import Event
-
-HOW: dict[str, Any] = {"imports": ["tests.handlers"], "folder": None}
-
-
-@pytest.fixture
-def s(server: Server, name: str) -> schedule.Schedule:
-    return schedule.create(name, redis=server.url)
-
-
-@pytest.fixture
-def seen() -> Iterator[list[Event]]:
-    handlers.calls.clear()
-    handlers.gate.clear()
-    found: list[Event] = []
-    end = events.subscribe(found.append)
-    yield found
-    end()
-    handlers.gate.set()
-
-
-def named(seen: list[Event], name: str) -> list[Event]:
-    return [event for event in seen if event.name == name]
-
-
-def calls(n: int) -> Callable[[], bool]:
-    return lambda: len(handlers.calls) >= n
 
 
 def test_it_runs_functions_and_coroutines_and_counts(s: schedule.Schedule, seen: list[Event]) -> None:
@@ -62,7 +36,7 @@ def test_it_runs_functions_and_coroutines_and_counts(s: schedule.Schedule, seen:
     assert seen[-1].name == "stopped"
 
 
-def test_current_job_tells_its_run(s: schedule.Schedule, seen: list[Event]) -> None:
+def test_current_job_describes_its_run(s: schedule.Schedule, seen: list[Event]) -> None:
     with schedule.listener(s, **HOW):
         job = schedule.add_now(s, handlers.look, args=[])
         until(calls(1))
@@ -100,7 +74,7 @@ def test_quiet_takes_nothing_new_until_resumed(s: schedule.Schedule, seen: list[
         until(calls(1))
 
 
-def test_stopping_gives_back_what_does_not_end(s: schedule.Schedule, seen: list[Event]) -> None:
+def test_a_stop_gives_back_runs_that_do_not_end(s: schedule.Schedule, seen: list[Event]) -> None:
     listener = schedule.listener(s, threads=1, **HOW).start()
     schedule.add_now(s, handlers.wait_for_gate)
     until(calls(1))
@@ -119,7 +93,7 @@ def test_it_stops_at_once_when_idle_and_leaves_no_thread(s: schedule.Schedule, s
     assert schedule.counts(s).listeners == 0
 
 
-def test_what_it_may_not_run_is_said_once_and_left(s: schedule.Schedule, seen: list[Event]) -> None:
+def test_a_function_that_it_may_not_run_is_reported_once_and_left(s: schedule.Schedule, seen: list[Event]) -> None:
     for name in ("os:system", "tests.handlers:_secret", "click:echo"):
         for n in range(2):
             schedule.add_now(s, name, args=[n])
@@ -155,7 +129,7 @@ def test_strict_order_empties_the_first_schedule_first(server: Server, name: str
     assert [call[0] for call in handlers.calls] == ["first"] * 10 + ["second"] * 10
 
 
-def test_burst_runs_what_is_due_and_returns(s: schedule.Schedule, seen: list[Event]) -> None:
+def test_burst_runs_due_jobs_and_returns(s: schedule.Schedule, seen: list[Event]) -> None:
     for n in range(50):
         schedule.add_now(s, handlers.note, args=[n])
     schedule.add(s, handlers.note, at="2030-01-01 9am")
@@ -171,7 +145,7 @@ def test_a_recurring_job_runs_again_and_again(s: schedule.Schedule, seen: list[E
     assert all(b - a == timedelta(seconds=1) for a, b in pairwise(dues))
 
 
-def test_a_cancelled_run_hears_of_it(s: schedule.Schedule, seen: list[Event]) -> None:
+def test_a_running_handler_sees_that_it_was_cancelled(s: schedule.Schedule, seen: list[Event]) -> None:
     with schedule.listener(s, **HOW) as listener:
         job = schedule.add_now(s, handlers.wait_for_gate)
         until(calls(1))

@@ -1,4 +1,4 @@
-"""Middleware around runs in a listener, and in the way of additions."""
+"""Middleware around runs in a listener, and around additions."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ import pytest
 from tests import handlers
 from tests.processes import ROOT, Processes, until
 from tests.servers import Server, program
-from tests.worker.test_listener import HOW, named
-from workkit import Discard, Job, Retry, current_job, events, schedule
+from tests.worker.observation import HOW, named
+from workkit import Discard, Job, Retry, current_job, schedule
 from workkit.errors import InvalidArguments, InvalidFunction, InvalidOptions
 from workkit.events import Event
 from workkit.jobs.middleware import AROUND, ENTERING
@@ -31,15 +31,6 @@ def s(server: Server, name: str) -> Iterator[schedule.Schedule]:
     yield schedule.create(name, redis=server.url)
     AROUND.pop(name, None)
     ENTERING.pop(name, None)
-
-
-@pytest.fixture
-def seen() -> Iterator[list[Event]]:
-    handlers.calls.clear()
-    found: list[Event] = []
-    end = events.subscribe(found.append)
-    yield found
-    end()
 
 
 def labelled(*args: Any) -> None:
@@ -62,7 +53,7 @@ def ran(s: schedule.Schedule, fn: Any, *, seen: list[Event], **options: Any) -> 
 
 
 @pytest.mark.parametrize("fn", [labelled, labelled_async])
-def test_what_it_sets_is_seen_by_the_handler(s: schedule.Schedule, seen: list[Event], fn: Any) -> None:
+def test_the_handler_sees_what_middleware_sets(s: schedule.Schedule, seen: list[Event], fn: Any) -> None:
     after: list[Any] = []
 
     @s.middleware
@@ -146,7 +137,7 @@ def test_its_answer_to_an_error_counts(
         assert "jobs/middleware" not in trace
 
 
-def test_the_error_that_passes_is_told_as_without_it(s: schedule.Schedule, seen: list[Event]) -> None:
+def test_an_error_that_passes_middleware_is_reported_as_without_it(s: schedule.Schedule, seen: list[Event]) -> None:
     first = ran(s, handlers.fail, seen=seen)
 
     @s.middleware
@@ -162,7 +153,7 @@ def test_the_error_that_passes_is_told_as_without_it(s: schedule.Schedule, seen:
     assert second.fields["traceback"] == first.fields["traceback"]
 
 
-def test_arguments_that_do_not_fit_are_told_as_without_it(s: schedule.Schedule, seen: list[Event]) -> None:
+def test_arguments_that_do_not_fit_are_reported_as_without_middleware(s: schedule.Schedule, seen: list[Event]) -> None:
     @s.middleware
     def around() -> Iterator[None]:
         yield
@@ -171,7 +162,7 @@ def test_arguments_that_do_not_fit_are_told_as_without_it(s: schedule.Schedule, 
     assert failed.fields["error"] == "welcome(email) takes 1 argument; args has 2."
 
 
-def test_one_that_does_not_yield_fails_the_run(s: schedule.Schedule, seen: list[Event]) -> None:
+def test_middleware_that_does_not_yield_fails_the_run(s: schedule.Schedule, seen: list[Event]) -> None:
     @s.middleware
     def around() -> Iterator[None]:
         yield from ()
@@ -182,7 +173,7 @@ def test_one_that_does_not_yield_fails_the_run(s: schedule.Schedule, seen: list[
     assert handlers.calls == []
 
 
-def test_one_that_comes_later_holds_for_later_runs(s: schedule.Schedule, seen: list[Event]) -> None:
+def test_middleware_registered_later_applies_to_later_runs(s: schedule.Schedule, seen: list[Event]) -> None:
     around: list[str | None] = []
 
     def late() -> Iterator[None]:
@@ -313,7 +304,7 @@ def test_changes_are_checked(
     ],
     ids=str,
 )
-def test_one_job_is_expected(s: schedule.Schedule, yields: list[Any], message: str) -> None:
+def test_middleware_of_additions_returns_one_job(s: schedule.Schedule, yields: list[Any], message: str) -> None:
     @s.middleware(on="add")
     def wrong(job: Job) -> Iterator[Any]:
         yield from yields

@@ -1,4 +1,4 @@
-"""Handlers in worker processes: what they see there, what ends them, what is left behind."""
+"""Handlers in worker processes: what they see there, what ends them, what remains."""
 
 from __future__ import annotations
 
@@ -15,25 +15,12 @@ import pytest
 from tests import cpu
 from tests.processes import Process, Processes, is_alive, parent_of, until
 from tests.servers import Server
-from tests.worker.test_listener import named
-from workkit import events, schedule
+from tests.worker.observation import named
+from workkit import schedule
 from workkit.events import Event
 
 HOW: dict[str, Any] = {"imports": ["tests.cpu"], "folder": None}
 pytestmark = pytest.mark.parametrize("server", ["valkey"], indirect=True)  # nothing here depends on the product
-
-
-@pytest.fixture
-def s(server: Server, name: str) -> schedule.Schedule:
-    return schedule.create(name, redis=server.url)
-
-
-@pytest.fixture
-def seen() -> Iterator[list[Event]]:
-    found: list[Event] = []
-    end = events.subscribe(found.append)
-    yield found
-    end()
 
 
 def lines(folder: Path) -> dict[int, list[str]]:

@@ -1,4 +1,4 @@
-"""What a run says of itself: written at once, then once a second; seen by others; gone with run and listener."""
+"""Progress of runs: written at once, then once a second; visible to others; removed with the run and its listener."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def shown(server: Server, b: NativeBroker) -> dict[bytes, bytes]:
 
 
 @pytest.mark.parametrize("said", [(340, 1000), ("i=335000 \n ü",), (0.5, 1)], ids=str)
-def test_what_a_run_says_is_seen_at_once(s: schedule.Schedule, said: tuple[Any, ...]) -> None:
+def test_a_report_of_progress_is_visible_at_once(s: schedule.Schedule, said: tuple[Any, ...]) -> None:
     seen = said if len(said) == 2 else said[0]
     with schedule.listener(s, **HOW):
         schedule.add_now(s, say_and_wait, args=said)
@@ -141,7 +141,7 @@ def test_the_words_go_with_the_run_and_the_key_with_the_listener(
     assert not client.keys(f"{name}:progress:*")
 
 
-def test_only_what_is_held_is_shown(server: Server, name: str) -> None:
+def test_only_progress_of_held_claims_is_shown(server: Server, name: str) -> None:
     b = listening(server, name)
     held, over = claim_one(server, name, b), claim_one(server, name, b)
     b.tell({held.receipt: '"one"', over.receipt: "[1, 2]"})
@@ -223,7 +223,7 @@ def test_the_command_line_shows_them(
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_cannot_be_shown_is_refused(verb: str, given: list[Any], message: str) -> None:
+def test_a_report_that_cannot_be_shown_is_refused(verb: str, given: list[Any], message: str) -> None:
     with pytest.raises(errors.InvalidArguments) as caught:
         getattr(current_job(), verb)(*given)
     assert str(caught.value).startswith(message)

@@ -1,4 +1,4 @@
-"""How long endings wait for their request: what has ended and is not settled runs again if the process is killed."""
+"""How long an ending waits to be settled: a run that is not settled runs again if the process is killed."""
 
 from __future__ import annotations
 

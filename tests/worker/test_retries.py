@@ -1,8 +1,7 @@
-"""Retries as a policy: of the job, else of its handler; what is kept meanwhile, and where it ends."""
+"""Retries: the policy of the job or its handler, the kept error, and the dead set at the end."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,23 +9,9 @@ import pytest
 from tests import handlers
 from tests.processes import until
 from tests.servers import Server
-from tests.worker.test_listener import HOW, named
-from workkit import errors, events, schedule
+from tests.worker.observation import HOW, named
+from workkit import errors, schedule
 from workkit.events import Event
-
-
-@pytest.fixture
-def s(server: Server, name: str) -> schedule.Schedule:
-    return schedule.create(name, redis=server.url)
-
-
-@pytest.fixture
-def seen() -> Iterator[list[Event]]:
-    handlers.calls.clear()
-    found: list[Event] = []
-    end = events.subscribe(found.append)
-    yield found
-    end()
 
 
 def standing(server: Server, name: str) -> set[str]:
@@ -88,9 +73,7 @@ def test_a_recurring_job_keeps_its_schedule_while_an_occurrence_is_tried_again(
     [(handlers.discarded_os_error, "discarded"), (handlers.only_value_errors, "dead")],
     ids=["discard_on", "retry_on"],
 )
-def test_a_handler_says_which_errors_are_worth_it(
-    s: schedule.Schedule, seen: list[Event], fn: Any, ending: str
-) -> None:
+def test_retry_on_of_a_handler_selects_errors(s: schedule.Schedule, seen: list[Event], fn: Any, ending: str) -> None:
     with schedule.listener(s, **HOW):
         schedule.add_now(s, fn)
         until(lambda: named(seen, ending))
@@ -110,7 +93,7 @@ def test_a_handler_says_which_errors_are_worth_it(
     ],
     ids=str,
 )
-def test_what_cannot_be_meant_is_refused(
+def test_an_invalid_option_is_refused(
     server: Server, name: str, s: schedule.Schedule, options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(errors.Invalid) as refused:

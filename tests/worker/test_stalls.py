@@ -1,10 +1,9 @@
-"""What `/readyz` says of a listener whose loop moves, and whose threads do not."""
+"""What `/readyz` answers when the loop of a listener moves and its threads do not."""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -13,8 +12,8 @@ import pytest
 from tests import handlers, unruly
 from tests.processes import until
 from tests.servers import Server
+from tests.worker.observation import calls
 from tests.worker.test_guards import claimed
-from tests.worker.test_listener import calls
 from workkit import schedule
 from workkit.brokers.connect import open_broker
 from workkit.jobs.registry import Registry
@@ -28,14 +27,6 @@ pytestmark = pytest.mark.parametrize("server", ["valkey"], indirect=True)  # not
 PATIENCE = 1.0
 
 
-@pytest.fixture
-def s(server: Server, name: str) -> Iterator[schedule.Schedule]:
-    handlers.calls.clear()
-    handlers.gate.clear()
-    yield schedule.create(name, redis=server.url)
-    handlers.gate.set()
-
-
 def listener(s: schedule.Schedule, server: Server, *, folder: Path | None = None) -> Listener:
     how = How(
         threads=2,
@@ -47,7 +38,7 @@ def listener(s: schedule.Schedule, server: Server, *, folder: Path | None = None
     return Listener([(open_broker(s.name, redis=server.url), 1)], how=how)
 
 
-def test_an_import_without_end_is_told(
+def test_an_import_without_end_is_reported(
     s: schedule.Schedule, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "slow_to_import.py").write_text("from tests import handlers\nhandlers.gate.wait(20)\ndef f(): pass\n")
@@ -70,7 +61,7 @@ def test_an_import_without_end_is_told(
     sys.modules.pop("slow_to_import")
 
 
-def test_a_blocked_event_loop_is_told(s: schedule.Schedule, server: Server) -> None:
+def test_a_blocked_event_loop_is_reported(s: schedule.Schedule, server: Server) -> None:
     with listener(s, server) as serving:
         schedule.add_now(s, unruly.block)
         until(calls(1))
@@ -91,7 +82,7 @@ def test_a_listener_that_works_has_no_trouble(s: schedule.Schedule, server: Serv
         assert serving._loop.trouble() is None
 
 
-def test_work_that_no_free_thread_begins_is_told(s: schedule.Schedule, server: Server) -> None:
+def test_work_that_no_free_thread_begins_is_reported(s: schedule.Schedule, server: Server) -> None:
     schedule.add_now(s, handlers.note)
     lane, (claim,) = claimed(server, s.name)
     posted: list[object] = []

@@ -1,4 +1,4 @@
-"""A supervisor over children that only pretend to listen: what it starts anew, what it gives up on, what it says."""
+"""A supervisor over processes that only pretend to listen: which it replaces, when it gives up, what it reports."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.processes import ROOT, is_alive, until
-from tests.worker.test_listener import named
+from tests.worker.observation import named
 from workkit import errors, events
 from workkit.events import Event
 from workkit.worker.exit_status import how_it_ended
@@ -55,13 +55,9 @@ def first():
 """
 
 
-@pytest.fixture
-def seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Event]]:
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    found: list[Event] = []
-    end = events.subscribe(found.append)
-    yield found
-    end()
 
 
 def supervisor(source: str, *, processes: int = 2, **plan: Any) -> Supervisor:
@@ -96,7 +92,7 @@ def ends_on() -> Iterator[Callable[[str], None]]:
         end()
 
 
-def test_it_speaks_for_all(seen: list[Event], ends_on: Callable[[str], None]) -> None:
+def test_the_supervisor_reports_for_all_processes(seen: list[Event], ends_on: Callable[[str], None]) -> None:
     ends_on("may_run")
     before = {number: signal.getsignal(number) for number in signal.valid_signals()}
     assert supervisor("listen(); serve()", processes=3).run() == Exit(status=0)
@@ -108,7 +104,7 @@ def test_it_speaks_for_all(seen: list[Event], ends_on: Callable[[str], None]) ->
     assert {number: signal.getsignal(number) for number in signal.valid_signals()} == before
 
 
-def test_it_says_that_all_listen_when_the_last_one_does(seen: list[Event], ends_on: Callable[[str], None]) -> None:
+def test_listening_is_emitted_when_the_last_process_listens(seen: list[Event], ends_on: Callable[[str], None]) -> None:
     ends_on("listening")
     supervisor("if not first(): time.sleep(0.5)\nopen('late', 'a').write('x'); listen(); serve()").run()
     assert Path("late").read_text() == "xx"
@@ -126,7 +122,9 @@ def test_pauses_between_restarts_double_with_jitter_up_to_half_a_minute() -> Non
     assert slot.pause(lived=59.0) > 0.0
 
 
-def test_one_that_dies_is_started_anew_each_time_later(seen: list[Event], ends_on: Callable[[str], None]) -> None:
+def test_a_process_that_dies_is_replaced_after_a_growing_pause(
+    seen: list[Event], ends_on: Callable[[str], None]
+) -> None:
     def stop_at_third(event: Event) -> None:
         if len(named(seen, "restarted")) == 3:
             signals(signal.SIGTERM)(event)
@@ -146,20 +144,20 @@ def test_one_that_dies_is_started_anew_each_time_later(seen: list[Event], ends_o
     assert named(seen, "stopped")[0].fields["uncounted"] == 3
 
 
-def test_one_that_is_stopped_alone_is_replaced(seen: list[Event], ends_on: Callable[[str], None]) -> None:
+def test_a_process_that_is_stopped_alone_is_replaced(seen: list[Event], ends_on: Callable[[str], None]) -> None:
     ends_on("restarted")
     assert supervisor("listen()\nif first(): time.sleep(0.3)\nelse: serve()").run().status == 0
     assert named(seen, "restarted")[0].fields["status"] == 0
 
 
 @pytest.mark.parametrize("processes", [1, 4])
-def test_a_refusal_at_the_start_ends_all_and_is_said_once(seen: list[Event], processes: int) -> None:
+def test_a_refusal_at_the_start_ends_all_and_is_reported_once(seen: list[Event], processes: int) -> None:
     ending = supervisor("refuse(69)", processes=processes).run()
     assert ending == Exit(status=69, text="error: no. Ask again.")
     assert seen == []
 
 
-def test_one_refused_at_the_start_stops_those_that_listen(seen: list[Event]) -> None:
+def test_a_process_refused_at_the_start_stops_the_others(seen: list[Event]) -> None:
     ending = supervisor("if first(): time.sleep(0.2); refuse(69)\nlisten(); serve()").run()
     assert ending == Exit(status=69, text="error: no. Ask again.")
     assert named(seen, "restarted") == []
@@ -175,9 +173,7 @@ def test_a_death_before_any_has_listened_ends_all_with_a_line(seen: list[Event])
     assert ending.text.endswith("ended with status 3 before it listened.")
 
 
-def test_one_that_is_refused_after_it_has_listened_is_tried_again(
-    seen: list[Event], ends_on: Callable[[str], None]
-) -> None:
+def test_a_process_refused_after_it_has_listened_is_replaced(seen: list[Event], ends_on: Callable[[str], None]) -> None:
     """The server is away, or the code was just edited: the others go on, and so will this one."""
 
     def kill_once(event: Event) -> None:
@@ -191,7 +187,7 @@ def test_one_that_is_refused_after_it_has_listened_is_tried_again(
     assert named(seen, "restarted")[1].fields["reason"] == "ended with status 69: no. Ask again."
 
 
-def test_what_the_server_refuses_for_good_ends_all(seen: list[Event]) -> None:
+def test_a_lasting_refusal_of_the_server_ends_all(seen: list[Event]) -> None:
     ending = supervisor("listen()\nif first(): time.sleep(0.3); refuse(69)\nserve()").run()
     assert ending == Exit(status=69, text="error: no. Ask again.")
     assert named(seen, "restarted") == []
@@ -205,7 +201,7 @@ def test_burst_ends_with_the_worst_status(seen: list[Event]) -> None:
     assert named(seen, "stopped")[0].fields["ran"] == 6
 
 
-def test_one_that_does_not_end_is_killed_after_deadline_and_grace(
+def test_a_process_that_does_not_end_is_killed_after_deadline_and_grace(
     seen: list[Event], ends_on: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("workkit.worker.supervision.supervisor.GRACE", 0.2)
@@ -216,7 +212,7 @@ def test_one_that_does_not_end_is_killed_after_deadline_and_grace(
     assert named(seen, "stopped")[0].fields["uncounted"] == 2
 
 
-def test_one_that_starts_meanwhile_is_quiet_too(seen: list[Event], ends_on: Callable[[str], None]) -> None:
+def test_a_process_that_starts_meanwhile_is_quiet_too(seen: list[Event], ends_on: Callable[[str], None]) -> None:
     end = on("listening", signals(signal.SIGTSTP))
     ends_on("restarted")
     source = "listen()\nif first(): time.sleep(0.5); os._exit(1)\nserve()"

@@ -1,4 +1,4 @@
-"""The pool and the inbox: everything handed in is done once, whatever the threads are at."""
+"""The thread pool and the inbox: each piece of work is done once, and each message is taken once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_every_piece_is_done_once_however_it_comes_in() -> None:
     pool.close()
 
 
-def test_what_comes_while_a_thread_goes_to_sleep_is_done() -> None:
+def test_work_submitted_while_a_thread_parks_is_done() -> None:
     done: SimpleQueue[int] = SimpleQueue()
     pool: ThreadPool[int] = ThreadPool(1, done.put)
     pool.start()
@@ -41,7 +41,7 @@ def test_what_comes_while_a_thread_goes_to_sleep_is_done() -> None:
     pool.close()
 
 
-def test_what_nobody_has_begun_is_taken_back_once() -> None:
+def test_work_that_no_thread_has_begun_is_taken_back_once() -> None:
     begun, gate = threading.Event(), threading.Event()
     done: list[int] = []
 

@@ -1,39 +1,21 @@
-"""Timeouts: a function is interrupted in its thread, a coroutine is cancelled, and nothing else is hit."""
+"""Timeouts: a function is interrupted in its thread, a coroutine is cancelled, no other run is hit."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests import handlers
 from tests.processes import until
-from tests.servers import Server
-from tests.worker.test_listener import HOW, named
-from workkit import events, schedule
+from tests.worker.observation import HOW, named
+from workkit import schedule
 from workkit.errors import JobTimeout
 from workkit.events import Event
 from workkit.worker.run.interruption import Clock, Timeouts
-
-
-@pytest.fixture
-def s(server: Server, name: str) -> schedule.Schedule:
-    return schedule.create(name, redis=server.url)
-
-
-@pytest.fixture
-def seen() -> Iterator[list[Event]]:
-    handlers.calls.clear()
-    handlers.gate.clear()
-    found: list[Event] = []
-    end = events.subscribe(found.append)
-    yield found
-    end()
-    handlers.gate.set()
 
 
 @pytest.mark.parametrize("fn", [handlers.spin, handlers.sleep_async], ids=["function", "coroutine"])
@@ -61,7 +43,7 @@ def test_a_timeout_is_an_error_like_any_other_to_a_policy(s: schedule.Schedule, 
     assert named(seen, "dead")[0].fields["attempt"] == 2
 
 
-def test_a_handler_says_its_own_timeout_and_a_job_wins(s: schedule.Schedule, seen: list[Event]) -> None:
+def test_the_timeout_of_a_job_wins_over_that_of_its_handler(s: schedule.Schedule, seen: list[Event]) -> None:
     with schedule.listener(s, **HOW):
         schedule.add_now(s, handlers.spin_briefly, args=[0.5])
         until(lambda: named(seen, "failed"))

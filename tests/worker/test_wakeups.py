@@ -1,32 +1,20 @@
-"""A listener wakes for what it has put back itself: the next run of a recurring job, a further attempt."""
+"""A listener wakes for what it has re-armed itself: the next occurrence of a recurring job, a further attempt."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
-
-import pytest
 
 from tests import handlers
 from tests.brokers.test_native_session import listening
 from tests.processes import until
 from tests.servers import Server
-from tests.worker.test_listener import HOW, named
-from workkit import events, schedule
+from tests.worker.observation import HOW, named
+from workkit import schedule
 from workkit.events import Event
 
 SOON = 100  # ms; without a wake-up of its own it would be the next look, up to a second later
-
-
-@pytest.fixture
-def seen() -> Iterator[list[Event]]:
-    handlers.calls.clear()
-    found: list[Event] = []
-    end = events.subscribe(found.append)
-    yield found
-    end()
 
 
 def test_a_recurring_job_starts_in_time_every_time(server: Server, name: str, seen: list[Event]) -> None:
@@ -52,7 +40,7 @@ def test_a_further_attempt_starts_after_its_pause_and_not_long_after(
     assert statistics.median(pauses) < 150 + SOON, pauses
 
 
-def test_the_answer_to_an_admission_says_when_the_next_is_due(server: Server, name: str) -> None:
+def test_the_answer_to_an_admission_bears_the_next_due_time(server: Server, name: str) -> None:
     s = schedule.create(name, redis=server.url)
     schedule.add(s, "app:note", every="second")
     b, _ = listening(server, name)

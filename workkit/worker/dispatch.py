@@ -22,22 +22,22 @@ from workkit.worker.lane import Lane
 from workkit.worker.run.attempt import Attempt
 from workkit.worker.task import LaneRun, LookUp
 
-CRASHES = 3  # after so many listeners died with it, a job is taken for what killed them
-ALONE_MS = 1000  # how late a job on its last chance comes again, where another one has it here
+CRASHES = 3  # a job that so many listeners died with is assumed to have killed them
+ALONE_MS = 1000  # the delay of a job on its last chance while another one is held here
 
 
 @dataclass(slots=True, eq=False)
 class Dispatch:
-    """What one listener does with claims. For the loop's thread."""
+    """The decisions of one listener about its claims. For the thread that talks to the brokers."""
 
     hands: Hands
     stopping: bool = False
-    _fenced: dict[Any, float] = field(default_factory=dict)  # receipts of what runs here and was handed to others
-    _reported: set[str] = field(default_factory=set)  # names whose refusal was said
+    _fenced: dict[Any, float] = field(default_factory=dict)  # receipts of runs that others have now: seconds away
+    _reported: set[str] = field(default_factory=set)  # names whose refusal was reported
     _ran: int = 0
     _failed: int = 0
     _given_back: int = 0
-    _last_chance: tuple[Lane, Claim] | None = None  # one that waits to be alone
+    _last_chance: tuple[Lane, Claim] | None = None  # a job that waits until no other suspect is held here
 
     @property
     def tally(self) -> Tally:
@@ -45,9 +45,9 @@ class Dispatch:
         return Tally(ran=self._ran, failed=self._failed, given_back=self._given_back)
 
     def route(self, lane: Lane, claim: Claim) -> None:
-        """The next step of a claim: to its end if it must not run, to be admitted if it recurs or asks for more than a
-        run, to a thread otherwise. Of one that cannot be read, but for its function, that is looked up first: it may be
-        for a foreign peer.
+        """Take the next step of a claim. One that must not run ends; one that recurs, or has limits or a unique key,
+        waits to be admitted; any other goes to a thread. If only the function of a record can be read, it is looked up
+        first: the record may be for a foreign peer.
         """
         if claim.trouble == "foreign":
             self._cannot_run(lane, claim, _is_for_others(claim))
@@ -83,7 +83,7 @@ class Dispatch:
             self._cannot_run(found.lane, found.claim, found.error)
 
     def admitted(self, lane: Lane, turn: Turn) -> None:
-        """Claims may go that were admitted; others are over without a run."""
+        """Hand admitted claims to threads, and report occurrences that are over without a run."""
         for claim in turn.claims:
             if claim.trouble or self.stopping:
                 self.route(lane, claim)
@@ -114,8 +114,8 @@ class Dispatch:
     def give_last_chance(self) -> None:
         """Run a job that may be what killed its listeners, once no other suspect is held here.
 
-        Of those that died together one is the culprit. Were they run together again, it would take the innocent with
-        it into the dead set; so this listener gives the others back, and only then starts this one.
+        One of the jobs that ran as a listener died is the culprit. If they ran together again, the innocent ones would
+        end in the dead set with it; so this listener gives the others back first.
         """
         if self._last_chance is None:
             return
@@ -125,7 +125,7 @@ class Dispatch:
             self.hands.execute(lane, claim)
 
     def ended(self, attempts: Sequence[Attempt[LaneRun]]) -> None:
-        """Runs have ended: decide what becomes of them. Those that returned, the usual case, are short work."""
+        """Decide what becomes of runs that have ended. A run that returned, the usual case, takes the short way."""
         self.hands.ended(attempts)
         unsaid, latest_ms, wanted = 0, 0, events.wanted("done")
         for attempt in attempts:
@@ -155,7 +155,7 @@ class Dispatch:
         if isinstance(outcome, Again):
             lane.wake_in(outcome.delay_ms)
         if claim.slots:
-            lane.look = True  # one that waits for its slot is due with the ending
+            lane.look = True  # a job that waits for the slot is due with this ending
         if self._fenced and claim.receipt in self._fenced:
             return
         if isinstance(outcome, Done):
@@ -181,7 +181,7 @@ class Dispatch:
         lane.ends.append((claim, Released()))
 
     def release_unbegun(self, lanes: Sequence[Lane]) -> None:
-        """Give back whatever no thread has begun, and everything that comes in from now on."""
+        """Give back every claim that no thread has begun, and from now on every new one."""
         self.stopping = True
         for task in self.hands.taken_back(lambda _: True):
             self.release(task.lane, task.claim)
@@ -194,14 +194,14 @@ class Dispatch:
             self._last_chance = None
 
     def release_overdue(self) -> None:
-        """Give back what waits here behind runs that take longer than was thought: others may have room. Not said, as
-        it is no event in the life of a job.
+        """Give back claims that wait behind long runs: other listeners may have room. Emits nothing, as this is no
+        event in the life of a job.
         """
         for task in self.hands.overdue():
             task.lane.ends.append((task.claim, Released()))
 
     def release_running(self) -> None:
-        """Give back what still runs, and what a thread still looks up; others run it anew."""
+        """Give back what still runs, and what a thread still looks up. Other listeners run it again."""
         for task in self.hands.lookups.copy():
             self.release(task.lane, task.claim)
         for run in self.hands.runs:
@@ -216,8 +216,8 @@ class Dispatch:
                 run.cancel()
 
     def lose(self, lane: Lane, fenced: Sequence[Claim]) -> None:
-        """This listener was taken for dead, or the server has forgotten that it holds these: others have the work.
-        What has not begun must not; what runs is asked to stop, and its ending will be refused.
+        """Drop claims that belong to other listeners now: this one was taken for dead, or a failover has lost them.
+        Those that have not begun never start; runs are asked to stop, and the server will refuse their endings.
         """
         if not fenced:
             return
@@ -236,7 +236,7 @@ class Dispatch:
         self.refuse(lane, list(lost.values()))
 
     def refuse(self, lane: Lane, refused: Sequence[Claim]) -> None:
-        """Report endings that came too late, and for how long this listener was away before it learnt of that."""
+        """Report endings that came too late, and for how long this listener was away."""
         for claim in refused:
             report.fenced(claim, round(self._fenced.pop(claim.receipt, lane.away) * 1000))
 

@@ -24,7 +24,7 @@ class Exchange:
     def claim(self, lane: Lane, limit: int) -> Turn:
         """Settle what has ended, claim up to `limit` jobs, and route them."""
         ends, lane.ends = lane.ends, []
-        turn = lane.broker.claim(limit, ends=ends, now_ms=lane.pretended_ms)  # it keeps the endings, whatever happens
+        turn = lane.broker.claim(limit, ends=ends, now_ms=lane.pretended_ms)  # it keeps the endings even if it raises
         now = lane.seen_at = lane.answered()
         lane.asked = turn.asked
         if limit > 0:

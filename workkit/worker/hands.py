@@ -24,8 +24,8 @@ from workkit.worker.run.failure import failure_of
 from workkit.worker.task import LaneRun, LookUp, Task
 from workkit.worker.thread_pool import ThreadPool
 
-PATIENCE = 0.05  # seconds without an ending after which work that waits here goes back to others
-WAKE = 0.001  # seconds of work that are worth a thread of their own
+PATIENCE = 0.05  # seconds without an ending after which waiting claims go back to the server
+WAKE = 0.001  # seconds of work that justify waking another thread
 
 
 Posted = Attempt[LaneRun] | LookUp
@@ -48,7 +48,7 @@ class Hands:
         self._pace = Pace(threads)
         self._ended_at = 0.0
         self._moved_at = 0.0  # when work came to an empty queue, or something ended
-        self._mean = 0.0  # seconds that a short run takes of late
+        self._mean = 0.0  # recent mean duration of short runs, in seconds
         self.free: set[str] = set()  # names of functions that can be run, and have neither limit nor rate
 
     def _do(self, task: Task) -> None:
@@ -101,8 +101,8 @@ class Hands:
         return self._pool.unbegun + len(self._pending)
 
     def room(self, *, is_asked: bool) -> int:
-        """How many more claims are useful: one for each idle thread, and while runs are short as many as will be begun
-        within `pace.AHEAD`. None as long as half of those are still here, unless a request goes out anyway.
+        """Count how many more claims are useful: one per idle thread, and while runs are short as many as will begin
+        within `pace.AHEAD`. 0 while half of these are still held, unless a request goes out anyway (`is_asked`).
         """
         busy = self.busy
         most = self.threads + self._pace.ahead(time.monotonic(), idle=not busy)
@@ -117,7 +117,7 @@ class Hands:
         return self.executor.registry.refusal(claim.fn)
 
     def admission(self, claim: Claim, control: Control) -> Admission | None:
-        """What a claim needs before its start, whose function is known and can be run."""
+        """Return what a claim needs before its start. Its function is known and can be run."""
         wanted = self.executor.admission(claim, control)
         if wanted is None:
             if len(self.free) >= MOST_NAMES:

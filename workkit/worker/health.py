@@ -1,4 +1,4 @@
-"""Whether a listener lives: two pages for whoever watches it from outside, and a watchdog over its loop."""
+"""Whether a listener lives: two pages for monitors outside, and a watchdog over its loop."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from workkit import events
 from workkit.errors import InvalidOptions
 
-STUCK = 70  # exit status of a process whose loop stands still (EX_SOFTWARE)
+STUCK = 70  # exit status of a process whose loop does not move (EX_SOFTWARE)
 LOOK = 1.0  # seconds between looks
 
-Trouble = Callable[[], str | None]
+Check = Callable[[], str | None]  # what is wrong, or None
 
 
 class Watchdog:
-    """Looks once a second whether the loop still moves.
+    """Checks once a second whether the loop still moves.
 
-    It counts its own looks, not the time: a process that was stopped and goes on is not taken for stuck.
+    It counts its own checks, not the time: a process that was suspended and continued does not count as stuck.
     """
 
     def __init__(self, pulse: Callable[[], int], *, seconds: float) -> None:
@@ -35,7 +35,7 @@ class Watchdog:
         threading.Thread(target=self._watch, name="workkit-watchdog", daemon=True).start()
 
     def trouble(self) -> str | None:
-        """Why the loop is taken for stuck, or None."""
+        """Word why the loop counts as stuck; None if it moves."""
         return f"the loop has not moved for {self._still * LOOK:.0f} s" if self._still >= self._patience else None
 
     def close(self) -> None:
@@ -59,10 +59,10 @@ class Watchdog:
 class Pages:
     """``/livez`` (its loop moves) and ``/readyz`` (it takes work): 200, or 503 and why not. HTTP, GET and HEAD."""
 
-    def __init__(self, address: tuple[str, int], *, live: Trouble, ready: Trouble) -> None:
-        troubles = {"/livez": live, "/readyz": lambda: live() or ready()}
+    def __init__(self, address: tuple[str, int], *, live: Check, ready: Check) -> None:
+        checks = {"/livez": live, "/readyz": lambda: live() or ready()}
         try:
-            self._server = ThreadingHTTPServer(address, _handler(troubles))
+            self._server = ThreadingHTTPServer(address, _handler(checks))
         except (OSError, OverflowError) as error:
             host, port = address
             reason = error.strerror.lower() if isinstance(error, OSError) and error.strerror else str(error)
@@ -78,15 +78,15 @@ class Pages:
         self._server.server_close()
 
 
-def _handler(troubles: dict[str, Trouble]) -> type[BaseHTTPRequestHandler]:
+def _handler(checks: dict[str, Check]) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         timeout = 5
 
         def do_GET(self) -> None:
-            trouble = troubles.get(self.path.partition("?")[0])
-            said = f"no such page; there are {' and '.join(troubles)}" if trouble is None else trouble()
-            body = f"{said or 'ok'}\n".encode()
-            self.send_response(404 if trouble is None else 503 if said else 200)
+            check = checks.get(self.path.partition("?")[0])
+            trouble = f"no such page; there are {' and '.join(checks)}" if check is None else check()
+            body = f"{trouble or 'ok'}\n".encode()
+            self.send_response(404 if check is None else 503 if trouble else 200)
             self.send_header("Content-Type", "text/plain; charset=utf-8")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
@@ -96,6 +96,6 @@ def _handler(troubles: dict[str, Trouble]) -> type[BaseHTTPRequestHandler]:
         do_HEAD = do_GET  # noqa: N815 - the name http.server asks for
 
         def log_message(self, format: str, *args: object) -> None:
-            """Say nothing: probes come every few seconds."""
+            """Log nothing: probes arrive every few seconds."""
 
     return Handler

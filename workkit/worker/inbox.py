@@ -1,4 +1,4 @@
-"""What other threads tell the loop: messages in order, and one bell for however many there are."""
+"""Messages from other threads to the loop, in order, with one wake-up for any number of them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ T = TypeVar("T")
 
 
 class Inbox(Generic[T]):
-    """Any thread, or signal handler, puts; one thread takes. The bell is rung for the first message only, since each
-    ring makes the taker wake up and ask for the interpreter.
+    """Any thread or signal handler puts messages in; one thread takes them. Only the first message rings the bell,
+    since each ring wakes the taker, which then asks for the interpreter.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class Inbox(Generic[T]):
                 self._bell.get_nowait()
         except Empty:
             return []
-        self._rung = False  # before looking: what comes from here on rings again
+        self._rung = False  # before the read: any later message rings again
         found: list[T] = []
         while True:
             try:

@@ -1,4 +1,4 @@
-"""A listener as its owner holds it: started, told to be quiet or to stop, waited for."""
+"""A listener as its owner holds it: the owner starts it, makes it quiet, stops it and waits for it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from workkit.triggers.duration import duration
 from workkit.worker.health import Pages, Watchdog
 from workkit.worker.loop import How, Loop
 
-BETWEEN_COLLECTIONS = 10_000  # objects made and not ended since the youngest were looked at; Python's own is 700
+BETWEEN_COLLECTIONS = 10_000  # new objects between two collections of the youngest generation; Python's default is 700
 
 
 class Listener:
@@ -39,7 +39,7 @@ class Listener:
 
     def run(self) -> Tally:
         """Register and listen here, until stopped; raises as `start` does. In the main thread it owns the process:
-        one whose loop stands still is ended with status 70, so that whoever supervises it starts another.
+        a process whose loop stops moving ends with status 70, so that its supervisor starts another.
         """
         owns_process = threading.current_thread() is threading.main_thread()
         self._watchdog.ends_process = owns_process
@@ -52,7 +52,7 @@ class Listener:
             self._close()
 
     def stop(self, deadline: str | timedelta | None = None) -> Tally:
-        """Take nothing new, finish within the deadline (default: the one given at the start), give back the rest."""
+        """Take nothing new, finish within the deadline (default: the one set at the start), give back the rest."""
         self.ask_to_stop(None if deadline is None else duration(deadline, name="deadline"))
         return self.wait()
 
@@ -61,7 +61,7 @@ class Listener:
         self._loop.post(lambda: self._loop.begin_stop(self._how.deadline if deadline is None else deadline))
 
     def quiet(self) -> None:
-        """Take nothing new until `resume`; what runs goes on."""
+        """Take nothing new until `resume`; active runs continue."""
         self._loop.post(lambda: self._loop.set_quiet(True))
 
     def resume(self) -> None:
@@ -112,10 +112,10 @@ class Listener:
 
 
 def _spare_collector() -> None:
-    """Have Python look for cyclic garbage less often: some thousand claims that are alive at a time look like growth to
-    it, and looking took a quarter of the time per job. What was imported by now is not looked at again.
+    """Make Python collect cyclic garbage less often. Some thousand claims that live at a time look like growth to it,
+    and the collections took a quarter of the time per job. Modules imported by now are exempt from collection.
     """
     youngest, *older = gc.get_threshold()
-    if 0 < youngest < BETWEEN_COLLECTIONS:  # else somebody has thought about it already
+    if 0 < youngest < BETWEEN_COLLECTIONS:  # else the program has set its own
         gc.freeze()
         gc.set_threshold(BETWEEN_COLLECTIONS, *older)

@@ -1,7 +1,7 @@
-"""The loop: claim, hand out, decide, settle, beat, maintain, stop.
+"""The loop of a listener: when to claim, settle, beat and stop.
 
-One thread talks to the brokers; handlers run in a pool; both meet in one inbox. A run's ending is decided as a value
-and settled with the others of the same turn.
+One thread talks to the brokers, handlers run in a pool of threads, and both meet in one inbox. `Exchange` makes the
+requests, `Dispatch` decides what becomes of a claim.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from workkit.worker.run.progress import ProgressWriter
 from workkit.worker.stalls import Stalls
 from workkit.worker.task import LaneRun, LookUp
 
-PROMPT, MANY = 0.004, 100  # seconds that an ending waits here for its request, and for how many others
-TOGETHER = 0.05  # seconds by which a beat may be early, so as to go with others
+PROMPT, MANY = 0.004, 100  # the most seconds, and the most other endings, that an ending waits for
+TOGETHER = 0.05  # seconds by which a beat may be early, to go out with others
 FAREWELL = 3.0  # seconds for the last settle, after the deadline of a stop
 
 
@@ -75,18 +75,18 @@ class Loop:
         self._stalls = Stalls(self._hands, seconds=how.stuck_after.total_seconds())
         self._quiet = False
         self._stop_at: float | None = None
-        self._is_open = False  # whether wake-ups are waited for
+        self._is_open = False  # whether lanes wait for wake-ups
         self._over = threading.Event()
         self._began, self._born = time.monotonic(), forks.count
         self.pulse = 0  # changes as long as the loop moves; read by the watchdog
 
     def post(self, order: Callable[[], None]) -> None:
-        """Have the loop's thread call `order` soon. From any thread or signal handler."""
+        """Make the loop's thread call `order` soon. From any thread or signal handler."""
         self._inbox.put(order)
 
     def open(self) -> None:
-        """Import what may be run, and register everywhere. Where the server takes no writes for now, the listener waits
-        for it as for one that is away, and registers then. Raises InvalidFunction, ServerUnreachable, ServerRefused.
+        """Import what may run, and register everywhere. A server that takes no writes for now counts as lost: the
+        listener registers when it takes writes again. Raises InvalidFunction, ServerUnreachable, ServerRefused.
         """
         self._hands.executor.registry.load()
         names = {lane.broker.schedule: lane.weight for lane in self._lanes}
@@ -135,7 +135,7 @@ class Loop:
         return self._dispatch.tally
 
     def begin_stop(self, deadline: timedelta) -> None:
-        """Take nothing new; what no thread has begun goes back now, what runs may end until the deadline."""
+        """Take nothing new. What no thread has begun goes back now; active runs may end until the deadline."""
         if self._stop_at is not None:
             return
         self._stop_at = time.monotonic() + deadline.total_seconds()
@@ -143,7 +143,7 @@ class Loop:
         events.emit("stopping", running=len(self._hands.runs), deadline_ms=round(deadline.total_seconds() * 1000))
 
     def set_quiet(self, quiet: bool) -> None:
-        """Take nothing new, or take work again. A CONT that follows a stop, or nothing, changes nothing."""
+        """Take nothing new, or take work again. After a stop this changes nothing."""
         if quiet == self._quiet or self._stop_at is not None:
             return
         self._quiet = quiet
@@ -152,7 +152,7 @@ class Loop:
         events.emit("quiet" if quiet else "resumed")
 
     def unready(self) -> str | None:
-        """Why no work is taken right now, or None. From any thread."""
+        """Word why this listener takes no work right now; None if it does. From any thread."""
         if self._stop_at is not None:
             return "stopping"
         if self._quiet:
@@ -163,15 +163,15 @@ class Loop:
         return f"without {lost[0]}" if lost else self.trouble()
 
     def trouble(self) -> str | None:
-        """What does not move here although this loop does (see `stalls.py`), or None. At most a second old. From any
+        """Word what does not move although the loop does (see `stalls.py`), or None. At most a second old. From any
         thread.
         """
         return self._stalls.trouble
 
-    # What comes in, and what each schedule needs.
+    # What arrives, and what each schedule needs.
 
     def _awake(self, now: float) -> list[Lane]:
-        """The lanes that need something; there may be many, most of them idle."""
+        """Find the lanes that need something; there may be many, most of them idle."""
         return [lane for lane in self._lanes if lane.look or lane.ends or lane.unarmed or lane.asked or lane.at <= now]
 
     def _next_at(self) -> float:
@@ -202,11 +202,11 @@ class Loop:
                         self._pass_on(message)
                 case _ if callable(message):
                     message()
-                    for lane in self._lanes:  # whatever it has changed
+                    for lane in self._lanes:  # an order may have changed what any lane needs
                         lane.at = 0.0
 
     def _turn(self, lane: Lane) -> None:
-        """Whatever this lane needs now: arm, settle and claim, beat."""
+        """Do what this lane needs now: admit, settle and claim, beat, write progress."""
         self.pulse += 1
         now = time.monotonic()
         if lane.lost_at is not None and now < lane.retry_at:
@@ -228,8 +228,8 @@ class Loop:
         lane.at = lane.next_at()
 
     def _settles(self, lane: Lane) -> bool:
-        """Whether its endings go now, and what is on its way is fetched. As long as more waits to be begun here, they
-        go with what is claimed next. But none waits for longer than `PROMPT` nor for more than `MANY` others: what has
+        """Whether to settle its endings now, and to fetch an answer that is on its way. While claims wait for a thread,
+        endings wait for the next claim. None waits longer than `PROMPT`, or for more than `MANY` others: a run that has
         ended and is not settled runs again elsewhere if this process is killed.
         """
         if lane.ends and (len(lane.ends) >= MANY or time.monotonic() >= lane.settle_at):
@@ -237,7 +237,7 @@ class Loop:
         return (bool(lane.ends) or lane.asked) and not self._hands.unbegun
 
     def _beat_together(self, now: float) -> None:
-        """The beats of lanes that need nothing else go out at once, so that many of them cost one wait."""
+        """Send the beats of all lanes that need nothing else at once, so that many beats cost one wait."""
         idle = [lane for lane in self._lanes if lane.lost_at is None and not (lane.look or lane.asked or lane.ends)]
         if not any(lane.at <= now for lane in idle):
             return
@@ -271,7 +271,7 @@ class Loop:
                 lane.room.set() if is_open else lane.room.clear()
 
     def _order(self, lanes: list[Lane]) -> list[Lane]:
-        """Which schedule is asked first: as given, or by chance in proportion to the weights."""
+        """Order the lanes: as the caller listed them (`strict`), or by chance in proportion to their weights."""
         if self._how.strict or len(lanes) < 2:
             return lanes
         return sorted(lanes, key=lambda lane: random.random() ** (1 / lane.weight), reverse=True)
@@ -280,7 +280,7 @@ class Loop:
         try:
             lane.broker.pass_on()
         except ServerFull:
-            pass  # others look for themselves within a second
+            pass  # other listeners look by themselves within a second
         except ServerError as error:
             lane.lost(error, running=len(self._hands.runs))
 
@@ -294,7 +294,7 @@ class Loop:
         return self._how.burst and not busy and not waiting
 
     def _give_back(self) -> None:
-        """The last endings; what still runs after the deadline goes back too, and others run it anew."""
+        """Settle the last endings, and give back what still runs after the deadline."""
         self._dispatch.release_running()
         until = time.monotonic() + FAREWELL
         for lane in self._lanes:

@@ -1,17 +1,17 @@
-"""How much work a listener may take ahead of its threads: what they begin within a moment, at their speed of late."""
+"""How much work a listener claims ahead of its threads: as much as they begin within `AHEAD` at their recent speed."""
 
 from __future__ import annotations
 
-AHEAD = 0.025  # seconds of work that may wait here for a thread
+AHEAD = 0.025  # seconds of work that may wait for a thread
 MOST_AHEAD = 4000  # claims beyond one for each thread: what a server rereads in one step if a reply is lost
-FORGET = 1.0  # seconds without work after which the next may be of another kind
-SAMPLE = 0.001  # seconds of work that tell a speed, at the least
+FORGET = 1.0  # seconds without work after which an old speed says nothing about new work
+SAMPLE = 0.001  # the least seconds of work that yield a speed
 
 
 class Pace:
-    """Counts endings against the time in which there was work, so that a slow network does not look
-    like slow jobs; and not by how long each run took, as threads that take turns make every run look long. One sample
-    holds two endings for each thread, as those that began together end together. `now` is `time.monotonic()`.
+    """The recent speed of the threads: endings per second in which there was work. Idle time does not count, so that a
+    slow network does not look like slow jobs. The durations of runs do not count, because threads that take turns make
+    every run look long. A sample has at least two endings per thread. `now` is `time.monotonic()`.
     """
 
     def __init__(self, threads: int) -> None:
@@ -19,16 +19,16 @@ class Pace:
         self._rate = 0.0  # endings in a second
         self._ended = 0
         self._busy = 0.0  # seconds of work in which these ended
-        self._since = 0.0  # when work came to idle hands, or the last note
+        self._since = 0.0  # the last `begin` or `note`
 
     def begin(self, now: float) -> None:
-        """Work has come to idle hands."""
+        """Note that work arrives while all threads are idle."""
         if now - self._since > FORGET:
             self._rate, self._ended, self._busy = 0.0, 0, 0.0
         self._since = now
 
     def note(self, ended: int, now: float) -> None:
-        """So many runs have ended since the last note."""
+        """Note that so many runs have ended."""
         self._busy += now - self._since
         self._ended += ended
         self._since = now
@@ -38,8 +38,8 @@ class Pace:
             self._ended, self._busy = 0, 0.0
 
     def ahead(self, now: float, *, idle: bool) -> int:
-        """How many claims beyond one for each thread will be begun within `AHEAD`. Runs that take longer than those
-        before count at once, not only when they end.
+        """Estimate how many claims beyond one per thread will begin within `AHEAD`. Active runs that take longer than
+        the earlier ones lower the estimate before they end.
         """
         if idle and now - self._since > FORGET:
             return 0

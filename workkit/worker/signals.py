@@ -1,4 +1,4 @@
-"""Signals to orders, for a listener that owns its process: finish, stop at once, be quiet, go on, dump stacks."""
+"""Signals to orders, for a listener that owns its process: finish, stop at once, be quiet, resume, dump stacks."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ DUMP = (signal.SIGUSR2, signal.SIGTTIN)
 
 @contextmanager
 def obeyed(listener: Listener) -> Iterator[None]:
-    """Obey signals meanwhile, where this is the main thread; elsewhere the program's own handlers stay.
+    """Obey signals inside this context, if this is the main thread; otherwise the program's own handlers stay.
 
     INT, TERM and HUP: finish within the deadline; the second one ends the process at once with 128 + its number, and
-    what ran is taken over by other listeners. TSTP: nothing new. CONT: go on. USR2 and TTIN: stacks to stderr.
+    other listeners take over what ran. TSTP: take nothing new. CONT: take work again. USR2 and TTIN: stacks to stderr.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

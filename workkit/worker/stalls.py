@@ -1,5 +1,5 @@
-"""What does not move in a listener whose loop does: a lookup without end, due work that no thread begins, an event loop
-that is blocked or dead. `/readyz` shows it.
+"""What does not move in a listener whose loop moves: a lookup without end, due work that no thread begins, an event
+loop that is blocked or dead. `/readyz` shows it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from workkit.worker.hands import Hands
 from workkit.worker.task import LookUp
 
 LOOK = 1.0  # seconds between looks
-MOST = 2.0  # seconds that count between two looks: a process that was stopped and continued has not been stuck
+MOST = 2.0  # the most seconds that count between two looks: a suspended process is not stuck
 
 
 class Stalls:
@@ -22,14 +22,16 @@ class Stalls:
         self.trouble: str | None = None
         self._hands, self._patience = hands, seconds
         self._looked_at = math.inf
-        self._looking: dict[LookUp, float] = {}  # for how many seconds
+        self._looking: dict[LookUp, float] = {}  # seconds since it began
         self._latest = 0.0  # when a run last began or ended
         self._idle = 0.0  # seconds in which threads were free, work was due, and none began
         self._ticks: int | None = None
         self._silent = 0.0  # seconds in which the event loop did not tick
 
     def look(self, now: float, *, is_due: bool) -> None:
-        """Look at all of it; `is_due`: the server has more work than this listener has claimed, and it has room."""
+        """Look at everything. `is_due`: the server has more work than this listener has claimed, and there is room for
+        it.
+        """
         passed = max(0.0, min(now - self._looked_at, MOST))
         self._looked_at, self.at = now, now + LOOK
         lookups, unbegun = self._lookups(passed), self._unbegun(passed, is_due=is_due)

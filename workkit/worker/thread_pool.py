@@ -1,4 +1,4 @@
-"""Threads over one queue. What is handed in is done once, in some thread, unless it is withdrawn before."""
+"""Threads over one queue. Each submitted piece of work is done once, in some thread, unless it is withdrawn first."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ThreadPool(Generic[T]):
             thread.start()
 
     def submit(self, work: Iterable[T]) -> None:
-        """Hand pieces of work in; `wake` sees to it that threads look. Doing one must not raise."""
+        """Add pieces of work; call `wake` to start threads on them. Doing a piece must not raise."""
         self._queue.extend(work)
 
     @property
@@ -74,7 +74,7 @@ class ThreadPool(Generic[T]):
             except IndexError:
                 pass
             self._parked.append(bell)
-            if self._queue:  # handed in after the last look, when nobody was parked yet
+            if self._queue:  # submitted after the last look, before this thread was parked
                 try:
                     self._parked.remove(bell)
                 except ValueError:

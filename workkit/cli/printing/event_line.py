@@ -96,15 +96,15 @@ def _subject(event: Event, style: Style) -> str:
 
 
 def _listening(event: Event) -> list[str]:
-    given = event.fields
-    named = given.get("schedules") or ()
+    fields = event.fields
+    named = fields.get("schedules") or ()
     weighted = named.items() if isinstance(named, Mapping) else [(name, 1) for name in named]
     schedules = ", ".join(name if weight == 1 else f"{name}:{weight}" for name, weight in weighted)
-    where = "embedded server" if urlsplit(str(given.get("url"))).scheme == "embedded" else given.get("url")
-    threads = wording.plural(int(given.get("threads") or 0), "thread")
-    if (processes := int(given.get("processes") or 1)) > 1:
+    where = "embedded server" if urlsplit(str(fields.get("url"))).scheme == "embedded" else fields.get("url")
+    threads = wording.plural(int(fields.get("threads") or 0), "thread")
+    if (processes := int(fields.get("processes") or 1)) > 1:
         threads = f"{processes} processes of {threads}"
-    return [f"{schedules} on {where}, {threads}, pid {given.get('pid')}, workkit {given.get('version')}"]
+    return [f"{schedules} on {where}, {threads}, pid {fields.get('pid')}, workkit {fields.get('version')}"]
 
 
 def _failed(event: Event) -> list[str]:
@@ -125,15 +125,15 @@ def _is_final(event: Event) -> bool:
 
 
 def _attempt(event: Event) -> str:
-    given = event.fields
-    return f"attempt {given.get('attempt')} of {given.get('attempts')}"
+    fields = event.fields
+    return f"attempt {fields.get('attempt')} of {fields.get('attempts')}"
 
 
 def _error(event: Event) -> str:
-    given = event.fields
-    text = " ".join(str(given.get("error") or "").split())
-    line = f"{given.get('error_type')}: {text}" if text else str(given.get("error_type"))
-    return f"{line} ({given['where']})" if given.get("where") else line
+    fields = event.fields
+    text = " ".join(str(fields.get("error") or "").split())
+    line = f"{fields.get('error_type')}: {text}" if text else str(fields.get("error_type"))
+    return f"{line} ({fields['where']})" if fields.get("where") else line
 
 
 def _took(event: Event) -> str:
@@ -161,18 +161,18 @@ def _stopping(event: Event) -> list[str]:
 
 
 def _stopped(event: Event) -> list[str]:
-    given = event.fields
-    ran, failed, back = (int(given.get(key) or 0) for key in ("ran", "failed", "given_back"))
-    line = f"ran {ran:,}, failed {failed:,}, given back {back:,}, up {duration_text(given.get('up_ms') or 0)}"
-    died = int(given.get("uncounted") or 0)
+    fields = event.fields
+    ran, failed, back = (int(fields.get(key) or 0) for key in ("ran", "failed", "given_back"))
+    line = f"ran {ran:,}, failed {failed:,}, given back {back:,}, up {duration_text(fields.get('up_ms') or 0)}"
+    died = int(fields.get("uncounted") or 0)
     return [f"{line}; without what {'a process' if died == 1 else f'{died} processes'} ran that died" if died else line]
 
 
 def _summary(event: Event) -> list[str]:
-    given = event.fields
-    window = duration_text(given["window_ms"])
-    latest = duration_text(given["latest_late_ms"])
-    return [f"ran {given['ran']:,} in {window}, failed {given['failed']:,}, latest start {latest} after due"]
+    fields = event.fields
+    window = duration_text(fields["window_ms"])
+    latest = duration_text(fields["latest_late_ms"])
+    return [f"ran {fields['ran']:,} in {window}, failed {fields['failed']:,}, latest start {latest} after due"]
 
 
 def _fenced(event: Event) -> list[str]:
@@ -190,10 +190,10 @@ def _crashed(event: Event) -> list[str]:
 
 
 def _restarted(event: Event) -> list[str]:
-    given = event.fields
-    after = int(given.get("after_ms") or 0)
+    fields = event.fields
+    after = int(fields.get("after_ms") or 0)
     when = f"in {duration_text(after)}" if after else "at once"
-    return [f"process {given.get('pid')} {str(given.get('reason')).rstrip('.')}. Another starts {when}."]
+    return [f"process {fields.get('pid')} {str(fields.get('reason')).rstrip('.')}. Another starts {when}."]
 
 
 def _quiet(event: Event) -> list[str]:
@@ -201,12 +201,12 @@ def _quiet(event: Event) -> list[str]:
 
 
 def _fields(event: Event) -> list[str]:
-    given = {key: value for key, value in event.fields.items() if key not in ("job", "job_id", "traceback")}
-    return [", ".join(f"{key} {value}" for key, value in given.items())]
+    fields = {key: value for key, value in event.fields.items() if key not in ("job", "job_id", "traceback")}
+    return [", ".join(f"{key} {value}" for key, value in fields.items())]
 
 
-def _late(said: str) -> Callable[[Event], list[str]]:
-    return lambda event: [said.format(duration_text(event.fields.get("late_ms") or 0))]
+def _late(text: str) -> Callable[[Event], list[str]]:
+    return lambda event: [text.format(duration_text(event.fields.get("late_ms") or 0))]
 
 
 def _reason(event: Event) -> list[str]:

@@ -1,6 +1,6 @@
 """Events as log lines on stderr: words for people, or one JSON object a line; at most so many a second.
 
-`lines.py` words one event; this module decides which are printed, when, and how the rest is counted.
+`event_line.py` words one event; this module decides which events are printed and when, and counts the others.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ENDS = {"done", "discarded", "failed", "dead", "retrying"}
 
 @dataclass(slots=True)
 class Window:
-    """One second of job lines: how many went out, which are held back, and what is merely counted."""
+    """One second of job lines: how many were printed, which are held back, and how many are only counted."""
 
     started: float
     printed: int = 0
@@ -33,7 +33,7 @@ class Window:
     failed: int = 0
     latest_ms: int = 0
 
-    successes: int = 0  # of those held back: they give way to warnings
+    successes: int = 0  # among those held back; they give way to warnings
 
     def hold(self, event: Event) -> None:
         """Hold an event back, to be printed at the end of the window."""
@@ -58,7 +58,7 @@ class Log:
     """A subscriber of events that prints them. `verbose` prints every job; `quiet` only warnings and errors.
 
     Half of a second's job lines go out at once. The other half waits for the end of that second, so that failures and
-    warnings can come before successes; what is over is counted into one line.
+    warnings can come before successes; one line counts the remaining events.
     """
 
     def __init__(self, *, json: bool = False, verbose: bool = False, quiet: bool = False) -> None:
@@ -157,7 +157,7 @@ class Log:
             if self.stream is not None:
                 self.stream.write(terminal.ellipsis_safe(text, self.stream))
                 self.stream.flush()
-        except (OSError, ValueError):  # whoever read the log is gone; the listener goes on without
+        except (OSError, ValueError):  # the reader of the log has ended; the listener continues without a log
             self.stream = None
 
     def _line(self, event: Event) -> str:

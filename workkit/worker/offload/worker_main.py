@@ -174,9 +174,9 @@ def _import(modules: Iterable[str], *, fn: str) -> None:
         try:
             importlib.import_module(module)
         except BaseException as error:  # an import may raise anything
-            trouble = f"importing {module} in a worker process failed: {described(error)}"
-            text = f"cannot run {shown(fn)}: {trouble}"
-            raise FunctionNotFound(text, given=fn, where=shown(fn), trouble=trouble) from error
+            where = f"{shown(fn)} in a worker process"
+            trouble = f"importing {module} there failed: {described(error)}"
+            raise FunctionNotFound(f"cannot run {where}: {trouble}", given=fn, where=where, trouble=trouble) from error
         finally:
             importing.reset(token)
 

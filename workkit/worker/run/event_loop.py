@@ -1,5 +1,5 @@
-"""The event loop for coroutines of one listener, in a thread of its own. What a handler does to it ends that run at
-most: it survives `sys.exit()` and `loop.stop()`, and another takes its place where it dies.
+"""The event loop for the coroutines of one listener, in a thread of its own. A handler can end its own run only: the
+loop survives `sys.exit()` and `loop.stop()`, and a new loop replaces one that dies.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from workkit.errors import WorkerLost, described
 from workkit.worker.run import forks
 from workkit.worker.run.interruption import Interruption
 
-TICK = 1.0  # seconds between two signs of life
+TICK = 1.0  # seconds between two ticks, by which others see that the loop moves
 Body = Coroutine[Any, Any, Any]
 
 
@@ -29,33 +29,33 @@ class EventLoop:
         self._served: _Served | None = None
 
     def run(self, coroutine: Body, *, context: Context, interruption: Interruption) -> None:
-        """Run a coroutine on the loop, and wait for its end here; interrupted, it is cancelled there. Raises what it
-        does, SystemExit included, and WorkerLost where the loop dies in the middle of it.
+        """Run a coroutine on the loop and wait for its end here. An interruption cancels it. Raises what the coroutine
+        raises, SystemExit included, and WorkerLost if the loop dies meanwhile.
         """
-        errand = _Errand(coroutine, context)
+        waited = _Waited(coroutine, context)
         with self._lock:
-            if self._served is None or not self._served.take(errand):
+            if self._served is None or not self._served.take(waited):
                 self._served = _Served()
-                self._served.take(errand)
+                self._served.take(waited)
                 self._served.start()
             served = self._served
-        # before it begins: from here on nothing is raised in this thread, which would leave it behind
-        interruption.interrupt_by(lambda: served.call(errand.stop))
-        served.call(errand.start)
-        errand.over.wait()
-        served.forget(errand)
-        if errand.raised:
-            raise errand.raised[0]
+        # before it begins: from now on no interruption is raised in this thread, which would leave the coroutine behind
+        interruption.interrupt_by(lambda: served.call(waited.stop))
+        served.call(waited.start)
+        waited.over.wait()
+        served.forget(waited)
+        if waited.raised:
+            raise waited.raised[0]
 
     @property
     def ticks(self) -> int | None:
-        """A number that changes every second as long as the loop answers; None where there is none that should."""
+        """A number that changes every second while the loop moves; None if there is no living loop."""
         served = self._served
         return None if served is None or served.lost else served.ticks
 
     @property
     def lost(self) -> str | None:
-        """Why the loop has died; None once another has taken its place."""
+        """Why the loop has died; None once a new loop has replaced it."""
         served = self._served
         return None if served is None else served.lost
 
@@ -67,7 +67,7 @@ class EventLoop:
             served.stop()
 
 
-class _Errand:
+class _Waited:
     """A coroutine that a thread waits for. `start` and `stop` are for the loop's thread."""
 
     def __init__(self, coroutine: Body, context: Context) -> None:
@@ -92,7 +92,7 @@ class _Errand:
             self._task.cancel()
 
     def lose(self, why: str) -> None:
-        """The loop is gone."""
+        """End it with WorkerLost: the loop has died."""
         if not self.over.is_set():
             if self._task is None:
                 self._coroutine.close()
@@ -116,28 +116,28 @@ class _Served:
         self._loop.set_task_factory(watched_task)
         self._pipe = _pipe(self._loop)
         self._lock = threading.Lock()
-        self._errands: set[_Errand] = set()
+        self._waited: set[_Waited] = set()
         self._is_over = self._is_stopping = False
 
     def start(self) -> None:
         """Serve from now on."""
         threading.Thread(target=self._serve, name="workkit-asyncio", daemon=True).start()
 
-    def take(self, errand: _Errand) -> bool:
-        """See to it that an errand is over one day; False where this loop cannot any more."""
+    def take(self, waited: _Waited) -> bool:
+        """Accept a coroutine, whose end this loop will report; False if the loop has ended."""
         with self._lock:
             if not self._is_over:
-                self._errands.add(errand)
+                self._waited.add(waited)
             return not self._is_over
 
-    def forget(self, errand: _Errand) -> None:
-        """This errand is over."""
-        self._errands.discard(errand)
+    def forget(self, waited: _Waited) -> None:
+        """Forget a coroutine that has ended."""
+        self._waited.discard(waited)
 
     def call(self, act: Callable[[], None]) -> None:
-        """Have the loop call it soon, if it lives."""
+        """Make the loop call `act` soon, if it lives."""
         if not self._is_over:
-            with suppress(RuntimeError):  # it is closed, and all its errands are over
+            with suppress(RuntimeError):  # the loop is closed, and all its coroutines have ended
                 self._loop.call_soon_threadsafe(act)
 
     def stop(self) -> None:
@@ -162,12 +162,12 @@ class _Served:
             _broken.append(self._loop)
         with self._lock:
             self._is_over = True
-        for errand in list(self._errands):
-            errand.lose(self.lost or "this listener has stopped")
+        for waited in list(self._waited):
+            waited.lose(self.lost or "this listener has stopped")
 
     def _run(self, born: int) -> None:
-        """Run until stopped from outside. asyncio lets SystemExit and KeyboardInterrupt of a task or a callback end the
-        loop, after it has kept them for whoever awaits that task; `stop` may be called by any handler.
+        """Run until stopped from outside. asyncio ends the loop on SystemExit and KeyboardInterrupt of a task or a
+        callback, after it has kept them for the awaiter of that task; any handler may call `stop`.
         """
         while not (self._is_stopping or self.lost):
             try:
@@ -181,7 +181,7 @@ class _Served:
                 forks.leave()
 
     def _tick(self) -> None:
-        """Give a sign of life; die where other threads cannot wake this loop any more."""
+        """Count on; end the loop if other threads cannot wake it any more."""
         self.ticks += 1
         if _pipe(self._loop) == self._pipe:
             self._loop.call_later(TICK, self._tick)
@@ -191,7 +191,7 @@ class _Served:
 
 
 class Watched(Coroutine[Any, Any, Any]):
-    """A coroutine that ends the process instead of awaiting or ending in a forked child: the loop is the parent's."""
+    """A coroutine that, in a forked child, ends the process instead of awaiting or ending: the loop is its parent's."""
 
     __slots__ = ("_born", "_coroutine")
 
@@ -227,7 +227,7 @@ class Watched(Coroutine[Any, Any, Any]):
         return getattr(self._coroutine, name)
 
     def _step(self, act: Callable[..., Any], *values: Any) -> Any:
-        if forks.count != self._born:  # another one has forked on this loop
+        if forks.count != self._born:  # another coroutine has forked on this loop
             forks.leave()
         try:
             awaited = act(*values)
@@ -246,7 +246,7 @@ def watched_task(loop: asyncio.AbstractEventLoop, coroutine: Any, **how: Any) ->
 
 
 async def kept(coroutine: Awaitable[Any], raised: list[BaseException]) -> None:
-    """Await it; keep its error from asyncio, which adds its own part to the traceback, and ends for some."""
+    """Await it and keep its error from asyncio, which adds frames to the traceback, and ends for some errors."""
     try:
         await coroutine
     except BaseException as error:
@@ -291,9 +291,9 @@ def _pipe(loop: asyncio.AbstractEventLoop) -> list[tuple[int, int] | None]:
 
 def _stop_in_child() -> None:
     for loop in _loops:
-        loop.stop()  # where a callback has forked: the loop ends with the callbacks that it has begun
+        loop.stop()  # a callback has forked: in the child, the loop ends after its current callbacks
 
 
 _loops: WeakSet[asyncio.AbstractEventLoop] = WeakSet()
-_broken: list[asyncio.AbstractEventLoop] = []  # never closed: the numbers of their descriptors may be others' by now
+_broken: list[asyncio.AbstractEventLoop] = []  # never closed: other files may have their descriptor numbers by now
 os.register_at_fork(after_in_child=_stop_in_child)

@@ -1,4 +1,4 @@
-"""How the error of a run is kept: in words, without the frames through which the handler was called."""
+"""The error of a run as text, without the frames through which workkit called the handler."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ _LIBRARIES = tuple({sysconfig.get_path(key) for key in ("stdlib", "platstdlib", 
 def explained(
     error: BaseException, handler: Handler, *, args: Sequence[Any], kwargs: Mapping[str, Any] | None
 ) -> BaseException:
-    """A call that did not fit the function's parameters says which; any other error is the handler's own."""
+    """Replace the TypeError of a call that did not fit by one that names the parameter; return any other error as it
+    is.
+    """
     if isinstance(error, TypeError) and _without_ours(error.__traceback__) is None:
         try:
             check_call(handler, args=args, kwargs=kwargs or {})
@@ -33,7 +35,7 @@ def explained(
 
 
 def failure_of(error: BaseException) -> Failure:
-    """An exception as it is kept: the handler's frames only. Never raises, whatever the class of the exception does."""
+    """Describe an exception, with the handler's frames only. Never raises, even if the class of the exception does."""
     try:
         where, text = _traced(error)
     except BaseException as broken:  # its class, its cause or its notes are code of the handler

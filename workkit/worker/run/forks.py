@@ -1,5 +1,5 @@
-"""Processes that handlers fork. A child has a copy of the thread that forked it, and of nothing else that a listener is
-made of: it must neither take further jobs nor end the one that its parent runs. So it ends where its handler does.
+"""Processes that handlers fork. Such a child has a copy of the thread that forked it, and of no other thread of the
+listener. It must neither take jobs nor settle the one that its parent runs, so it ends when its handler ends.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import traceback
 from contextlib import suppress
 from typing import NoReturn
 
-PATIENCE = 5  # seconds for the last words: another thread may have held the lock of a stream at the fork
+PATIENCE = 5  # seconds for the last output: another thread may have held the lock of a stream at the fork
 
-count = 0  # forks between the first process and this one; code that finds it changed is in a child of who began it
+count = 0  # forks between the first process and this one; code that finds it changed runs in a forked child
 
 
 def leave(error: BaseException | None = None) -> NoReturn:

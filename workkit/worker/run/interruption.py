@@ -1,5 +1,5 @@
-"""Ending a run from another thread: a plain function has an error raised in its thread, a coroutine is cancelled. And
-runs with a timeout: one thread that ends those that take too long.
+"""Ending a run from another thread: an error is raised in the thread of a function, a coroutine is cancelled. One
+thread interrupts the runs that exceed their timeouts.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from workkit.errors import JobCancelled, JobTimeout
 
 
 class Interruption:
-    """The way in which one run is interrupted, at most once for each reason. It is never hit once it has ended."""
+    """Interrupts one run, at most once for each reason, and never after its end."""
 
     __slots__ = ("_cancelled", "_interrupt", "_lock", "_over", "_struck", "_thread")
 
@@ -24,27 +24,27 @@ class Interruption:
         self._interrupt: Callable[[], object] | None = None
 
     def interrupt_by(self, interrupt: Callable[[], object]) -> None:
-        """End the run this way instead, and at once if it was interrupted before."""
+        """Interrupt the run by this call instead; at once if it was interrupted already."""
         with self._lock:
             self._interrupt = interrupt
             if self._struck:
                 interrupt()
 
     def cancel(self) -> None:
-        """It was cancelled: interrupt the run, unless it has ended."""
+        """Interrupt a cancelled run, unless it has ended."""
         with self._lock:
             if not (self._over or self._cancelled):
                 self._cancelled = True
                 self._strike(JobCancelled)
 
     def stop(self) -> None:
-        """The run has ended: nothing interrupts its thread from now on. Must be called again where an interruption came
-        on the way in here; of those there are two at most.
+        """Note that the run has ended: nothing interrupts its thread from now on. An interruption may hit this very
+        call; then the caller repeats it. There are two interruptions at most.
         """
         with self._lock:
             self._over = True
         if self._struck:
-            _raise_in(self._thread, None)  # one that is on its way has come too late
+            _raise_in(self._thread, None)  # a pending interruption comes too late
 
     def _strike(self, error: type[BaseException]) -> None:
         self._struck = True
@@ -55,7 +55,7 @@ class Interruption:
 
 
 class Clock(Interruption):
-    """The time that one run has. Made in the thread of the run."""
+    """The timeout of one run. Created in the thread of the run."""
 
     __slots__ = ("ends_at", "expired")
 
@@ -65,11 +65,11 @@ class Clock(Interruption):
         self.expired = False
 
     def extend(self, seconds: float) -> None:
-        """Give it so long from now, if that is later than it has anyway."""
+        """Move the timeout to `seconds` from now, if that is later."""
         self.ends_at = max(self.ends_at, time.monotonic() + seconds)
 
     def expire(self) -> None:
-        """Its time is over: interrupt the run, unless it has ended or was given more."""
+        """Interrupt the run if its time is over, unless it has ended."""
         with self._lock:
             if not (self._over or self.expired) and time.monotonic() >= self.ends_at:
                 self.expired = True
@@ -77,7 +77,7 @@ class Clock(Interruption):
 
 
 class Timeouts:
-    """The clocks of one listener that run right now."""
+    """The running clocks of one listener."""
 
     def __init__(self) -> None:
         self._clocks: set[Clock] = set()
@@ -86,7 +86,7 @@ class Timeouts:
         self._thread: threading.Thread | None = None
 
     def watch(self, clock: Clock) -> None:
-        """Interrupt the run of this clock when its time is over, until told to `forget` it."""
+        """Interrupt the run of this clock when its time is over, unless `forget` comes first."""
         with self._news:
             self._clocks.add(clock)
             if self._thread is None:
@@ -96,7 +96,7 @@ class Timeouts:
                 self._news.notify()
 
     def forget(self, clock: Clock) -> None:
-        """The run has ended."""
+        """Stop watching: the run has ended."""
         with self._news:
             self._clocks.discard(clock)
 

@@ -1,8 +1,8 @@
-"""A listener's end of the two pipes to its supervisor: orders come in, reports go out.
+"""A listener's end of the two pipes to its supervisor: orders arrive, reports leave.
 
-Orders come by pipe and not by signal, so that one order is one order: a signal that the terminal, or systemd, sends to
-every process is none, and one that comes before the listener is there is not lost. The supervisor alone holds the other
-end: when it is gone, however it ended, the listener stops too. Knows nothing of log lines.
+Orders come by pipe and not by signal: a signal that the terminal or systemd sends to every process is no order, and an
+order that comes before the listener exists is not lost. The supervisor alone holds the other end; when it ends, in any
+way, the listener stops too. Knows nothing of log lines.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ GRACE = 10.0  # seconds that a process may take to end after the deadline of its
 
 
 class Supervised:
-    """This process under a supervisor; `ends` is what its command line says of the pipes: `orders,reports`."""
+    """This process under a supervisor. `ends` names the pipes as the command line does: `orders,reports`."""
 
     def __init__(self, ends: str) -> None:
         orders, _, reports = ends.partition(",")
@@ -36,18 +36,18 @@ class Supervised:
             os.set_inheritable(end, False)  # not for programs that handlers start
 
     def report(self, name: str, /, **fields: Any) -> bool:
-        """Tell the supervisor; False if it is gone."""
+        """Send a report to the supervisor; False if it has ended."""
         line = json.dumps({"name": name, "fields": fields}, default=str).encode() + b"\n"
         with suppress(OSError):
             return os.write(self._reports, line) == len(line)
         return False
 
     def obey(self, listener: Listener, *, deadline: timedelta) -> None:
-        """Carry the supervisor's orders out from now on, those that came before included."""
+        """Carry out the supervisor's orders from now on, earlier ones included."""
         threading.Thread(target=self._obey, args=(listener, deadline), name="workkit-orders", daemon=True).start()
 
     def _obey(self, listener: Listener, deadline: timedelta) -> None:
-        for order in self._given():
+        for order in self._received():
             match order:
                 case "stop":
                     listener.ask_to_stop()
@@ -60,10 +60,10 @@ class Supervised:
         events.emit("orphaned", pid=self._supervisor)
         listener.ask_to_stop()
         time.sleep(deadline.total_seconds() + GRACE)
-        os._exit(1)  # nobody else is left who could end it: it hangs in an import, say
+        os._exit(1)  # it may hang in an import, and no other process can end it
 
-    def _given(self) -> Iterator[str]:
-        """Read orders until the supervisor is gone."""
+    def _received(self) -> Iterator[str]:
+        """Read orders until the supervisor has ended."""
         rest = b""
         while part := os.read(self._orders, 4096):
             *lines, rest = (rest + part).split(b"\n")
