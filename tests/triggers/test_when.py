@@ -188,3 +188,32 @@ def test_when_now_is_now(when: str, now: bool) -> None:
 )
 def test_a_cron_string_is_told_from_words_by_its_look(text: str, cron: bool) -> None:
     assert looks_like_cron(text) is cron
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"at": "every day at 9am"}, 'at="every day at 9am" recurs. Write every="day at 9am".'),
+        ({"every": "7pm tomorrow"}, 'every="7pm tomorrow" happens once. Write at="7pm tomorrow".'),
+        ({"in_": "7pm tomorrow"}, 'in_="7pm tomorrow" is not a duration. Write at="7pm tomorrow".'),
+        ({"in_": 5}, 'in_=5 has no unit. Write "5s" or timedelta(seconds=5).'),
+        ({"in_": ["5m"]}, "in_=['5m'] is no length of time. Accepted: \"5 minutes\" or a timedelta."),
+        ({"every": {}}, 'every={} is no length of time. Accepted: "weekday at 9am", "5 minutes" or a timedelta.'),
+        ({"every": timedelta(days=1)},
+         'every=datetime.timedelta(days=1) is a day or more: at which hour? Write every="day at 9am".'),
+        ({"at": NOW - timedelta(hours=3)},
+         "at=2026-11-18 07:15 UTC passed 3 h ago. Give a later time, or use schedule.add_now."),
+        ({"cron": "* * * 1 9 0 0", "tz": "Europe/Paris"},
+         'tz="Europe/Paris" with cron="* * * 1 9 0 0": seven fields are always UTC. '
+         'Say every="weekday at 9am", or five fields: "0 9 * * 1-5".'),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_refusal_of_a_keyword_has_its_parts_as_fields(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(Invalid) as caught:
+        read_when(When(**given), now=NOW)
+    error = caught.value
+    assert str(error) == message
+    assert message.startswith(f"{error.where}=")
+    stop = "" if error.trouble and error.trouble.endswith("?") else "."
+    assert message.endswith(f"{error.trouble}{stop} {error.remedy}")

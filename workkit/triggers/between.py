@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from workkit.errors import InvalidOptions, PhraseError, TriggerError
+from workkit.triggers.refusal import NO_ZONE, refused
 from workkit.triggers.trigger import Trigger
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -22,15 +23,16 @@ def between(trigger: Trigger, *, start: Any, end: Any, now: datetime, tz: str) -
     bounds = {"start": (start, trigger.start), "end": (end, trigger.end)}
     for name, (given, known) in bounds.items():
         if given is not None and known is not None:
+            trouble, remedy = f"the time itself has one already ({_utc(known)})", "Keep one of them."
             raise InvalidOptions(
-                f"{name}={_shown(given)}: the time itself has one already ({_utc(known)}). Keep one of them.",
-                given=given,
+                f"{name}={_shown(given)}: {trouble}. {remedy}", given=given, where=name, trouble=trouble, remedy=remedy
             )
     read = {name: instant(name, given, now, tz) for name, (given, _) in bounds.items() if given is not None}
     bounded = replace(trigger, start=read.get("start", trigger.start), end=read.get("end", trigger.end))
     if bounded.next_after(now - timedelta(seconds=1)) is None:
         both = " and ".join(f"{name}={_shown(given)}" for name, (given, _) in bounds.items() if given is not None)
-        raise TriggerError(f"{both} leave{'' if len(read) > 1 else 's'} no run. Give other bounds.", given=both)
+        trouble, remedy = f"leave{'' if len(read) > 1 else 's'} no run", "Give other bounds."
+        raise TriggerError(f"{both} {trouble}. {remedy}", given=both, where=both, trouble=trouble, remedy=remedy)
     return bounded
 
 
@@ -40,20 +42,16 @@ def instant(name: str, given: Any, now: datetime, tz: str) -> datetime:
         found = _words(name, given, now, tz)
     elif isinstance(given, datetime):
         if given.utcoffset() is None:
-            raise TriggerError(
-                f'{name}={given!r} has no zone. Use datetime(..., tzinfo=ZoneInfo("Europe/Paris")), or words with tz=.',
-                given=given,
-            )
+            raise refused(TriggerError, name, repr(given), "has no zone", NO_ZONE, given=given)
         found = given.astimezone(UTC)
     elif isinstance(given, date):
-        raise TriggerError(
-            f'{name}={given!r} is a date: in which zone? Write {name}="{given.isoformat()}", or a datetime.',
-            given=given,
-        )
+        remedy = f'Write {name}="{given.isoformat()}", or a datetime.'
+        raise refused(TriggerError, name, repr(given), "is a date: in which zone?", remedy, given=given)
     else:
-        raise TriggerError(f'{name}={given!r} is neither words nor a datetime. Write {name}="2030-01-01".', given=given)
+        trouble, remedy = "is neither words nor a datetime", f'Write {name}="2030-01-01".'
+        raise refused(TriggerError, name, repr(given), trouble, remedy, given=given)
     if found < _EPOCH:
-        raise TriggerError(f"{name}={_shown(given)} lies before 1970.", given=given)
+        raise refused(TriggerError, name, _shown(given), "lies before 1970", given=given)
     return found.replace(microsecond=0) + timedelta(seconds=found.microsecond > 0)
 
 
@@ -69,7 +67,8 @@ def _words(name: str, given: str, now: datetime, tz: str) -> datetime:
         raise named(error, name) from None
     only = trigger.next_after(_EPOCH - timedelta(seconds=1))
     if trigger.recurs or only is None:
-        raise PhraseError(f'{name}="{given}" recurs; it must be one instant. Write {name}="2030-01-01".', given=given)
+        trouble, remedy = "recurs; it must be one instant", f'Write {name}="2030-01-01".'
+        raise refused(PhraseError, name, f'"{given}"', trouble, remedy, given=given)
     return only
 
 

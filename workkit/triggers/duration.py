@@ -9,6 +9,7 @@ from workkit.errors import PhraseError, TriggerError
 from workkit.triggers.english.grammar.numbers import amount
 from workkit.triggers.english.grammar.reader import Misread, Reader, named
 from workkit.triggers.english.guess import with_suggestion
+from workkit.triggers.refusal import not_a_length, refused
 
 EXAMPLES: Final = '"30s", "1h30m" or "5 minutes"'
 ACCEPTED: Final = '"30s", "1h30m", "5 minutes", "2 days" or a timedelta'
@@ -22,7 +23,8 @@ def duration(value: str | timedelta, *, name: str = "duration") -> timedelta:
     """
     if isinstance(value, timedelta):
         if value < timedelta():
-            raise TriggerError(f"{name}={value!r} is negative. Accepted: {ACCEPTED}.", given=value, accepted=ACCEPTED)
+            remedy = f"Accepted: {ACCEPTED}."
+            raise refused(TriggerError, name, repr(value), "is negative", remedy, given=value, accepted=ACCEPTED)
         return value
     if isinstance(value, str):
         try:
@@ -31,10 +33,7 @@ def duration(value: str | timedelta, *, name: str = "duration") -> timedelta:
             raise named(with_suggestion(trouble, _read, command=None), name) from None
         except PhraseError as trouble:
             raise named(trouble, name) from None
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        remedy = f'Write "{value}s" or timedelta(seconds={value})'
-        raise TriggerError(f"{name}={value!r} has no unit. {remedy}.", given=value, accepted=ACCEPTED)
-    raise TriggerError(f"{name}={value!r} is no length of time. Accepted: {ACCEPTED}.", given=value, accepted=ACCEPTED)
+    raise not_a_length(name, value, accepted=ACCEPTED)
 
 
 def _read(text: str) -> timedelta:

@@ -14,6 +14,7 @@ from workkit.triggers.between import between
 from workkit.triggers.crons.field import shown
 from workkit.triggers.crons.recognition import looks_like_cron
 from workkit.triggers.dialects.dialect import cron
+from workkit.triggers.refusal import NO_ZONE, not_a_length, refused
 from workkit.triggers.trigger import Trigger, once
 
 KEYWORDS = ("when", "at", "in_", "every", "cron")
@@ -127,7 +128,7 @@ def _text(text: Any, when: When, now: datetime) -> Trigger:
     """Read `when=`: a cron string where the text looks like one, else words."""
     if not isinstance(text, str):
         remedy = 'Write when="every weekday at 9am"; a datetime goes into at=, a timedelta into in_= or every=.'
-        raise TriggerError(f"when={text!r} is neither words nor a cron string. {remedy}", given=text, remedy=remedy)
+        raise refused(TriggerError, "when", repr(text), "is neither words nor a cron string", remedy, given=text)
     if looks_like_cron(text):
         return _cron(text, when)
     trigger = _phrase(text, when, now, keyword="when")
@@ -149,44 +150,34 @@ def _ambiguous(text: str, when: When, now: datetime) -> PhraseError:
         choices.append(f"every {text.strip()}")
     trouble = "may mean once or again and again"
     remedy = "Write " + " or ".join(f'when="{shown(choice)}"' for choice in choices) + "."
-    return PhraseError(
-        f'when="{shown(text)}" {trouble}. {remedy}',
-        given=text,
-        where="when",
-        trouble=trouble,
-        remedy=remedy,
-        accepted=" or ".join(choices),
-    )
+    accepted = " or ".join(choices)
+    return refused(PhraseError, "when", f'"{shown(text)}"', trouble, remedy, given=text, accepted=accepted)
 
 
 def _at(at: Any, when: When, now: datetime) -> Trigger:
     if isinstance(at, datetime):
         return _instant(at, when, now)
     if isinstance(at, date):
-        raise TriggerError(
-            f'at={at!r} is a date: which hour? Write at="{at.isoformat()} 9am", or a datetime.', given=at
-        )
+        remedy = f'Write at="{at.isoformat()} 9am", or a datetime.'
+        raise refused(TriggerError, "at", repr(at), "is a date: which hour?", remedy, given=at)
     if not isinstance(at, str):
-        raise TriggerError(f'at={at!r} is neither words nor a datetime. Write at="7pm tomorrow".', given=at)
+        remedy = 'Write at="7pm tomorrow".'
+        raise refused(TriggerError, "at", repr(at), "is neither words nor a datetime", remedy, given=at)
     trigger = _phrase(at, when, now, keyword="at")
     if trigger.recurs:
-        rest = _EVERY.sub("", at, count=1)
-        raise PhraseError(f'at="{at}" recurs. Write every="{rest}".', given=at, suggestion=f'every="{rest}"')
+        other = f'every="{_EVERY.sub("", at, count=1)}"'
+        raise refused(PhraseError, "at", f'"{at}"', "recurs", f"Write {other}.", given=at, suggestion=other)
     return trigger
 
 
 def _instant(at: datetime, when: When, now: datetime) -> Trigger:
     if at.tzinfo is None or at.utcoffset() is None:
-        shown = f"datetime({at.year}, {at.month}, {at.day}, {at.hour}, {at.minute}"
-        raise TriggerError(
-            f'at={shown}) has no zone. Use datetime(..., tzinfo=ZoneInfo("Europe/Paris")), or words with tz=.',
-            given=at,
-        )
+        naive = f"datetime({at.year}, {at.month}, {at.day}, {at.hour}, {at.minute})"
+        raise refused(TriggerError, "at", naive, "has no zone", NO_ZONE, given=at)
     instant = _whole_second(at)
     if instant < now - timedelta(seconds=1):
-        shown_at = f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-        age = age_text((now - at) / MILLISECOND)
-        raise TriggerError(f"at={shown_at} passed {age} ago. Give a later time, or use schedule.add_now.", given=at)
+        past, trouble = f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC", f"passed {age_text((now - at) / MILLISECOND)} ago"
+        raise refused(TriggerError, "at", past, trouble, "Give a later time, or use schedule.add_now.", given=at)
     return once(instant, tz=when.zone)
 
 
@@ -194,29 +185,36 @@ def _in(given: Any, when: When, now: datetime) -> Trigger:
     if isinstance(given, timedelta):
         return once(_whole_second(now + given), tz=when.zone) if given > timedelta() else _not_later(given)
     if not isinstance(given, str):
-        _no_unit("in_", given)
+        raise not_a_length("in_", given, accepted='"5 minutes" or a timedelta')
     trigger = _phrase(given, when, now, lead="in")
     if trigger.recurs:
-        raise PhraseError(f'in_="{given}" recurs. Write every="{given}".', given=given)
+        other = f'every="{given}"'
+        raise refused(PhraseError, "in_", f'"{given}"', "recurs", f"Write {other}.", given=given, suggestion=other)
     try:
         _phrase(f"in {_IN.sub('', given, count=1)}", when, now)
     except PhraseError as error:
-        raise PhraseError(f'in_="{given}" is not a duration. Write at="{given}".', given=given) from error
+        other, trouble = f'at="{given}"', "is not a duration"
+        raise refused(
+            PhraseError, "in_", f'"{given}"', trouble, f"Write {other}.", given=given, suggestion=other
+        ) from error
     return trigger
 
 
 def _not_later(given: timedelta) -> NoReturn:
-    raise TriggerError(f"in_={given!r} is not later than now. Use schedule.add_now.", given=given)
+    raise refused(TriggerError, "in_", repr(given), "is not later than now", "Use schedule.add_now.", given=given)
 
 
 def _every(given: Any, when: When, now: datetime) -> Trigger:
     if isinstance(given, timedelta):
         given = _words(given)
     if not isinstance(given, str):
-        _no_unit("every", given)
+        raise not_a_length("every", given, accepted='"weekday at 9am", "5 minutes" or a timedelta')
     trigger = _phrase(given, when, now, lead="every")
     if not trigger.recurs:
-        raise PhraseError(f'every="{given}" happens once. Write at="{given}".', given=given, suggestion=f'at="{given}"')
+        other = f'at="{given}"'
+        raise refused(
+            PhraseError, "every", f'"{given}"', "happens once", f"Write {other}.", given=given, suggestion=other
+        )
     return trigger
 
 
@@ -236,9 +234,10 @@ def _phrase(
 def _words(period: timedelta) -> str:
     seconds = period.total_seconds()
     if seconds >= 86_400:
-        raise TriggerError(f'every={period!r} is a day or more: at which hour? Write every="day at 9am".', given=period)
+        trouble = "is a day or more: at which hour?"
+        raise refused(TriggerError, "every", repr(period), trouble, 'Write every="day at 9am".', given=period)
     if seconds < 1 or seconds != int(seconds):
-        raise TriggerError(f"every={period!r} is not a number of whole seconds.", given=period)
+        raise refused(TriggerError, "every", repr(period), "is not a number of whole seconds", given=period)
     for unit, size in (("hours", 3600), ("minutes", 60), ("seconds", 1)):
         if seconds % size == 0:
             return f"{int(seconds) // size} {unit}"
@@ -247,14 +246,12 @@ def _words(period: timedelta) -> str:
 
 def _cron(text: Any, when: When) -> Trigger:
     if not isinstance(text, str):
-        raise CronError(f'cron={text!r} is not a text. Write cron="* * * 1-5 9 0 0".', given=text)
+        raise refused(CronError, "cron", repr(text), "is not a text", 'Write cron="* * * 1-5 9 0 0".', given=text)
     seven = len(text.split()) == 7
     if seven and when.tz is not None and str(when.tz) != "UTC":
-        raise CronError(
-            f'tz="{when.tz}" with cron="{text}": seven fields are always UTC. '
-            f'Say every="weekday at 9am", or five fields: "0 9 * * 1-5".',
-            given=text,
-        )
+        trouble = f'with cron="{text}": seven fields are always UTC'
+        remedy = 'Say every="weekday at 9am", or five fields: "0 9 * * 1-5".'
+        raise refused(CronError, "tz", f'"{when.tz}"', trouble, remedy, given=text)
     if seven and when.dialect == "cuckoo":
         return cron(text, dialect="cuckoo")
     return cron(text, dialect="auto", tz=when.zone)
@@ -263,12 +260,8 @@ def _cron(text: Any, when: When) -> Trigger:
 def _never(kind: str, given: Any, trigger: Trigger) -> NoReturn:
     why = trigger.why_never()
     if kind == "cron" or (kind == "when" and looks_like_cron(given)):
-        raise CronError(f'{kind}="{given}" never fires: {why}.', given=given, where=kind, trouble=f"never fires: {why}")
-    raise PhraseError(f'{kind}="{given}": {why}.', given=given, where=kind, trouble=why)
-
-
-def _no_unit(name: str, value: object) -> NoReturn:
-    raise TriggerError(f'{name}={value!r} has no unit. Write "{value}s" or timedelta(seconds={value}).', given=value)
+        raise refused(CronError, kind, f'"{given}"', f"never fires: {why}", given=given)
+    raise refused(PhraseError, kind, f'"{given}"', f": {why}", given=given)
 
 
 def _whole_second(t: datetime) -> datetime:
