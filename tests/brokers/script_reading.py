@@ -29,7 +29,9 @@ def source(verb: str) -> str:
 def code(text: str) -> str:
     """A text without its comments, and without the locals of keys and arguments."""
     lines = _COMMENT.sub("", text).splitlines()
-    return "\n".join(line for line in lines if not re.match(r"local .*(?:= (?:\{ \[\d+\] = )?(?:KEYS|ARGV)\[)", line))
+    return "\n".join(
+        line for line in lines if not re.match(r"local .*(?:= (?:\{ (?:\[\d+\] = )?)?(?:KEYS|ARGV)\[)", line)
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,10 +137,7 @@ class _Head:
                 levels.setdefault(key.name, {})[key.level] = place
             else:
                 plain[self._local(key.name)] = f"KEYS[{place}]"
-        tables = [
-            f"local {self._local(name)} = {{ {', '.join(f'[{level}] = KEYS[{at}]' for level, at in places.items())} }}"
-            for name, places in levels.items()
-        ]
+        tables = [f"local {self._local(name)} = {{ {_table(places)} }}" for name, places in levels.items()]
         return "; ".join([*_assigned(plain), *tables, *lists])
 
     def _of_args(self, words: Sequence[Key]) -> str:
@@ -172,6 +169,13 @@ def local_name(name: str) -> str:
 
 def _assigned(plain: dict[str, str]) -> list[str]:
     return [f"local {', '.join(plain)} = {', '.join(plain.values())}"] if plain else []
+
+
+def _table(places: dict[int, int]) -> str:
+    """The keys of numbers; from 1 on as a list, which Lua makes faster."""
+    if sorted(places) == list(range(1, len(places) + 1)):
+        return ", ".join(f"KEYS[{places[level]}]" for level in sorted(places))
+    return ", ".join(f"[{level}] = KEYS[{place}]" for level, place in places.items())
 
 
 def _words(name: str, line: str) -> Iterator[Key]:

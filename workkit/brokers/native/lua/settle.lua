@@ -15,16 +15,11 @@
 -- part: request
 -- part: clock
 -- part: stats
--- part: promote
--- part: handback
--- part: ending
--- part: holder
--- part: wake
 now = time_or_now(now)
 if repeated then return { 'ok', now, {} } end
 redis.call('HSET', running, '@', number)
 
-local refused, due_now = {}, false
+local refused = {}
 count = tonumber(count)
 if count > 0 then
   local ids_at = plain_at + count
@@ -38,6 +33,14 @@ if count > 0 then
   tally('done', count, now)
 end
 
+local others = cmsgpack.unpack(endings)
+if #others == 0 then return { 'ok', now, refused } end -- most calls end here
+
+-- part: promote
+-- part: handback
+-- part: ending
+-- part: holder
+-- part: wake
 local function forget(e, id) -- its payload is gone: so are its name and its unique key
   if e.name then release(names, e.name, id) end
   if e.unique then release(unique, e.unique, id) end
@@ -60,7 +63,8 @@ local function mark(id) -- a job that this listener cannot run
   end
 end
 
-for _, e in ipairs(cmsgpack.unpack(endings)) do
+local due_now = false
+for _, e in ipairs(others) do
   if redis.call('HDEL', running, e.receipt) == 0 then
     refused[#refused + 1] = e.receipt
   else

@@ -6,6 +6,7 @@ local function has_changed()
   if not v or (#v < 16 and string.find(v, '^[1-9]%d*$')) then
     redis.call('HINCRBY', control, 'v', 1)
   else -- no number: take one that no listener can know
-    redis.call('HSET', control, 'v', server_us())
+    local ms, past = server_ms()
+    redis.call('HSET', control, 'v', ms .. string.format('%03d', past * 1000))
   end
 end

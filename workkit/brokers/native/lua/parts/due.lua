@@ -7,6 +7,7 @@ local WITH_CURSOR = { next_, again, first[3], first[2], first[1] } -- cursors tr
 local cursor_of, is_all = {}, true -- is_all: no queue has more to read for this claim
 
 local function open_cursors()
+  open_crowd()
   local packed = cursors ~= '' and cmsgpack.unpack(cursors) or {}
   for n, key in ipairs(WITH_CURSOR) do cursor_of[key] = new_cursor(packed[n]) end
 end
