@@ -26,7 +26,7 @@ from play import SCENARIOS, Failed, Play, Scenario, read
 from processes import Peer, PeerError, Server, shared_order
 
 AT_ONCE = 24  # scenarios; most of the time they wait
-HEAVY_AT_ONCE = 2  # of those that keep peer and server busy
+HEAVY_AT_ONCE = 2  # of those that keep a peer or the server busy: one waits while the other computes
 STARTS_AT_ONCE = 4  # of those that start peers of their own: to start a JVM keeps a processor busy for seconds
 
 
@@ -119,21 +119,16 @@ def plays_of(scenarios: Sequence[Scenario], peers: Sequence[Peer]) -> list[tuple
 
 def play_all(scenarios: Sequence[Scenario], server: Server, peers: Sequence[Peer]) -> list[Result]:
     """Play each scenario with each pair that has a schedule in common, several at a time: first those that start peers,
-    and beside them the heavy ones; then those that look at how late a job runs.
+    then those that look at how late a job runs, last the heavy ones.
     """
     plays = plays_of(scenarios, peers)
     heavy = [play for play in plays if play[0].heavy]
     starting = [play for play in plays if play[0].crashes]
     others = [play for play in plays if play not in heavy and play not in starting]
-    results: list[Result] = []
-    for parts in (((starting, STARTS_AT_ONCE), (heavy, HEAVY_AT_ONCE)), ((others, AT_ONCE),)):
-        with ExitStack() as pools:
-            playing = [
-                pools.enter_context(ThreadPoolExecutor(at_once)).map(lambda play: _played(*play, server=server), part)
-                for part, at_once in parts
-            ]
-            for played in playing:
-                results += played
+    results = []
+    for part, at_once in ((starting, STARTS_AT_ONCE), (others, AT_ONCE), (heavy, HEAVY_AT_ONCE)):
+        with ThreadPoolExecutor(at_once) as pool:
+            results += pool.map(lambda play: _played(*play, server=server), part)
     return results
 
 

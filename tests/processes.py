@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import IO, TypeVar
 
 ROOT = Path(__file__).resolve().parent.parent
+PATIENCE = 30.0  # seconds; whoever waits in vain waits longer on a busy machine, and nobody else does
 FOREIGN = ("WORKKIT_", "REDIS_URL", "NO_COLOR", "FORCE_COLOR")
 
 T = TypeVar("T")
 
 
-def until(condition: Callable[[], T], *, timeout: float = 10.0, what: str = "") -> T:
+def until(condition: Callable[[], T], *, timeout: float = PATIENCE, what: str = "") -> T:
     """Poll `condition` until it is true and return what it gave; fail after `timeout` seconds, saying `what`."""
     deadline = time.monotonic() + timeout
     while not (given := condition()):
@@ -92,7 +93,7 @@ class Process:
         with self._news:
             self._news.notify_all()
 
-    def wait_for(self, pattern: str, *, timeout: float = 10.0, count: int = 1) -> re.Match[str]:
+    def wait_for(self, pattern: str, *, timeout: float = PATIENCE, count: int = 1) -> re.Match[str]:
         """Return the match of the `count`th line, of either stream and of all since the start, that has the pattern.
 
         Fails after `timeout` seconds, or as soon as the process has ended without such a line.
@@ -110,7 +111,7 @@ class Process:
                     raise AssertionError(f"{why} without line {count} of {pattern!r}\n{self.transcript()}")
                 self._news.wait(min(left, 0.1))
 
-    def wait(self, *, timeout: float = 15.0) -> int:
+    def wait(self, *, timeout: float = 20.0) -> int:  # less than a listener's deadline: it must not need all of that
         """Return the exit status, as soon as all that was printed has been read too."""
         try:
             status = self._child.wait(timeout)

@@ -1,4 +1,6 @@
-"""The pages for people: every path that they name exists, and the architecture answers a stranger's questions."""
+"""The pages for people: every path that they name exists, and the architecture answers a stranger's questions. The
+lists of the tiers name tests that exist.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import tiers
+
 ROOT = Path(__file__).parent.parent
 PAGES = sorted(
     [*ROOT.glob("docs/*.md"), *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md"))],
@@ -14,9 +18,19 @@ PAGES = sorted(
 NAMED = re.compile(r"(?<![\w./-])((?:workkit|tests|spec|docs|interop|examples|\.ci)/[\w./*-]*[\w*/])")
 LINK = re.compile(r"\]\((?!\w+:)([^)#]+)(?:#[^)]*)?\)")
 AHEAD = {  # the pages describe these before they are built; whoever builds one takes it out
+    "tests/brokers/test_scripts.py",
     "tests/contract/",
+    "tests/contract/layouts.py",
+    "tests/jobs/test_options.py",
     "workkit/brokers/native/care/doctor.py",
+    "workkit/brokers/native/change/",
+    "workkit/brokers/native/look/listing.py",
+    "workkit/jobs/option_types.py",
     "workkit/jobs/options.py",
+    "workkit/verbs/middleware.py",
+    "workkit/verbs/moment.py",
+    "workkit/worker/exchange.py",
+    "workkit/worker/executor.py",
 }
 NEEDED = (  # what people come to change, and the file that the page must name for it
     ("every fortnight", "workkit/triggers/english/grammar/"),
@@ -51,3 +65,13 @@ def test_the_glossary_has_each_word_once() -> None:
     words = [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("| ")][1:]
     assert len(words) > 40
     assert len(words) == len(set(words))
+
+
+def test_the_tiers_name_tests_that_exist() -> None:
+    wrong = []
+    for place in {*tiers.SLOW, *tiers.TOGETHER, *tiers.ALONE, *tiers.ONE_PRODUCT}:
+        path, _, test = place.partition("::")
+        file = tiers.TESTS / path
+        if not file.exists() or (test and f"def {test}" not in file.read_text(encoding="utf-8")):
+            wrong.append(place)
+    assert not wrong, f"tests/tiers.py names what does not exist: {', '.join(sorted(wrong))}"

@@ -105,9 +105,9 @@ def test_a_second_signal_ends_at_once_and_the_work_runs_elsewhere(
     first.send(signal.SIGINT)
     first.wait_for("stopping")
     first.send(signal.SIGINT)
-    assert first.wait(timeout=2) == 130
-    until(lambda: client.llen("begun") == 2, timeout=12, what="a run on the other listener")
-    second.wait_for("done", timeout=5)
+    assert first.wait(timeout=5) == 130
+    until(lambda: client.llen("begun") == 2, what="a run on the other listener")
+    second.wait_for("done")
     assert client.llen("seen") == 1
 
 
@@ -138,9 +138,9 @@ def test_a_frozen_listener_that_comes_back_is_fenced(
     until(lambda: client.llen("begun") == 1)
     second = listen(processes, server, name)
     first.send(signal.SIGSTOP)
-    second.wait_for("done", timeout=15)
+    second.wait_for("done")
     first.send(signal.SIGCONT)
-    first.wait_for("fenced", timeout=5)
+    first.wait_for("fenced")
     schedule.add_now(s, "app:note", args=["after"])
     until(lambda: b"after" in client.lrange("seen", 0, -1))
     first.send(signal.SIGTERM)
