@@ -1,4 +1,4 @@
-"""One run of one job, as a straight line: resolve, arm, perform, disarm, name the ending. Never raises."""
+"""One run of one job, as a straight line: resolve, start the clock, perform, stop the clock, name the ending."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Executor:
         )
 
     def run(self, run: AnyRun) -> Attempt[AnyRun]:
-        """Run the handler to its end and return how it ended. This thread waits for coroutines and worker processes."""
+        """Run the handler to its end, wait for it if it runs elsewhere, and return how it ended. Never raises."""
         token, born = current.set(run), forks.count
         run.started = time.monotonic()
         raised: BaseException | None = None
@@ -66,7 +66,8 @@ class Executor:
         options = UNSAID
         try:
             handler, options = self._resolve(run.claim)
-            self._arm(run, options)
+            if options.timeout_ms is not None:
+                run.clock = run.interruption = Clock(options.timeout_ms)
             try:
                 there = self._perform(run, handler, options)
             except BaseException as error:
@@ -86,24 +87,18 @@ class Executor:
                 if there is None:
                     raised = raised or late
             run.end()
-            self._disarm(run)
+            if run.clock is not None:
+                self._timeouts.forget(run.clock)
         current.reset(token)
-        return self._ending(run, raised, there, options)
+        took_ms = (time.monotonic() - run.started) * 1000
+        if raised is None and there is None:
+            return Attempt(run, None, None, took_ms, options)
+        return self._failed(Attempt(run, raised, None, took_ms, options), there)
 
     def _resolve(self, claim: Claim) -> tuple[Handler, RunOptions]:
         """Find the function of a claim, and how to run it. Raises CannotRun."""
         handler, options = self.registry.handler(claim.fn)
         return handler, options if claim.options is UNSAID else claim.options.over(options)
-
-    def _arm(self, run: Run, options: RunOptions) -> None:
-        """Prepare the timeout of a run."""
-        if options.timeout_ms is not None:
-            run.clock = run.interruption = Clock(options.timeout_ms)
-
-    def _disarm(self, run: Run) -> None:
-        """Forget the timeout of a run that has ended."""
-        if run.clock is not None:
-            self._timeouts.forget(run.clock)
 
     def _perform(self, run: Run, handler: Handler, options: RunOptions) -> Raised | None:
         """Call the handler at its place, within middleware. Return what it raised in a worker process; raise what it
@@ -115,14 +110,14 @@ class Executor:
         if run.clock is not None:
             self._timeouts.watch(run.clock)
         run.begin()
-        if around is None:
-            self._call(run, handler)
-        else:
+        if around is not None:
             within(around.plain, partial(self._call, run, handler, around))
+        elif (coroutine := invoke(handler, run.claim.args, run.claim.kwargs)) is not None:
+            self._await(run, coroutine, None)
         return None
 
-    def _call(self, run: Run, handler: Handler, around: Around | None = None) -> None:
-        """Call the handler here; a coroutine is awaited on the event loop."""
+    def _call(self, run: Run, handler: Handler, around: Around) -> None:
+        """Call the handler within plain middleware; a coroutine is awaited within the coroutine middleware."""
         if (coroutine := invoke(handler, run.claim.args, run.claim.kwargs)) is not None:
             self._await(run, coroutine, around)
 
@@ -147,17 +142,14 @@ class Executor:
 
         return self._workers.run(run, handler, around=around, begun=begun)
 
-    def _ending(
-        self, run: AnyRun, raised: BaseException | None, there: Raised | None, options: RunOptions
-    ) -> Attempt[AnyRun]:
-        """Name the ending of a run."""
-        took_ms = (time.monotonic() - run.started) * 1000
-        if raised is None and there is not None:
-            return Attempt(run, *there, took_ms, options)
-        if raised is None or isinstance(raised, CannotRun):
-            return Attempt(run, raised, None, took_ms, options)
-        error = self._explained(raised, run, options)
-        return Attempt(run, error, failure_of(error), took_ms, options)
+    def _failed(self, attempt: Attempt[AnyRun], there: Raised | None) -> Attempt[AnyRun]:
+        """Describe the error of a run: the one raised here, else the one raised in a worker process."""
+        if attempt.error is None and there is not None:
+            attempt.error, attempt.failure = there
+        elif attempt.error is not None and not isinstance(attempt.error, CannotRun):
+            attempt.error = self._explained(attempt.error, attempt.run, attempt.options)
+            attempt.failure = failure_of(attempt.error)
+        return attempt
 
     def _explained(self, error: BaseException, run: Run, options: RunOptions) -> BaseException:
         """Replace an error that says too little: an interruption names its cause; see `explained` for the others."""
