@@ -75,7 +75,6 @@ ALONE = (
     "acceptance/test_main_job.py::test_a_job_starts_within_20_ms",
     "acceptance/test_main_job.py::test_a_killed_listeners_work",
     "brokers/test_native_checkup.py::test_a_hundred_thousand_jobs",
-    "brokers/test_native_crowd.py::test_the_server_works_no_longer",
     "test_examples.py::test_all_others_run_side_by_side",
     "test_interop.py::test_each_peer_runs",
 )
