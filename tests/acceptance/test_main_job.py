@@ -38,6 +38,15 @@ def listen(processes: Processes, server: Server, *arguments: str) -> Process:
     return process
 
 
+def running_and_other(client: Any, listeners: list[Process]) -> tuple[Process, Process]:
+    """Wait until a job has begun on one of two listeners; return that one and the other."""
+    until(lambda: client.llen("begun") == 1)
+    pid = int(client.lindex("begun", 0).rpartition(b":")[2])
+    first, second = sorted(listeners, key=lambda listener: listener.pid != pid)
+    assert first.pid == pid
+    return first, second
+
+
 def test_ten_thousand_jobs_run_once_each_on_two_listeners(
     server: Server, name: str, processes: Processes, folder: Path
 ) -> None:
@@ -98,10 +107,9 @@ def test_a_second_signal_ends_at_once_and_the_work_runs_elsewhere(
 ) -> None:
     client = server.client()
     s = schedule.create(name, redis=server.url)
-    first = listen(processes, server, name)
+    listeners = [listen(processes, server, name) for _ in range(2)]
     schedule.add_now(s, "app:slow", args=[2])
-    until(lambda: client.llen("begun") == 1)
-    second = listen(processes, server, name)
+    first, second = running_and_other(client, listeners)
     first.send(signal.SIGINT)
     first.wait_for("stopping")
     first.send(signal.SIGINT)
@@ -116,10 +124,9 @@ def test_a_killed_listeners_work_runs_elsewhere_within_ten_seconds(
 ) -> None:
     client = server.client()
     s = schedule.create(name, redis=server.url)
-    first = listen(processes, server, name)
+    listeners = [listen(processes, server, name) for _ in range(2)]
     schedule.add_now(s, "app:slow", args=[1])
-    until(lambda: client.llen("begun") == 1)
-    second = listen(processes, server, name)
+    first, second = running_and_other(client, listeners)
     first.send(signal.SIGKILL)
     killed = time.monotonic()
     until(lambda: client.llen("begun") == 2, timeout=12, what="a run on the other listener")
@@ -133,10 +140,9 @@ def test_a_frozen_listener_that_comes_back_is_fenced(
 ) -> None:
     client = server.client()
     s = schedule.create(name, redis=server.url)
-    first = listen(processes, server, name)
+    listeners = [listen(processes, server, name) for _ in range(2)]
     schedule.add_now(s, "app:slow", args=[1])
-    until(lambda: client.llen("begun") == 1)
-    second = listen(processes, server, name)
+    first, second = running_and_other(client, listeners)
     first.send(signal.SIGSTOP)
     second.wait_for("done")
     first.send(signal.SIGCONT)

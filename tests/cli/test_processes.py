@@ -247,9 +247,9 @@ def test_demo_shows_what_it_measured(processes: Processes) -> None:
         '  schedule.add(s, at="7pm tomorow", fn=hello)              refused: "tomorow" is not understood. '
         'Did you mean "7pm tomorrow"?\n'
     ) in text
-    assert re.search(r'done       workkit\.demo\.hello\("now"\)  \d+ m?s after due +hello, now$', text, re.MULTILINE)
-    assert re.search(r'done       workkit\.demo\.hello\("3s"\)   \d+ m?s after due +hello, 3s$', text, re.MULTILINE)
-    assert re.search(r"done       workkit\.demo\.tick\(\)        \d+ m?s after due +tick 2$", text, re.MULTILINE)
+    assert re.search(r'done       workkit\.demo\.hello\("now"\)  [\d.]+ m?s after due +hello, now$', text, re.MULTILINE)
+    assert re.search(r'done       workkit\.demo\.hello\("3s"\)   [\d.]+ m?s after due +hello, 3s$', text, re.MULTILINE)
+    assert re.search(r"done       workkit\.demo\.tick\(\)        [\d.]+ m?s after due +tick 2$", text, re.MULTILINE)
     still = r"Still waiting: 7pm tomorrow, and the next tick\.$"
     assert re.search(rf"stopped    ran [45], failed 0\. {still}", text, re.MULTILINE)
     assert demo.out[-1] == '  workkit next "every weekday at 9am"              try words, no server needed'
