@@ -262,9 +262,8 @@ class Session:
         lost = [*self._held.values()]
         self._held.clear()
         lost += self._take_lost()
-        self._ready, self._armed, self._ends, self._outstanding, self._name = [], [], [], (), ""
-        self._missed = []
-        self._asked, self._heard, self._cursors = None, [], b""
+        self._ready, self._armed, self._ends, self._missed, self._outstanding = [], [], [], [], ()
+        self._name, self._asked, self._heard, self._cursors = "", None, [], b""
         return lost
 
     def _holds(self, claim: Claim) -> bool:
