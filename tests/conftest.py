@@ -29,10 +29,14 @@ settings.register_profile("hunt", max_examples=5000, deadline=None)
 settings.load_profile("ci" if os.environ.get("CI") else "laptop")
 
 
-@pytest.hookimpl(trylast=True)  # after pytest has put the tests of one server side by side
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark and order the tests (see `tiers.py`)."""
-    items[:] = tiers.arranged(items)
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, None, None]:
+    """Mark the tests before pytest selects by marker, and order them after it has put those of one server side by side
+    (see `tiers.py`).
+    """
+    tiers.mark(items)
+    yield
+    items[:] = tiers.ordered(items)
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest reads the marker

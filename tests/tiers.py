@@ -84,7 +84,7 @@ ONE_PRODUCT = ("cli/test_processes.py",)
 
 
 class Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # untyped
-    """Gives tests to the workers of a run with `-n`, in the order of `arranged`."""
+    """Gives tests to the workers of a run with `-n`, in the order of `ordered`."""
 
     def __init__(self, config: pytest.Config, log: Any) -> None:
         super().__init__(config, log)
@@ -96,13 +96,17 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # untyped
         return nodeid if place.startswith(SLOW) and not place.startswith(TOGETHER) else nodeid.partition("::")[0]
 
 
-def arranged(items: Sequence[pytest.Item]) -> list[pytest.Item]:
-    """Mark the slow tests. Return all in the order of a run: those that run alone, then the slow ones, then the fast
-    ones, which fill the gaps at the end.
-    """
+def mark(items: Sequence[pytest.Item]) -> None:
+    """Mark the slow tests."""
     for item in items:
         if _place(item).startswith(SLOW):
             item.add_marker("slow")
+
+
+def ordered(items: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """Return the tests in the order of a run: those that run alone, then the slow ones, then the fast ones, which fill
+    the gaps at the end.
+    """
     return sorted(items, key=lambda item: (not is_alone(item), item.get_closest_marker("slow") is None))
 
 
