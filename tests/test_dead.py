@@ -54,7 +54,7 @@ class Listing:
     ids=["id", "beginning", "longer beginning", "one death", "a job that was added"],
 )
 def test_the_dead_are_named(which: str | Job, meant: list[Job]) -> None:
-    assert dead_jobs.named([ONE, TWO, THREE, AGAIN], which, schedule="app") == meant
+    assert dead_jobs.named_dead([ONE, TWO, THREE, AGAIN], which, schedule="app") == meant
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_the_dead_are_named(which: str | Job, meant: list[Job]) -> None:
 )
 def test_what_names_none_is_refused(which: str | Job, message: str) -> None:
     with pytest.raises(NotFound) as refused:
-        dead_jobs.named([ONE, TWO, THREE, AGAIN], which, schedule="app")
+        dead_jobs.named_dead([ONE, TWO, THREE, AGAIN], which, schedule="app")
     assert str(refused.value) == message
 
 
@@ -83,7 +83,7 @@ def test_what_dies_while_they_are_read_is_not_listed_twice() -> None:
 def test_a_rate_goes_on_from_page_to_page_oldest_first() -> None:
     many = [dead(f"{n:040x}", occurrence=n) for n in reversed(range(1200))]
     listing: Any = Listing()
-    assert dead_jobs.retry(listing, many, args=None, rate="10/s", one=False) == 1200
+    assert dead_jobs.retry_dead(listing, many, args=None, rate="10/s", one=False) == 1200
     assert listing.order == many[::-1]
     assert listing.delays == [100 * n for n in range(1200)]
 
@@ -100,9 +100,9 @@ def test_a_rate_goes_on_from_page_to_page_oldest_first() -> None:
 )  # fmt: skip
 def test_what_was_not_put_back_raises_where_it_was_named(answer: Any, error: type[Exception], message: str) -> None:
     listing: Any = Listing(answer=answer)
-    assert dead_jobs.retry(listing, [ONE], args=None, rate=None, one=False) == 0
+    assert dead_jobs.retry_dead(listing, [ONE], args=None, rate=None, one=False) == 0
     with pytest.raises(error) as refused:
-        dead_jobs.retry(listing, [ONE], args=None, rate=None, one=True)
+        dead_jobs.retry_dead(listing, [ONE], args=None, rate=None, one=True)
     assert str(refused.value) == message
 
 
@@ -117,5 +117,5 @@ def test_what_was_not_put_back_raises_where_it_was_named(answer: Any, error: typ
 def test_other_arguments_belong_to_one_job(args: Any, jobs: list[Job], error: type[Exception]) -> None:
     listing: Any = Listing()
     with pytest.raises(error):
-        dead_jobs.retry(listing, jobs, args=args, rate=None, one=False)
+        dead_jobs.retry_dead(listing, jobs, args=args, rate=None, one=False)
     assert listing.order == []

@@ -14,7 +14,7 @@ from tests.servers import Server
 from workkit import Job, aio, schedule
 from workkit.errors import InvalidFunction, InvalidOptions, NotFound, PhraseError, TriggerError
 from workkit.jobs.admission import FREE, Control, Pause
-from workkit.verbs.control import check_run, read_pause, target
+from workkit.verbs.control import check_run, pause_until, target
 
 HOW: dict[str, Any] = {"imports": ["tests.handlers"], "folder": None}
 NOW = round(datetime(2026, 11, 20, 10, 15, tzinfo=UTC).timestamp() * 1000)
@@ -44,7 +44,7 @@ def state(s: schedule.Schedule, which: str | Job) -> str:
     ],
 )
 def test_until_is_read_as_one_instant(until: Any, meant: datetime | None) -> None:
-    pause = read_pause("migration", until, tz="Europe/Paris", now_ms=NOW)
+    pause = pause_until("migration", until, tz="Europe/Paris", now_ms=NOW)
     assert pause == Pause(reason="migration", until_ms=None if meant is None else round(meant.timestamp() * 1000))
 
 
@@ -61,13 +61,13 @@ def test_until_is_read_as_one_instant(until: Any, meant: datetime | None) -> Non
 )
 def test_until_refuses_what_is_no_later_instant(until: Any, error: type[Exception], said: str) -> None:
     with pytest.raises(error) as refused:
-        read_pause(None, until, tz="UTC", now_ms=NOW)
+        pause_until(None, until, tz="UTC", now_ms=NOW)
     assert str(refused.value).startswith(said)
 
 
 def test_a_reason_is_a_text() -> None:
     with pytest.raises(InvalidOptions, match="is not a text"):
-        read_pause(5, None, tz="UTC", now_ms=NOW)  # type: ignore[arg-type]
+        pause_until(5, None, tz="UTC", now_ms=NOW)  # type: ignore[arg-type]
 
 
 def test_a_function_is_named_as_in_add() -> None:

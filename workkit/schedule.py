@@ -19,14 +19,12 @@ from workkit.errors import InvalidOptions, ListenerStopped, NotFound
 from workkit.jobs.call import FunctionCall
 from workkit.jobs.job import STATES, Job, JobState, matches
 from workkit.jobs.names import Fn
-from workkit.jobs.option_readers import refused
+from workkit.jobs.option_readers import option_error
 from workkit.jobs.option_types import AddOptions, ListenOptions
 from workkit.verbs.addition import addition
 from workkit.verbs.bulk import BadRow, add_rows
-from workkit.verbs.control import check_dead, check_one, check_run, check_skip, paused_target, read_pause, target
-from workkit.verbs.dead import chosen, pause_ms
-from workkit.verbs.dead import discard as discard_dead
-from workkit.verbs.dead import retry as retry_dead
+from workkit.verbs.control import check_dead, check_one, check_run, check_skip, pause_until, paused_target, target
+from workkit.verbs.dead import chosen, discard_dead, pause_ms, retry_dead
 from workkit.verbs.error_place import located
 from workkit.verbs.new_job import as_job
 from workkit.verbs.opening import Schedule, described, listening_brokers, producer_of
@@ -172,7 +170,7 @@ def jobs(s: Schedule, *, state: JobState | None = None, where: str | None = None
     `where` keeps those whose function, arguments, name or error contain the text.
     """
     if state is not None and state not in STATES:
-        raise refused("state", state, "is not a state", f"Accepted: {', '.join(STATES)}.")
+        raise option_error("state", state, "is not a state", f"Accepted: {', '.join(STATES)}.")
     for found in producer_of(s).inspector.jobs(state=state):
         if where is None or matches(found, where):
             yield found
@@ -218,7 +216,7 @@ def pause(
     """
     check_one(which, fn)
     broker = producer_of(s)
-    said = read_pause(reason, until, tz=s.tz, now_ms=broker.now_ms())
+    said = pause_until(reason, until, tz=s.tz, now_ms=broker.now_ms())
     broker.admin.pause(target(None if which is None else check_dead(job(s, which)), fn), said)
 
 
@@ -333,7 +331,7 @@ def drain(
     from workkit.worker.drain import drain_brokers
 
     if now is not None and now.tzinfo is None:
-        raise refused("now", now, "has no zone", "Use datetime.now(UTC).")
+        raise option_error("now", now, "has no zone", "Use datetime.now(UTC).")
     read, timeout_ms = read_how(how)
     now_ms = None if now is None else round(now.timestamp() * 1000)
     brokers = listening_brokers(s, timeout_ms=timeout_ms)

@@ -9,7 +9,7 @@ from typing import Any
 import msgpack
 
 from tests.acceptance.hostile_values import Value
-from workkit.brokers.native.care.wording import text
+from workkit.brokers.native.care.wording import bytes_text
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.entry import LAST_MS, read_entry
 from workkit.brokers.native.keys import Keys
@@ -57,7 +57,7 @@ class Left:
                 yield value
 
     def _is_told(self, value: Value) -> bool:
-        return any(text(part) in self.about for part in (value.member, value.key(self.keys).encode()) if part)
+        return any(bytes_text(part) in self.about for part in (value.member, value.key(self.keys).encode()) if part)
 
     def _exists(self, item: bytes) -> bool:
         id = item_id(item)

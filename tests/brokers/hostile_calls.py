@@ -21,7 +21,7 @@ from workkit.brokers.native.look.inspector import NativeInspector
 from workkit.brokers.native.look.location import Places
 from workkit.brokers.native.look.published import Published
 from workkit.brokers.redis_server.script import Script
-from workkit.brokers.redis_server.server import Asked, connect
+from workkit.brokers.redis_server.server import PendingCalls, connect
 from workkit.contract.claim import Claim, Ending
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.producer import NewJob
@@ -48,9 +48,9 @@ class Noting:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
-    def ask(self, calls: Sequence[tuple[Script, Any, Any]]) -> Asked:
+    def ask(self, calls: Sequence[tuple[Script, Any, Any]]) -> PendingCalls:
         self.asked |= {script.name for script, _, _ in calls}
-        asked: Asked = self._inner.ask(calls)
+        asked: PendingCalls = self._inner.ask(calls)
         return asked
 
     def exchange(self, calls: Any) -> Any:

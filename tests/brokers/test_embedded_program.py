@@ -46,7 +46,7 @@ def test_attach_passes_over_a_program_that_does_not_run(tmp_path: Path, monkeypa
     (tmp_path / "valkey-server").chmod(0o755)
     (tmp_path / "redis-server").symlink_to(redis_server)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert embedded_program.find()[0] == str(tmp_path / "redis-server")
+    assert embedded_program.find_program()[0] == str(tmp_path / "redis-server")
 
 
 def test_data_move_from_an_older_server_to_a_newer_one_and_never_back(
@@ -59,7 +59,7 @@ def test_data_move_from_an_older_server_to_a_newer_one_and_never_back(
     with monkeypatch.context() as patch:
         patch.setattr(embedded_program, "bundled", lambda: None)
         patch.setenv("PATH", str(bin))
-        older = Release(product="Redis", version=embedded_program.find()[1].version)
+        older = Release(product="Redis", version=embedded_program.find_program()[1].version)
         if older.number > (7, 1):
             pytest.skip(f"{older} and Valkey read each other's data only in part")
         with attach(Path("private")) as server, client_of(server) as client:

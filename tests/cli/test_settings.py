@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from workkit.cli.settings import Settings, read
+from workkit.cli.settings import Settings, read_settings
 from workkit.errors import InvalidOptions
 
 
@@ -15,7 +15,7 @@ def write(folder: Path, text: str) -> Path:
 
 
 def test_no_file_says_nothing(folder: Path) -> None:
-    assert read(folder) == Settings()
+    assert read_settings(folder) == Settings()
 
 
 def test_the_nearest_file_upward_counts(folder: Path) -> None:
@@ -23,7 +23,7 @@ def test_the_nearest_file_upward_counts(folder: Path) -> None:
     inner = folder / "a" / "b"
     inner.mkdir(parents=True)
     file = write(folder / "a", '[tool.workkit]\nschedules = ["near"]\nthreads = 3\nimport = ["app.jobs"]\n')
-    assert read(inner) == Settings(schedules=("near",), threads=3, imports=("app.jobs",), file=file)
+    assert read_settings(inner) == Settings(schedules=("near",), threads=3, imports=("app.jobs",), file=file)
 
 
 def test_the_nearest_file_counts_even_without_a_table(folder: Path) -> None:
@@ -31,7 +31,7 @@ def test_the_nearest_file_counts_even_without_a_table(folder: Path) -> None:
     inner = folder / "a"
     inner.mkdir()
     file = write(inner, "[project]\nname = 'x'\n")
-    assert read(inner) == Settings(file=file)
+    assert read_settings(inner) == Settings(file=file)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_the_nearest_file_counts_even_without_a_table(folder: Path) -> None:
 def test_what_cannot_be_used_is_refused(folder: Path, line: str, trouble: str) -> None:
     file = write(folder, f"[tool.workkit]\n{line}\n")
     with pytest.raises(InvalidOptions) as caught:
-        read(folder)
+        read_settings(folder)
     assert trouble.format(file=file) in str(caught.value)
 
 
@@ -62,5 +62,5 @@ def test_what_cannot_be_used_is_refused(folder: Path, line: str, trouble: str) -
 def test_a_file_that_cannot_be_read_is_named(folder: Path, text: str) -> None:
     file = write(folder, text)
     with pytest.raises(InvalidOptions, match=r"pyproject\.toml") as caught:
-        read(folder)
+        read_settings(folder)
     assert str(file) in str(caught.value)

@@ -48,14 +48,16 @@ def test_distance_says_the_direction(seconds: float, said: str) -> None:
 
 def test_instant_says_the_zone_and_utc() -> None:
     at = datetime(2026, 11, 21, 18, 0, tzinfo=UTC)
-    assert wording.instant(at, PARIS) == "Saturday 21 November 2026 at 19:00 Europe/Paris = 18:00 UTC"
-    assert wording.instant(at, UTC) == "Saturday 21 November 2026 at 18:00 UTC"
-    assert wording.instant(at, ZoneInfo("UTC")) == "Saturday 21 November 2026 at 18:00 UTC"
+    assert wording.instant_text(at, PARIS) == "Saturday 21 November 2026 at 19:00 Europe/Paris = 18:00 UTC"
+    assert wording.instant_text(at, UTC) == "Saturday 21 November 2026 at 18:00 UTC"
+    assert wording.instant_text(at, ZoneInfo("UTC")) == "Saturday 21 November 2026 at 18:00 UTC"
 
 
 def test_instant_names_the_day_where_utc_has_another() -> None:
     at = datetime(2026, 11, 20, 23, 30, 5, tzinfo=UTC)
-    assert wording.instant(at, PARIS) == "Saturday 21 November 2026 at 0:30:05 Europe/Paris = 23:30:05 UTC on Friday"
+    assert (
+        wording.instant_text(at, PARIS) == "Saturday 21 November 2026 at 0:30:05 Europe/Paris = 23:30:05 UTC on Friday"
+    )
 
 
 @pytest.mark.parametrize(
@@ -88,15 +90,15 @@ def test_near_day_names_one_day_only(at: datetime) -> None:
     ],
 )
 def test_call_writes_names_as_they_are_read(fn: str, called: str, typed: str) -> None:
-    assert wording.call(Job(id="0" * 40, schedule="t", fn=fn, args=(5,))) == called
+    assert wording.call_text(Job(id="0" * 40, schedule="t", fn=fn, args=(5,))) == called
     assert wording.spoken(fn) == typed
 
 
 def test_call_shows_values_as_json_and_keywords() -> None:
     job = Job(id="0" * 40, schedule="t", fn="#'a/b", args=("é", None, {"k": [1]}), kwargs={"to": True})
-    assert wording.call(job) == 'a.b("é", null, {"k": [1]}, to=true)'
-    assert wording.call(job, args=False) == "a.b(...)"
-    assert wording.call(Job(id="0" * 40, schedule="t", fn="#'a/b"), args=False) == "a.b()"
+    assert wording.call_text(job) == 'a.b("é", null, {"k": [1]}, to=true)'
+    assert wording.call_text(job, args=False) == "a.b(...)"
+    assert wording.call_text(Job(id="0" * 40, schedule="t", fn="#'a/b"), args=False) == "a.b()"
 
 
 @given(st.text())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from workkit.brokers.redis_server.server import Asked
+from workkit.brokers.redis_server.server import PendingCalls
 from workkit.errors import ServerUnreachable
 
 
@@ -21,7 +21,7 @@ class Lossy:
         """Lose the next reply."""
         self.lose = 1
 
-    def answers(self, asked: Asked) -> list[Any]:
+    def answers(self, asked: PendingCalls) -> list[Any]:
         replies: list[Any] = self._inner.answers(asked)
         if self.lose:
             self.lose -= 1

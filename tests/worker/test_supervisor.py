@@ -21,7 +21,7 @@ from workkit import errors, events
 from workkit.events import Event
 from workkit.worker.exit_status import how_it_ended
 from workkit.worker.supervision.listener_process import Seat
-from workkit.worker.supervision.supervisor import Exit, Plan, Supervisor
+from workkit.worker.supervision.supervisor import Exit, ProcessPlan, Supervisor
 
 CHILD = """
 import json, os, signal, sys, time
@@ -63,7 +63,7 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def supervisor(source: str, *, processes: int = 2, **plan: Any) -> Supervisor:
     program = [sys.executable, "-I", "-S", "-c", CHILD + source]
     plan.setdefault("deadline", timedelta(seconds=1))
-    return Supervisor(Plan(command=lambda ends: [*program, ends], processes=processes, **plan))
+    return Supervisor(ProcessPlan(command=lambda ends: [*program, ends], processes=processes, **plan))
 
 
 def on(name: str, act: Callable[[Event], None]) -> Callable[[], None]:

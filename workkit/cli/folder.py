@@ -46,7 +46,7 @@ def checked(text: str, folder: Path) -> tuple[str, str | None]:
             given=text,
             position=text.rfind(hidden),
         )
-    file = find(name.space, folder)
+    file = find_function(name.space, folder)
     if file is None:
         near = nearest_word(name.space, modules(folder, depth=name.space.count(".") + 1))
         return text, f"no module {name.space} under ./{f'; nearest: {near}' if near else ''}"
@@ -135,7 +135,7 @@ def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
             yield from _statements(handler.body)
 
 
-def find(module: str, folder: Path) -> Path | None:
+def find_function(module: str, folder: Path) -> Path | None:
     """Find the file of a module under `folder`: as a listener started here would import it."""
     for root in _roots(folder):
         place = root.joinpath(*module.split("."))

@@ -16,7 +16,7 @@ from click.types import StringParamType
 
 from workkit.cli.options import EMBEDDED_SCHEME, server_url
 from workkit.cli.printing import wording
-from workkit.cli.settings import read as read_settings
+from workkit.cli.settings import read_settings
 
 FRESH_SECONDS = 5.0
 MOST = 200
@@ -63,7 +63,7 @@ def _jobs(schedule: str, url: str | None) -> dict[str, str]:
         from workkit import schedule as verbs
 
         jobs = islice(verbs.jobs(verbs.create(schedule, redis=url)), MOST)
-        found = {job.id[:8]: wording.shorten(wording.call(job), 60) for job in jobs}
+        found = {job.id[:8]: wording.shorten(wording.call_text(job), 60) for job in jobs}
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     part = kept.with_suffix(f".{os.getpid()}")
     part.write_text(json.dumps(found), encoding="utf-8")

@@ -15,8 +15,7 @@ from click.types import IntParamType, StringParamType
 
 from workkit.brokers.redis_server.address import masked
 from workkit.cli.command import EMBEDDED_FOLDER, Option
-from workkit.cli.settings import Settings
-from workkit.cli.settings import read as read_settings
+from workkit.cli.settings import Settings, read_settings
 from workkit.jobs.options import ADD, OPTIONS, VerbOption
 
 if TYPE_CHECKING:
@@ -105,7 +104,7 @@ def verbose_option(function: Callable[..., R]) -> Callable[..., R]:
     )(function)
 
 
-def run_options(function: Callable[..., R]) -> Callable[..., R]:
+def run_option_flags(function: Callable[..., R]) -> Callable[..., R]:
     """Add the options of a job and of its runs, as in Python; the command gets `run`: those that were given, as
     keywords.
     """

@@ -31,7 +31,7 @@ class Settings:
     file: Path | None = None
 
 
-def read(folder: Path | None = None) -> Settings:
+def read_settings(folder: Path | None = None) -> Settings:
     """Read the settings that hold in `folder` (here, by default). Raises InvalidOptions."""
     start = (folder or Path.cwd()).absolute()
     file = next((place / FILE for place in (start, *start.parents) if (place / FILE).is_file()), None)

@@ -13,48 +13,48 @@ from workkit.cli.printing import terminal
 from workkit.text.nearest import nearest_word
 
 
-class Entry(NamedTuple):
+class CommandEntry(NamedTuple):
     """One command: the module that holds it, and its line in the tree."""
 
     module: str
     line: str
 
 
-GROUPS: dict[str, dict[str, Entry]] = {
+GROUPS: dict[str, dict[str, CommandEntry]] = {
     "Run": {
-        "listen": Entry("listen", "run due jobs of one or more schedules until stopped"),
-        "demo": Entry("demo", "see it work, here, in 12 seconds, without a server"),
+        "listen": CommandEntry("listen", "run due jobs of one or more schedules until stopped"),
+        "demo": CommandEntry("demo", "see it work, here, in 12 seconds, without a server"),
     },
     "Add": {
-        "add": Entry("add", 'add a job at a time in words ("7pm tomorrow", "every weekday at 9am")'),
-        "now": Entry("add", "add a job to run at once"),
-        "add-many": Entry("add_many", "add jobs from a JSON Lines file, with a progress bar"),
-        "sync": Entry("sync", "make named jobs equal to a plan; shows the changes first"),
+        "add": CommandEntry("add", 'add a job at a time in words ("7pm tomorrow", "every weekday at 9am")'),
+        "now": CommandEntry("add", "add a job to run at once"),
+        "add-many": CommandEntry("add_many", "add jobs from a JSON Lines file, with a progress bar"),
+        "sync": CommandEntry("sync", "make named jobs equal to a plan; shows the changes first"),
     },
     "Look": {
-        "list": Entry("list", "jobs of a schedule, soonest first"),
-        "show": Entry("list", "one job in full"),
-        "listeners": Entry("listeners", "who is listening and what they run"),
-        "stats": Entry("listeners", "counts"),
-        "dead": Entry("list", "jobs that failed for good, with errors"),
+        "list": CommandEntry("list", "jobs of a schedule, soonest first"),
+        "show": CommandEntry("list", "one job in full"),
+        "listeners": CommandEntry("listeners", "who is listening and what they run"),
+        "stats": CommandEntry("listeners", "counts"),
+        "dead": CommandEntry("list", "jobs that failed for good, with errors"),
     },
     "Change": {
-        "cancel": Entry("cancel", "by id, beginning of an id (6+ characters) or name"),
-        "pause": Entry("control", "start nothing more of a schedule, a job or a function"),
-        "resume": Entry("control", "go on with what was paused"),
-        "skip": Entry("control", "leave out the next run of a recurring job"),
-        "run": Entry("control", "run a job once now"),
-        "retry": Entry("dead", "run again what stands in the dead set"),
-        "discard": Entry("dead", "forget what stands in the dead set"),
+        "cancel": CommandEntry("cancel", "by id, beginning of an id (6+ characters) or name"),
+        "pause": CommandEntry("control", "start nothing more of a schedule, a job or a function"),
+        "resume": CommandEntry("control", "go on with what was paused"),
+        "skip": CommandEntry("control", "leave out the next run of a recurring job"),
+        "run": CommandEntry("control", "run a job once now"),
+        "retry": CommandEntry("dead", "run again what stands in the dead set"),
+        "discard": CommandEntry("dead", "forget what stands in the dead set"),
     },
     "Time": {
-        "next": Entry("explain", "when words or a cron string fire (offline)"),
-        "explain": Entry("explain", "a cron string in English (offline)"),
+        "next": CommandEntry("explain", "when words or a cron string fire (offline)"),
+        "explain": CommandEntry("explain", "a cron string in English (offline)"),
     },
     "Care": {
-        "doctor": Entry("doctor", "find what is wrong with server, schedule and listeners"),
-        "wire": Entry("wire", "dump or verify the published layout"),
-        "completion": Entry("completion", "script for bash, zsh or fish"),
+        "doctor": CommandEntry("doctor", "find what is wrong with server, schedule and listeners"),
+        "wire": CommandEntry("wire", "dump or verify the published layout"),
+        "completion": CommandEntry("completion", "script for bash, zsh or fish"),
     },
 }
 ENTRIES = {name: entry for group in GROUPS.values() for name, entry in group.items()}

@@ -18,7 +18,7 @@ Reader = Callable[[Any, str], Any]
 _RATE = re.compile(r"\s*(\d{1,9})\s*(?:/|per\b)\s*(\S.*?)\s*", re.IGNORECASE | re.ASCII)
 
 
-def refused(
+def option_error(
     name: str, value: Any, trouble: str, remedy: str | None = None, *, position: int | None = None
 ) -> InvalidOptions:
     """Make the error for a value that an option does not take."""
@@ -33,7 +33,7 @@ def as_given(value: Any, name: str) -> Any:
 def boolean(value: Any, name: str) -> bool:
     """Read True or False."""
     if type(value) is not bool:
-        raise refused(name, value, "is neither True nor False")
+        raise option_error(name, value, "is neither True nor False")
     return value
 
 
@@ -42,7 +42,7 @@ def choice(accepted: tuple[Any, ...]) -> Reader:
 
     def read(value: Any, name: str) -> Any:
         if not among(accepted)(value):
-            raise refused(name, value, "is not known", f"Accepted: {', '.join(map(str, accepted))}.")
+            raise option_error(name, value, "is not known", f"Accepted: {', '.join(map(str, accepted))}.")
         return value
 
     return read
@@ -59,19 +59,19 @@ def whole(least: int, most: int, *, trouble: str) -> Reader:
 
     def read(value: Any, name: str) -> int:
         if type(value) is not int or not least <= value <= most:
-            raise refused(name, value, trouble, f"Accepted: {least} to {most:,}.")
+            raise option_error(name, value, trouble, f"Accepted: {least} to {most:,}.")
         return value
 
     return read
 
 
-def text(most: int, *, forbidden: re.Pattern[str]) -> Reader:
+def read_text(most: int, *, forbidden: re.Pattern[str]) -> Reader:
     """Read a text of 1 to `most` characters in which `forbidden` is not found."""
 
     def read(value: Any, name: str) -> str:
         if not isinstance(value, str) or not value:
             what = "is empty" if value == "" else "is not a text"
-            raise refused(name, value, what, f'Write for example {name}="nightly".')
+            raise option_error(name, value, what, f'Write for example {name}="nightly".')
         if len(value) > most:
             trouble = f"has {len(value):,} characters"
             remedy = f"Accepted: 1 to {most}."
@@ -80,7 +80,7 @@ def text(most: int, *, forbidden: re.Pattern[str]) -> Reader:
             is_control = CONTROL.match(found[0])
             what = "a *" if found[0] == "*" else "a control character" if is_control else "a blank at its end"
             where = found.start()
-            raise refused(name, value, f"has {what} (column {where + 1})", "Write it without.", position=where)
+            raise option_error(name, value, f"has {what} (column {where + 1})", "Write it without.", position=where)
         return value
 
     return read
@@ -97,7 +97,7 @@ def milliseconds(least: int = 1) -> Reader:
         if not least <= ms <= LONGEST_MS:
             at_least = "more than nothing" if least == 1 else f"{least // 1000} s at least"
             shortest = "at most 400 days" if least == 0 else f"{at_least}, at most 400 days"
-            raise refused(name, value, "is out of range", f"Accepted: {shortest}.")
+            raise option_error(name, value, "is out of range", f"Accepted: {shortest}.")
         return ms
 
     return read
@@ -125,13 +125,13 @@ def turn_ms(value: Any, name: str = "rate") -> float:
 
 def _no_rate(name: str, value: Any) -> InvalidOptions:
     remedy = 'Write "100/minute": a number, and a second, minute, hour, day, or a duration up to 400 days.'
-    return refused(name, value, "is not a rate", remedy)
+    return option_error(name, value, "is not a rate", remedy)
 
 
 def limit_key(value: Any, name: str) -> Any:
     """Read the name of a parameter, or a function."""
     if not callable(value) and not (isinstance(value, str) and value):
-        raise refused(name, value, "is neither a parameter's name nor a function", f'Write {name}="customer".')
+        raise option_error(name, value, "is neither a parameter's name nor a function", f'Write {name}="customer".')
     return value
 
 
@@ -140,14 +140,14 @@ def error_types(value: Any, name: str) -> tuple[type[BaseException], ...]:
     types = value if isinstance(value, tuple | list | set | frozenset) else (value,)
     for one in types:
         if not (isinstance(one, type) and issubclass(one, BaseException)):
-            raise refused(name, one, "is not an exception type", f"Write {name}=(OSError, TimeoutError).")
+            raise option_error(name, one, "is not an exception type", f"Write {name}=(OSError, TimeoutError).")
     return tuple(types)
 
 
 def texts(value: Any, name: str) -> tuple[str, ...]:
     """Read a list of texts."""
     if isinstance(value, str):
-        raise refused(name, value, "is one text, not a list", f"Write {name}=[{value!r}].")
+        raise option_error(name, value, "is one text, not a list", f"Write {name}=[{value!r}].")
     return tuple(value)
 
 
@@ -160,7 +160,7 @@ def timeout_seconds(value: Any, name: str) -> float:
     """Read a duration of 5 seconds or more, as seconds."""
     length = seconds(value, name)
     if length < 5:
-        raise refused(name, value, "is too short", "Accepted: 5s and more.")
+        raise option_error(name, value, "is too short", "Accepted: 5s and more.")
     return length
 
 
@@ -168,5 +168,5 @@ def address(value: Any, name: str) -> tuple[str, int]:
     """Read where pages are served: a port of 127.0.0.1, or another address of this machine with its port."""
     host, _, digits = ("", "", str(value)) if type(value) is int else str(value).rpartition(":")
     if not (digits.isascii() and digits.isdigit() and int(digits) < 65536):
-        raise refused(name, value, "is not a port", 'Accepted: 0 to 65535, or "0.0.0.0:8080".')
+        raise option_error(name, value, "is not a port", 'Accepted: 0 to 65535, or "0.0.0.0:8080".')
     return host.strip("[]") or "127.0.0.1", int(digits)

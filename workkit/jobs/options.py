@@ -99,10 +99,11 @@ _LISTENER: dict[str, Any] = {"places": (LISTEN,), "section": OF_LISTENER}
 OPTIONS: tuple[VerbOption, ...] = (
     VerbOption(name="tz", **_AMONG, type=str | ZoneInfo, read=read.as_given, value="ZONE",
                meaning="zone in which words are read", default="that of the schedule"),
-    VerbOption(name="name", **_AMONG, type=str, read=read.text(LONGEST_NAME, forbidden=_NAME), value="NAME",
+    VerbOption(name="name", **_AMONG, type=str, read=read.read_text(LONGEST_NAME, forbidden=_NAME), value="NAME",
                meaning="name of the job; another job added under it replaces this one",
                member="name", fits=_text_fits(LONGEST_NAME, forbidden=_NAME)),
-    VerbOption(name="unique_key", **_AMONG, type=str, read=read.text(LONGEST_KEY, forbidden=read.CONTROL), value="KEY",
+    VerbOption(name="unique_key", **_AMONG, type=str, value="KEY",
+               read=read.read_text(LONGEST_KEY, forbidden=read.CONTROL),
                meaning="one job at a time under this key",
                member="unique_key", fits=_text_fits(LONGEST_KEY, forbidden=read.CONTROL)),
     VerbOption(name="unique_until", **_AMONG, **_choice(UniqueUntil), value="STATE", member="unique_until",

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from workkit.errors import InvalidOptions
-from workkit.jobs.option_readers import refused
+from workkit.jobs.option_readers import option_error
 from workkit.jobs.options import JOB, OPTIONS, STORED, read_stored
 from workkit.text.nearest import nearest_word
 
@@ -100,7 +100,7 @@ def run_options(read: Mapping[str, Any]) -> RunOptions:
         return UNSAID
     if "limit_key" in read and not {"limit", "rate"} & read.keys():
         trouble, remedy = "without limit= or rate=: there is nothing to count by it", "Add limit=1."
-        raise refused("limit_key", read["limit_key"], trouble, remedy)
+        raise option_error("limit_key", read["limit_key"], trouble, remedy)
     return RunOptions(**found)
 
 

@@ -19,10 +19,10 @@ def flaw(name: str) -> str | None:
     Stricter than Clojure in one point: an invisible character is refused.
     """
     unseen = next((mark for mark in name if unicodedata.category(mark) in _UNSEEN), None)
-    return refused(name) if unseen is None else f"it contains {unseen!r}, an invisible character"
+    return name_refused(name) if unseen is None else f"it contains {unseen!r}, an invisible character"
 
 
-def refused(name: str) -> str | None:
+def name_refused(name: str) -> str | None:
     """Say why ``#'NAME`` is not the var NAME to Clojure, as the end of a sentence; None where it is.
 
     Each half must be a name by itself too, as no Clojure program can define it otherwise.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from workkit.errors import InvalidOptions
-from workkit.jobs.option_readers import refused
+from workkit.jobs.option_readers import option_error
 from workkit.jobs.options import read_stored
 
 LATE_MS = 60_000  # how late catch_up="skip" lets a run be, where `catch_up_within` says nothing
@@ -92,7 +92,7 @@ def _refuse_pairs(read: Mapping[str, Any]) -> None:
         for name, why in _ALONE.items():
             if name in read:
                 trouble = f"with {name}=: every addition would be a job of its own, and {why}"
-                raise refused("unique", False, trouble, "Leave out one.")
+                raise option_error("unique", False, trouble, "Leave out one.")
     if "unique_key" not in read:
         for name, what in (("on_conflict", "what gives way where"), ("unique_until", "how long")):
             if name in read:

@@ -11,7 +11,7 @@ from typing import Any
 from workkit.errors import CronError, TriggerError
 from workkit.triggers.clock.zone import zone
 from workkit.triggers.crons.cron import LAST_SECOND, parse_cron
-from workkit.triggers.crons.field import shown
+from workkit.triggers.crons.field import shown_text
 from workkit.triggers.trigger import Trigger, is_one_second, published
 
 MOST_RULES = 64  # of one trigger: each costs a search at every run
@@ -29,7 +29,7 @@ def from_fields(fields: Mapping[str, Any], *, dialect: str = "published") -> Tri
         return _local(local, fields.get("zone"), start, end)
     cron = fields.get("cron")
     if not isinstance(cron, str):
-        raise CronError(f"cron={shown(repr(cron))} is not text.", given=cron)
+        raise CronError(f"cron={shown_text(repr(cron))} is not text.", given=cron)
     if dialect == "published" and start is None and end is None and is_one_second(cron):
         return Trigger(cron=cron, recurs=False, rules=(cron,))
     return _stored(cron, dialect, start, end)
@@ -37,9 +37,9 @@ def from_fields(fields: Mapping[str, Any], *, dialect: str = "published") -> Tri
 
 def _local(local: Any, tz: Any, start: int | None, end: int | None) -> Trigger:
     if not isinstance(local, list) or not local or not all(isinstance(rule, str) for rule in local):
-        raise CronError(f"local={shown(repr(local))} is not a list of cron strings.", given=local)
+        raise CronError(f"local={shown_text(repr(local))} is not a list of cron strings.", given=local)
     if not isinstance(tz, str):
-        raise TriggerError(f"zone={shown(repr(tz))} is not a zone.", given=tz)
+        raise TriggerError(f"zone={shown_text(repr(tz))} is not a zone.", given=tz)
     if len(local) > MOST_RULES:
         raise CronError(f"local has {len(local):,} rules. Accepted: up to {MOST_RULES}.", given=len(local))
     return _zoned(tuple(local), tz, start, end)
@@ -48,7 +48,7 @@ def _local(local: Any, tz: Any, start: int | None, end: int | None) -> Trigger:
 def _bound(fields: Mapping[str, Any], name: str) -> int | None:
     value = fields.get(name)
     if value is not None and (type(value) is not int or not 0 <= value <= LAST_SECOND * 1000):
-        raise TriggerError(f"{name}={shown(repr(value))} is not a time in milliseconds.", given=value)
+        raise TriggerError(f"{name}={shown_text(repr(value))} is not a time in milliseconds.", given=value)
     return value
 
 

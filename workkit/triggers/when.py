@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from workkit.errors import CronError, InvalidOptions, PhraseError, TriggerError
 from workkit.text.duration import MILLISECOND, age_text
 from workkit.triggers.between import between
-from workkit.triggers.crons.field import shown
+from workkit.triggers.crons.field import shown_text
 from workkit.triggers.crons.recognition import looks_like_cron
 from workkit.triggers.dialects.dialect import cron
 from workkit.triggers.refusal import NO_ZONE, not_a_length, refused
@@ -149,9 +149,9 @@ def _ambiguous(text: str, when: When, now: datetime) -> PhraseError:
     else:
         choices.append(f"every {text.strip()}")
     trouble = "may mean once or again and again"
-    remedy = "Write " + " or ".join(f'when="{shown(choice)}"' for choice in choices) + "."
+    remedy = "Write " + " or ".join(f'when="{shown_text(choice)}"' for choice in choices) + "."
     accepted = " or ".join(choices)
-    return refused(PhraseError, "when", f'"{shown(text)}"', trouble, remedy, given=text, accepted=accepted)
+    return refused(PhraseError, "when", f'"{shown_text(text)}"', trouble, remedy, given=text, accepted=accepted)
 
 
 def _at(at: Any, when: When, now: datetime) -> Trigger:

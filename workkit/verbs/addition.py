@@ -18,7 +18,7 @@ from workkit.triggers.trigger import once
 from workkit.triggers.when import KEYWORDS as TIMES
 from workkit.triggers.when import When, read_when
 from workkit.verbs.add_options import KEYWORDS, NO_OPTIONS, Options, read_add_options
-from workkit.verbs.middleware import entered
+from workkit.verbs.middleware import through_middleware
 from workkit.verbs.new_job import called, read_call
 from workkit.verbs.opening import Schedule
 from workkit.verbs.warning import warn_caller
@@ -41,8 +41,8 @@ def addition(given: Mapping[str, Any], *, s: Schedule, now_ms: NowMs, verb: str 
     new = called(fn, args=args, kwargs=kwargs, options=options)
     when = None if verb == "add_now" or _is_now(given) else _when(given, s)
     if when is None or when.is_now:
-        return entered(_queued(new, options, now_ms), schedule=s.name, fn=fn)
-    return entered(_timed(new, when, options, now_ms()), schedule=s.name, fn=fn)
+        return through_middleware(_queued(new, options, now_ms), schedule=s.name, fn=fn)
+    return through_middleware(_timed(new, when, options, now_ms()), schedule=s.name, fn=fn)
 
 
 def _is_now(given: Mapping[str, Any]) -> bool:

@@ -11,7 +11,7 @@ from workkit.errors import InvalidOptions, PhraseError, TriggerError
 from workkit.jobs.admission import Control, Pause
 from workkit.jobs.job import Job
 from workkit.jobs.names import Fn, known_name, read_name, shown
-from workkit.jobs.option_readers import refused
+from workkit.jobs.option_readers import option_error
 from workkit.triggers.clock.zone import zone
 
 SCHEDULE = "schedule"
@@ -46,10 +46,10 @@ def check_one(which: str | Job | None, fn: Fn | None) -> None:
         raise InvalidOptions.about("which and fn=", "were both given", remedy, where="which", given=which)
 
 
-def read_pause(reason: str | None, until: str | datetime | None, *, tz: str, now_ms: int) -> Pause:
+def pause_until(reason: str | None, until: str | datetime | None, *, tz: str, now_ms: int) -> Pause:
     """Read why to pause, and until when. Raises InvalidOptions, TriggerError, PhraseError."""
     if reason is not None and not isinstance(reason, str):
-        raise refused("reason", reason, "is not a text", 'Write reason="migration".')
+        raise option_error("reason", reason, "is not a text", 'Write reason="migration".')
     if until is None:
         return Pause(reason=reason or None)
     return Pause(reason=reason or None, until_ms=_until(until, tz=tz, now_ms=now_ms))

@@ -28,10 +28,10 @@ def chosen(inspector: Inspector, *, schedule: str, which: str | Job | None, wher
     """
     pages = (job for job in inspector.jobs(state="dead") if where is None or matches(job, where))
     found = list({(job.dead_id, job.due): job for job in pages}.values())  # a death while reading shifts the pages
-    return found if which is None else named(found, which, schedule=schedule)
+    return found if which is None else named_dead(found, which, schedule=schedule)
 
 
-def named(dead: Sequence[Job], which: str | Job, *, schedule: str) -> list[Job]:
+def named_dead(dead: Sequence[Job], which: str | Job, *, schedule: str) -> list[Job]:
     """Pick those among dead jobs that `which` names. Raises NotFound."""
     if isinstance(which, Job):
         mine = [job for job in dead if (job.dead_id == which.dead_id if which.dead_id else job.id == which.id)]
@@ -59,14 +59,14 @@ def _absent(which: str, schedule: str, near: Job | None = None) -> NotFound:
     return NotFound.about(subject, f"in {schedule}", remedy, where=schedule, given=which, suggestion=nearest)
 
 
-def retry(admin: Admin, dead: Sequence[Job], *, args: Sequence[Any] | None, rate: str | None, one: bool) -> int:
+def retry_dead(admin: Admin, dead: Sequence[Job], *, args: Sequence[Any] | None, rate: str | None, one: bool) -> int:
     """Put dead jobs back, oldest first; return how many. With `one`, raise for a job that cannot be put back.
 
     Raises InvalidOptions for `rate`, InvalidArguments for `args`, CorruptRecord for a record that cannot be read.
     """
     revived = 0
     for job, answer in revive(admin, dead, args=args, rate=rate):
-        if one and (refused := refusal(job, answer)):
+        if one and (refused := revival_refusal(job, answer)):
             raise refused
         revived += answer == "revived"
     return revived
@@ -87,7 +87,7 @@ def revive(
         yield from zip(jobs, admin.retry(jobs, args=args, delays_ms=delays), strict=True)
 
 
-def refusal(job: Job, answer: Revival) -> WorkkitError | None:
+def revival_refusal(job: Job, answer: Revival) -> WorkkitError | None:
     """Make the error for a job that was not put back; None for one that was."""
     name = f"{job.id[:8]} {shown(job.fn)}"
     match answer:
@@ -104,7 +104,7 @@ def refusal(job: Job, answer: Revival) -> WorkkitError | None:
     assert_never(answer)
 
 
-def discard(admin: Admin, dead: Sequence[Job]) -> int:
+def discard_dead(admin: Admin, dead: Sequence[Job]) -> int:
     """Forget dead jobs; return how many there were."""
     return sum(admin.discard(page) for page in _pages(dead))
 

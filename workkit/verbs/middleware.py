@@ -17,7 +17,7 @@ from workkit.verbs.new_job import as_job, called
 CHANGEABLE = ("args", "kwargs", "options")
 
 
-def entered(new: NewJob, *, schedule: str, fn: Fn) -> NewJob:
+def through_middleware(new: NewJob, *, schedule: str, fn: Fn) -> NewJob:
     """Show a job to the schedule's middleware, and return it as it is added. What middleware changed is checked again.
 
     Raises what middleware raises to refuse the job, and an `Invalid` for what it may not change.

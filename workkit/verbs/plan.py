@@ -11,7 +11,7 @@ from workkit.contract.inspector import Named
 from workkit.contract.producer import NewJob, Producer
 from workkit.errors import Invalid, InvalidOptions, NotFound
 from workkit.jobs.job import Job
-from workkit.jobs.option_readers import refused
+from workkit.jobs.option_readers import option_error
 from workkit.verbs.addition import NowMs, addition
 from workkit.verbs.bulk import Bulk
 from workkit.verbs.error_place import located
@@ -55,7 +55,7 @@ def _row(name: str, entry: Any) -> dict[str, Any]:
         remedy = 'Write add\'s keywords: {"fn": ..., "every": ...}.'
         raise InvalidOptions.about(repr(entry), "is not a mapping", remedy, given=entry)
     if entry.get("name", name) != name:
-        raise refused("name", entry["name"], "is another than its name in the plan", "Leave it out.")
+        raise option_error("name", entry["name"], "is another than its name in the plan", "Leave it out.")
     return {**entry, "name": name}
 
 

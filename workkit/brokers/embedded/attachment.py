@@ -27,8 +27,8 @@ from pathlib import Path
 from types import TracebackType
 from urllib.parse import quote, unquote
 
-from workkit.brokers.embedded.folder import ANOTHER, is_private, opened, prepare, shown, write
-from workkit.brokers.embedded.program import Release, Running, ask, find, reads, running_at
+from workkit.brokers.embedded.folder import ANOTHER, is_private, opened_folder, prepare_folder, shown_path, write
+from workkit.brokers.embedded.program import Release, Running, ask_program, find_program, reads, running_at
 from workkit.brokers.redis_server.address import masked
 from workkit.errors import EmbeddedError, InvalidSchedule
 
@@ -111,10 +111,10 @@ def attach(folder: Path) -> EmbeddedServer:
 
     Makes the folder if need be. Returns when the server answers and its data are loaded. Raises EmbeddedError.
     """
-    binary, ours = find()
+    binary, ours = find_program()
     try:
         with _mutex:
-            place = prepare(folder)
+            place = prepare_folder(folder)
             with _gate(place, seconds=GATE_SECONDS):
                 seat = _seat(place)
                 try:
@@ -133,7 +133,7 @@ def attach(folder: Path) -> EmbeddedServer:
             seat.handles.add(server)
             return server
     except OSError as error:
-        trouble = f"{shown(folder)} cannot be used: {error.strerror or error}"
+        trouble = f"{shown_path(folder)} cannot be used: {error.strerror or error}"
         raise EmbeddedError(f"{trouble}. Name a folder you may write to: --embedded=FOLDER.", given=folder) from error
 
 
@@ -149,7 +149,7 @@ def temporary() -> Iterator[EmbeddedServer]:
 
 def _seat(place: Path) -> _Seat:
     """Become a user of the folder, or return what makes this process one already."""
-    users = opened(place / "users.lock", os.O_RDWR)
+    users = opened_folder(place / "users.lock", os.O_RDWR)
     if seat := _seats.get(place):
         if os.path.sameopenfile(seat.users, users):
             os.close(users)
@@ -157,8 +157,8 @@ def _seat(place: Path) -> _Seat:
         os.close(_seats.pop(place).users)  # of an earlier folder of this path, removed since; its keeper sees to it
     if not _until(lambda: _take(users, fcntl.LOCK_SH), seconds=STOP_SECONDS):
         os.close(users)
-        trouble = f"{shown(place)}: its server has been stopping for {STOP_SECONDS:.0f} s"
-        raise EmbeddedError(f"{trouble}. See {shown(place)}/server.log, or {ANOTHER}", given=place)
+        trouble = f"{shown_path(place)}: its server has been stopping for {STOP_SECONDS:.0f} s"
+        raise EmbeddedError(f"{trouble}. See {shown_path(place)}/server.log, or {ANOTHER}", given=place)
     _seats[place] = _Seat(users=users, handles=set())
     return _seats[place]
 
@@ -198,14 +198,14 @@ def _spawn(place: Path, *, binary: str, held: int) -> None:
         address.parent.mkdir(mode=0o700, exist_ok=True)
         if not is_private(address.parent):
             trouble = f"{address.parent}, meant for its socket, is not a folder of this user alone"
-            raise EmbeddedError(f"{shown(place)}: {trouble}. Remove that, or {ANOTHER}", given=place)
+            raise EmbeddedError(f"{shown_path(place)}: {trouble}. Remove that, or {ANOTHER}", given=place)
     options = {"port": "0", "unixsocket": str(address), "unixsocketperm": "700", "dir": str(place)}
     options |= {"appendonly": "yes", "appendfsync": "everysec", "save": "", "maxmemory-policy": "noeviction"}
     options |= {"daemonize": "no", "logfile": ""}
     command = [binary, *(word for name, value in options.items() for word in (f"--{name}", value))]
     keeper = [sys.executable, "-I", "-S", str(Path(__file__).with_name("keeper.py"))]
     keeper += [str(place / "users.lock"), str(place / "server.log"), *command]
-    with os.fdopen(opened(place / "server.log", os.O_WRONLY | os.O_APPEND), "ab") as log:
+    with os.fdopen(opened_folder(place / "server.log", os.O_WRONLY | os.O_APPEND), "ab") as log:
         subprocess.run(
             keeper, pass_fds=[held], start_new_session=True, cwd="/", stdin=subprocess.DEVNULL, stdout=log, stderr=log
         )
@@ -218,7 +218,7 @@ def _leave(place: Path, *, users: int) -> None:
         if not _take(probe, fcntl.LOCK_EX) and _take(probe, fcntl.LOCK_SH):
             return  # others use it; if not even the shared lock is to be had, the keeper was quicker
         for address in _addresses(place):
-            ask(address, "SHUTDOWN NOSAVE")  # no snapshot; the append-only file is flushed to disk
+            ask_program(address, "SHUTDOWN NOSAVE")  # no snapshot; the append-only file is flushed to disk
         if _until(lambda: _is_free(place / "server.lock"), seconds=STOP_SECONDS) and _address(place).parent != place:
             _address(place).parent.rmdir()
 
@@ -245,14 +245,16 @@ os.register_at_fork(after_in_child=_after_fork)
 def _gate(place: Path, *, seconds: float) -> Iterator[None]:
     with _opened(place / "gate.lock") as descriptor:
         if not _until(lambda: _take(descriptor, fcntl.LOCK_EX), seconds=seconds):
-            trouble = f"{shown(place)}: another process has been starting or leaving its server for {seconds:.0f} s"
+            trouble = (
+                f"{shown_path(place)}: another process has been starting or leaving its server for {seconds:.0f} s"
+            )
             raise EmbeddedError(f"{trouble}. End that process, or {ANOTHER}", given=place)
         yield
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[int]:
-    descriptor = opened(path, os.O_RDWR)
+    descriptor = opened_folder(path, os.O_RDWR)
     _passing.add(descriptor)
     try:
         yield descriptor
@@ -328,7 +330,7 @@ def _refuse_newer(place: Path, *, theirs: Release, ours: Release, pid: int | Non
         return
     brings = str(ours).removeprefix(f"{theirs.product} ")
     raise EmbeddedError(
-        f"{shown(place)} belongs to {theirs}{f' (pid {pid})' if pid else ''}; this workkit brings {brings}. "
+        f"{shown_path(place)} belongs to {theirs}{f' (pid {pid})' if pid else ''}; this workkit brings {brings}. "
         f"{'Stop what uses it' if pid else f'Install {theirs} or later'}, or {ANOTHER}",
         given=place,
     )
@@ -340,5 +342,5 @@ def _failed(place: Path, trouble: str) -> EmbeddedError:
     with suppress(OSError):
         lines = (place / "server.log").read_text(errors="replace").splitlines()[-3:]
         words = " ".join(re.sub(r"^\d+:\w \d+ \w+ \d+ [\d:.]+ \S ", "", line) for line in lines)
-    name = shown(place)
+    name = shown_path(place)
     return EmbeddedError(f'{name}: its server {trouble}: "{words}". See {name}/server.log, or {ANOTHER}', given=place)

@@ -30,7 +30,7 @@ _KINDS = (
 )
 
 
-def prepare(folder: Path) -> Path:
+def prepare_folder(folder: Path) -> Path:
     """Make the folder if need be, for this user alone, and return its real path.
 
     A folder that others can reach is closed to them, with a WorkkitWarning, if it holds nothing but our files. Raises
@@ -43,7 +43,7 @@ def prepare(folder: Path) -> Path:
         found = os.fstat(there)
         if found.st_uid != os.geteuid():
             raise EmbeddedError(
-                f"{shown(folder)} belongs to another user (uid {found.st_uid}; this is {os.geteuid()}). "
+                f"{shown_path(folder)} belongs to another user (uid {found.st_uid}; this is {os.geteuid()}). "
                 f"A private server serves one user: {ANOTHER}",
                 given=folder,
             )
@@ -57,7 +57,7 @@ def prepare(folder: Path) -> Path:
     return place
 
 
-def opened(path: Path, flags: int) -> int:
+def opened_folder(path: Path, flags: int) -> int:
     """Open a file of ours, made if need be, and return its descriptor. Raises EmbeddedError where it is a link."""
     flags |= os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
@@ -74,7 +74,7 @@ def opened(path: Path, flags: int) -> int:
 
 def write(path: Path, text: str) -> None:
     """Write a file of ours anew. Raises EmbeddedError where it is a link."""
-    with os.fdopen(opened(path, os.O_WRONLY | os.O_TRUNC), "w") as file:
+    with os.fdopen(opened_folder(path, os.O_WRONLY | os.O_TRUNC), "w") as file:
         file.write(text)
 
 
@@ -87,7 +87,7 @@ def is_private(folder: Path) -> bool:
     return stat.S_ISDIR(there.st_mode) and there.st_uid == os.geteuid() and not there.st_mode & _OTHERS
 
 
-def shown(folder: Path) -> str:
+def shown_path(folder: Path) -> str:
     """How messages name a folder or a file: relative to the current folder, if it lies there; a last link unread."""
     path, here = os.path.join(os.path.realpath(folder.parent), folder.name), os.path.realpath(".")
     if folder.name in ("", "..") or folder.is_dir():
@@ -100,10 +100,10 @@ def _close(place: Path, descriptor: int, *, mode: int) -> None:
     strange = next(_strange(place, is_writable=bool(mode & 0o022)), None)
     is_shared = mode & stat.S_ISVTX  # such as /tmp: others would miss it
     if strange or is_shared:
-        remedy = ANOTHER if is_shared else f"chmod 700 {shown(place)}, or {ANOTHER}"
+        remedy = ANOTHER if is_shared else f"chmod 700 {shown_path(place)}, or {ANOTHER}"
         raise EmbeddedError(
-            f"{shown(place)} is open to other users (mode {mode:04o}), and {strange or 'all of them may write there'}. "
-            f"A private server needs a folder of its own: {remedy}",
+            f"{shown_path(place)} is open to other users (mode {mode:04o}), and "
+            f"{strange or 'all of them may write there'}. A private server needs a folder of its own: {remedy}",
             given=place,
         )
     os.fchmod(descriptor, mode & ~_OTHERS)
@@ -111,8 +111,8 @@ def _close(place: Path, descriptor: int, *, mode: int) -> None:
         raise _other(place, f"is open to other users (mode {mode:04o}), and its file system does not let it be closed")
     _check(place)
     warnings.warn(
-        f"{shown(place)} was open to other users (mode {mode:04o}); a private server serves one user, so it is closed "
-        f"to them now (mode {mode & ~_OTHERS:04o}).",
+        f"{shown_path(place)} was open to other users (mode {mode:04o}); a private server serves one user, so it is "
+        f"closed to them now (mode {mode & ~_OTHERS:04o}).",
         WorkkitWarning,
         stacklevel=4,
     )
@@ -162,4 +162,4 @@ def _link(path: Path) -> EmbeddedError:
 
 
 def _other(path: Path, trouble: str) -> EmbeddedError:
-    return EmbeddedError(f"{shown(path)} {trouble}. Remove it if it is not needed, or {ANOTHER}", given=path)
+    return EmbeddedError(f"{shown_path(path)} {trouble}. Remove it if it is not needed, or {ANOTHER}", given=path)

@@ -51,7 +51,7 @@ def reads(ours: Release, theirs: Release) -> bool:
     return theirs.number < (9, 0) and ours.number >= (7, 2)
 
 
-def find() -> tuple[str, Release]:
+def find_program() -> tuple[str, Release]:
     """Return the server program to start: the extra's, else one on PATH; the first that runs here."""
     for path in (bundled(), shutil.which("valkey-server"), shutil.which("redis-server")):
         if path and (release := release_of(path)):
@@ -84,7 +84,7 @@ def release_of(binary: str) -> Release | None:
 
 def running_at(address: Path) -> Running | None:
     """Ask who listens on this socket; None if nobody answers within 2 s."""
-    facts = dict(line.split(":", 1) for line in ask(address, "INFO").splitlines() if ":" in line)
+    facts = dict(line.split(":", 1) for line in ask_program(address, "INFO").splitlines() if ":" in line)
     if "process_id" not in facts:
         return None
     product, key = ("Valkey", "valkey_version") if "valkey_version" in facts else ("Redis", "redis_version")
@@ -92,7 +92,7 @@ def running_at(address: Path) -> Running | None:
     return Running(release=release, pid=int(facts["process_id"]), loading=facts.get("loading") == "1", address=address)
 
 
-def ask(address: Path, command: str) -> str:
+def ask_program(address: Path, command: str) -> str:
     """Send one inline command to a socket and return what comes back; nothing if nobody answers within 2 s."""
     with suppress(OSError, ValueError), closing(socket.socket(socket.AF_UNIX)) as server:
         server.settimeout(2.0)

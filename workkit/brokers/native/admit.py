@@ -15,7 +15,7 @@ from workkit.jobs.recurrence import is_missed, next_run, spread_offset_ms
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AdmissionRequest:
     """One claim of an admission: the map, the claim once it is admitted, and when its job is due next (None: never)."""
 
     before: Claim
@@ -24,7 +24,7 @@ class Asked:
     packed: bytes
 
 
-def ask(claim: Claim, wanted: Admission | None, *, now_ms: int, is_now: bool) -> Asked:
+def admission_request(claim: Claim, wanted: Admission | None, *, now_ms: int, is_now: bool) -> AdmissionRequest:
     """What to ask for one claim. `now_ms` by the server's clock, if `is_now`; else another present that is given."""
     wanted, receipt = wanted or NOTHING, claim.receipt
     entry: Entry = receipt.entry
@@ -60,7 +60,7 @@ def ask(claim: Claim, wanted: Admission | None, *, now_ms: int, is_now: bool) ->
     packed = bytes(msgpack.packb(_said(asked), use_bin_type=False, unicode_errors="surrogatepass"))
     standing = Standing(terms=claim.terms, slots=tuple(needs), paid=entry.is_paid or bool(turns))
     armed = replace(claim, armed=True, standing=standing)
-    return Asked(
+    return AdmissionRequest(
         before=claim,
         after=replace(armed, receipt=replace(receipt, admitted=after, is_bound=True)),
         next_due_ms=next_due,

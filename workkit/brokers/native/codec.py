@@ -95,7 +95,7 @@ class Codec:
             job = self.decode(claim.id, claim.receipt.payload or b"")
         except CorruptRecord:
             job = Job(id=claim.id, schedule=self.schedule, fn=claim.fn)
-        return at(job, claim.due_ms, state="running", attempt=claim.attempt)
+        return at_due(job, claim.due_ms, state="running", attempt=claim.attempt)
 
     def _trigger(self, read: wire.Payload) -> Trigger:
         fields: Mapping[str, Any] = {**read.extra, "cron": read.cron} if read.extra else {"cron": read.cron}
@@ -135,12 +135,12 @@ def is_once(job: Job) -> bool:
     return job.trigger is not None and not job.trigger.recurs
 
 
-def at(job: Job, due_ms: int, **changes: Any) -> Job:
+def at_due(job: Job, due_ms: int, **changes: Any) -> Job:
     """Give a job its due time, and further fields."""
-    return replace(job, due=instant(due_ms), **changes)
+    return replace(job, due=instant_of(due_ms), **changes)
 
 
-def instant(ms: int) -> datetime | None:
+def instant_of(ms: int) -> datetime | None:
     """Convert epoch milliseconds to an aware datetime; None where the calendar has no such time."""
     try:
         return datetime.fromtimestamp(ms / 1000, UTC)

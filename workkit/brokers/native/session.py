@@ -18,7 +18,7 @@ from typing import Any
 
 import msgpack
 
-from workkit.brokers.native.admit import ask
+from workkit.brokers.native.admit import admission_request
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.control_key import read_control
 from workkit.brokers.native.keys import Keys
@@ -26,7 +26,7 @@ from workkit.brokers.native.record import heard_upto, read_claim, write_info
 from workkit.brokers.native.request import Answer, Forgotten, Gone, Request, jobs_in, more_is_due
 from workkit.brokers.native.settle import Receipt, ending, is_plain
 from workkit.brokers.redis_server.script import load
-from workkit.brokers.redis_server.server import Asked, Call, Server
+from workkit.brokers.redis_server.server import Call, PendingCalls, Server
 from workkit.contract.claim import Claim, Ending, Orders, Turn
 from workkit.contract.listener import ListenerInfo
 from workkit.jobs.admission import FREE, Admission, Control
@@ -49,7 +49,7 @@ class Session:
         self._scripts = load("native")
         self._info: ListenerInfo | None = None
         self._outstanding: Sequence[Request] = ()
-        self._asked: Asked | None = None  # what is outstanding and on its way; None: it must be asked again
+        self._asked: PendingCalls | None = None  # what is outstanding and on its way; None: it must be asked again
         self._heard: list[Answer] = []  # answered, not yet taken up
         self._held: dict[bytes, Claim] = {}
         self._ready: list[Claim] = []
@@ -336,7 +336,7 @@ class Session:
 
     def _admit(self, pairs: Sequence[tuple[Claim, Admission | None]], now_ms: int | None) -> Request:
         now, is_now = max(now_ms or 0, self._now_ms), now_ms is None
-        asked = [ask(claim, wanted, now_ms=now, is_now=is_now) for claim, wanted in pairs]
+        asked = [admission_request(claim, wanted, now_ms=now, is_now=is_now) for claim, wanted in pairs]
 
         def done(reply: list[Any]) -> None:
             first = min((a.next_due_ms for a in asked if a.next_due_ms is not None), default=float("inf"))

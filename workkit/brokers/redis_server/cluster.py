@@ -15,7 +15,7 @@ from redis.crc import key_slot
 
 from workkit.brokers.redis_server.address import Node, written
 from workkit.brokers.redis_server.refusal import code_of
-from workkit.brokers.redis_server.route import Misdirected, Unlocated, ask, reason
+from workkit.brokers.redis_server.route import Misdirected, Unlocated, ask_node, reason
 from workkit.errors import InvalidSchedule
 
 HOPS = 3  # how often one call follows a slot from node to node
@@ -90,7 +90,7 @@ class SlotOwner:
         for node in self._nodes:
             self._nodes = (*(n for n in self._nodes if n != node), node)  # the next time another is asked first
             try:
-                ranges = ask(node, "CLUSTER", "SLOTS", secure=self._secure, settings=self._settings)
+                ranges = ask_node(node, "CLUSTER", "SLOTS", secure=self._secure, settings=self._settings)
             except redis.exceptions.AuthenticationError:
                 raise
             except (redis.exceptions.ConnectionError, redis.exceptions.TimeoutError, OSError) as error:

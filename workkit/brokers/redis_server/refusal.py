@@ -32,7 +32,7 @@ _ON_THE_WAY = ("MOVED", "ASK", "TRYAGAIN")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class ServerPlace:
     """What messages say of a server: its URL without passwords, the schedule it is used for, whether its place may
     change (it is found anew then), whether it ever answered (what is closed later is cut, not refused), the
     settings of its connections, and which keys have a type that is not theirs, where that was refused.
@@ -71,7 +71,7 @@ class Words:
     link: str = ": "
 
 
-def refusal(error: redis.exceptions.RedisError, place: Place) -> ServerError:
+def refusal(error: redis.exceptions.RedisError, place: ServerPlace) -> ServerError:
     """Our exception for one of the client library's."""
     url, text, code = place.url, _said(error), code_of(error)
 
@@ -99,7 +99,7 @@ def refusal(error: redis.exceptions.RedisError, place: Place) -> ServerError:
     return made(ServerRefused, Words(text))
 
 
-def _unreachable(error: Exception, place: Place) -> Words:
+def _unreachable(error: Exception, place: ServerPlace) -> Words:
     text, secure = str(error), place.url.startswith("rediss")
     cause = error.__cause__ or error.__context__
     other = "redis" + place.url.removeprefix("rediss") if secure else "rediss" + place.url.removeprefix("redis")
@@ -133,12 +133,12 @@ def _unreachable(error: Exception, place: Place) -> Words:
     return Words(text.rstrip("."), ways_out)
 
 
-def _wants_password(place: Place, _: str) -> Words:
+def _wants_password(place: ServerPlace, _: str) -> Words:
     scheme, _, where = place.url.partition("://")
     return Words("needs a password", f"Write {scheme}://:PASSWORD@{where.rpartition('@')[2]}.", " ")
 
 
-def _is_cluster(place: Place, _: str) -> Words:
+def _is_cluster(place: ServerPlace, _: str) -> Words:
     where = place.url.partition("://")[2].partition("/")[0]
     scheme = "rediss" if place.url.startswith("rediss") else "redis"
     use = f"use {scheme}+cluster://{where}"
@@ -150,7 +150,7 @@ def _is_cluster(place: Place, _: str) -> Words:
     return Words(f"{what} on a cluster: its keys would fall into different slots", f"{better}, and {use}.")
 
 
-def _is_no_schedule(place: Place, _: str) -> Words:
+def _is_no_schedule(place: ServerPlace, _: str) -> Words:
     """Put the remedy into the trouble: the `lost` line of a listener shows only that."""
     name = place.schedule
     see = f"workkit doctor {name} says more" if name else "workkit doctor SCHEDULE says more"
@@ -159,7 +159,7 @@ def _is_no_schedule(place: Place, _: str) -> Words:
     return Words(f"a key{f' of {name}' if name else ''} holds another kind of value than the layout says; {see}.")
 
 
-def _cannot_save(_: Place, text: str) -> Words:
+def _cannot_save(_: ServerPlace, text: str) -> Words:
     what = "append-only file" if "AOF" in text else "snapshot"
     others = "" if what != "snapshot" else ", or set stop-writes-on-bgsave-error no and go without snapshots"
     return Words(
@@ -168,7 +168,7 @@ def _cannot_save(_: Place, text: str) -> Words:
     )
 
 
-Refusal = tuple[Callable[[Exception, str], bool], Callable[[Place, str], Words], bool]
+Refusal = tuple[Callable[[Exception, str], bool], Callable[[ServerPlace, str], Words], bool]
 
 # redis-py files AuthenticationError under ConnectionError, so refusals are looked for first.
 _REFUSALS: tuple[Refusal, ...] = (

@@ -110,15 +110,15 @@ def settings_of(kwargs: Mapping[str, Any]) -> dict[str, Any]:
     kept = {key: value for key, value in kwargs.items() if key in _KEPT or key.startswith(("socket_", "ssl_"))}
     kept["socket_connect_timeout"] = kept.get("socket_connect_timeout") or CONNECT_SECONDS
     kept["socket_timeout"] = kept.get("socket_timeout") or ANSWER_SECONDS
-    return kept | {"protocol": 2, "decode_responses": False, "health_check_interval": 0, "retry": once()}
+    return kept | {"protocol": 2, "decode_responses": False, "health_check_interval": 0, "retry": retry_once()}
 
 
-def once() -> Retry:
+def retry_once() -> Retry:
     """One try: when to try again is for the listener's loop, or the caller."""
     return Retry(NoBackoff(), 0)
 
 
-def ask(node: Node, *command: str, secure: bool, settings: Mapping[str, Any]) -> Any:
+def ask_node(node: Node, *command: str, secure: bool, settings: Mapping[str, Any]) -> Any:
     """The plain reply of a server to one command, on a connection of its own."""
     kwargs = settings_of(settings) | dict.fromkeys(("socket_connect_timeout", "socket_timeout"), GUIDE_SECONDS)
     connection: Any = (redis.SSLConnection if secure else redis.Connection)(host=node[0], port=node[1], **kwargs)

@@ -11,7 +11,7 @@ from typing import Any
 import redis
 
 from workkit.brokers.redis_server.address import Node, written
-from workkit.brokers.redis_server.route import Misdirected, Unlocated, ask, reason
+from workkit.brokers.redis_server.route import Misdirected, Unlocated, ask_node, reason
 
 LOOK_SECONDS = 2.0  # between looks at whether the primary is still one
 DEAF_SECONDS = 10.0  # the same while no sentinel answers
@@ -98,7 +98,7 @@ class Sentinels(_Primary):
         return f"They know: {', '.join(sorted(names))}." if names else "They know none."
 
     def _ask(self, node: Node, *command: str) -> Any:
-        return ask(node, *command, secure=self._secure, settings=self._settings)
+        return ask_node(node, *command, secure=self._secure, settings=self._settings)
 
     def _last(self, silent: Mapping[Node, str]) -> None:
         self._nodes = (*(n for n in self._nodes if n not in silent), *(n for n in self._nodes if n in silent))

@@ -29,8 +29,8 @@ from workkit.brokers.redis_server.address import (
 from workkit.brokers.redis_server.cluster import SlotClient, SlotOwner, check_tag
 from workkit.brokers.redis_server.key_type import wrong_types
 from workkit.brokers.redis_server.pipe import Sent, Wires
-from workkit.brokers.redis_server.refusal import Place, code_of, refusal
-from workkit.brokers.redis_server.route import ANSWER_SECONDS, CONNECT_SECONDS, Route, once, routed_pool
+from workkit.brokers.redis_server.refusal import ServerPlace, code_of, refusal
+from workkit.brokers.redis_server.route import ANSWER_SECONDS, CONNECT_SECONDS, Route, retry_once, routed_pool
 from workkit.brokers.redis_server.script import Script
 from workkit.brokers.redis_server.sentinel import GivenSentinels, Sentinels
 from workkit.errors import InvalidSchedule, ServerError
@@ -47,7 +47,7 @@ Call = tuple[Script, Sequence[str], Sequence[Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PendingCalls:
     """Scripts that are on their way."""
 
     calls: Sequence[Call]
@@ -88,16 +88,16 @@ class Server:
         """Run scripts in one write and one read."""
         return self.answers(self.ask(calls))
 
-    def ask(self, calls: Sequence[Call]) -> Asked:
+    def ask(self, calls: Sequence[Call]) -> PendingCalls:
         """Send scripts in one write, and do not wait; `answers` must follow."""
         try:
             if self._route is not None:
                 self._leave_if_moved(self._route)
-            return Asked(calls, self._send(calls))
+            return PendingCalls(calls, self._send(calls))
         except (redis.exceptions.RedisError, OSError) as error:
             raise self._ours(error) from error
 
-    def answers(self, asked: Asked) -> list[Any]:
+    def answers(self, asked: PendingCalls) -> list[Any]:
         """What scripts answer that were sent. Where the server has forgotten one, all are loaded and all asked again:
         the scripts know a repeated request by its number.
         """
@@ -107,7 +107,7 @@ class Server:
             if any(isinstance(reply, redis.exceptions.NoScriptError) for reply in replies):
                 for script, _, _ in asked.calls:
                     self.client.script_load(script.text)
-                replies = self._replies(Asked(asked.calls, self._send(asked.calls)))
+                replies = self._replies(PendingCalls(asked.calls, self._send(asked.calls)))
                 # fault: {"+".join(script.name for script, _, _ in asked.calls)} answered
             for reply in replies:
                 if isinstance(reply, Exception):
@@ -119,18 +119,18 @@ class Server:
         except (redis.exceptions.RedisError, OSError) as error:
             raise self._ours(error, asked.calls) from error
 
-    def _replies(self, asked: Asked) -> list[Any]:
+    def _replies(self, asked: PendingCalls) -> list[Any]:
         if self._route is None:
             return asked.sent.replies()
         sent = [asked.sent]
 
-        def once() -> list[Any]:
+        def retry_once() -> list[Any]:
             if not sent:  # another is to be asked
                 self._start_anew()
                 sent.append(self._send(asked.calls))
             return sent.pop().replies()
 
-        return self._route.follow(self.client.connection_pool, once)
+        return self._route.follow(self.client.connection_pool, retry_once)
 
     def _send(self, calls: Sequence[Call]) -> Sent:
         # fault: {"+".join(script.name for script, _, _ in calls)} sent
@@ -194,7 +194,9 @@ class Server:
         if moves:  # whoever refuses may not be the server any more: the next call looks for it
             self._start_anew()
         settings = self.client.connection_pool.connection_kwargs
-        place = Place(url=self.url, schedule=self._schedule, moves=moves, answered=self._answered, settings=settings)
+        place = ServerPlace(
+            url=self.url, schedule=self._schedule, moves=moves, answered=self._answered, settings=settings
+        )
         if self._schedule and code_of(error) == "WRONGTYPE":
             keys = [key for _, keys, _ in calls for key in keys]
             place = replace(place, wrong=wrong_types(self.client, self._schedule, keys))
@@ -257,7 +259,7 @@ def _client(url: str, *, said: str) -> redis.Redis:
             socket_connect_timeout=CONNECT_SECONDS,
             socket_timeout=ANSWER_SECONDS,
             health_check_interval=0,
-            retry=once(),
+            retry=retry_once(),
             **({} if unix else {"socket_keepalive": True}),
         )
         pool = client.connection_pool

@@ -15,10 +15,10 @@ from click.core import ParameterSource
 from workkit.cli import folder
 from workkit.cli.command import Command, Option
 from workkit.cli.live import ScheduleName
-from workkit.cli.options import json_option, run_options, server_options, verbose_option, zone_of, zone_option
+from workkit.cli.options import json_option, run_option_flags, server_options, verbose_option, zone_of, zone_option
 from workkit.cli.printing import record, terminal, wording
 from workkit.cli.printing.warning import warnings_kept
-from workkit.cli.settings import read as read_settings
+from workkit.cli.settings import read_settings
 
 if TYPE_CHECKING:
     from workkit.jobs.job import Job
@@ -49,7 +49,7 @@ ARGUMENTS = "Each ARG is read as JSON if it is JSON, else as text: 5 is a number
 @click.option("--dry-run", cls=Option, is_flag=True, help="show what would be added, add nothing")
 @json_option("print the job as JSON")
 @verbose_option
-@run_options
+@run_option_flags
 @server_options
 def add_command(
     schedule: str,
@@ -93,7 +93,7 @@ def add_command(
 @click.argument("args", nargs=-1)
 @json_option("print the job as JSON")
 @verbose_option
-@run_options
+@run_option_flags
 @server_options
 def now_command(
     schedule: str, function: str, args: tuple[str, ...], as_json: bool, run: dict[str, Any], server: str | None
@@ -143,7 +143,7 @@ def _print(job: Job, word: str, as_json: bool, *, now: datetime) -> None:
             record.compact({**record.job_record(job), "id": job.id or None, "new": job.new, "replaced": job.replaced})
         )
         return
-    parts = [f"{word} {job.id[:8]}".rstrip(), wording.call(job), when_line(job, now)]
+    parts = [f"{word} {job.id[:8]}".rstrip(), wording.call_text(job), when_line(job, now)]
     terminal.data("  ".join(parts))
 
 
@@ -157,7 +157,7 @@ def when_line(job: Job, now: datetime) -> str:
     zone = zone_of(trigger.tz, read_settings())
     if job.due is None:
         return explain(trigger)
-    at = f"{wording.instant(job.due, zone)}, {wording.distance(job.due, now, 3)}"
+    at = f"{wording.instant_text(job.due, zone)}, {wording.distance(job.due, now, 3)}"
     return f"{explain(trigger)}, next {at}" if trigger.recurs else f"once, {at}"
 
 

@@ -15,7 +15,7 @@ from workkit.cli.command import Command, Option
 from workkit.cli.live import ScheduleName, Which
 from workkit.cli.options import server_options, server_words, verbose_option, zone_of, zone_option
 from workkit.cli.printing import terminal, wording
-from workkit.cli.settings import read as read_settings
+from workkit.cli.settings import read_settings
 from workkit.errors import InvalidOptions, NotFound, WorkkitError
 
 if TYPE_CHECKING:
@@ -62,13 +62,13 @@ def pause_command(
 ) -> int:
     """Pause a schedule, jobs or a function."""
     from workkit import schedule as verbs
-    from workkit.verbs.control import read_pause
+    from workkit.verbs.control import pause_until
     from workkit.verbs.opening import producer_of
 
     zone = zone_of(tz, read_settings())
     function = _function(which, fn)
     s = verbs.create(schedule, redis=server)
-    said = read_pause(reason, until, tz=wording.zone_name(zone), now_ms=producer_of(s).now_ms())
+    said = pause_until(reason, until, tz=wording.zone_name(zone), now_ms=producer_of(s).now_ms())
     at = None if said.until_ms is None else datetime.fromtimestamp(said.until_ms / 1000, UTC)
     how = {"reason": reason, "until": at}
     tail, again = until_and_why(said, zone), f"resume: workkit resume {s.name}"
@@ -157,7 +157,7 @@ def skip_command(schedule: str, which: tuple[str, ...], tz: str | None, server: 
     def one(word: str) -> str:
         job = verbs.skip(s, word)
         assert job.due is not None
-        next_ = f"{wording.instant(job.due, zone)}, {wording.distance(job.due, present(s))}"
+        next_ = f"{wording.instant_text(job.due, zone)}, {wording.distance(job.due, present(s))}"
         return f"skipped {_titled(job)}  next {next_}"
 
     return _each(which, one)
@@ -191,7 +191,7 @@ def run_command(schedule: str, which: tuple[str, ...], server: str | None) -> in
 def until_and_why(pause: Pause, zone: tzinfo) -> str:
     """Say of a pause what was said: `` until Saturday 21 November 2026 at 9:00 UTC (migration)``."""
     until = None if pause.until_ms is None else datetime.fromtimestamp(pause.until_ms / 1000, UTC)
-    till = f" until {wording.instant(until, zone)}" if until else ""
+    till = f" until {wording.instant_text(until, zone)}" if until else ""
     return till + (f" ({wording.printable(pause.reason)})" if pause.reason else "")
 
 
@@ -238,7 +238,7 @@ def _each(words: tuple[str, ...], act: Callable[[str], str]) -> int:
 
 def _titled(job: Job) -> str:
     name = f"  {wording.printable(job.name)}" if job.name else ""
-    return f"{job.id[:8]}{name}  {wording.call(job)}"
+    return f"{job.id[:8]}{name}  {wording.call_text(job)}"
 
 
 def _quoted(text: str | None) -> str:

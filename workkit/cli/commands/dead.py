@@ -72,7 +72,7 @@ def retry_command(
     server: str | None,
 ) -> int:
     """Put dead jobs back."""
-    from workkit.verbs.dead import check_args, pause_ms, refusal, revive
+    from workkit.verbs.dead import check_args, pause_ms, revival_refusal, revive
 
     _check_choice("retry", schedule, which, everything, where)
     pause_ms(rate)
@@ -84,10 +84,10 @@ def retry_command(
         return status
     refused: list[WorkkitError] = []
     for job, said in revive(choice.admin, choice.meant, args=values, rate=rate):
-        if error := refusal(job, said):
+        if error := revival_refusal(job, said):
             refused.append(error)
         elif which:
-            terminal.data(f"retried {job.id[:8]}  {wording.call(job)}")
+            terminal.data(f"retried {job.id[:8]}  {wording.call_text(job)}")
     revived = len(choice.meant) - len(refused)
     if not which:
         terminal.data(f"retried {revived:,}" + (f", {rate}" if rate else ""))
@@ -117,16 +117,16 @@ def discard_command(
     server: str | None,
 ) -> int:
     """Forget dead jobs."""
-    from workkit.verbs.dead import discard
+    from workkit.verbs.dead import discard_dead
 
     _check_choice("discard", schedule, which, everything, where)
     choice = _read(schedule, which, where, server)
     if (status := choice.agreed("Discard", asks=not which, dry_run=dry_run, yes=yes)) is not None:
         return status
-    discarded = discard(choice.admin, choice.meant)
+    discarded = discard_dead(choice.admin, choice.meant)
     if which:
         for job in choice.meant:
-            terminal.data(f"discarded {job.id[:8]}  {wording.call(job)}")
+            terminal.data(f"discarded {job.id[:8]}  {wording.call_text(job)}")
     else:
         terminal.data(f"discarded {discarded:,}")
     return choice.status((), done=discarded)
@@ -207,7 +207,7 @@ class Choice:
 def _read(schedule: str, which: tuple[str, ...], where: str | None, server: str | None) -> Choice:
     """Read the dead set once; a word that names none in it is said, and the others go on."""
     from workkit import schedule as verbs
-    from workkit.verbs.dead import chosen, named
+    from workkit.verbs.dead import chosen, named_dead
     from workkit.verbs.opening import producer_of
 
     s = verbs.create(schedule, redis=server)
@@ -217,7 +217,7 @@ def _read(schedule: str, which: tuple[str, ...], where: str | None, server: str 
     wanted: set[int] = set()
     for one in which:
         try:
-            wanted |= {id(job) for job in named(found, one, schedule=s.name)}
+            wanted |= {id(job) for job in named_dead(found, one, schedule=s.name)}
         except NotFound as error:
             missed.append(error)
             failure.say(error)
@@ -226,4 +226,4 @@ def _read(schedule: str, which: tuple[str, ...], where: str | None, server: str 
 
 
 def _line(job: Job) -> str:
-    return f"{job.id[:8]}  {wording.call(job)}  {wording.printable(job.error or '')}".rstrip()
+    return f"{job.id[:8]}  {wording.call_text(job)}  {wording.printable(job.error or '')}".rstrip()

@@ -109,7 +109,7 @@ def _understood(key: str, job: Job) -> str:
 
     if key == "now" or job.trigger is None or job.due is None:
         return "at once"
-    return explain(job.trigger) if job.trigger.recurs else f"once, {wording.instant(job.due, UTC)}"
+    return explain(job.trigger) if job.trigger.recurs else f"once, {wording.instant_text(job.due, UTC)}"
 
 
 def _short(error: PhraseError) -> str:
@@ -157,7 +157,7 @@ class Watch:
             self._say(event, f"{NAME} on embedded server, {wording.plural(event.fields['threads'], 'thread')}")
         elif event.name == "done" and job is not None:
             late = f"{duration_text(event.fields['late_ms'])} after due"
-            self._say(event, f"{wording.call(job):{CALL_WIDTH}}  {late:{LATE_WIDTH}}  {self.heard.take(job.id)}")
+            self._say(event, f"{wording.call_text(job):{CALL_WIDTH}}  {late:{LATE_WIDTH}}  {self.heard.take(job.id)}")
             with self.changed:
                 self.ran[job.id] = self.ran.get(job.id, 0) + 1
                 self.changed.notify_all()
@@ -214,4 +214,4 @@ def _listened(s: Schedule, jobs: dict[str, Job]) -> list[str]:
     watch.stopped(tally, [words for key, words in said if jobs[key].id in waiting])
     if interrupted:
         raise KeyboardInterrupt
-    return [wording.call(job) for job in jobs.values() if job.id in watch.missing(wanted)]
+    return [wording.call_text(job) for job in jobs.values() if job.id in watch.missing(wanted)]

@@ -29,8 +29,7 @@ from workkit.cli.options import (
 )
 from workkit.cli.printing import record as records
 from workkit.cli.printing import terminal, wording
-from workkit.cli.settings import READERS, Settings
-from workkit.cli.settings import read as read_settings
+from workkit.cli.settings import READERS, Settings, read_settings
 
 if TYPE_CHECKING:
     from workkit.contract.broker import Broker
@@ -102,7 +101,7 @@ def doctor_command(
         _show(patients, server_words(server) + _dialect_words())
     repaired = _repaired(patients, yes=yes) if fix else {}
     if as_json:
-        records.show(_record(finding, repaired) for patient in patients for finding in patient.findings)
+        records.show_json(_record(finding, repaired) for patient in patients for finding in patient.findings)
     return _status(brokers, patients, patience_ms, repaired)
 
 

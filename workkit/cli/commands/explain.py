@@ -13,7 +13,7 @@ from workkit.cli.options import Count, json_option, verbose_option, zone_of, zon
 from workkit.cli.printing import record as records
 from workkit.cli.printing import terminal, wording
 from workkit.cli.printing.warning import warn
-from workkit.cli.settings import read as read_settings
+from workkit.cli.settings import read_settings
 from workkit.errors import TriggerError
 from workkit.text.calendar import weekday_name
 
@@ -25,7 +25,7 @@ DIALECTS = ("auto", "published", "standard", "cuckoo")
 FIELDS = ("year", "month", "day", "weekday", "hour", "minute", "second")
 
 
-def read(text: str, *, now: datetime, zone: tzinfo, dialect: Dialect = "auto") -> Trigger:
+def read_time(text: str, *, now: datetime, zone: tzinfo, dialect: Dialect = "auto") -> Trigger:
     """Read words or a cron string; a cron string alone where a dialect is named. Raises TriggerError."""
     from workkit import triggers
     from workkit.triggers.crons.recognition import looks_like_cron
@@ -72,7 +72,7 @@ def next_command(when: str, count: int, tz: str | None, start: str | None, diale
     zone = zone_of(tz, read_settings())
     now = datetime.now(UTC)
     origin = now if start is None else _instant(start, now=now, zone=zone)
-    trigger = read(when, now=origin, zone=zone, dialect=dialect)
+    trigger = read_time(when, now=origin, zone=zone, dialect=dialect)
     instants = trigger.upcoming(origin, count)
     if not instants and trigger.next_after(origin - timedelta(seconds=1)) is None:
         raise TriggerError(f'"{when}" never fires: {trigger.why_never()}.', given=when)
@@ -143,7 +143,7 @@ def _instant(text: str, *, now: datetime, zone: tzinfo) -> datetime:
     try:
         at = datetime.fromisoformat(text)
     except ValueError:
-        trigger = read(text, now=now, zone=zone)
+        trigger = read_time(text, now=now, zone=zone)
         if trigger.recurs:
             message = f'--from "{text}" recurs; it must be one instant. Write for example --from 2027-01-01.'
             raise TriggerError(message, given=text) from None
@@ -173,7 +173,7 @@ def _instant(text: str, *, now: datetime, zone: tzinfo) -> datetime:
 def explain_command(when: str, tz: str | None, dialect: Dialect, as_json: bool) -> None:
     """Say in English what a cron string means."""
     zone = zone_of(tz, read_settings())
-    trigger = read(when, now=datetime.now(UTC), zone=zone, dialect=dialect)
+    trigger = read_time(when, now=datetime.now(UTC), zone=zone, dialect=dialect)
     if as_json:
         record = _record(trigger)
         del record["next"]

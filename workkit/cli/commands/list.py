@@ -28,7 +28,7 @@ from workkit.cli.options import (
 )
 from workkit.cli.printing import record, table, terminal, wording
 from workkit.cli.printing.table import Column
-from workkit.cli.settings import read as read_settings
+from workkit.cli.settings import read_settings
 from workkit.errors import NotFound
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def list_command(
     schedules = opened(schedule, command="list", server=server)
     if as_json:
         found = (job for s in schedules for job in islice(verbs.jobs(s, state=state, where=where), most))
-        if not record.show(map(record.job_record, found)):
+        if not record.show_json(map(record.job_record, found)):
             _nothing(schedules, state, where, server)
         return
     for s in schedules:
@@ -117,9 +117,11 @@ def _table(s: Schedule, jobs: list[Job], most: int | None, zone: tzinfo) -> None
     rows = [_row(job, at, zone) for job, at in zip(shown, times, strict=True)]
     if any(job.progress is not None for job in shown):
         said = ["-" if job.progress is None else wording.progress(job.progress) for job in shown]
-        table.show((*JOBS, Column(title="PROGRESS")), ([*row, words] for row, words in zip(rows, said, strict=True)))
+        table.show_table(
+            (*JOBS, Column(title="PROGRESS")), ([*row, words] for row, words in zip(rows, said, strict=True))
+        )
     else:
-        table.show(JOBS, rows)
+        table.show_table(JOBS, rows)
     _more(len(jobs), most, f"workkit list {s.name}")
 
 
@@ -138,7 +140,7 @@ def summary(counts: Counts) -> str:
 
 
 def _row(job: Job, at: str, zone: tzinfo) -> list[str]:
-    return [at, job.id[:8], wording.call(job), _when(job, zone), job.name or "-", job.state]
+    return [at, job.id[:8], wording.call_text(job), _when(job, zone), job.name or "-", job.state]
 
 
 def _times(jobs: Iterable[Job], *, now: datetime, least: int = 0) -> list[str]:
@@ -221,13 +223,13 @@ def _details(job: Job, zone: tzinfo, now: datetime) -> Iterator[tuple[str, str]]
     yield "id", job.id
     yield "schedule", job.schedule
     yield "name", job.name or "-"
-    yield "function", wording.call(job)
+    yield "function", wording.call_text(job)
     yield "stored as", job.fn
     yield "when", record.words_of(job) or "once"
     if job.trigger is not None:
         yield "cron", job.trigger.cron or "none"
     if job.due is not None:
-        yield "due", f"{wording.instant(job.due, zone)}, {wording.distance(job.due, now, 3)}"
+        yield "due", f"{wording.instant_text(job.due, zone)}, {wording.distance(job.due, now, 3)}"
     yield "state", job.state
     if job.why is not None:
         yield "why", job.why
@@ -272,7 +274,7 @@ def dead_command(
     schedules = opened(schedule, command="dead", server=server)
     if as_json:
         found = (job for s in schedules for job in islice(verbs.jobs(s, state="dead", where=where), most))
-        if not record.show(map(record.dead_record, found)):
+        if not record.show_json(map(record.dead_record, found)):
             _nothing(schedules, "dead", where, server)
         return
     for s in schedules:
@@ -280,7 +282,7 @@ def dead_command(
         if jobs:
             shown = jobs[:most]
             times = _times(shown, now=present(s).astimezone(zone))
-            table.show(DEAD, (_dead_row(job, at) for job, at in zip(shown, times, strict=True)))
+            table.show_table(DEAD, (_dead_row(job, at) for job, at in zip(shown, times, strict=True)))
             _more(len(jobs), most, f"workkit dead {s.name}")
             chosen = shlex.join(["--where", where]) if where else shown[0].id[:8]
             terminal.talk(wording.printable(f"retry: workkit retry {s.name} {chosen}{server_words(server)}"))
@@ -291,4 +293,4 @@ def dead_command(
 def _dead_row(job: Job, at: str) -> list[str]:
     allowed = record.attempts_of(job)
     attempts = f"{job.attempt + 1:,}" + (f" of {allowed:,}" if allowed else "")
-    return [at, job.id[:8], wording.call(job), attempts, job.error or "-"]
+    return [at, job.id[:8], wording.call_text(job), attempts, job.error or "-"]

@@ -17,7 +17,7 @@ from workkit.cli.command import Option
 from workkit.cli.commands.processes import SUPERVISED, ListenCommand, ProcessCount
 from workkit.cli.live import ScheduleName
 from workkit.cli.options import OPTIONAL, Commas, Count, chosen_schedules, server_options, weighted
-from workkit.cli.settings import read as read_settings
+from workkit.cli.settings import read_settings
 
 if TYPE_CHECKING:
     from workkit.cli.printing.log import Log

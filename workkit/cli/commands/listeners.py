@@ -43,9 +43,9 @@ def listeners_command(schedule: str | None, as_json: bool, server: str | None) -
     schedules = opened(schedule, command="listeners", server=server)
     found = {info.listener: info for s in schedules for info in verbs.listeners(s)}
     if as_json:
-        record.show(map(record.listener_record, found.values()))
+        record.show_json(map(record.listener_record, found.values()))
     elif found:
-        table.show(LISTENERS, map(_listener_row, found.values()))
+        table.show_table(LISTENERS, map(_listener_row, found.values()))
     if not found:
         names = wording.listed([s.name for s in schedules], "or")
         start = f"workkit listen {' '.join(s.name for s in schedules)}{server_words(server)}"
@@ -67,7 +67,7 @@ def _listener_row(info: ListenerInfo) -> list[str]:
 
 
 def _running(job: Job) -> str:
-    return wording.call(job) + (f" {wording.progress(job.progress)}" if job.progress is not None else "")
+    return wording.call_text(job) + (f" {wording.progress(job.progress)}" if job.progress is not None else "")
 
 
 @click.command(
@@ -88,7 +88,7 @@ def stats_command(schedule: str | None, as_json: bool, server: str | None) -> No
 
     counted = [(s.name, verbs.counts(s)) for s in opened(schedule, command="stats", server=server)]
     if as_json:
-        record.show(record.counts_record(name, counts) for name, counts in counted)
+        record.show_json(record.counts_record(name, counts) for name, counts in counted)
         return
     totals = sorted({key for _, counts in counted for key in counts.totals})
     counted_here = (f"{key.replace('_', ' ')}/48h" for key in totals)
@@ -101,4 +101,4 @@ def stats_command(schedule: str | None, as_json: bool, server: str | None) -> No
         ]
         for name, counts in counted
     ]
-    table.show(titles, rows)
+    table.show_table(titles, rows)

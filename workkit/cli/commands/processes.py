@@ -51,10 +51,10 @@ class ProcessCount(click.IntRange):
 
 def supervise(how: How, *, processes: int) -> int:
     """Run the current command line in so many processes until stopped; returns the exit status."""
-    from workkit.worker.supervision.supervisor import Plan, Supervisor
+    from workkit.worker.supervision.supervisor import ProcessPlan, Supervisor
 
     words = click.get_current_context().meta[WORDS]
-    plan = Plan(
+    plan = ProcessPlan(
         command=lambda ends: [*program(sys.orig_argv, sys.argv), "listen", SUPERVISED, ends, *words],
         processes=processes,
         deadline=how.deadline,

@@ -18,7 +18,7 @@ from workkit.cli.live import ScheduleName
 from workkit.cli.options import json_option, server_options, verbose_option, zone_of, zone_option
 from workkit.cli.printing import record, terminal, wording
 from workkit.cli.printing.warning import warnings_kept
-from workkit.cli.settings import read as read_settings
+from workkit.cli.settings import read_settings
 from workkit.errors import Invalid, InvalidOptions, NotFound, WorkkitWarning
 
 if TYPE_CHECKING:
@@ -84,14 +84,14 @@ def lines(plan: Plan) -> Iterator[str]:
     """Say what changes, a line for each job, and how many do not."""
     width = max(map(len, (*plan.added, *plan.changed, *plan.removed)), default=0)
     for name in plan.added:
-        yield _line("+", name, width, wording.call(plan.after[name]), words(plan.after[name]))
+        yield _line("+", name, width, wording.call_text(plan.after[name]), words(plan.after[name]))
     for name in plan.changed:
         before, after = plan.before[name], plan.after[name]
-        calls = _changed(wording.call(before), wording.call(after))
-        same = wording.call(before) == wording.call(after) and words(before) == words(after)
+        calls = _changed(wording.call_text(before), wording.call_text(after))
+        same = wording.call_text(before) == wording.call_text(after) and words(before) == words(after)
         yield _line("~", name, width, calls, _changed(words(before), words(after)), "other options" if same else "")
     for name in plan.removed:
-        yield _line("-", name, width, wording.call(plan.before[name]), words(plan.before[name]))
+        yield _line("-", name, width, wording.call_text(plan.before[name]), words(plan.before[name]))
     if plan.unchanged:
         yield f"= {len(plan.unchanged):,} unchanged"
 

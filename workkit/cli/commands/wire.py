@@ -80,7 +80,7 @@ def wire_command(
     report = Report(name=s.name, dialect=s.dialect, words=server_words(server), limit=limit or SHOWN)
     faults = report.judged(pairs, now_ms=look.now_ms)
     if as_json:
-        records.show(_fault_record(s.name, pair, fault) for pair, fault in faults)
+        records.show_json(_fault_record(s.name, pair, fault) for pair, fault in faults)
     else:
         report.show(faults)
     return report.status(strict=strict)
@@ -96,7 +96,7 @@ def _with_text(pairs: Iterable[Pair], where: str | None) -> Iterator[Pair]:
 
 def _dump(look: Published, pairs: Iterable[Pair], *, name: str, as_json: bool) -> int:
     if as_json:
-        records.show(map(_pair_record, pairs))
+        records.show_json(map(_pair_record, pairs))
         return 0
     now = datetime.fromtimestamp(look.now_ms / 1000, UTC)
     count = 0

@@ -91,7 +91,7 @@ def _subject(event: Event, style: Style) -> str:
     job: Job | None = event.fields.get("job")
     if job is None:
         return str(event.fields.get("job_id") or "")[:8]
-    called = wording.spoken(job.fn) if event.name == "cannot_run" else wording.call(job, args=style.arguments)
+    called = wording.spoken(job.fn) if event.name == "cannot_run" else wording.call_text(job, args=style.arguments)
     return f"{job.id[:8]}  {wording.shorten(called, LONGEST_CALL)}"
 
 

@@ -123,7 +123,7 @@ def _finite(value: Any, default: Callable[[Any], Any]) -> Any:
     return _finite(default(value), default)
 
 
-def show(records: Iterable[Record]) -> int:
+def show_json(records: Iterable[Record]) -> int:
     """Print one array, one object a line, each as soon as it is read; return how many there were."""
     count = 0
     for record in records:  # nothing is printed before the first is read: that may fail

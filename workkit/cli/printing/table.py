@@ -39,7 +39,7 @@ STATE_COLOURS = {
 }
 
 
-def show(columns: Sequence[Column], rows: Iterable[Row]) -> None:
+def show_table(columns: Sequence[Column], rows: Iterable[Row]) -> None:
     """Print a table on stdout."""
     state = next((place for place, column in enumerate(columns) if column.title == "STATE"), None)
     for number, cells in enumerate(fitted(columns, list(rows), width=terminal.table_width(sys.stdout))):

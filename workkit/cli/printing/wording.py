@@ -33,7 +33,7 @@ def short_date(at: datetime) -> str:
     return short_date_text(at, width=2)
 
 
-def instant(at: datetime, zone: tzinfo) -> str:
+def instant_text(at: datetime, zone: tzinfo) -> str:
     """Say an instant in its zone and in UTC: ``... at 19:00 Europe/Paris = 18:00 UTC``."""
     local, utc = at.astimezone(zone), at.astimezone(UTC)
     said = f"{full_date_text(local)} at {time_text(local)} {zone_name(zone)}"
@@ -65,7 +65,7 @@ def zone_name(zone: tzinfo) -> str:
     return zone.key if isinstance(zone, ZoneInfo) else "UTC" if zone is UTC else str(zone)
 
 
-def call(job: Job, *, args: bool = True) -> str:
+def call_text(job: Job, *, args: bool = True) -> str:
     """Write a job as the call it makes: ``app.users.activate("tracy@domain.com")``; its `args` may be left out."""
     given = [_value(value) for value in job.args]
     given += [f"{key}={_value(value)}" for key, value in (job.kwargs or {}).items()]

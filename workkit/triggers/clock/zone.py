@@ -19,7 +19,7 @@ from zoneinfo import ZoneInfo, available_timezones
 from workkit.errors import TriggerError
 from workkit.text.nearest import nearest_word
 from workkit.triggers.crons.cron import LAST_SECOND, Cron
-from workkit.triggers.crons.field import shown
+from workkit.triggers.crons.field import shown_text
 
 _EPOCH = datetime(1970, 1, 1)
 _EVERY_HOUR = (1 << 24) - 1
@@ -36,7 +36,7 @@ def zone(name: str | ZoneInfo) -> ZoneInfo:
     if isinstance(name, ZoneInfo):
         name = name.key
     if not isinstance(name, str):
-        raise TriggerError(f'tz={shown(repr(name))} is not a zone\'s name. Write "Europe/Paris".', given=name)
+        raise TriggerError(f'tz={shown_text(repr(name))} is not a zone\'s name. Write "Europe/Paris".', given=name)
     return _zone(name)
 
 
@@ -50,7 +50,7 @@ def _zone(name: str) -> ZoneInfo:
     trouble = "names no place: its meaning depends on the machine" if local else "is not a zone"
     remedy = f'Did you mean "{near}"?' if near else 'Write an IANA name such as "Europe/Paris".'
     raise TriggerError(
-        f'tz="{shown(name)}" {trouble}. {remedy}',
+        f'tz="{shown_text(name)}" {trouble}. {remedy}',
         given=name,
         where="tz",
         trouble=trouble,

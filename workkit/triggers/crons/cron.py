@@ -16,7 +16,7 @@ from workkit.errors import CronError
 from workkit.triggers.crons.alignment import alignment, leap_only, month_days, weeks
 from workkit.triggers.crons.branch import ALL_DAYS, DAY_SECONDS, LAST_DAY, Branch, DaySet
 from workkit.triggers.crons.congruence import ALWAYS, Congruence, both, narrow
-from workkit.triggers.crons.field import FIRST_YEAR, SPECS, Field, Place, bits, read_field, refused, shown
+from workkit.triggers.crons.field import FIRST_YEAR, SPECS, Field, FieldPlace, bits, field_error, read_field, shown_text
 
 MAX_LENGTH = 1_000
 MAX_BRANCHES = 64
@@ -61,7 +61,7 @@ def parse_cron(text: str, *, stored: bool = False, rule: bool = False) -> Cron:
     the forms that only a trigger's `rules` have. A repeated text costs a dict lookup.
     """
     if not isinstance(text, str):
-        raise CronError(f"cron={shown(repr(text))} is not text. Accepted: seven fields, {ORDER}.", given=text)
+        raise CronError(f"cron={shown_text(repr(text))} is not text. Accepted: seven fields, {ORDER}.", given=text)
     return _parse(text, stored, rule)
 
 
@@ -73,7 +73,7 @@ def _parse(text: str, stored: bool, rule: bool) -> Cron:
     if re.search(r"(?<![0-9/])[0-9]{4}(?![0-9])", offsets[-1][1]):
         raise _clojure_order(text, [part for _, part in offsets])
     fields = [
-        read_field(part, spec, place=Place(given=text, offset=at), rule=rule)
+        read_field(part, spec, place=FieldPlace(given=text, offset=at), rule=rule)
         for spec, (at, part) in zip(SPECS, offsets, strict=True)
     ]
     return assemble(fields, given=text)
@@ -106,7 +106,7 @@ def _split(text: str, *, stored: bool) -> Iterator[tuple[int, str]]:
         return
     blank = re.search(r"^\s+|\s+$|\s{2,}|[^\S ]", text)
     if blank:
-        raise refused(
+        raise field_error(
             text,
             f"has a blank too many, or one that is not a space, at column {blank.start() + 1}",
             accepted="one space between fields, none before or after",
@@ -118,12 +118,12 @@ def _split(text: str, *, stored: bool) -> Iterator[tuple[int, str]]:
 
 def _wrong_count(text: str, count: int) -> CronError:
     fields = "1 field" if count == 1 else f"{count} fields"
-    return refused(text, f"has {fields}", accepted=f"seven, parted by one space: {ORDER}")
+    return field_error(text, f"has {fields}", accepted=f"seven, parted by one space: {ORDER}")
 
 
 def too_long(text: str) -> CronError:
     """Make the error about a text of more than `MAX_LENGTH` characters, in any dialect."""
-    return refused(
+    return field_error(
         text, f"has {len(text):,} characters", accepted=f"at most {MAX_LENGTH:,} characters", position=MAX_LENGTH
     )
 
@@ -131,11 +131,11 @@ def too_long(text: str) -> CronError:
 def _clojure_order(text: str, parts: list[str]) -> CronError:
     second, minute, hour, month, day, weekday, year = parts
     published = " ".join((year, month, day, weekday, hour, minute, second))
-    return refused(
+    return field_error(
         text,
         "ends in a year: it is in the order of the Clojure code",
         accepted="0-59",
-        remedy=f'Write "{shown(published)}", or use a schedule with dialect="cuckoo".',
+        remedy=f'Write "{shown_text(published)}", or use a schedule with dialect="cuckoo".',
         position=text.rindex(year),
         suggestion=published,
     )
@@ -151,7 +151,7 @@ def _branches(
     for choices in clock:
         count *= len(choices)
     if count > MAX_BRANCHES:
-        raise refused(
+        raise field_error(
             given,
             f"combines too many v/n: {count:,} ways",
             accepted=f"at most {MAX_BRANCHES} combinations of v/n",

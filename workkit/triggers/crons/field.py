@@ -54,7 +54,7 @@ Kind = Literal["range", "occurrence", "last", "weekday"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
+class FieldItem:
     """One item of a list.
 
     `range`: every `step`-th value from `low` to `high` (a single value has low == high). `occurrence`: every
@@ -84,7 +84,7 @@ class Field:
 
     spec: Spec
     text: str
-    items: tuple[Item, ...]
+    items: tuple[FieldItem, ...]
     mask: int
     restricted: bool
     joined: bool = False
@@ -115,13 +115,13 @@ def bits(mask: int) -> list[int]:
     return found
 
 
-def shown(text: str, *, limit: int = 60) -> str:
+def shown_text(text: str, *, limit: int = 60) -> str:
     """Clip `text` and make it one printable line, for a message."""
     text = text if len(text) <= limit else text[: limit - 3] + "..."
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def refused(
+def field_error(
     given: str,
     trouble: str,
     *,
@@ -137,7 +137,7 @@ def refused(
     """
     remedy = remedy or f"Accepted: {accepted}."
     return CronError(
-        f'cron="{shown(given)}"{"" if trouble.startswith(":") else " "}{trouble}. {remedy}',
+        f'cron="{shown_text(given)}"{"" if trouble.startswith(":") else " "}{trouble}. {remedy}',
         given=given,
         position=position,
         where="cron",
@@ -149,7 +149,7 @@ def refused(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class FieldPlace:
     """Where a field is: the whole text that was given, and the offset of the field in it."""
 
     given: str
@@ -160,8 +160,8 @@ class Place:
     ) -> CronError:
         """Make the error for `item`, `at` characters into the field. `hint` is a sentence."""
         accepted = accepted or spec.accepted
-        what = shown(item, limit=24) or '""'
-        return refused(
+        what = shown_text(item, limit=24) or '""'
+        return field_error(
             self.given,
             f": {what} (field {spec.number}, {spec.name}) {trouble}",
             accepted=accepted,
@@ -197,7 +197,7 @@ class _Reader:
     """Reads the items of one field; carries what every error needs."""
 
     spec: Spec
-    place: Place
+    place: FieldPlace
 
     def error(self, item: str, trouble: str, *, at: int, accepted: str = "", hint: str = "") -> CronError:
         return self.place.error(self.spec, item, trouble, at=at, accepted=accepted, hint=hint)
@@ -230,53 +230,53 @@ class _Reader:
             raise self.error(whole, "has a step out of range", at=at, accepted=accepted)
         return int(digits)
 
-    def item(self, text: str, *, at: int) -> Item:
+    def item(self, text: str, *, at: int) -> FieldItem:
         """Read one item of the list."""
         spec = self.spec
         if not text:
             raise self.error(text, "is an empty item", at=at)
         if text in ("L", "l") and spec is DAY:
-            return Item(kind="last", low=31, high=31)
+            return FieldItem(kind="last", low=31, high=31)
         if spec is WEEKDAY:
             if found := _ORDINAL.fullmatch(text):
                 day = self.value(found[1], whole=text, at=at)
                 if found[2] not in ("1", "2", "3", "4", "5"):
                     raise self.error(text, "names no weekday of a month", at=at, accepted="n#1 to n#5")
-                return Item(kind="weekday", low=day, high=day, step=int(found[2]))
+                return FieldItem(kind="weekday", low=day, high=day, step=int(found[2]))
             if found := _LAST_WEEKDAY.fullmatch(text):
                 day = self.value(found[1], whole=text, at=at)
-                return Item(kind="weekday", low=day, high=day, step=-1)
+                return FieldItem(kind="weekday", low=day, high=day, step=-1)
         body, slash, after = text.partition("/")
         step = self.step(after, whole=text, at=at) if slash else 1
         if body == "*":
-            return Item(kind="range", low=spec.low, high=spec.high, step=step, star=True)
+            return FieldItem(kind="range", low=spec.low, high=spec.high, step=step, star=True)
         first, dash, second = body.partition("-")
         low = self.value(first, whole=text, at=at)
         if dash:
             if spec is DAY and second in ("L", "l"):
-                return Item(kind="range", low=low, high=31, step=step)
+                return FieldItem(kind="range", low=low, high=31, step=step)
             high = self.value(second, whole=text, at=at)
             if high < low:
                 raise self.error(text, "runs backwards", at=at, accepted=f"{spec.accepted}, lower end first")
-            return Item(kind="range", low=low, high=high, step=step)
+            return FieldItem(kind="range", low=low, high=high, step=step)
         if step == 1:
-            return Item(kind="range", low=low, high=low)
+            return FieldItem(kind="range", low=low, high=low)
         if spec is YEAR:
             raise self.error(
                 text, "can't be counted, as a year comes once", at=at, hint=f"Write {low}-{LAST_YEAR}/{step}."
             )
-        return Item(kind="occurrence", low=low, high=low, step=step)
+        return FieldItem(kind="occurrence", low=low, high=low, step=step)
 
-    def items(self, text: str, *, at: int = 0) -> tuple[Item, ...]:
+    def items(self, text: str, *, at: int = 0) -> tuple[FieldItem, ...]:
         """Read the list."""
-        found: dict[Item, None] = {}
+        found: dict[FieldItem, None] = {}
         for part in text.split(","):
             found[self.item(part, at=at)] = None
             at += len(part) + 1
         return tuple(found)
 
 
-def read_field(text: str, spec: Spec, *, place: Place, rule: bool = False) -> Field:
+def read_field(text: str, spec: Spec, *, place: FieldPlace, rule: bool = False) -> Field:
     """Read one field; raise CronError with the place of the trouble.
 
     `rule` admits the two forms that only a trigger's `rules` have: ``&`` before a day-of-month (and, not or,
@@ -302,11 +302,11 @@ def read_field(text: str, spec: Spec, *, place: Place, rule: bool = False) -> Fi
     )
 
 
-def _all(spec: Spec) -> Item:
-    return Item(kind="range", low=spec.low, high=spec.high, star=True)
+def _all(spec: Spec) -> FieldItem:
+    return FieldItem(kind="range", low=spec.low, high=spec.high, star=True)
 
 
-def _mask(items: tuple[Item, ...]) -> int:
+def _mask(items: tuple[FieldItem, ...]) -> int:
     mask = 0
     for item in items:
         for value in item.values:

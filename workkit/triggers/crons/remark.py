@@ -8,7 +8,7 @@ from workkit.text.calendar import MONTH_NAMES, WEEKDAY_NAMES
 from workkit.text.listing import listed, ordinal
 from workkit.triggers.crons.branch import LENGTHS
 from workkit.triggers.crons.cron import Cron
-from workkit.triggers.crons.field import Field, shown
+from workkit.triggers.crons.field import Field, shown_text
 
 
 def both_days(cron: Cron, *, given: str) -> tuple[str, ...]:
@@ -16,7 +16,7 @@ def both_days(cron: Cron, *, given: str) -> tuple[str, ...]:
     if not cron.day.restricted or not cron.weekday.restricted or cron.day.joined:
         return ()
     either = f"{_numbers(cron.day)}, and {_weekdays(cron.weekday)}"
-    return (f'cron="{shown(given)}" sets both day fields, so either is enough: {either}.',)
+    return (f'cron="{shown_text(given)}" sets both day fields, so either is enough: {either}.',)
 
 
 def _numbers(day: Field) -> str:

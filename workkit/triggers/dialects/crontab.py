@@ -23,10 +23,10 @@ from workkit.triggers.crons.field import (
     MONTH,
     SECOND,
     WEEKDAY,
-    Place,
+    FieldPlace,
     Spec,
-    refused,
-    shown,
+    field_error,
+    shown_text,
 )
 from workkit.triggers.crons.remark import both_days
 from workkit.triggers.trigger import Trigger
@@ -54,7 +54,7 @@ def standard(text: str, *, tz: str = "UTC", six: bool = False) -> Trigger:
     TriggerError where `tz` is no zone.
     """
     if not isinstance(text, str):
-        raise CronError(f"cron={shown(repr(text))} is not text. Accepted: five fields, {ORDER}.", given=text)
+        raise CronError(f"cron={shown_text(repr(text))} is not text. Accepted: five fields, {ORDER}.", given=text)
     zone(tz)
     return _standard(text, tz, six)
 
@@ -93,10 +93,10 @@ def _in_utc(rule: str, tz: str) -> str | None:
 def _nickname(text: str, name: str) -> str:
     known = ", ".join(NICKNAMES)
     if name.lower() == "@reboot":
-        raise refused(text, "is no time, but the start of a machine", accepted=known, position=None)
+        raise field_error(text, "is no time, but the start of a machine", accepted=known, position=None)
     if name.lower() not in NICKNAMES:
         near = nearest_word(name.lower(), NICKNAMES)
-        raise refused(
+        raise field_error(
             text,
             "is not a known nickname",
             accepted=known,
@@ -111,7 +111,7 @@ def _wrong_count(text: str, count: int, *, six: bool) -> CronError:
     fields = "1 field" if count == 1 else f"{count} fields"
     accepted = f"five fields, {ORDER}" + (", or six with the second before them" if six else "")
     seven = "" if six else "; or seven in published order: year month day-of-month day-of-week hour minute second"
-    return refused(text, f"has {fields}", accepted=accepted, remedy=f"Accepted: {accepted}{seven}.")
+    return field_error(text, f"has {fields}", accepted=accepted, remedy=f"Accepted: {accepted}{seven}.")
 
 
 def _ambiguous(text: str, tz: str, parts: list[str]) -> CronError:
@@ -132,7 +132,7 @@ def _ambiguous(text: str, tz: str, parts: list[str]) -> CronError:
             trouble, remedy = "whose order is not said", f"With the {one} it is {words}; if that is meant, {advice}."
         case _:
             trouble, remedy = "which make no sense second first or second last", f"Accepted: five fields, {ORDER}."
-    return refused(text, f"has six fields, {trouble}", accepted=ORDER, remedy=remedy)
+    return field_error(text, f"has six fields, {trouble}", accepted=ORDER, remedy=remedy)
 
 
 def _in_words(trigger: Trigger) -> str:
@@ -147,14 +147,14 @@ def _rule(text: str, fields: list[tuple[int, str]], specs: tuple[Spec, ...]) -> 
     from croniter import CroniterError, croniter
 
     written = [
-        _Reader(spec=spec, number=number, place=Place(given=text, offset=at)).field(part)
+        _Reader(spec=spec, number=number, place=FieldPlace(given=text, offset=at)).field(part)
         for number, (spec, (at, part)) in enumerate(zip(specs, fields, strict=True), 1)
     ]
     try:
         expanded, ordinals = croniter.expand(" ".join(written), second_at_beginning=len(fields) == 6)
     except CroniterError as error:
-        trouble = f"is not understood: {shown(str(error), limit=200)}"
-        raise refused(text, trouble, accepted=f"five fields, {ORDER}") from error
+        trouble = f"is not understood: {shown_text(str(error), limit=200)}"
+        raise field_error(text, trouble, accepted=f"five fields, {ORDER}") from error
     both = all(part not in ("*", "?") for _, part in fields[-3::2])
     minute, hour, day, month, weekday = (
         _published(values, spec, ordinals=ordinals if spec is WEEKDAY else {}, both=both)
@@ -185,7 +185,7 @@ class _Reader:
 
     spec: Spec
     number: int
-    place: Place
+    place: FieldPlace
 
     @property
     def _numbered(self) -> Spec:

@@ -25,11 +25,11 @@ from workkit.triggers.crons.field import (
     WEEKDAYS,
     YEAR,
     Field,
-    Item,
-    Place,
+    FieldItem,
+    FieldPlace,
     Spec,
-    refused,
-    shown,
+    field_error,
+    shown_text,
 )
 from workkit.triggers.crons.remark import both_days
 from workkit.triggers.trigger import Trigger, is_fixed
@@ -64,7 +64,7 @@ def cuckoo(text: str) -> Trigger:
     parts += [(len(text), "*")] * (7 - len(parts))
     first = 0 if without_second else 1
     fields = [
-        _Field(text=part, spec=replace(spec, number=number), kind=spec, place=Place(given=text, offset=at))
+        _Field(text=part, spec=replace(spec, number=number), kind=spec, place=FieldPlace(given=text, offset=at))
         for number, (spec, (at, part)) in enumerate(zip(_SPECS, parts, strict=True), first)
     ]
     second, minute, hour, month = (part.needed() for part in fields[:4])
@@ -83,20 +83,22 @@ def cuckoo(text: str) -> Trigger:
 def _split(text: str) -> list[tuple[int, str]]:
     """Part the fields, each with its offset."""
     if not isinstance(text, str):
-        raise CronError(f"cron={shown(repr(text))} is not text. Accepted: {ORDER}.", given=text)
+        raise CronError(f"cron={shown_text(repr(text))} is not text. Accepted: {ORDER}.", given=text)
     odd = re.search(r"[^\t -~]", text)
     parts = [(found.start(), found[0]) for found in re.finditer(r"[^ \t]+", text)]
     if len(text) > MAX_LENGTH:
         raise too_long(text)
     if odd:
-        raise refused(text, f"has an odd character at column {odd.start() + 1}", accepted="ASCII", position=odd.start())
+        raise field_error(
+            text, f"has an odd character at column {odd.start() + 1}", accepted="ASCII", position=odd.start()
+        )
     if text[:1] in (" ", "\t"):
-        raise refused(
+        raise field_error(
             text, "begins with a blank, before which the Clojure code sees a field", accepted="no blank there"
         )
     if len(parts) not in (5, 6, 7):
         count = "1 field" if len(parts) == 1 else f"{len(parts)} fields"
-        raise refused(text, f"has {count}", accepted=f"{ORDER}, of which second and year may be left out")
+        raise field_error(text, f"has {count}", accepted=f"{ORDER}, of which second and year may be left out")
     return parts
 
 
@@ -118,7 +120,7 @@ class _Field:
     text: str
     spec: Spec
     kind: Spec
-    place: Place
+    place: FieldPlace
 
     def error(self, trouble: str, *, accepted: str = "") -> CronError:
         hint = ""
@@ -214,12 +216,12 @@ class _Field:
         part = self if body is None else replace(self, text=body[1])
         for item in part._parts:
             if "," in part.text and item != "?" and not part._item(item):
-                yield self._warning(f'"{shown(item)}" in {self.spec.name} names nothing and is passed over')
+                yield self._warning(f'"{shown_text(item)}" in {self.spec.name} names nothing and is passed over')
         if body is not None and body[2] == "5" and (self.named(body[1]) or "").isdigit():
             yield self._warning("a Clojure listener fails in a month that has only four such days")
 
     def _warning(self, what: str) -> str:
-        return f'cron="{shown(self.place.given)}": {what}.'
+        return f'cron="{shown_text(self.place.given)}": {what}.'
 
 
 def clojure_order(trigger: Trigger) -> Trigger:
@@ -259,7 +261,7 @@ def _foreign(part: Field, *, given: str) -> str:
     return part.text[1:].upper() if part.text[0] == "=" else ",".join(map(_foreign_item, part.items))
 
 
-def _foreign_item(item: Item) -> str:
+def _foreign_item(item: FieldItem) -> str:
     if item.kind == "last":
         return "L"
     if item.kind == "weekday":
@@ -270,7 +272,7 @@ def _foreign_item(item: Item) -> str:
 
 
 def _not_expressible(part: Field, *, given: str) -> CronError:
-    return Place(given=given, offset=0).error(
+    return FieldPlace(given=given, offset=0).error(
         part.spec,
         part.text,
         "is not known to the Clojure code, which shares this schedule",

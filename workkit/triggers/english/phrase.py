@@ -31,7 +31,7 @@ from workkit.triggers.english.grammar.parts import Amount, Parts
 from workkit.triggers.english.grammar.reader import EXAMPLES, Misread, Reader
 from workkit.triggers.english.grammar.words import SECONDS, WEEKDAY_GROUPS, WEEKDAYS, quote
 from workkit.triggers.english.guess import Suggestion, with_suggestion
-from workkit.triggers.english.meaning.once import Here, instant
+from workkit.triggers.english.meaning.once import Here, instant_meant
 from workkit.triggers.english.meaning.recurring import recurring
 from workkit.triggers.english.opinion import opinion
 from workkit.triggers.english.vague import vague
@@ -125,7 +125,7 @@ def _parsed(here: Here, *, lead: str | None = None) -> Trigger:
     try:
         if last.every:
             return recurring(here, groups)
-        return once(instant(here, last), tz=here.zone.key)
+        return once(instant_meant(here, last), tz=here.zone.key)
     except CronError as cause:
         raise here.refusal("holds too many intervals to combine", "Add two jobs") from cause
 
@@ -193,7 +193,7 @@ _ANY: Final = {name: (day,) for name, day in WEEKDAYS.items()} | WEEKDAY_GROUPS
 
 CLAUSES: Final[tuple[Clause, ...]] = (
     *(vague, every, adverb, times_a, _once, window, spans, bounds.start, bounds.end, exception, part, times, numeric),
-    *(relative, place_of_month, dated, weekdays, _on, month_of, bounds.zone, _amount, _now, _either),
+    *(relative, place_of_month, dated, weekdays, _on, month_of, bounds.zone_clause, _amount, _now, _either),
 )
 
 

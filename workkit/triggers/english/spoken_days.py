@@ -10,7 +10,7 @@ from typing import Final
 from workkit.text.calendar import MONTH_NAMES, WEEKDAY_NAMES
 from workkit.text.listing import listed, ordinal
 from workkit.triggers.crons.cron import Cron
-from workkit.triggers.crons.field import FIRST_YEAR, LAST_YEAR, Field, Item, bits
+from workkit.triggers.crons.field import FIRST_YEAR, LAST_YEAR, Field, FieldItem, bits
 from workkit.triggers.english.grammar.words import ORDINALS
 
 _PLACES: Final = {-1: "last"} | {n: word for word, n in ORDINALS.items()}
@@ -129,7 +129,7 @@ def _years(year: Field) -> str:
     return f"in {listed([_year_item(item) for item in year.items])}"
 
 
-def _year_item(item: Item) -> str:
+def _year_item(item: FieldItem) -> str:
     if item.low == item.high:
         return str(item.low)
     if item.step == 1:

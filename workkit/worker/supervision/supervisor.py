@@ -33,7 +33,7 @@ ORDERS = {signal.SIGTSTP: "quiet", signal.SIGCONT: "resume", **dict.fromkeys(DUM
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class ProcessPlan:
     """What to keep running. `command` makes the command line of a process, with the ends of its pipes in it."""
 
     command: Callable[[str], Sequence[str]]
@@ -54,7 +54,7 @@ class Exit:
 class Supervisor:
     """Keeps N processes running until INT, TERM or HUP; with `burst` until each has ended. Serves once."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: ProcessPlan) -> None:
         self._plan = plan
         self._seats = [Seat() for _ in range(plan.processes)]
         self._selector = selectors.DefaultSelector()

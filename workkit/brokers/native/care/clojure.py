@@ -16,7 +16,7 @@ from workkit.brokers.native.care.fault import Fault
 from workkit.errors import InvalidArguments
 from workkit.jobs.arguments import inexact
 from workkit.jobs.names import read_name
-from workkit.jobs.symbols import refused
+from workkit.jobs.symbols import name_refused
 from workkit.triggers import explain
 from workkit.triggers.crons.cron import parse_cron
 from workkit.triggers.crons.remark import both_days
@@ -91,7 +91,7 @@ def judge_job(job: str) -> tuple[Fault, ...]:
     name = read_name(text)
     if name is not None and text[0] not in "#'(":
         return (Fault("python-name", f"job {text} is a Python name as it is typed, not as it is stored"),)
-    if name is not None and (trouble := refused(f"{name.space}/{name.path}")):
+    if name is not None and (trouble := name_refused(f"{name.space}/{name.path}")):
         return (Fault("job", f"job {text} is no name to Clojure: {trouble}"),)
     if name is not None and re.match(r"'|\(\s*quote\b", text):
         return (Fault("quoted", f"job {text} is quoted"),)

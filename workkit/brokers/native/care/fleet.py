@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from workkit import wire
-from workkit.brokers.native.care.wording import brief, text
+from workkit.brokers.native.care.wording import brief_bytes, bytes_text
 from workkit.brokers.native.entry import due_ms
 from workkit.brokers.native.look.location import PAGE, Places
 from workkit.brokers.native.record import read_info
@@ -146,15 +146,18 @@ class Fleet:
 
     def _not_run(self, name: str, jobs: list[bytes], live: int) -> Finding:
         none = "the listener cannot run it" if live == 1 else f"none of the {live} listeners can run it"
-        which = ", ".join(brief(id) for id in jobs[:3]) + (f" and {len(jobs) - 3:,} more" if len(jobs) > 3 else "")
+        which = ", ".join(brief_bytes(id) for id in jobs[:3]) + (
+            f" and {len(jobs) - 3:,} more" if len(jobs) > 3 else ""
+        )
         count = "1 job" if len(jobs) == 1 else f"{len(jobs):,} jobs"
         fn = shown(name)
         return Finding(
             kind="nobody-runs",
             what=f"{fn if len(fn) <= 80 else fn[:77] + '...'}: {none} ({count}: {which})",
             why="It waits for a listener that has this function and may run it; their logs say why they may not.",
-            remedy=f"{self._listen} where the code is, or workkit cancel {self.places.keys.schedule} {brief(jobs[0])}",
-            about=tuple(text(id) for id in jobs),
+            remedy=f"{self._listen} where the code is, "
+            f"or workkit cancel {self.places.keys.schedule} {brief_bytes(jobs[0])}",
+            about=tuple(bytes_text(id) for id in jobs),
         )
 
 

@@ -13,7 +13,7 @@ from workkit.brokers.native.care.fault import Fault
 from workkit.brokers.native.care.judge import judge, why_unread
 from workkit.brokers.native.care.overdue import Overdue
 from workkit.brokers.native.care.repair import Loose, Misplaced, Trouble, Unreadable, due_again, queue_text
-from workkit.brokers.native.care.wording import brief, text
+from workkit.brokers.native.care.wording import brief_bytes, bytes_text
 from workkit.brokers.native.entry import LAST_MS
 from workkit.brokers.native.look.location import SUSPECTS, Places, item_id
 from workkit.brokers.native.look.pair import Pair
@@ -96,16 +96,18 @@ class Inventory:
         match fault.kind:
             case "item":
                 reason = why_unread(member)
-                what = f"item {brief(member)} in {k.next} cannot be read: {reason}"
+                what = f"item {brief_bytes(member)} in {k.next} cannot be read: {reason}"
                 why = "No listener can tell which job it means. The next one that comes to it moves it to the dead set."
             case "no-job":
-                what = f"item {brief(member)} in {k.next} points to no job: {k.jobs} has no {brief(pair.id)}"
+                what = (
+                    f"item {brief_bytes(member)} in {k.next} points to no job: {k.jobs} has no {brief_bytes(pair.id)}"
+                )
                 why = "Nothing can be run for it. Its job was removed by hand, or by a program that left the item."
             case _:
                 never = (
                     "It never comes to be due." if pair.score > LAST_MS else "It runs at once, whatever its job says."
                 )
-                what = f"job {brief(pair.id)} stands in {k.next} with {pair.score:g} as its due time"
+                what = f"job {brief_bytes(pair.id)} stands in {k.next} with {pair.score:g} as its due time"
                 why = f"That is no time in whole milliseconds from 1970 to the year 9999. {never}"
         return Finding(
             kind=fault.kind,
@@ -114,7 +116,7 @@ class Inventory:
             remedy=self._fix,
             repairs=True,
             subject=Misplaced(item=member, score=pair.score, trouble=_TROUBLES.get(fault.kind, "score"), reason=reason),
-            about=(text(pair.id or member),),
+            about=(bytes_text(pair.id or member),),
         )
 
     # Jobs: whether they can be read, and whether anything refers to them.
@@ -136,11 +138,12 @@ class Inventory:
         id, payload = pair.id, pair.payload or b""
         read = wire.read_payload(payload)
         due = due_again(self.places.codec, id, payload, now_ms=self.places.now_ms)
-        cron = f'its cron "{brief(read.cron.encode("utf-8", "replace"))}"'
+        cron = f'its cron "{brief_bytes(read.cron.encode("utf-8", "replace"))}"'
         when = f"at once, as {cron} names no later time" if due is None else f"in {age_text(due - self.places.now_ms)}"
         return Finding(
             kind="no-item",
-            what=f"job {brief(id)} {shown(read.job)} waits nowhere, and no listener has it; put back, it runs {when}",
+            what=f"job {brief_bytes(id)} {shown(read.job)} waits nowhere, and no listener has it; "
+            f"put back, it runs {when}",
             why=OVER if due is None else CUT_OFF,
             remedy=self._fix,
             repairs=True,
@@ -149,7 +152,7 @@ class Inventory:
                 wide=wide,
                 lost=self.places.lost,
             ),
-            about=(text(id),),
+            about=(bytes_text(id),),
         )
 
     def _unreadable(self) -> Iterator[Finding]:
@@ -158,7 +161,7 @@ class Inventory:
         for id, (fault, payload) in unread.items():
             yield Finding(
                 kind=fault.kind,
-                what=f"job {brief(id)} cannot be read: {fault.what}",
+                what=f"job {brief_bytes(id)} cannot be read: {fault.what}",
                 why=f"It can never run. Its {len(payload):,} bytes are not lost: a listener that comes to it moves "
                 "them to the dead set.",
                 remedy=self._fix,
@@ -169,7 +172,7 @@ class Inventory:
                     items=tuple(items.get(id, ())),
                     reason=fault.what,
                 ),
-                about=(text(id),),
+                about=(bytes_text(id),),
             )
 
     def _items_of(self, ids: set[bytes]) -> dict[bytes, list[tuple[bytes, float]]]:
@@ -185,7 +188,7 @@ class Inventory:
         name, dialect = self.places.keys.schedule, self.places.codec.dialect
         other = "cuckoo" if dialect == "published" else "published"
         for kind, left in sorted(self._left.items()):
-            first = brief(left.ids[0])
+            first = brief_bytes(left.ids[0])
             show = f"workkit show {name} {first}; if nobody is to run it: workkit cancel"
             foreign = (
                 "Such a job may be for a foreign peer: a listener without its function leaves it in "
@@ -204,7 +207,7 @@ class Inventory:
                     show,
                 ),
             }.get(kind, (f"{left.jobs} can be read by function only, {first} for one: {left.reason}", foreign, show))
-            yield Finding(kind=kind, what=what, why=why, remedy=remedy, about=tuple(text(id) for id in left.ids))
+            yield Finding(kind=kind, what=what, why=why, remedy=remedy, about=tuple(bytes_text(id) for id in left.ids))
 
 
 _TROUBLES: Mapping[str, Trouble] = {"item": "unreadable", "no-job": "absent"}

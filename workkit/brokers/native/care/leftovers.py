@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any
 
 from workkit.brokers.native.care.repair import Hidden, Loose, Parted, Unlisted
-from workkit.brokers.native.care.wording import brief, text
+from workkit.brokers.native.care.wording import brief_bytes, bytes_text
 from workkit.brokers.native.entry import read_entry
 from workkit.brokers.native.look.location import MOST_PAGES, PAGE, SUSPECTS, Places, item_id, wait_a_moment
 from workkit.brokers.native.look.parked import PAUSED, read_parked, under
@@ -109,10 +109,10 @@ class Leftovers:
     def _slot(self, stray: Stray) -> Finding:
         id, run, key = stray["id"], stray["occurrence"], stray["key"]
         if key.startswith(RUN):
-            what = f"job {brief(id)} has a run marked as going on ({brief(run)}) that no listener has"
+            what = f"job {brief_bytes(id)} has a run marked as going on ({brief_bytes(run)}) that no listener has"
             why = "Its job would be kept for ever after its last run."
         else:
-            what = f"a slot of {brief(key)} is taken by a run ({brief(run)}) that no listener has"
+            what = f"a slot of {brief_bytes(key)} is taken by a run ({brief_bytes(run)}) that no listener has"
             why = "It would never be free again, so that fewer may run at once than the limit says, or none."
         return Finding(
             kind="slot",
@@ -121,19 +121,19 @@ class Leftovers:
             remedy=self._fix,
             repairs=True,
             subject=self._sweep(stray),
-            about=(text(id),),
+            about=(bytes_text(id),),
         )
 
     def _error(self, stray: Stray) -> Finding:
         run = stray["occurrence"]
         return Finding(
             kind="error",
-            what=f"an error is kept in {self.places.keys.errors} for a run that waits nowhere ({brief(run)})",
+            what=f"an error is kept in {self.places.keys.errors} for a run that waits nowhere ({brief_bytes(run)})",
             why="It is never shown, and never leaves.",
             remedy=self._fix,
             repairs=True,
             subject=self._sweep(stray),
-            about=(text(run),),
+            about=(bytes_text(run),),
         )
 
     # Marks of jobs that have had their last run.
@@ -149,12 +149,12 @@ class Leftovers:
         id = stray["id"]
         return Finding(
             kind="ended",
-            what=f"job {brief(id)} is marked as having had its last run, and none is going on",
+            what=f"job {brief_bytes(id)} is marked as having had its last run, and none is going on",
             why=f"The run that ended it should have taken it away; as it is, it stays in {self.places.keys.jobs}.",
             remedy=self._fix,
             repairs=True,
             subject=self._sweep(stray),
-            about=(text(id),),
+            about=(bytes_text(id),),
         )
 
     # What is parked, under a limit that has room, or a pause that is over.
@@ -201,12 +201,12 @@ class Leftovers:
         jobs = "1 job waits" if count == 1 else f"{count:,} jobs wait"
         return Finding(
             kind="parked",
-            what=f"{jobs} under {brief(key)}, {but}",
+            what=f"{jobs} under {brief_bytes(key)}, {but}",
             why="Nothing would ever start them. Whoever should have was cut off, or the keys were changed by hand.",
             remedy=self._fix,
             repairs=True,
             subject=subject,
-            about=(text(key),),
+            about=(bytes_text(key),),
         )
 
     # What may be for a foreign peer, and waits where none looks.
@@ -218,7 +218,7 @@ class Leftovers:
             found = [(member, id) for member, e in entries if e.is_regular and (id := item_id(e.item)) is not None]
             if found:
                 jobs = "1 job waits" if len(found) == 1 else f"{len(found):,} jobs wait"
-                which = ", ".join(brief(id) for _, id in found[:3]) + (", ..." if len(found) > 3 else "")
+                which = ", ".join(brief_bytes(id) for _, id in found[:3]) + (", ..." if len(found) > 3 else "")
                 yield Finding(
                     kind="hidden",
                     what=f"{jobs} in {self.places.keys.again} without an attempt so far ({which})",
@@ -227,7 +227,7 @@ class Leftovers:
                     remedy=self._fix,
                     repairs=True,
                     subject=Hidden(entries=tuple(member for member, _ in found)),
-                    about=tuple(text(id) for _, id in found),
+                    about=tuple(bytes_text(id) for _, id in found),
                 )
 
     def _sweep(self, stray: Stray) -> Loose:

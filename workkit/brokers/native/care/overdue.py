@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from workkit.brokers.native.care.wording import brief
+from workkit.brokers.native.care.wording import brief_bytes
 from workkit.brokers.native.entry import LAST_MS, due_ms
 from workkit.brokers.native.look.location import Places
 from workkit.brokers.native.look.parked import PAUSED, under
@@ -63,7 +63,7 @@ class Overdue:
                 late = client.zlexcount(k.waiting, *bounds) + (self.late if target == "schedule" else 0)
             if late:
                 kind, _, of = target.partition(":")
-                what = {"schedule": k.schedule, "fn": shown(of)}.get(kind, f"job {brief(of.encode())}")
+                what = {"schedule": k.schedule, "fn": shown(of)}.get(kind, f"job {brief_bytes(of.encode())}")
                 which = {"schedule": "", "fn": f" --fn {shlex.quote(of)}"}.get(kind, f" {shlex.quote(of)}")
                 jobs = "1 job has" if late == 1 else f"{late:,} jobs have"
                 yield Finding(

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from workkit.brokers.native.care.repair import Garbled, Loose
-from workkit.brokers.native.care.wording import brief, text
+from workkit.brokers.native.care.wording import brief_bytes, bytes_text
 from workkit.brokers.native.control_key import PAUSED, read_limit, read_pause, read_turn
 from workkit.brokers.native.entry import LAST_MS, read_entry
 from workkit.brokers.native.look.location import Places
@@ -127,12 +127,12 @@ class Unread:
     def _found(self, key: str, name: bytes, what: str, subject: Garbled | Loose) -> Finding:
         return Finding(
             kind="unread",
-            what=f"{key} holds {brief(name) or 'an empty name'}, which is not {what}",
+            what=f"{key} holds {brief_bytes(name) or 'an empty name'}, which is not {what}",
             why="Nobody can read it, so nothing follows from it. A program that does not know this key wrote it.",
             remedy=f"workkit doctor {self.places.keys.schedule} --fix",
             repairs=True,
             subject=subject,
-            about=(text(name),),
+            about=(bytes_text(name),),
         )
 
 

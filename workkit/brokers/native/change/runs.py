@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from workkit.brokers.native.codec import Codec, at, is_once
+from workkit.brokers.native.codec import Codec, at_due, is_once
 from workkit.brokers.native.entry import Entry, due_ms
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.items import (
@@ -56,7 +56,7 @@ class Runs:
                         given=job.id,
                     )
                 if self._script("reschedule", [item, repr(score), job.id, due]):
-                    return at(job, due, state="waiting", attempt=0, error=None, failure=None, progress=None)
+                    return at_due(job, due, state="waiting", attempt=0, error=None, failure=None, progress=None)
             if not standing_items(self.server, k, job.id):
                 break
         key = f"{PAUSED}{JOB}{job.terms.name or job.id}".encode("utf-8", "surrogateescape")
@@ -89,7 +89,7 @@ class Runs:
             args = [job.id, now, occurrence(job.id, entry), entry.encode()]
         if not self._script("run", args):
             raise NotFound(f"{_named(job)} waits no more in {job.schedule}.", given=job.id)
-        return at(job, now, state="due", attempt=0, error=None, failure=None, progress=None)
+        return at_due(job, now, state="due", attempt=0, error=None, failure=None, progress=None)
 
     def _unable(self, id: str, now_ms: int) -> int:
         """Count the listeners that send heartbeats if none of them can run this job; else 0."""

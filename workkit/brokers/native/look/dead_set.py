@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from workkit.brokers.native.codec import Codec, at
+from workkit.brokers.native.codec import Codec, at_due
 from workkit.brokers.native.entry import due_ms
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.settle import read_failure, read_packed
@@ -45,7 +45,7 @@ class DeadSet:
             job = self.codec.decode(id, grave.get("payload") or b"")
         except CorruptRecord:
             job = Job(id=id, schedule=self.codec.schedule, fn="?")
-        job = at(job, due_ms(repr(when)), state="dead", attempt=grave.get("attempt", 0))
+        job = at_due(job, due_ms(repr(when)), state="dead", attempt=grave.get("attempt", 0))
         return replace(job, error=failure.line, failure=failure, dead_id=name)
 
 

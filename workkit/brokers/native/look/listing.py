@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from workkit import wire
-from workkit.brokers.native.codec import Codec, at
+from workkit.brokers.native.codec import Codec, at_due
 from workkit.brokers.native.entry import FURTHEST_MS, Entry, read_entry, regular
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.items import server_ms, standing_items
@@ -54,7 +54,7 @@ class Listing:
         except CorruptRecord as error:
             job = Job(id=id, schedule=self.codec.schedule, fn=wire.job_of(payload) or "?", error=str(error))
         due_ms = known.pop("due_ms", None)
-        return replace(job, **known) if due_ms is None else at(job, due_ms, **known)
+        return replace(job, **known) if due_ms is None else at_due(job, due_ms, **known)
 
     def waiting_of(self, id: str, control: Control) -> Iterator[Job]:
         """Read what stands of one job in `S:next`, under whatever text, and in `S:again`."""
@@ -117,11 +117,13 @@ class Listing:
     def _states(self, batch: list[tuple[Entry, float]], now: int, control: Control) -> Iterator[Job]:
         for job, (entry, when) in zip(self._with_payloads([e for e, _ in batch], None), batch, strict=True):
             if entry.attempt:
-                yield at(job, whole_ms(when), state="retrying", attempt=entry.attempt, **self._last_error(job, entry))
+                yield at_due(
+                    job, whole_ms(when), state="retrying", attempt=entry.attempt, **self._last_error(job, entry)
+                )
             elif control.paused and (pause := pause_of(job, control)) is not None:
-                yield at(job, whole_ms(when), state="paused", why=pause_text(pause))
+                yield at_due(job, whole_ms(when), state="paused", why=pause_text(pause))
             else:
-                yield at(job, whole_ms(when), state="due" if when <= now else "waiting")
+                yield at_due(job, whole_ms(when), state="due" if when <= now else "waiting")
 
     def _last_error(self, job: Job, entry: Entry) -> dict[str, Any]:
         with self.server.translated() as client:

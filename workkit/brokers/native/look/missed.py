@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from workkit.brokers.native.codec import instant
+from workkit.brokers.native.codec import instant_of
 from workkit.brokers.native.entry import due_ms
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.location import PAGE
@@ -28,7 +28,7 @@ def missed_pages(server: Server, keys: Keys) -> Iterator[list[tuple[bytes, Misse
 def read_missed(fields: Mapping[bytes, bytes]) -> Missed | None:
     """Read an entry of `S:missed`; None where it cannot be read."""
     said = {key: value.decode("utf-8", "replace") for key, value in fields.items()}
-    due, times = instant(due_ms(said.get(b"due", ""))), read_count(fields.get(b"times", b"1"))
+    due, times = instant_of(due_ms(said.get(b"due", ""))), read_count(fields.get(b"times", b"1"))
     if due is None or times is None or not {b"id", b"fn", b"reason", b"due"} <= said.keys():
         return None
     name = said.get(b"name") or None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from workkit.brokers.native.codec import instant
+from workkit.brokers.native.codec import instant_of
 from workkit.brokers.native.control_key import read_control
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.redis_server.server import Server
@@ -35,6 +35,6 @@ def pause_of(job: Job, control: Control) -> Pause | None:
 
 def pause_text(pause: Pause) -> str:
     """Word a pause, to stand after the thing that is paused: ``paused until 2026-11-23 09:00:00 UTC: migration``."""
-    until = None if pause.until_ms is None else instant(pause.until_ms)
+    until = None if pause.until_ms is None else instant_of(pause.until_ms)
     till = f" until {until:%Y-%m-%d %H:%M:%S} UTC" if until else ""
     return f"paused{till}" + (f": {pause.reason}" if pause.reason else "")

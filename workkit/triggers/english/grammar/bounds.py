@@ -106,7 +106,7 @@ def _moment(reader: Reader) -> Parts | None:
     return Parts(months=each(months), years=None if year is None else (year, year))
 
 
-def zone(reader: Reader, parts: Parts) -> Parts | None:
+def zone_clause(reader: Reader, parts: Parts) -> Parts | None:
     """Read UTC or an IANA name, with or without "in" before it."""
     mark, token = reader.i, reader.peek()
     reader.take("in")

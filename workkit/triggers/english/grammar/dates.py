@@ -8,7 +8,7 @@ from typing import Final
 from workkit.text.calendar import MONTH_NAMES
 from workkit.triggers.crons.branch import LENGTHS, month_length
 from workkit.triggers.english.grammar.days import each, span
-from workkit.triggers.english.grammar.numbers import integer, ordinal
+from workkit.triggers.english.grammar.numbers import integer, ordinal_number
 from workkit.triggers.english.grammar.parts import Parts
 from workkit.triggers.english.grammar.reader import Reader
 from workkit.triggers.english.grammar.words import MONTHS, ORDINALS, TO, UNITS, WEEKDAY_GROUPS, WEEKDAYS, Token
@@ -88,7 +88,7 @@ def _day(reader: Reader) -> int | None:
     number = token.kind == "number"
     if number and not (len(token.text) <= 2 and "." not in token.text):
         return None
-    day, after = integer(reader) if number else ordinal(reader), reader.peek().text
+    day, after = integer(reader) if number else ordinal_number(reader), reader.peek().text
     other = after in UNITS or after in (_NOT_AFTER_NUMBER if number else _NOT_AFTER_ORDINAL)
     if day is None or other or (not number and after in ("and", ",") and _names_weekday_later(reader)):
         reader.i = mark

@@ -10,7 +10,7 @@ from workkit.triggers.english.grammar.clock import marks
 from workkit.triggers.english.grammar.dates import dated, month_list
 from workkit.triggers.english.grammar.days import each, weekday_item
 from workkit.triggers.english.grammar.months import month_of, place_of_month
-from workkit.triggers.english.grammar.numbers import integer, ordinal, pieces
+from workkit.triggers.english.grammar.numbers import integer, ordinal_number, pieces
 from workkit.triggers.english.grammar.parts import Parts, Step
 from workkit.triggers.english.grammar.reader import Reader
 from workkit.triggers.english.grammar.words import (
@@ -141,7 +141,7 @@ def _place(reader: Reader, parts: Parts) -> Parts | None:
 def _nth(reader: Reader, parts: Parts) -> Parts | None:
     """Read "other day", "3rd hour", "second week"; weekdays are read as a list."""
     start = reader.peek()
-    n = 2 if reader.take("other") else ordinal(reader)
+    n = 2 if reader.take("other") else ordinal_number(reader)
     unit = reader.take_from(_SINGLE) if n is not None else None
     if n is None or unit is None:
         return None
@@ -160,7 +160,7 @@ def _weekdays(reader: Reader, parts: Parts) -> Parts | None:
     while True:
         again = bool(found) and bool(reader.take("every", "each"))
         begin = reader.peek()
-        here = 2 if reader.take("other") else ordinal(reader)
+        here = 2 if reader.take("other") else ordinal_number(reader)
         days = weekday_item(reader)
         if days is None:
             break
@@ -179,7 +179,7 @@ def _weekdays(reader: Reader, parts: Parts) -> Parts | None:
     if not found:
         return None
     parts = reader.put(parts, start, weekdays=tuple(dict.fromkeys(found)))
-    if reader.take("the") and (day := ordinal(reader)) is not None:
+    if reader.take("the") and (day := ordinal_number(reader)) is not None:
         return reader.put(parts, start, days=(day,), both=True)
     reader.i = mark
     return parts

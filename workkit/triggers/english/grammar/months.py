@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from workkit.triggers.english.grammar.dates import month_list, year_number
 from workkit.triggers.english.grammar.days import each, span
-from workkit.triggers.english.grammar.numbers import ordinal
+from workkit.triggers.english.grammar.numbers import ordinal_number
 from workkit.triggers.english.grammar.parts import LAST, Parts
 from workkit.triggers.english.grammar.reader import Reader
 from workkit.triggers.english.grammar.words import MONTHS, TO, WEEKDAYS
@@ -42,7 +42,7 @@ def _places(reader: Reader) -> tuple[list[tuple[int, int]], list[int]] | None:
     """Read one weekday, or the word day, with its ordinals: as (k, weekday), or as days."""
     mark = reader.i
     numbers: list[int] = []
-    while (n := LAST if reader.take("last") else ordinal(reader)) is not None:
+    while (n := LAST if reader.take("last") else ordinal_number(reader)) is not None:
         numbers.append(n)
         if not reader.take_and():
             break
@@ -76,7 +76,7 @@ def months(reader: Reader, parts: Parts) -> Parts | None:
     if not reader.take("in", "of", "during"):
         return None
     again = reader.take("every", "each")
-    nth = (2 if reader.take("other") else ordinal(reader) or 1) if again else 1
+    nth = (2 if reader.take("other") else ordinal_number(reader) or 1) if again else 1
     one = reader.take_from(MONTHS) if nth > 1 else None
     found = month_list(reader) if nth == 1 else () if one is None else (one,)
     reader.take(",") if found and reader.peek(1).kind == "number" else None

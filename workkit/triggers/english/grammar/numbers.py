@@ -41,7 +41,7 @@ def _whole(reader: Reader, token: Token) -> int:
     return int(token.text)
 
 
-def ordinal(reader: Reader) -> int | None:
+def ordinal_number(reader: Reader) -> int | None:
     """Read 1st to 31st, or first to fifth."""
     token = reader.peek()
     if token.kind == "ordinal":

@@ -51,7 +51,7 @@ class Here:
         )
 
 
-def instant(here: Here, parts: Parts) -> datetime:
+def instant_meant(here: Here, parts: Parts) -> datetime:
     """Give the whole UTC second that the words name; raise PhraseError where it is past, skipped, or no instant."""
     try:
         found = _found(here, parts)
@@ -79,7 +79,7 @@ def _found(here: Here, parts: Parts) -> datetime:
         raise here.refusal("names several times but not that they recur", 'Say "every" in front, or one of them')
     time = timedelta(seconds=parts.times[0] if parts.times else 0)
     for day in _days(here, parts):
-        found = at(here, datetime.combine(day, datetime.min.time()) + time)
+        found = at_instant(here, datetime.combine(day, datetime.min.time()) + time)
         if found > here.now or parts.day is not None or parts.years:
             _contradiction(here, parts, day=day)
             return found
@@ -122,14 +122,14 @@ def _later(here: Here, parts: Parts) -> datetime:
             raise here.refusal("names two times", "Say one")
         day = (here.local + relativedelta(months=amount.months) + timedelta(days=amount.days)).date()
         start = datetime.combine(day, datetime.min.time()) + timedelta(seconds=parts.times[0])
-        return at(here, start)
+        return at_instant(here, start)
     if not amount.months and not amount.days:
         return ceiling(here.now + elapsed)
     moved = here.local + relativedelta(months=amount.months) + timedelta(days=amount.days)
-    return ceiling(at(here, moved) + elapsed)
+    return ceiling(at_instant(here, moved) + elapsed)
 
 
-def at(here: Here, wall: datetime) -> datetime:
+def at_instant(here: Here, wall: datetime) -> datetime:
     """Give the UTC instant of a wall-clock time, the first if there are two; refuse one that is skipped."""
     found = wall.replace(tzinfo=here.zone).astimezone(UTC)
     if found.astimezone(here.zone).replace(tzinfo=None) == wall:
