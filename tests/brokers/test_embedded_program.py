@@ -85,7 +85,7 @@ def test_attach_refuses_a_running_server_that_is_newer(folder: Path, monkeypatch
     monkeypatch.chdir(folder.parent)
     with attach(folder) as server:
         ours = Release(product="Valkey", version="8.0.4")
-        monkeypatch.setattr(attachment, "find", lambda: ("/nowhere", ours))
+        monkeypatch.setattr(attachment, "find_program", lambda: ("/nowhere", ours))
         with pytest.raises(EmbeddedError) as caught:
             attach(folder)
         assert is_alive(server.pid)
