@@ -27,7 +27,7 @@ from workkit.verbs.control import check_dead, check_one, check_run, check_skip, 
 from workkit.verbs.dead import chosen, discard_dead, pause_ms, retry_dead
 from workkit.verbs.error_place import located
 from workkit.verbs.new_job import as_job
-from workkit.verbs.opening import Schedule, described, listening_brokers, producer_of
+from workkit.verbs.opening import Schedule, described_schedule, listening_brokers, producer_of
 from workkit.verbs.plan import Plan, carry_out, compare, read_plan
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def create(
     the server from the first verb on, for every listener; the last program to set them wins. Raises InvalidSchedule,
     InvalidOptions, TriggerError.
     """
-    return described(name, redis=redis, tz=tz, dialect=dialect, shards=shards, limit=limit, rate=rate)
+    return described_schedule(name, redis=redis, tz=tz, dialect=dialect, shards=shards, limit=limit, rate=rate)
 
 
 def add(

@@ -67,7 +67,7 @@ def _registered(fn: Any, *, on: str, schedule: str, shards: int) -> Any:
     return middleware.register(shard_names(schedule, shards), fn, on=on)
 
 
-def described(
+def described_schedule(
     name: str,
     *,
     redis: str | redis_client.Redis | redis_client.RedisCluster | None,

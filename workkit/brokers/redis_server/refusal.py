@@ -11,7 +11,7 @@ from typing import Any
 import redis
 
 from workkit.brokers.redis_server.route import ANSWER_SECONDS, FULL, Misdirected, Unlocated
-from workkit.brokers.redis_server.tls import trouble
+from workkit.brokers.redis_server.tls import tls_trouble
 from workkit.errors import ServerError, ServerFull, ServerRefused, ServerUnreachable
 
 _WAYS_OUT = "Start a Redis or Valkey there, name another with --redis URL, or use a private one: --embedded."
@@ -106,7 +106,7 @@ def _unreachable(error: Exception, place: ServerPlace) -> Words:
     ways_out = "The next call looks for it anew." if place.moves else _WAYS_OUT
     if isinstance(error, Unlocated):
         return Words(error.trouble, error.remedy or ways_out)
-    if secure and (found := trouble(error, place.settings)):
+    if secure and (found := tls_trouble(error, place.settings)):
         return Words(f"{found}.")
     if secure and not place.answered and (isinstance(cause, ssl.SSLEOFError) or "reset by peer" in text):
         return Words(f"closed without a TLS answer; either it takes no more clients (maxclients), or try {other}.")

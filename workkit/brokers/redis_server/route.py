@@ -14,7 +14,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from workkit.brokers.redis_server.address import Node, written
-from workkit.brokers.redis_server.tls import trouble
+from workkit.brokers.redis_server.tls import tls_trouble
 
 CONNECT_SECONDS = 2.0
 ANSWER_SECONDS = 5.0
@@ -134,7 +134,7 @@ def reason(error: Exception | None, node: Node, settings: Mapping[str, Any]) -> 
     """Why a server was not reached by such settings, in a few words."""
     text = str(error)
     cause = error.__cause__ or error.__context__ if error else None
-    if found := trouble(error, {**settings, "host": node[0], "port": node[1]}):
+    if found := tls_trouble(error, {**settings, "host": node[0], "port": node[1]}):
         return f"cannot be used: {found}"
     if isinstance(cause, ssl.SSLError) or "SSL" in text:
         return "gives no TLS answer"

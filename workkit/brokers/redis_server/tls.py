@@ -18,7 +18,7 @@ _FILES = ("ssl_ca_certs", "ssl_ca_path", "ssl_certfile", "ssl_keyfile")
 Settings = Mapping[str, Any]
 
 
-def trouble(error: BaseException | None, settings: Settings) -> str | None:
+def tls_trouble(error: BaseException | None, settings: Settings) -> str | None:
     """What is wrong, in a sentence without its full stop, with the remedy; None where TLS is not the trouble.
 
     `settings` are those of the connection: host, port and its `ssl_` options.

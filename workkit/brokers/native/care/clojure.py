@@ -86,7 +86,7 @@ _CLOSED_BY = {"(": ")", "[": "]", "{": "}"}
 def judge_job(job: str) -> tuple[Fault, ...]:
     """Name what is wrong with the text of `job`: whether Clojure reads it, and what it then means."""
     if trouble := _unread(job):
-        return (Fault("job", f"job {brief_bytes(job.encode('utf-8', 'replace'))} {trouble}"),)
+        return (Fault("job", f"job {quoted_item(job.encode('utf-8', 'replace'))} {trouble}"),)
     text = job.strip()
     name = read_name(text)
     if name is not None and text[0] not in "#'(":
@@ -147,7 +147,7 @@ def _difference(data: bytes, clojure: bytes) -> str:
         return 'it has no list of args; Clojure writes "args":[]'
     apart = (pair for pair in zip(tokens, _TOKENS.findall(clojure), strict=False) if len(set(pair)) > 1)
     ours, theirs = next(apart, (data, clojure))
-    return f"it has {brief_bytes(ours)} where Clojure writes {brief_bytes(theirs)}"
+    return f"it has {quoted_item(ours)} where Clojure writes {quoted_item(theirs)}"
 
 
 # Items.
@@ -186,20 +186,20 @@ def item_faults(member: bytes) -> Iterator[Fault]:
     try:
         text = member.decode("utf-8").strip()
     except UnicodeDecodeError:
-        yield Fault("item-text", f"its item {brief_bytes(member)} is not UTF-8")
+        yield Fault("item-text", f"its item {quoted_item(member)} is not UTF-8")
         return
     _, end = json.JSONDecoder().raw_decode(text)
     if end < len(text):
-        yield Fault("item-text", f"its item {brief_bytes(member)} goes on after the object")
+        yield Fault("item-text", f"its item {quoted_item(member)} goes on after the object")
         return
     again = put_back(member)
     if again is None:
         yield Fault("rewritten", f"its item has more than {MOST_IN_ORDER} fields, whose order Clojure does not keep")
     elif again != member:
-        yield Fault("rewritten", f"its item {brief_bytes(member)} becomes {brief_bytes(again)}")
+        yield Fault("rewritten", f"its item {quoted_item(member)} becomes {quoted_item(again)}")
 
 
-def brief_bytes(data: bytes) -> str:
+def quoted_item(data: bytes) -> str:
     """Show bytes in a sentence, up to 120 of them."""
     text = data[:120].decode("utf-8", "backslashreplace")
     return text if len(data) <= 120 else text + "..."

@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from workkit import wire
 from workkit.brokers.native.care import clojure
-from workkit.brokers.native.care.clojure import brief_bytes
+from workkit.brokers.native.care.clojure import quoted_item
 from workkit.brokers.native.care.fault import Fault
 from workkit.brokers.native.entry import LAST_MS
 from workkit.brokers.native.look.location import is_text, item_id
@@ -88,7 +88,7 @@ def _broken_fields(read: wire.Payload) -> str | None:
         if _OF_TIME & read.extra.keys():
             from_fields({**read.extra, "cron": "* * * * * * *"})
         if not isinstance(kwargs := read.extra.get("kwargs", {}), dict | None):
-            return f"payload: kwargs is {brief_bytes(json.dumps(kwargs).encode())}, not an object"
+            return f"payload: kwargs is {quoted_item(json.dumps(kwargs).encode())}, not an object"
         if "opts" in read.extra:
             stored_run_options(read.extra["opts"])
             stored_terms(read.extra["opts"])
@@ -152,7 +152,7 @@ def _no_item(data: bytes, dialect: str, now_ms: int, patience_ms: int) -> Fault:
 
 def _item(pair: Pair, member: bytes, thorough: bool) -> Iterator[Fault]:
     if item_id(member) is None:
-        yield Fault("item", f"{brief_bytes(member)} cannot be read: {why_unread(member)}", True, True)
+        yield Fault("item", f"{quoted_item(member)} cannot be read: {why_unread(member)}", True, True)
     else:
         if pair.payload is None:
             yield Fault("no-job", "its item points to no job", True, True)
@@ -164,7 +164,7 @@ def _item(pair: Pair, member: bytes, thorough: bool) -> Iterator[Fault]:
         when = "before 1970" if pair.score < 0 else "after the year 9999"
         yield Fault("score-range", f"its due time is {pair.score:.0f}, which is {when}", True, True)
     if pair.is_second:
-        yield Fault("second-item", f"a second item of the same job: {brief_bytes(member)}")
+        yield Fault("second-item", f"a second item of the same job: {quoted_item(member)}")
 
 
 def why_unread(member: bytes) -> str:
