@@ -26,7 +26,7 @@ from tests.acceptance.hostile_commands import HERE, PLAN, Names, Ran, looked, ru
 from tests.acceptance.hostile_known import named, standing
 from tests.acceptance.hostile_left import Left
 from tests.acceptance.hostile_values import MAKERS, Aim, Source, Value
-from tests.acceptance.soak_verdict import Incident
+from tests.acceptance.soak_verdict import Incident, fenced
 from tests.processes import Process, Processes, until
 from tests.servers import Server, free_port, program
 from workkit import schedule
@@ -46,7 +46,6 @@ ALLOWED = {  # in the end; a pause that can be read is one, whoever wrote it
     "versions",
 }
 REPAIR = 40.0  # seconds of repairs until nothing is found: listeners that are gone are reaped meanwhile
-FENCED = (3.0, 8.0)  # seconds around a bent `@`: what was in flight then may run again
 LISTEN = """
 import logging, sys
 from workkit import schedule
@@ -170,10 +169,8 @@ class Storm:
         value.write(self.client, key)
         self.report.values[value.name] += 1
         self._written.append(value)
-        if value.name == "running" and value.member == b"@" and ":" in str(value.of):
-            pid, now = str(value.of).split(":")[1], time.time()
-            if pid.isdigit() and int(pid) in {process.pid for process in self.listeners}:
-                self._incidents.append(Incident(kind="fenced", pid=int(pid), at=now - FENCED[0], until=now + FENCED[1]))
+        if value.fences in {process.pid for process in self.listeners}:
+            self._incidents.append(fenced(value.fences))
 
     def _aim(self, *, has_fences: bool) -> Aim:
         seconds, micros = self.client.time()

@@ -75,6 +75,14 @@ class Value:
         found = getattr(keys, self.name)
         return str(found if self.of is None else found(self.of))
 
+    @property
+    def fences(self) -> int | None:
+        """The pid of the listener whose request number it bends, so that its work runs elsewhere; else None."""
+        if self.name != "running" or self.member != b"@":
+            return None
+        pid = str(self.of).split(":")[1:2]
+        return int(pid[0]) if pid and pid[0].isdecimal() and pid[0].isascii() else None
+
     def write(self, client: Any, key: str) -> None:
         """Write it, as a hostile peer would."""
         match self.kind:

@@ -175,7 +175,11 @@ class Soak:
 
     def write_hostile(self) -> None:
         self.hostile = self.hostile or Hostile(self.server.client(), self.server.url, seed=self.seed)
-        self.report.troubles["hostile values"] += self.hostile.write()
+        written = self.hostile.write()
+        self.report.troubles["hostile values"] += len(written)
+        pids = {process.pid for process in self.listeners}
+        for pid in [value.fences for value in written if value.fences in pids]:
+            self._note(soak_verdict.fenced(pid), "listeners fenced")
 
     # How it goes on.
 
@@ -222,9 +226,12 @@ class Soak:
     def _happened(self, kind: str, pid: int, *, at: float | None = None, until: float | None = None) -> None:
         at = time.time() if at is None else at
         incident = Incident(kind=kind, pid=pid, at=at, until=at if until is None else until)
+        self._note(incident, f"{'listeners' if pid else 'server'} {kind}")
+
+    def _note(self, incident: Incident, trouble: str) -> None:
         with open(self.folder / "incidents", "a", encoding="utf-8") as file:
             file.write(f"{incident}\n")
-        self.report.troubles[f"{'listeners' if pid else 'server'} {kind}"] += 1
+        self.report.troubles[trouble] += 1
 
     def _replace(self, place: int) -> None:
         self._ended.append(self.listeners[place])
@@ -279,7 +286,8 @@ class Soak:
             process.wait(30)
         if self.hostile:
             self.report.complaints += self.hostile.sweep()
-        self._dead = list(schedule.jobs(self.schedule, state="dead"))
+        dead = schedule.jobs(self.schedule, state="dead")
+        self._dead = [job for job in dead if not self.hostile or is_good(job)]
         left_over = check_keys(look(self.client, soak_cast.NAME), cancelled=cancelled, dead=len(self._dead))
         self.report.complaints += [one for one in left_over if not self.hostile or is_owned(one)]
 

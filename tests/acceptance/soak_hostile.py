@@ -12,7 +12,7 @@ import redis
 from tests.acceptance import soak_cast
 from tests.acceptance.hostile_known import named
 from tests.acceptance.hostile_left import HARMLESS
-from tests.acceptance.hostile_values import Aim, Source
+from tests.acceptance.hostile_values import Aim, Source, Value
 from workkit import Job, schedule
 from workkit.brokers.connect import open_broker
 from workkit.brokers.native.keys import Keys
@@ -44,9 +44,9 @@ class Hostile:
         self._url = url
         self._begun = False
 
-    def write(self) -> int:
-        """Write a few values; how many there were, 0 where the server is away."""
-        written = 0
+    def write(self) -> list[Value]:
+        """Write a few values, fewer where the server is away; those that were written."""
+        written = []
         with suppress(redis.RedisError, OSError):
             aim = self._aim()
             values = list(self.source.values(self.each, aim))
@@ -54,7 +54,7 @@ class Hostile:
                 values, self._begun = named(aim) + values, True
             for value in values:
                 value.write(self.client, value.key(self.keys))
-                written += 1
+                written.append(value)
         return written
 
     def clear(self) -> Iterator[str]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+FENCED = (3.0, 8.0)  # seconds around a bent number: what was in flight then may run again
 MARGIN = 1.5  # seconds within which a run that ended is certainly settled, on a busy machine
 RETURN = 2.5  # seconds after the server's return within which listeners go on, and have settled what had ended
 SLOPE = 0.3  # MB a minute: a listener whose memory grows faster than that, after its warm-up, has a leak
@@ -73,6 +75,12 @@ def lost(acknowledged: Iterable[int], runs: dict[Key, list[Start]]) -> list[int]
     """Jobs that were acknowledged and never ran to an end."""
     ended = {label for (label, *_), starts in runs.items() if any(start.end is not None for start in starts)}
     return sorted(number for number in acknowledged if str(number) not in ended)
+
+
+def fenced(pid: int) -> Incident:
+    """What a value that bends a listener's number leads to: what is in flight may run again."""
+    now = time.time()
+    return Incident(kind="fenced", pid=pid, at=now - FENCED[0], until=now + FENCED[1])
 
 
 def repeated(runs: dict[Key, list[Start]], incidents: Sequence[Incident]) -> tuple[dict[str, int], list[str]]:
