@@ -44,18 +44,16 @@ def read_runs(folder: Path) -> dict[Key, list[Start]]:
     runs: dict[Key, list[Start]] = defaultdict(list)
     for file in folder.glob("runs-*"):
         pid = int(file.name.rpartition("-")[2])
-        open_: dict[Key, float] = {}
+        open_: dict[Key, list[float]] = defaultdict(list)  # a listener that was fenced may claim its own work again
         for line in file.read_text().splitlines():
             letter, label, id, due, attempt, at = line.split(" ")
             key = (label, id, int(due), int(attempt))
             if letter == "b":
-                if key in open_:
-                    runs[key].append(Start(pid=pid, at=open_[key]))
-                open_[key] = float(at)
+                open_[key].append(float(at))
             else:
-                runs[key].append(Start(pid=pid, at=open_.pop(key), end=float(at)))
+                runs[key].append(Start(pid=pid, at=open_[key].pop(0), end=float(at)))
         for key, begun in open_.items():
-            runs[key].append(Start(pid=pid, at=begun))
+            runs[key] += [Start(pid=pid, at=at) for at in begun]
     return runs
 
 
