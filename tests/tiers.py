@@ -76,6 +76,7 @@ ALONE = (
     "acceptance/test_main_job.py::test_a_killed_listeners_work",
     "brokers/test_native_checkup.py::test_a_hundred_thousand_jobs",
     "test_examples.py::test_all_others_run_side_by_side",
+    "worker/test_progress.py::test_more_is_written_once",
     "test_interop.py::test_each_peer_runs",
 )
 

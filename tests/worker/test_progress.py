@@ -111,7 +111,7 @@ def test_more_is_written_once_a_second_and_the_last_words_win(s: schedule.Schedu
     written = [(at, json.loads(words)) for at, (words,) in told if words is not None]
     assert [words if isinstance(words, str) else words[1] for _, words in written] == [10, 10, "all done"]
     assert written[0][1][0] < written[1][1][0]
-    assert all(1.0 <= later[0] - earlier[0] < 1.3 for earlier, later in pairwise(written))
+    assert all(1.0 <= later[0] - earlier[0] < 3.0 for earlier, later in pairwise(written))
 
 
 def test_many_short_runs_share_few_writes(s: schedule.Schedule, told: Told) -> None:
