@@ -171,6 +171,23 @@ def test_a_dead_listener_with_a_beat_ahead_of_the_clock_is_handed_back_as_soon(s
     assert [c.job.id for c in other.claim(1).claims] == [claim.job.id]
 
 
+def test_a_stale_listener_without_a_name_is_reaped_and_no_other(server: Server, name: str) -> None:
+    add(server, name)
+    b, _ = listening(server, name, timeout_ms=500)
+    claim = claim_one(b)
+    client = server.client()
+    client.zadd(f"{name}:listeners", {"": 1})
+
+    def reaped() -> bool:
+        b.heartbeat()
+        b.maintain()
+        return client.zscore(f"{name}:listeners", "") is None
+
+    until(reaped, timeout=8)
+    assert b.claim(1, ends=[(claim, Done())]).refused == []
+    assert standing(server, name) == set()
+
+
 def test_one_look_does_not_make_a_listener_dead(server: Server, name: str) -> None:
     gone, _ = listening(server, name, timeout_ms=50)
     until(lambda: gone.now_ms() % 1000 > 0)

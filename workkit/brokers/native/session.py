@@ -216,10 +216,10 @@ class Session:
                 self._ends = [end for request in self._outstanding for end in request.ends] + self._ends
                 self._ask([self._resync()])
 
-    def _call(self, verb: str, args: Sequence[Any], *, listener: str = "") -> Call:
-        """A script about this listener, or about another."""
-        script = self._scripts[verb]
-        return script, script.keys(self._keys, listener=listener or self._name), args
+    def _call(self, verb: str, args: Sequence[Any], *, listener: str | None = None) -> Call:
+        """Make the call of a script about this listener, or about another, whose name may be empty."""
+        script, whom = self._scripts[verb], self._name if listener is None else listener
+        return script, script.keys(self._keys, listener=whom), args
 
     def _ask(self, requests: Sequence[Request]) -> None:
         self._send(requests)
