@@ -36,8 +36,8 @@ def test_a_head_gives_the_locals_and_the_list_of_keys() -> None:
         "local me = ARGV[1]; local rows_at = 2",
         "return 1",
     ]
-    found = script.keys(Keys("S"), listener="L", others=["M", "N"])
-    assert found == ["S:next", "S:running:L", "S:first:3", "S:first:1", "S:skip:M", "S:skip:N"]
+    found = script.keys(Keys("S"), listener="L", others=("M", "N"))
+    assert found == ("S:next", "S:running:L", "S:first:3", "S:first:1", "S:skip:M", "S:skip:N")
 
 
 @pytest.mark.parametrize("given", [{}, {"listener": "L", "token": "T"}, {"token": "T"}])
@@ -114,7 +114,9 @@ def test_a_script_calls_only_functions_that_it_or_its_parts_have_defined_before(
 @pytest.mark.parametrize("verb", VERBS)
 def test_all_keys_of_a_call_stand_in_one_slot_of_a_cluster(verb: str) -> None:
     script = load("native")[verb]
-    of = {key.of: ["L", "M"] if key.is_list else "{S}:x" for key in script.declared if key.of}
+    of: dict[str, str | tuple[str, ...]] = {
+        key.of: ("L", "M") if key.is_list else "{S}:x" for key in script.declared if key.of
+    }
     found = script.keys(Keys("{S}"), **of)
     assert found
     assert len(set(found)) == len(found)

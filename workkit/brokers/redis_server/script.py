@@ -13,9 +13,9 @@ the script it uses.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import sha1
 from importlib import resources
 
@@ -30,7 +30,7 @@ class Key:
     is_list: bool = False  # `running(listeners)...`: one for each of them
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Script:
     """One script: its verb, its text as the server runs it, the digest of that text, and its keys."""
 
@@ -39,27 +39,32 @@ class Script:
     digest: str
     declared: tuple[Key, ...]
 
-    def keys(self, keys: object, **of: str | Sequence[str]) -> list[str]:
+    def keys(self, keys: Hashable, **of: str | tuple[str, ...]) -> tuple[str, ...]:
         """Make the KEYS of one call. `keys` are the layout's keys of one schedule.
 
         Whatever the head names in brackets is given by that name: ``claim.keys(keys, listener=name)`` for
         ``running(listener)``. Raises TypeError where one of these is missing, or the head knows none of that name.
         """
-        if of.keys() != {key.of for key in self.declared if key.of}:
-            wanted = " ".join(sorted({f"{key.of}=" for key in self.declared if key.of})) or "none"
-            raise TypeError(f"{self.name}: its keys are named for {wanted}; given: {' '.join(of) or 'none'}")
-        found: list[str] = []
-        for key in self.declared:
-            value = getattr(keys, key.name)
-            if key.level is not None:
-                found.append(value(key.level))
-            elif key.is_list:
-                found += map(value, of[key.of or ""])
-            elif key.of is not None:
-                found.append(value(of[key.of]))
-            else:
-                found.append(value)
-        return found
+        return _keys(self, keys, **of)
+
+
+@lru_cache(maxsize=1024)  # a producer or a listener calls a script with the same keys thousands of times a second
+def _keys(script: Script, keys: Hashable, **of: str | tuple[str, ...]) -> tuple[str, ...]:
+    if of.keys() != {key.of for key in script.declared if key.of}:
+        wanted = " ".join(sorted({f"{key.of}=" for key in script.declared if key.of})) or "none"
+        raise TypeError(f"{script.name}: its keys are named for {wanted}; given: {' '.join(of) or 'none'}")
+    found: list[str] = []
+    for key in script.declared:
+        value = getattr(keys, key.name)
+        if key.level is not None:
+            found.append(value(key.level))
+        elif key.is_list:
+            found += map(value, of[key.of or ""])
+        elif key.of is not None:
+            found.append(value(of[key.of]))
+        else:
+            found.append(value)
+    return tuple(found)
 
 
 class BadScript(Exception):

@@ -168,13 +168,13 @@ def _of_module(plan: str) -> Entries:
         entries = getattr(importlib.import_module(module), name)
     except ModuleNotFoundError as error:
         if error.name is None or not (module == error.name or module.startswith(f"{error.name}.")):
-            raise InvalidOptions(f"{module} cannot be imported: {error}. Mend it there.", given=plan) from error
+            raise InvalidOptions(f"{module} cannot be imported: {error}. Correct it there.", given=plan) from error
         raise NotFound(f"{plan}: no module {error.name} under ./. Name one of this folder.", given=plan) from error
     except AttributeError as error:
         raise NotFound(f"{plan}: {module} has no {name}. Name a mapping there.", given=plan) from error
     except Exception as error:  # whatever its code raises
         what = f"{type(error).__name__}: {error}"
-        raise InvalidOptions(f"{module} cannot be imported: {what}. Mend it there.", given=plan) from error
+        raise InvalidOptions(f"{module} cannot be imported: {what}. Correct it there.", given=plan) from error
     finally:
         sys.path.remove(str(Path.cwd()))
     if not isinstance(entries, Mapping):

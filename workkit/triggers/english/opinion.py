@@ -88,12 +88,12 @@ def _candidates(text: str) -> Iterator[list[str]]:
     if sum(word != token.text for token, word in zip(found, words, strict=True)) > 1:
         return  # several numbers: which one is the hour?
     yield [word for word in words if word != ","]
-    mended = [
+    repaired = [
         word if token.kind != "word" or token.text in VOCABULARY else nearest_word(word, _NAMES, alike=_ALIKE) or ""
         for token, word in zip(found, words, strict=True)
     ]
-    if mended != words and sum(not word for word in mended) <= MOST_DROPPED:
-        yield [word for word in mended if word not in ("", "-", ",")]
+    if repaired != words and sum(not word for word in repaired) <= MOST_DROPPED:
+        yield [word for word in repaired if word not in ("", "-", ",")]
 
 
 def _with_half(found: list[Token], n: int) -> str:

@@ -17,13 +17,13 @@ SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 @dataclass(frozen=True, slots=True)
 class Fault:
     """One thing that is wrong with a pair. `kind` is its stable name for programs, and the key of `RULES`; `what` a
-    sentence about this pair. `stops`: no listener of this dialect runs the job as it should. `mends`: a repair of the
-    schedule mends it.
+    sentence about this pair. `stops`: no listener of this dialect runs the job as it should. `repairs`: a repair of the
+    schedule repairs it.
     """
 
     kind: str
     what: str
-    mends: bool = False
+    repairs: bool = False
     stops: bool = False
 
     @property

@@ -62,12 +62,12 @@ class Fleet:
     def _silent(self, peer: Peer) -> Finding:
         info = peer.info
         jobs = "nothing" if not peer.held else "1 job" if peer.held == 1 else f"{peer.held:,} jobs"
-        since = f"listener {info.listener} has not shown itself for {age_text(info.beat_ms)} and holds {jobs}"
+        since = f"listener {info.listener} has sent no heartbeat for {age_text(info.beat_ms)} and holds {jobs}"
         if info.host == socket.gethostname() and _runs(info.pid):
             return Finding(
                 kind="stuck",
                 what=f"{since}; a process {info.pid} is there",
-                why="Its loop does not come round: something in it holds the interpreter, or it was stopped (Ctrl-Z).",
+                why="Its loop stands still: a handler holds the interpreter, or the process was stopped (Ctrl-Z).",
                 remedy=f"kill -USR2 {info.pid} shows where it stands; kill -CONT {info.pid} lets it go on",
                 about=(info.listener,),
             )
@@ -85,7 +85,7 @@ class Fleet:
     def _troubled(self, info: ListenerInfo) -> Finding:
         return Finding(
             kind="stalled",
-            what=f"listener {info.listener} beats, but does not get on: {info.trouble}",
+            what=f"listener {info.listener} sends heartbeats but makes no progress: {info.trouble}",
             why="What it holds waits until that is over; its /readyz fails meanwhile.",
             remedy=f"kill -USR2 {info.pid} on {info.host} shows where its threads are; restart it if it stays so",
             about=(info.listener,),

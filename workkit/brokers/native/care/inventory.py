@@ -124,7 +124,7 @@ class Inventory:
     def _of_job(self, pair: Pair, fault: Fault, *, wide: bool) -> Iterator[Finding]:
         if fault.kind == "no-item":
             yield self._no_item(pair, wide=wide)
-        elif fault.mends:
+        elif fault.repairs:
             self._unread[pair.id] = fault, pair.payload or b""
             if len(self._unread) >= MOST_UNREAD:
                 yield from self._unreadable()

@@ -68,9 +68,9 @@ def _job(pair: Pair, data: bytes, dialect: str, thorough: bool) -> Iterator[Faul
     broken = _broken_fields(read)
     if broken:
         yield _unread(data, broken)
-    mends = not read.job and "local" not in read.extra
+    repairs = not read.job and "local" not in read.extra
     for fault in judge_cron(read.cron, dialect):  # beside `local`, our listeners do not read it
-        yield Fault(fault.kind, fault.what, fault.kind == "cron" and mends, fault.stops and "local" not in read.extra)
+        yield Fault(fault.kind, fault.what, fault.kind == "cron" and repairs, fault.stops and "local" not in read.extra)
     if thorough:
         yield from clojure.payload_faults(data, read, is_broken=broken is not None)
 

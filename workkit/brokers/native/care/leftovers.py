@@ -102,7 +102,7 @@ class Leftovers:
             runs = {stray["occurrence"] for stray in batch}
             self.places.referred(ids=set(), runs=runs)
             left = sorted((stray for stray in batch if stray["occurrence"] in runs), key=lambda s: s["occurrence"])
-            for stray, is_loose in zip(left, self.places.mend(left, wide=False), strict=True):
+            for stray, is_loose in zip(left, self.places.repair(left, wide=False), strict=True):
                 if is_loose:
                     yield finding(stray)
 
@@ -141,7 +141,7 @@ class Leftovers:
     def _ended(self) -> Iterator[Finding]:
         for page in self.places.set_pages(self.places.keys.ended):
             strays: list[Stray] = [{"id": id, "mark": "ended"} for id in page]
-            for stray, is_loose in zip(strays, self.places.mend(strays, wide=False), strict=True):
+            for stray, is_loose in zip(strays, self.places.repair(strays, wide=False), strict=True):
                 if is_loose:
                     yield self._over(stray)
 
@@ -163,7 +163,7 @@ class Leftovers:
         keys = self._keys()
         while batch := list(islice(keys, PAGE)):
             limits: list[Stray] = [{"mark": "free", "key": key} for key in batch if not key.startswith(PAUSED.encode())]
-            for stray, is_free in zip(limits, self.places.mend(limits, wide=False), strict=True):
+            for stray, is_free in zip(limits, self.places.repair(limits, wide=False), strict=True):
                 if is_free:
                     yield self._parked(stray["key"], "and there is room under its limit", self._sweep(stray))
             over = {key: count for key in batch if key.startswith(PAUSED.encode()) and (count := self._parted(key))}

@@ -28,8 +28,8 @@ MOST_MOVED = 500  # records in one step
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loose:
-    """A job, an occurrence or a mark that nothing refers to: what `mend.lua` is to apply. `lost` are listeners that
-    hold records and are not listed; `wide` see `Places.mend`.
+    """A job, an occurrence or a mark that nothing refers to: what `repair.lua` is to apply. `lost` are listeners that
+    hold records and are not listed; `wide` see `Places.repair`.
     """
 
     stray: Mapping[str, Any]
@@ -96,7 +96,7 @@ def repair(places: Places, subject: Subject) -> bool:
     """Repair one thing. False: the trouble is over, or cannot be repaired."""
     match subject:
         case Loose(stray=stray, wide=wide, lost=lost):
-            return replace(places, lost=lost).mend([stray], wide=wide)[0]
+            return replace(places, lost=lost).repair([stray], wide=wide)[0]
         case Unreadable():
             return _bury(places, subject)
         case Misplaced():
@@ -132,7 +132,7 @@ def _bury(places: Places, found: Unreadable) -> bool:
     payload = places.payload(found.id)
     if payload is None:
         return False
-    if not found.items and not places.mend([{"id": found.id}], wide=True)[0]:
+    if not found.items and not places.repair([{"id": found.id}], wide=True)[0]:
         return _hurried(places, found.id)
     item, score = found.items[0] if found.items else (b"", 0.0)
     grave = _grave(found.id, payload, Entry(due=_text(score), item=item), found.reason)

@@ -59,23 +59,19 @@ class Places:
 
     def scored_pages(self, key: str) -> Iterator[list[tuple[bytes, float]]]:
         """Read a sorted set in pages, in no order; a member may come twice while it changes."""
-        cursor = 0
-        while True:
-            with self.server.translated() as client:
-                cursor, page = client.zscan(key, cursor, count=PAGE)
-            if page:
-                yield page
-            if not cursor:
-                return
+        return self._pages(lambda client, cursor: client.zscan(key, cursor, count=PAGE))
 
     def set_pages(self, key: str) -> Iterator[list[bytes]]:
         """Read a set in pages, in no order; a member may come twice while it changes."""
+        return self._pages(lambda client, cursor: client.sscan(key, cursor, count=PAGE))
+
+    def _pages(self, scan: Callable[[Any, int], tuple[int, list[Any]]]) -> Iterator[list[Any]]:
         cursor = 0
         while True:
             with self.server.translated() as client:
-                cursor, page = client.sscan(key, cursor, count=PAGE)
+                cursor, page = scan(client, cursor)
             if page:
-                yield list(page)
+                yield page
             if not cursor:
                 return
 
@@ -144,7 +140,7 @@ class Places:
                 if not is_ours(member):
                     ids.discard(item_id(member) or b"")
 
-    def mend(self, strays: Sequence[Mapping[str, Any]], *, wide: bool) -> list[bool]:
+    def repair(self, strays: Sequence[Mapping[str, Any]], *, wide: bool) -> list[bool]:
         """Apply what each says where nothing refers to it, each in one step; without effects, only say where so.
 
         `wide`: `S:next` holds items under other texts than ours. Costs the server a look at all of `S:again` and
@@ -152,17 +148,17 @@ class Places:
         """
         answers: list[bool] = []
         for start in range(0, len(strays), PAGE):
-            answers += self._mend(strays[start : start + PAGE], wide=wide)
+            answers += self._repair(strays[start : start + PAGE], wide=wide)
         return answers
 
-    def _mend(self, strays: Sequence[Mapping[str, Any]], *, wide: bool) -> list[bool]:
-        mend = load("native")["mend"]
+    def _repair(self, strays: Sequence[Mapping[str, Any]], *, wide: bool) -> list[bool]:
+        repair = load("native")["repair"]
         packed = msgpack.packb(list(strays), use_bin_type=False)
         for _ in range(20):
             listed = [name for name, _ in self._beats()]
-            keys = mend.keys(self.keys, listeners=[*(n.decode() for n in listed if is_text(n)), *self.lost])
+            keys = repair.keys(self.keys, listeners=(*(n.decode() for n in listed if is_text(n)), *self.lost))
             args = [msgpack.packb(listed, use_bin_type=False), int(wide), packed]
-            reply = self.server.call(mend, keys, args)
+            reply = self.server.call(repair, keys, args)
             if reply != b"changed":
                 return [bool(answer) for answer in reply]
         raise ServerRefused(f"{self.server.url}: listeners come and go faster than they can be looked at. Try again.")

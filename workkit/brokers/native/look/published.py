@@ -167,7 +167,7 @@ class Published:
 
     def _unreferred(self, ids: set[bytes]) -> set[bytes]:
         asked = sorted(ids)
-        answers = self.places.mend([{"id": id} for id in asked], wide=any(map(self.is_wide, asked)))
+        answers = self.places.repair([{"id": id} for id in asked], wide=any(map(self.is_wide, asked)))
         return {id for id, is_loose in zip(asked, answers, strict=True) if is_loose}
 
 

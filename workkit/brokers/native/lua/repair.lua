@@ -1,4 +1,4 @@
--- mend: repair jobs and marks that nothing refers to: no item, no entry, no record. Each repair looks again first.
+-- repair: repair jobs and marks that nothing refers to: no item, no entry, no record. Each repair looks again first.
 -- KEYS jobs next again listeners slots ended errors wake waiting counts
 -- KEYS running(listeners)...
 -- ARGV listed wide strays
