@@ -68,7 +68,9 @@ def register(schedules: Iterable[str], fn: F, *, on: str) -> F:
 
 
 def entered(schedule: str, job: Job) -> Job:
-    """Pass a job through the middleware of its schedule; return the job to add. Raises what they raise, InvalidFunction."""
+    """Pass a job through the middleware of its schedule; return the job to add. Raises InvalidFunction, and any error
+    of the middleware.
+    """
     for fn in ENTERING.get(schedule, ()):
         seen = fn(job)
         try:

@@ -129,7 +129,7 @@ class Registry:
                 raise InvalidFunction(f"--import {module}: importing it failed: {_why(error)}", given=module) from error
 
     def resolve(self, job: str) -> Handler:
-        """Find the function that a stored `job` names. Raises NotAllowed or FunctionNotFound, the same one every time."""
+        """Find the function that a stored `job` names. Raises NotAllowed or FunctionNotFound, always the same one."""
         return self.handler(job)[0]
 
     def handler(self, job: str) -> tuple[Handler, RunOptions]:
