@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.brokers.script_reading import FOLDER, code, source, written
+from tests.brokers.script_reading import FOLDER, REMOVING, WRITING, changed, code, source
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.redis_server.script import BadScript, load, local_name, read_script
 
@@ -155,19 +155,28 @@ def test_no_script_is_too_long_to_be_read(verb: str) -> None:
     assert len(source(verb).splitlines()) <= MOST_LINES
 
 
-def table() -> dict[str, set[str]]:
-    """Which scripts write to each key, as the table of the specification says."""
+def table(column: int) -> dict[str, set[str]]:
+    """Which scripts change each key, as a column of the table of the specification says."""
     rows = [line.split("|") for line in SPEC[SPEC.index("## 3. All keys") : SPEC.index("## 4.")].splitlines()]
-    cells = {row[1].split("`")[1].split(":")[1]: row[4] for row in rows if len(row) > 5 and row[1].startswith(" `S:")}
+    cells = {row[1].split("`")[1].split(":")[1]: row[column] for row in rows if len(row) == 8 and " `S:" in row[1]}
     return {key: set(re.findall(r"\w+", cell)) & set(VERBS) - {"tidy"} for key, cell in cells.items()}
 
 
-@pytest.mark.parametrize("key", sorted(table()))
+WRITTEN, REMOVED = 4, 5  # columns
+
+
+@pytest.mark.parametrize("key", sorted(table(WRITTEN)))
 def test_the_specification_says_which_scripts_write_to_a_key(key: str) -> None:
-    found = {verb for verb in VERBS if key in written(load("native")[verb])}
+    found = {verb for verb in VERBS if key in changed(load("native")[verb], WRITING)}
+    assert found == table(WRITTEN)[key]  # `tidy` takes any key
+
+
+@pytest.mark.parametrize("key", sorted(table(REMOVED)))
+def test_the_specification_says_which_scripts_remove_from_a_key(key: str) -> None:
+    found = {verb for verb in VERBS if key in changed(load("native")[verb], REMOVING)}
     if key == "again":
         found |= {"claim"}  # it remembers where it has read each item
-    assert found == table()[key]  # tidy takes any key key
+    assert found == table(REMOVED)[key]
 
 
 def test_the_specification_describes_every_script() -> None:
