@@ -40,8 +40,7 @@ def check_tag(name: str) -> None:
 
 
 class SlotOwner:
-    """The node that owns the slot of one schedule. It remembers all nodes that it has heard of: the first may go away.
-    """
+    """The node that owns the slot of one schedule. It remembers all nodes that were named: the first may go away."""
 
     def __init__(self, nodes: Sequence[Node], *, schedule: str, secure: bool, settings: Mapping[str, Any]) -> None:
         self.address: Node | None = None

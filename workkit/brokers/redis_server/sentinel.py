@@ -62,8 +62,7 @@ class Sentinels(_Primary):
         self._secure, self._settings = secure, settings
 
     def candidates(self) -> Iterator[Node]:
-        """Yield the primary that each sentinel names. Ask the next sentinel only if the caller could not use that one.
-        """
+        """Yield the primary that each sentinel names. Ask the next sentinel only if the caller cannot use that one."""
         named: set[Node] = set()
         silent: dict[Node, str] = {}
         ignorant: list[Node] = []

@@ -1,5 +1,4 @@
-"""Find out why a TLS connection fails: which file, which certificate, which name. Only a failed connection comes here.
-"""
+"""Find out why a TLS connection fails: which file, which certificate, which name. A good connection never comes here."""
 
 from __future__ import annotations
 
