@@ -49,10 +49,11 @@ class Admission:
     pause: str | None = None
     frees: str | None = None
 
-    def is_met(self, *, slots: Sequence[str], paid: bool) -> bool:
-        """Whether a claim that has these slots, and has taken its turns or not, may start."""
-        waits = self.pause or self.frees or (self.turns and not paid)
-        return not waits and all(key in slots for key, _ in self.keys)
+    def is_met(self, *, slots: Sequence[str]) -> bool:
+        """Whether a claim that has these slots may start. A turn is looked at whenever a claim is to start: it may have
+        passed meanwhile.
+        """
+        return not (self.pause or self.frees or self.turns) and all(key in slots for key, _ in self.keys)
 
 
 NOTHING = Admission()
