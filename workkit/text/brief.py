@@ -20,10 +20,10 @@ def brief_repr(value: Any) -> str:
     In the class it stands as ``__repr__ = brief_repr``. A field with ``repr=False`` is left out.
     """
     set_here = (field for field in fields(value) if field.repr and not _is_default(field, getattr(value, field.name)))
-    return f"{type(value).__name__}({', '.join(f'{f.name}={brief(getattr(value, f.name))}' for f in set_here)})"
+    return f"{type(value).__name__}({', '.join(f'{f.name}={one_line(getattr(value, f.name))}' for f in set_here)})"
 
 
-def brief(value: object) -> str:
+def one_line(value: object) -> str:
     """Write one value in one line of about 80 characters at most."""
     if isinstance(value, datetime):
         return value.isoformat()

@@ -16,7 +16,7 @@ from workkit.contract.producer import Producer
 from workkit.errors import InvalidSchedule
 from workkit.jobs import middleware
 from workkit.jobs.options import BY_NAME
-from workkit.text.brief import brief, brief_repr
+from workkit.text.brief import brief_repr, one_line
 from workkit.triggers.clock.zone import zone
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def check_schedule(s: Any) -> None:
     """Refuse what stands where a Schedule belongs, such as its name. Raises InvalidSchedule."""
     if isinstance(s, Schedule):
         return
-    shown = masked(brief(s))
+    shown = masked(one_line(s))
     if isinstance(s, str):
         trouble, remedy = "is a text, not a Schedule", f"Write s = schedule.create({shown}), and give s."
     else:

@@ -109,7 +109,7 @@ class Relay:
 
     def __init__(self, log: Log, supervised: Supervised) -> None:
         self._log, self._supervised = log, supervised
-        self.least, self.wants, self.count = log.least, log.wants, log.count
+        self.least, self.wants, self.count, self.prints = log.least, log.wants, log.count, log.prints
 
     def __call__(self, event: Event) -> None:
         """Pass one event on."""
