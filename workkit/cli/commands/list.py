@@ -225,7 +225,7 @@ def _details(job: Job, zone: tzinfo, now: datetime) -> Iterator[tuple[str, str]]
     yield "id", job.id
     yield "schedule", job.schedule
     yield "name", job.name or "-"
-    yield "function", wording.call_text(job)
+    yield "function", wording.call_text(job, most=None)
     yield "stored as", job.fn
     yield "when", record.words_of(job) or "once"
     if job.trigger is not None:

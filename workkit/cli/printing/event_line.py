@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from workkit.jobs.job import Job
 
 WORD_WIDTH = 10
-LONGEST_CALL = 200
 CALM = {"done": "green", "back": "green", "listening": "green", "resumed": "green"}
 UNEASY = {"late", "lost", "missing", "crashed", "retrying", "cannot_run", "quiet", "stopping", "given_back", "failed"}
 UNEASY |= {"restarted", "orphaned"}
@@ -105,7 +104,7 @@ def _subject(event: Event, style: Style) -> str:
     if job is None:
         return str(event.fields.get("job_id") or "")[:8]
     called = wording.spoken(job.fn) if event.name == "cannot_run" else wording.call_text(job, args=style.arguments)
-    return f"{job.id[:8]}  {wording.shorten(called, LONGEST_CALL)}"
+    return f"{job.id[:8]}  {wording.shorten(called, wording.LONGEST_CALL)}"
 
 
 OF_JOBS = frozenset(TEXTS) - {

@@ -118,25 +118,32 @@ def counts_record(schedule: str, counts: Counts) -> dict[str, Any]:
 
 def compact(record: Record, *, default: Callable[[Any], Any] = str) -> str:
     """Write one object in one line; ASCII, so that no locale can break it. The only place where the command line
-    writes JSON for others: NaN and infinities, which JSON has not, become null. `default` as in `json.dumps`.
+    writes JSON for others: NaN and infinities, which JSON has not, become null; a lone surrogate, which UTF-8 has
+    not, becomes U+FFFD. `default` as in `json.dumps`.
     """
     try:
-        return json.dumps(record, separators=(",", ":"), default=default, allow_nan=False)
+        text = json.dumps(record, separators=(",", ":"), default=default, allow_nan=False)
     except ValueError:
-        return json.dumps(_finite(record, default), separators=(",", ":"), allow_nan=False)
+        pass
+    else:
+        if "\\ud" not in text:
+            return text
+    return json.dumps(_sound(record, default), separators=(",", ":"), allow_nan=False)
 
 
-def _finite(value: Any, default: Callable[[Any], Any]) -> Any:
+def _sound(value: Any, default: Callable[[Any], Any]) -> Any:
     match value:
         case float():
             return value if math.isfinite(value) else None
         case dict():
-            return {key: _finite(one, default) for key, one in value.items()}
+            return {_sound(key, default): _sound(one, default) for key, one in value.items()}
         case list() | tuple():
-            return [_finite(one, default) for one in value]
-        case str() | int() | None:
+            return [_sound(one, default) for one in value]
+        case str():
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        case int() | None:
             return value
-    return _finite(default(value), default)
+    return _sound(default(value), default)
 
 
 def show_json(records: Iterable[Record]) -> int:
