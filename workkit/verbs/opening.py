@@ -91,6 +91,9 @@ def described_schedule(
     if not isinstance(name, str) or not name:  # type: ignore[redundant-expr]
         remedy = 'Write a text such as "app-tasks".'
         raise InvalidSchedule.about(f"schedule {name!r}", "is not a name", remedy, where="name", given=name)
+    if "://" in name:
+        trouble, remedy = "is a URL, not a name", f'Write schedule.create("app-tasks", redis="{masked(name)}").'
+        raise InvalidSchedule.about(f'schedule "{masked(name)}"', trouble, remedy, where="name", given=masked(name))
     if found := re.search(r"[\s\x00-\x1f\x7f]", name):
         better = re.sub(r"[\s\x00-\x1f\x7f]+", "-", name).strip("-")
         what = "a blank" if found[0].isspace() else "a control character"

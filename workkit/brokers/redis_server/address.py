@@ -14,6 +14,9 @@ MANY = ("redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster")
 
 _OPTION = re.compile(r"(?i)password=[^&]*$")
 
+_URL_WITH_LOGIN = re.compile(r"""(?<=["'])\w[\w+.-]*://[^"'\n]*@|\w[\w+.-]*://\S*@""")
+_QUERY_PASSWORD = re.compile(r"""(?i)([?&]\w*password=)[^&\s'"]*?(?=[.,:;)]*(?:[&\s'"]|$))""")
+
 Node = tuple[str, int]
 
 
@@ -77,8 +80,8 @@ def masked(url: str) -> str:
     """
     login, at, rest = url.rpartition("@")
     scheme, slashes, user = login.partition("://")
-    if not at:
-        shown = url
+    if not at:  # what stands for a port and is none may be a password, its host forgotten
+        shown = re.sub(r"^([\w+.-]+://[^][/?#:,]*:)(?!\d+(?:[/?#]|$))[^/?#,]+(?=[/?#]|$)", r"\1***", url)
     elif not re.fullmatch(r"[\w+.-]+", scheme) or not slashes:  # no URL: nobody can tell a user from a password
         begins = re.search(r":/*|//+", login)
         shown = f"{login[: begins.end()]}***@{rest}" if begins else url
@@ -87,6 +90,12 @@ def masked(url: str) -> str:
     else:
         shown = url
     return re.sub(r"(?i)(password=)[^&]*", r"\1***", shown)
+
+
+def without_passwords(text: str) -> str:
+    """A sentence or several, without the passwords of the URLs that stand in it."""
+    text = _URL_WITH_LOGIN.sub(lambda found: masked(found[0]), text)
+    return _QUERY_PASSWORD.sub(r"\1***", text)
 
 
 def refused_url(url: str, trouble: str, *, accepted: str | None = None) -> InvalidSchedule:
