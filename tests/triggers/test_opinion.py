@@ -25,20 +25,16 @@ NOW = datetime(2026, 11, 18, 10, 15, 30, tzinfo=UTC)  # a Wednesday
 GUESSED = """
 next tuesdayish 5        | 2026-11-24 17:00 | Perhaps: Tue 24 Nov 2026 17:00? Write at="2026-11-24 17:00".
 tuesday-ish at 5         | 2026-11-24 17:00 | Perhaps: Tue 24 Nov 2026 17:00? Write at="2026-11-24 17:00".
-wensday arvo 5           | 2026-11-25 17:00 | Perhaps: Wed 25 Nov 2026 17:00? Write at="2026-11-25 17:00".
 tomorrow around 8        | 2026-11-19 08:00 | Perhaps: Thu 19 Nov 2026 8:00? Write at="2026-11-19 08:00".
-tomorrow at breakfast    | 2026-11-19 08:00 | Perhaps: Thu 19 Nov 2026 8:00? Write at="2026-11-19 08:00".
-end of month at 5pm      | 2026-11-30 17:00 | Perhaps: Mon 30 Nov 2026 17:00? Write at="2026-11-30 17:00".
-end of month             | 2026-11-30 09:00 | Perhaps: Mon 30 Nov 2026? Write at="2026-11-30 09:00", or another hour.
+next tuesdayish          | 2026-11-24       | Perhaps: Tue 24 Nov 2026? Write at="2026-11-24" for 0:00, or add an hour.
 in 2 hours or so         | 2026-11-18 12:15:30 | Perhaps: Wed 18 Nov 2026 12:15:30? Write at="2026-11-18 12:15:30".
-9amish                   | 2026-11-19 09:00 | Perhaps: Thu 19 Nov 2026 9:00? Write at="2026-11-19 09:00".
 """
 
 NOT_GUESSED = """
 foo bar | the file is broken at 9 | every tuesdayish 5 | tuesdayish until 5 | weekdayish at 9 | last mondayish at 9
 monday after next at 9 | next march 3 at 9 | two days ago-ish | yesterdayish 9am | 7pmish europe/paris | \x00 | -
 5 5 5 | half tuesdayish 5 to 6 | tuesdayish wednesday 5 | in 99999999999999999999 hoursish | 31 febish 2027 9am
-xqzv abcd 9am
+xqzv abcd 9am | wensday arvo 5 | tomorrow at breakfast | 9amish | after tomorrow-ish at 9 | two tuesdayish 5
 """
 
 

@@ -6,9 +6,10 @@ from dataclasses import replace
 from typing import Final
 
 from workkit.triggers.crons.field import MAX_STEP
-from workkit.triggers.english.grammar.clock import marks
 from workkit.triggers.english.grammar.dates import dated, month_list
 from workkit.triggers.english.grammar.days import each, weekday_item
+from workkit.triggers.english.grammar.ends import ends
+from workkit.triggers.english.grammar.marks import marks
 from workkit.triggers.english.grammar.months import month_of, place_of_month
 from workkit.triggers.english.grammar.numbers import integer, ordinal_number, pieces
 from workkit.triggers.english.grammar.parts import Parts, Step
@@ -64,7 +65,7 @@ def every(reader: Reader, parts: Parts) -> Parts | None:
     if not reader.take("every", "each"):
         return None
     parts = replace(parts, every=True)
-    for read in (_unit, _month, _place, _nth, _weekdays, _interval, _part, _noon):
+    for read in (ends, _unit, _month, _place, _nth, _weekdays, _interval, _part, _noon):
         mark = reader.i
         found = read(reader, parts)
         if found is not None:
@@ -109,7 +110,8 @@ def _month(reader: Reader, parts: Parts) -> Parts | None:
         raise reader.refusal("may be a day, or count months", 'Say for example "every 2nd of march"', start=start)
     found = dated(reader, parts) if start.text != "the" else None
     if found is not None and not found.months:
-        found = month_of(reader, found)
+        several = len(found.days) > 1 and start.kind == "ordinal"
+        found = month_of(reader, found) or (replace(found, monthly=True) if several else None)
     if found is not None:
         return found
     reader.i = mark
@@ -173,7 +175,7 @@ def _weekdays(reader: Reader, parts: Parts) -> Parts | None:
         nth = here or 1
         found += [(day, nth) for day in days]
         mark = reader.i
-        if not reader.take_and():
+        if not reader.take_and() and reader.peek().text not in WEEKDAYS:
             break
     reader.i = mark
     if not found:
