@@ -103,7 +103,7 @@ def test_parse_refuses_the_recorded_mistake(item: dict[str, Any]) -> None:
         (
             "biweekly on monday",
             '"biweekly on monday": "biweekly" (column 1) is twice a week to some and every two weeks to others. '
-            'Say "every other monday at 9am".',
+            'Say "every 2 weeks on monday".',
         ),
         (
             "every monday at",

@@ -5,10 +5,12 @@ One rule for all suggestions of times: near phrases (`guess.py`) and full dates 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from fractions import Fraction
+from itertools import pairwise
 from typing import Final
 
 from dateutil.relativedelta import relativedelta
@@ -19,7 +21,7 @@ from workkit.triggers.english.grammar.reader import Reader
 from workkit.triggers.english.grammar.words import MONTHS, ORDINALS, UNITS, VOCABULARY, WEEKDAYS, Token, tokens
 
 _HARMLESS = """
-    please pls plz thanks thx about around approximately approx roughly circa exactly precisely sharp so ish
+    please pls plz thanks thx about around approximately approx roughly circa exactly precisely sharp ish
 """
 HARMLESS: Final = frozenset(_HARMLESS.split())
 """Words that a suggestion may leave out."""
@@ -37,6 +39,7 @@ _MEANINGFUL = """
 MEANINGFUL: Final = frozenset(_MEANINGFUL.split())
 """Words that say something: no suggestion takes one for the misspelling of another word."""
 
+_PIECE: Final = re.compile(r"[a-z][a-z']*|\d[\d.:]*|[^\s\w]")
 _FILLERS: Final = frozenset(("at", "on", "the", "of", "in", "and", "or", "a", "an", ",", "-", "&"))
 _DAYS: Final = {"today": 0, "tonight": 0, "tomorrow": 1, "yesterday": -1}
 _PARTS: Final = {
@@ -57,21 +60,15 @@ _FREE: Final = frozenset(("this", "next", "now", "o'clock", "breakfast", "lunch"
 
 def keeps_words(given: str, other: str) -> bool:
     """Tell whether a near phrase keeps all of `given`: unknown words are exchanged, and only harmless ones left out."""
-    try:
-        before, after = tokens(given), tokens(other)
-    except PhraseError:
+    before, after = (Counter(_PIECE.findall(text.lower())) for text in (given, other))
+    lost, new = before - after, after - before
+    if any(not _is_unknown(piece) or piece in MEANINGFUL for piece in lost):
         return False
-    known = Counter(token.text for token in before if not _is_unknown(token))
-    kept = Counter(token.text for token in after)
-    unknown = [token.text for token in before if _is_unknown(token)]
-    if known - kept or any(word in MEANINGFUL for word in unknown):
-        return False
-    exchanged = sum((kept - known).values())
-    return sum(word not in HARMLESS for word in unknown) <= exchanged <= len(unknown)
+    return sum(n for piece, n in lost.items() if piece not in HARMLESS) <= new.total() <= lost.total()
 
 
-def _is_unknown(token: Token) -> bool:
-    return token.kind == "word" and token.text not in VOCABULARY
+def _is_unknown(piece: str) -> bool:
+    return piece[0].isalpha() and piece not in VOCABULARY
 
 
 def keeps_date(words: Sequence[str], at: datetime, *, now: datetime) -> bool:
@@ -81,10 +78,12 @@ def keeps_date(words: Sequence[str], at: datetime, *, now: datetime) -> bool:
         found = tokens(text)
     except PhraseError:
         return False
+    if any(one.text == "in" and two.kind == "clock" for one, two in pairwise(found)):
+        return False  # perhaps a length: 1 hour 30 minutes
     reader, seen = Reader(text), 0
     while seen < len(found):
         reader.i = seen
-        length = _length(reader)
+        length = None if seen and found[seen - 1].text == "at" else _length(reader)
         if length is not None:
             if at.replace(microsecond=0) != (now + length).replace(microsecond=0):
                 return False

@@ -274,9 +274,15 @@ def _joint(reader: Reader, parts: Parts) -> bool:
 
 def _clause(reader: Reader, parts: Parts) -> Parts:
     mark = reader.i
-    for clause in CLAUSES:
-        found = clause(reader, parts)
-        if found is not None:
-            return found
-        reader.i = mark
-    raise reader.stuck()
+    try:
+        for clause in CLAUSES:
+            found = clause(reader, parts)
+            if found is not None:
+                return found
+            reader.i = mark
+        raise reader.stuck()
+    except Misread:
+        for refuse in (vague, unread):  # they may know the piece that nothing could use
+            reader.i = reader.far
+            refuse(reader, parts)
+        raise

@@ -62,6 +62,9 @@ def end(reader: Reader, parts: Parts) -> Parts | None:
     last = _moment(reader)
     if last is None:
         if time(reader, bare=True) is not None:
+            if not parts.every and not any(t.text in ("every", "each", "at") for t in reader.tokens):
+                said = reader.instead(token, reader.since(token)[len(word.text) :])
+                raise reader.refusal("is no exact time", f'Say when it runs: "{said}"', start=token)
             said = reader.instead(token, f"from 0:00 until{reader.since(token)[len(word.text) :]}")
             hint = f'Say "{said}" for each day, or name the day: "until 2027-01-31"'
             raise reader.refusal("may mean that hour of each day, or of one", hint, start=token)

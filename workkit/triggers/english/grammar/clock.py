@@ -116,7 +116,9 @@ def time(reader: Reader, *, bare: bool = False, at: bool = False) -> Time | None
         return None
     if hour > 23:
         remedy = "Hours are 0-23, or 1-12 with am or pm"
-        if hour < 60 and "hour" in reader.text.lower():
+        if 100 <= hour <= 959 and hour % 100 < 60:
+            remedy = f'Say "{reader.instead(token, f"{hour // 100}:{hour % 100:02}")}"'
+        elif hour < 60 and "hour" in reader.text.lower():
             remedy = f'Say "{reader.instead(token, f":{hour}")}" for the minute'
         raise reader.refusal("is no hour", remedy, start=token)
     return Time(seconds=hour * 3600, form="bare")
@@ -150,7 +152,10 @@ def _half(reader: Reader, minute: int, *, start: Token) -> int:
 def _twelve(reader: Reader, hour: int, small: int, *, start: Token) -> int:
     half = reader.next()
     if not 1 <= hour <= 12:
-        raise reader.refusal("is no time of day", "Before am and pm, hours are 1-12", start=start)
+        remedy = "Before am and pm, hours are 1-12"
+        if 100 <= hour <= 1259 and hour % 100 < 60 and 1 <= hour // 100 <= 12:
+            remedy = f'Say "{reader.instead(start, f"{hour // 100}:{hour % 100:02}{half.text}")}"'
+        raise reader.refusal("is no time of day", remedy, start=start)
     return (hour % 12 + HALVES[half.text]) * 3600 + small
 
 
@@ -247,7 +252,9 @@ def part(reader: Reader, parts: Parts) -> Parts | None:
         found = reader.next().text if reader.peek().text in PARTS[:3] else None
         if found:
             parts = reader.put(parts, start, day=0)
-    elif reader.peek().text in PARTS and (parts.every or reader.peek(-1).text in (*WEEKDAYS, *RELATIVE_DAYS)):
+    elif reader.peek().text in PARTS and (
+        parts.every or parts.days or reader.peek(-1).text in (*WEEKDAYS, *RELATIVE_DAYS)
+    ):
         found = reader.next().text
     else:
         found = None

@@ -26,6 +26,8 @@ def relative(reader: Reader, parts: Parts) -> Parts | None:
     if start.text not in RELATIVE_DAYS:
         return None
     parts = reader.put(parts, start, day=RELATIVE_DAYS[reader.next().text])
+    if start.text in ("today", "tomorrow") and not parts.every and reader.take("week"):
+        return reader.put(parts, start, moved=7)
     return reader.put(parts, start, day_part="night") if start.text == "tonight" else parts
 
 

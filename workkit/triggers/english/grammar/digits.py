@@ -52,5 +52,5 @@ def _beside_a_day(reader: Reader) -> bool:
 def _date_or_time(reader: Reader, token: Token, *, hour: int, minute: int) -> Exception:
     time, date = f"{hour}:{minute:02}", f"{hour} {MONTH_NAMES[minute - 1]}"
     reader.next()
-    remedy = f'Write "{reader.instead(token, time)}" or "{reader.instead(token, date)}"'
+    remedy = f'Write "{reader.instead(token, time)}", or the month by its name'
     return reader.refusal(f"is {time} to some and {date} to others", remedy, start=token)

@@ -7,7 +7,7 @@ from typing import Final
 
 from workkit.triggers.crons.field import MAX_STEP
 from workkit.triggers.english.grammar.dates import dated, month_list
-from workkit.triggers.english.grammar.days import each, weekday_item
+from workkit.triggers.english.grammar.days import each, plurals, weekday_item
 from workkit.triggers.english.grammar.ends import ends
 from workkit.triggers.english.grammar.marks import marks
 from workkit.triggers.english.grammar.months import month_of, place_of_month
@@ -29,7 +29,8 @@ from workkit.triggers.english.grammar.words import (
 )
 
 _PER: Final[dict[str, Unit]] = {"daily": "day", "hourly": "hour", "weekly": "week", "monthly": "month"}
-_SINGLE: Final[dict[str, Unit]] = {name: unit for name, unit in UNITS.items() if name == unit}
+_SHORT: Final = ("sec", "min", "hr")
+_SINGLE: Final[dict[str, Unit]] = {name: unit for name, unit in UNITS.items() if name == unit or name in _SHORT}
 
 
 def adverb(reader: Reader, parts: Parts) -> Parts | None:
@@ -65,6 +66,9 @@ def every(reader: Reader, parts: Parts) -> Parts | None:
     if not reader.take("every", "each"):
         return None
     parts = replace(parts, every=True)
+    if (days := plurals(reader)) is not None:
+        return reader.put(parts, reader.peek(-1), weekdays=each(days))
+    _refuse_plural(reader)
     for read in (ends, _unit, _month, _place, _nth, _weekdays, _interval, _part, _noon):
         mark = reader.i
         found = read(reader, parts)
@@ -72,6 +76,18 @@ def every(reader: Reader, parts: Parts) -> Parts | None:
             return found
         reader.i = mark
     raise reader.stuck()
+
+
+def _refuse_plural(reader: Reader) -> None:
+    """Refuse "every days" and "every 15th", with what they may mean."""
+    start, after = reader.peek(), reader.peek(1)
+    if start.text in UNITS and start.text.endswith("s") and len(start.text) > 3:
+        reader.next()
+        raise reader.refusal("names no number", f'Say "{reader.instead(start, start.text[:-1])}"', start=start)
+    if start.kind == "ordinal" and (after.kind == "end" or after.text == "at"):
+        reader.next()
+        said = reader.instead(start, f"{start.text} of the month")
+        raise reader.refusal("may be a day of the month, or count something", f'Say for example "{said}"', start=start)
 
 
 def _stepped(reader: Reader, parts: Parts, *, n: int, unit: Unit, start: Token) -> Parts:

@@ -42,15 +42,18 @@ def hour_marks(reader: Reader, parts: Parts) -> Parts | None:
     reader.take("at")
     minutes = _minutes(reader)
     side = reader.take("past", "to", "after", "before") if minutes is not None else None
-    if side is None or not (reader.take("every", "each") and reader.take("hour")):
+    which = reader.take("every", "each", "the") if side is not None else None
+    if minutes is None or side is None or which is None or not reader.take("hour"):
         return None
-    assert minutes is not None
+    if which.text == "the" and not parts.every and not _names_more(reader):
+        return None
     minute = minutes if side.text in ("past", "after") else (60 - minutes) % 60
     return _hourly(reader, reader.put(parts, start, marks=(minute,)))
 
 
 def _hourly(reader: Reader, parts: Parts) -> Parts:
-    if parts.step is None:
+    words = " ".join(token.text for token in reader.tokens[reader.i :])
+    if parts.step is None and not any(often in words for often in ("every hour", "each hour", "hourly")):
         return reader.put(parts, reader.peek(-1), every=True, step=Step(n=1, unit="hour"))
     return parts
 
@@ -96,10 +99,11 @@ def _mark(reader: Reader) -> int | None:
     if on_the is not None:
         return on_the
     minutes = _minutes(reader)
-    if minutes is not None and reader.take("past"):
+    side = reader.take("past", "to") if minutes is not None else None
+    if minutes is not None and side is not None:
         hour = any(reader.take_all(word, "hour") for word in ("the", "each", "every"))
         if hour or not _hour_follows(reader):
-            return minutes
+            return minutes if side.text == "past" else (60 - minutes) % 60
     reader.i = mark
     return None
 

@@ -152,11 +152,14 @@ class Reader:
         last = self.tokens[-1]
         if len(self.tokens) == 1 and last.kind == "number":
             long = len(last.text) > 8
+            if len(last.text) == 8:
+                date = f"{last.text[:4]}-{last.text[4:6]}-{last.text[6:]}"
+                return self.refusal("is a bare number", f'Say "{date}" for the date', start=last)
             remedy = (
                 f'Say "@{last.text}" for epoch seconds' if long else f'Say "at {last.text}" or "{last.text} minutes"'
             )
             return self.refusal("is a bare number", remedy, start=last)
-        if last.kind == "number" and self.tokens[-2].text in ("in", "every", "each"):
+        if last.kind == "number" and self.tokens[0].text in ("in", "every", "each"):
             remedy = f'Say "{self.text.strip()} minutes", or another unit'
             return self.refusal("has no unit", remedy, start=last)
         after = quote(self.text[last.start : last.end])
@@ -201,6 +204,13 @@ def place(text: str, position: int, what: str) -> str:
 def _slashed(reader: Reader, token: Token) -> PhraseError:
     """Make the error about 01/02/2027, with the whole text for each of the dates that it may be."""
     parts = [int(part) for part in re.findall(r"\d{1,4}", token.text)]
+    if len(parts) == 3 and parts[0] >= 1970 and parts[1] <= 12 and parts[2] <= 31:
+        remedy = _written(reader, token, f"{parts[0]}-{parts[1]:02}-{parts[2]:02}")
+        return reader.refusal("is not a date as read here", remedy, start=token)
+    if len(parts) == 2 and 1 <= min(parts) <= 12 and max(parts) <= 31:
+        dates = [f"{day} {MONTH_NAMES[month - 1]}" for day, month in (parts, parts[::-1]) if month <= 12]
+        remedy = _written(reader, token, *dict.fromkeys(dates))
+        return reader.refusal("is not a date as read here", remedy, start=token)
     if len(parts) != 3 or not 1970 <= parts[2] <= 9999 or min(parts) < 1 or max(parts[:2]) > 31:
         return reader.refusal("is not a date as read here", "Write the year first: 2027-01-31", start=token)
     a, b, year = parts

@@ -23,7 +23,7 @@ MOVABLE_HOLIDAYS: Final = frozenset(
         *("easter", "easter monday", "easter sunday", "good friday", "pentecost", "whitsun", "thanksgiving"),
         *("thanksgiving day", "black friday", "cyber monday", "mother's day", "mothers day", "father's day"),
         *("fathers day", "labor day", "labour day", "memorial day", "bank holiday", "holiday", "holidays"),
-        *("ramadan", "eid", "diwali", "hanukkah", "passover"),
+        *("ramadan", "eid", "diwali", "hanukkah", "passover", "independence day"),
     )
 )
 """Holidays whose date differs from year to year, or from place to place."""
@@ -38,7 +38,13 @@ _WORDS: Final[dict[str, str]] = {
     **dict.fromkeys(("m - w - f", "mwf", "m/w/f"), "mon , wed , fri"),
     "everyday": "every day",
     "nightly": "every night",
-    "half - hour": "half hour",
+    **dict.fromkeys(("half - hour", "1/2 hour"), "half hour"),
+    **dict.fromkeys(("quarter hour", "quarter - hour"), "quarter of an hour"),
+    "bi - weekly": "biweekly",
+    "bi - monthly": "bimonthly",
+    **dict.fromkeys(("semi - monthly", "semimonthly"), "twice monthly"),
+    "alternate": "other",
+    **dict.fromkeys(("this coming", "the coming", "coming"), "on"),
     "thru": "through",
     "eom": "end of month",
     "eow": "end of week",
@@ -48,8 +54,15 @@ _WORDS: Final[dict[str, str]] = {
     **dict.fromkeys(("quarter end", "quarter - end"), "end of quarter"),
     **dict.fromkeys(("year end", "year - end"), "end of year"),
 }
+_PARTS: Final = ("morning", "afternoon", "evening", "night")
+_DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "weekday", "weekend")
+_MORNINGS: Final = {f"{part}s": f"every {part}" for part in _PARTS} | {
+    f"{day} {part}s": f"every {day} {part}" for day in _DAYS for part in _PARTS
+}
+_NEXT_HOLIDAYS: Final = {f"{near} {day}": date for near in ("next", "this") for day, date in HOLIDAYS.items()}
 SYNONYMS: Final[dict[tuple[str, ...], tuple[str, ...]]] = {
-    tuple(words.split()): tuple(meaning.split()) for words, meaning in (_WORDS | HOLIDAYS).items()
+    tuple(words.split()): tuple(meaning.split())
+    for words, meaning in (_WORDS | _MORNINGS | HOLIDAYS | _NEXT_HOLIDAYS).items()
 }
 """Pieces of text, and the pieces that stand for them."""
 

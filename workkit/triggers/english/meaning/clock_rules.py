@@ -48,7 +48,8 @@ def clocks(here: Here, parts: Parts) -> list[Clocks]:
         step = parts.step
     if step is None or step.unit not in _SUB_DAY:
         if parts.window:
-            raise here.refusal("does not say how often in that window", 'Say for example "every hour from 9am to 5pm"')
+            said = f"every hour {here.text.strip()}"
+            raise here.refusal("does not say how often in that window", f'Say for example "{said}"')
         if parts.marks:
             raise here.refusal("names a minute but no hour", 'Say "every hour at :15", or a full time')
         if parts.day_part and not parts.times:
@@ -84,7 +85,7 @@ def _counted(here: Here, parts: Parts) -> Parts:
     return replace(parts, step=replace(count, n=whole // count.n, unit=finer))
 
 
-_EXAMPLES: Final = {"week": "monday", "month": "month on the 15th", "year": "march 3"}
+_EXAMPLES: Final = {"week": "monday and thursday", "month": "1st and 15th", "year": "march 3 and september 3"}
 
 
 def _boxes(times: tuple[int, ...], *, occurrence: int = 1) -> list[Clocks]:

@@ -9,7 +9,7 @@ from typing import Final
 from dateutil.relativedelta import relativedelta
 
 from workkit.errors import PhraseError
-from workkit.text.calendar import clock_text
+from workkit.text.calendar import WEEKDAY_NAMES, clock_text
 from workkit.text.duration import MILLISECOND, age_text
 from workkit.triggers.english.grammar.parts import Parts
 from workkit.triggers.english.meaning.here import Here
@@ -78,7 +78,8 @@ def _check_night(here: Here, parts: Parts, *, day: date, time: timedelta) -> Non
     named = parts.day is not None or parts.weekdays or parts.days
     if parts.day_part == "night" and named and parts.times and time < timedelta(seconds=_MORNING):
         hour = clock_text(parts.times[0])
-        choices = " or ".join(f'"{at} {hour}"' for at in (day, day + timedelta(days=1)))
+        starts = (datetime.combine(at, datetime.min.time()) for at in (day, day + timedelta(days=1)))
+        choices = " or ".join(f'"{at:%Y-%m-%d} {hour}"' for at in starts if at + time > here.local)
         raise here.refusal("may mean that hour before the night, or at its end", f"Say {choices}")
 
 
@@ -87,8 +88,15 @@ def _check(here: Here, parts: Parts) -> None:
     ways = [parts.now, parts.instant is not None, parts.amount is not None, parts.day is not None, bool(parts.weekdays)]
     alone = parts.now or parts.instant is not None or parts.amount is not None
     dated = bool(parts.days or parts.months or parts.years)
-    if not any((*ways, dated, parts.places, parts.times, parts.day_part)):
+    if not any((*ways, dated, parts.places, parts.times, parts.day_part)) and parts.marks:
+        raise here.refusal("names a minute but no hour", f'Say "every hour at :{parts.marks[0]:02}", or a full time')
+    bounded = parts.start or parts.end
+    if not any((*ways, dated, parts.places, parts.times, parts.day_part, bounded)):
         raise here.refusal("names no time", 'Say for example "tomorrow at 9am"')
+    if parts.amount is not None and parts.weekdays and parts.amount.days:
+        name = WEEKDAY_NAMES[parts.weekdays[0][0]].lower()
+        remedy = f'Say "{parts.amount.days} days from {name}", or write the date'
+        raise here.refusal("may name that day, or count from it", remedy)
     if (alone and (sum(ways) > 1 or dated)) or (parts.day is not None and (dated or parts.weekdays)):
         raise here.refusal("names two times", _one_of(here))
     if (parts.now or parts.instant is not None) and (parts.times or parts.day_part):

@@ -28,6 +28,8 @@ def of_once(here: Here, parts: Parts, found: datetime) -> tuple[str, ...]:
 def of_recurring(here: Here, groups: Sequence[Parts]) -> tuple[str, ...]:
     """Give the remarks on words that recur."""
     found = [sentence for parts in groups for some in (_of_hour, _of_window, _of_days) for sentence in some(parts)]
+    if any(parts.times == (0,) and (parts.weekdays or parts.days or parts.places) for parts in groups):
+        found += _of_midnight_text(here)
     if re.search(r"\b(work(ing)?|business) ?days?\b", here.text, re.IGNORECASE):
         found.append("Working days are Monday to Friday; holidays are not left out.")
     return tuple(found)
@@ -85,10 +87,15 @@ def _week(day: date) -> tuple[int, int]:
 def _of_midnight(here: Here, parts: Parts) -> Iterator[str]:
     """Tell that the midnight of a day is taken for its beginning."""
     named = parts.day is not None or parts.weekdays or parts.days
-    if named and parts.times == (0,) and parts.day_part != "night" and "midnight" in here.text.lower():
-        yield '"midnight" is read as 0:00, the beginning of that day. Say "23:59", or the next day, for its end.'
+    if named and parts.times == (0,) and parts.day_part != "night":
+        yield from _of_midnight_text(here)
     if parts.amount is not None and (match := _HOURS_ALONE.fullmatch(here.text.strip())):
         yield f'"{match[0]}" is read as a length. Say "{match[1]}:00" for the hour.'
+
+
+def _of_midnight_text(here: Here) -> Iterator[str]:
+    if "midnight" in here.text.lower():
+        yield '"midnight" is read as 0:00, the beginning of that day. Say "23:59", or the next day, for its end.'
 
 
 def _of_ending(parts: Parts) -> Iterator[str]:
