@@ -104,7 +104,13 @@ def test_recurring_words_and_lengths_get_no_date(when: When) -> None:
     assert "Perhaps" not in str(caught.value)
 
 
-NEAR = ("next tuesdayish {}", "fridayish at {}pm", "tomorrowish at {}:30", "next wednesdayish at {}am", "sundayish at noon")
+NEAR = (
+    "next tuesdayish {}",
+    "fridayish at {}pm",
+    "tomorrowish at {}:30",
+    "next wednesdayish at {}am",
+    "sundayish at noon",
+)
 ODD = (
     *("eom", "eod", "breakfast", "around", "ish", "tuesdayish", "after", "before", "9999999999", "99", "lunch", "ago"),
     *("0", "13", "25:00", "9:99", "now", "-", "+", "\x00", "feb", "31", "2027", "next", "last", "end", "month", "5pm"),
