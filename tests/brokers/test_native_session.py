@@ -188,6 +188,17 @@ def test_a_stale_listener_without_a_name_is_reaped_and_no_other(server: Server, 
     assert standing(server, name) == set()
 
 
+@pytest.mark.parametrize("written", [b"\xc1", None], ids=["overwritten", "removed"])
+def test_a_heartbeat_writes_again_who_the_listener_is(server: Server, name: str, written: bytes | None) -> None:
+    b, _ = listening(server, name)
+    client, key = server.client(), f"{name}:running:{b.listener}"
+    before = client.hget(key, "info")
+    assert before is not None
+    client.hset(key, "info", written) if written else client.hdel(key, "info")
+    b.heartbeat()
+    assert client.hget(key, "info") == before
+
+
 def test_one_look_does_not_make_a_listener_dead(server: Server, name: str) -> None:
     gone, _ = listening(server, name, timeout_ms=50)
     until(lambda: gone.now_ms() % 1000 > 0)

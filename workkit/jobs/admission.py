@@ -51,10 +51,11 @@ class Admission:
     pause: str | None = None
     frees: str | None = None
 
-    def is_met(self, *, slots: Sequence[str], paid: bool) -> bool:
-        """Whether a claim may start that has these slots; `paid`: it has taken its turns."""
-        waits = self.pause or self.frees or (self.turns and not paid)
-        return not waits and all(key in slots for key, _ in self.keys)
+    def is_met(self, *, slots: Sequence[str]) -> bool:
+        """Whether a claim that has these slots may start. A turn is looked at whenever a claim is to start: it may have
+        passed meanwhile.
+        """
+        return not (self.pause or self.frees or self.turns) and all(key in slots for key, _ in self.keys)
 
 
 NOTHING = Admission()

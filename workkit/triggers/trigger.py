@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from workkit.errors import TriggerError
+from workkit.text.brief import brief_repr
 from workkit.triggers.clock.zone import next_local, standard_offset, zone
 from workkit.triggers.crons.branch import DAY_SECONDS
 from workkit.triggers.crons.cron import Cron, parse_cron
@@ -33,6 +34,8 @@ class Trigger:
     end: datetime | None = None
     warnings: tuple[str, ...] = ()
     stored: str | None = None
+
+    __repr__ = brief_repr
 
     def next_after(self, t: datetime) -> datetime | None:
         """Find the first whole second strictly after `t` at which it fires (aware UTC), or None.

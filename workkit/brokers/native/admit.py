@@ -29,7 +29,7 @@ def admission_request(claim: Claim, wanted: Admission | None, *, now_ms: int, is
     wanted, receipt = wanted or NOTHING, claim.receipt
     entry: Entry = receipt.entry
     has, needs = dict(entry.slots), dict(wanted.keys)
-    turns = () if entry.is_paid else wanted.turns
+    turns = () if entry.is_paid and not is_now else wanted.turns  # a pretended time needs no check at the start
     kept = {key: limit for key, limit in has.items() if key.startswith(TO_THE_END)}
     flags = entry.with_flags(slots=wanted.keys, is_paid=entry.is_paid or bool(turns))
     after = replace(entry, kind="o" if receipt.recurs else entry.kind, flags=flags)

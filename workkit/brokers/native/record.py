@@ -24,6 +24,7 @@ MARKS, MARKED_MS = 100, 60_000  # cancellations in one heartbeat; for how long h
 _COUNT = re.compile(rb"\d{1,18}")
 PADDED = 65  # bytes; with shorter fields the server keeps the hash packed, which is slower
 PADDING = "." * PADDED
+UNKNOWN = "?"  # the version of a listener whose description cannot be read
 
 
 def read_claim(record: Sequence[Any], *, field: bytes, listener: str, codec: Codec, cancelled: bool) -> Claim:
@@ -172,4 +173,6 @@ def read_info(packed: bytes | None, *, listener: str, now_ms: int) -> ListenerIn
                 up_ms=max(0, now_ms - began),
                 trouble=more[0] if more and isinstance(more[0], str) and more[0] != PADDING else None,
             )
-    return ListenerInfo(listener=listener, host=listener.partition(":")[0], pid=0, version="?", schedules={}, threads=0)
+    return ListenerInfo(
+        listener=listener, host=listener.partition(":")[0], pid=0, version=UNKNOWN, schedules={}, threads=0
+    )

@@ -2,9 +2,8 @@
 
 Under load, the session sends the next request before it acts on the last answer: the server looks for jobs meanwhile.
 That request is outstanding until the next call. If a reply is lost, the session first repeats the request under its
-number, so it has one effect. If its registration is gone, all its claims are fenced, and it continues under a new name.
-If the server has forgotten steps, the session sends what it holds. Claims unknown to the server are dropped; all others
-continue.
+number, so it has one effect. If its registration is gone, all its claims are fenced, and it gets a new name. If the
+server has forgotten steps, the session sends what it holds. Claims unknown to the server are dropped; others continue.
 """
 
 from __future__ import annotations
@@ -48,6 +47,7 @@ class Session:
         self._server, self._keys, self._codec, self._lease_ms = server, keys, codec, lease_ms
         self._scripts = load("native")
         self._info: ListenerInfo | None = None
+        self._packed = b""  # the same, in bytes
         self._outstanding: Sequence[Request] = ()
         self._asked: PendingCalls | None = None  # the outstanding requests, sent; None: they must be sent again
         self._heard: list[Answer] = []  # answers that had no effect here yet
@@ -65,8 +65,8 @@ class Session:
         self._armed_until_ms = float("inf")  # until the first item that was put back is due
         self._cancelled_upto = 0
         self._excess = 0  # records that only the server knows
-        self._now_ms = self._began_ms = 0
-        self._name, self._seq = "", 0
+        self._now_ms = self._began_ms = self._seq = 0
+        self._name = ""
 
     @property
     def name(self) -> str:
@@ -80,8 +80,8 @@ class Session:
         with self._server.translated() as client:
             seconds, micros = client.time()
         self._began_ms = int(seconds) * 1000 + int(micros) // 1000
-        packed = write_info(replace(info, listener=name), began_ms=self._began_ms)
-        self._server.call(*self._call("register", [name, packed], listener=name))
+        self._packed = write_info(replace(info, listener=name), began_ms=self._began_ms)
+        self._server.call(*self._call("register", [name, self._packed], listener=name))
         self._name, self._seq = name, 0
 
     def claim(self, limit: int, *, ends: Sequence[Ending] = (), now_ms: int | None = None) -> Turn:
@@ -134,8 +134,8 @@ class Session:
         return Turn(claims=armed, wake_in_ms=max(0.0, wake), fenced=self._take_lost(), missed=missed)
 
     def beating(self, *, trouble: str | None) -> Callable[[], tuple[Orders, list[tuple[str, float]]]]:
-        """Send a heartbeat, with the trouble if it has changed. Return a function that waits for the answer: the orders
-        for this listener, and the listeners that look dead (name, beat).
+        """Send a heartbeat. Return a function that waits for its answer: the orders for this listener, and the
+        listeners that look dead (name, beat).
         """
         try:
             self._step(self._take_up)
@@ -143,7 +143,7 @@ class Session:
             gone = Orders(fenced=self._forget())
             return lambda: (gone, [])
         args = [self._name, self._lease_ms, self._cancelled_upto, DEAD_KEPT, DEAD_KEPT_MS, self._version]
-        asked = self._server.ask([self._call("beat", [*args, self._told(trouble)])])
+        asked = self._server.ask([self._call("beat", [*args, self._who(trouble)])])
         return lambda: self._heard_beat(self._server.answers(asked)[0])
 
     def _heard_beat(self, reply: list[Any]) -> tuple[Orders, list[tuple[str, float]]]:
@@ -163,13 +163,13 @@ class Session:
         orders = Orders(look=bool(look), cancelled=cancelled, fenced=self._take_lost(), control=self._take_news())
         return orders, [p for p in pairs if p[0] != self._name]
 
-    def _told(self, trouble: str | None) -> bytes:
-        """Write the description of this listener if its trouble has changed; else nothing."""
+    def _who(self, trouble: str | None) -> bytes:
+        """Write the description of this listener. Every heartbeat sends it, so it replaces what others have written."""
         assert self._info is not None, "register first"
-        if trouble == self._info.trouble:
-            return b""
-        self._info = replace(self._info, trouble=trouble)
-        return write_info(replace(self._info, listener=self._name), began_ms=self._began_ms)
+        if trouble != self._info.trouble:
+            self._info = replace(self._info, trouble=trouble)
+            self._packed = write_info(replace(self._info, listener=self._name), began_ms=self._began_ms)
+        return self._packed
 
     def _compare(self, excess: int) -> None:
         """Send `resync` if the server has another number of records than this session, once for each such number."""

@@ -44,7 +44,7 @@ class ServerPlace:
     schedule: str = ""
     moves: bool = False
     answered: bool = False
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
     wrong: Sequence[str] = ()
 
 

@@ -22,8 +22,8 @@ from workkit.brokers.redis_server.address import (
     Node,
     check_login,
     hides,
-    masked,
     read_addresses,
+    refused_url,
     written,
 )
 from workkit.brokers.redis_server.cluster import SlotClient, SlotOwner, check_tag
@@ -227,7 +227,7 @@ def connect(
     scheme = url.partition("://")[0]
     if "://" not in url or scheme not in SCHEMES + MANY:
         accepted = " ".join(f"{s}://" for s in SCHEMES)
-        raise InvalidSchedule(f"redis={masked(url)!r} is not a URL of a server. Accepted: {accepted}.", given=url)
+        raise refused_url(url, f" is not a URL of a server. Accepted: {accepted}.", accepted=accepted)
     addresses = read_addresses(url) if scheme in MANY else None
     client = _client(addresses.single if addresses else url, said=url)
     if addresses:
@@ -247,6 +247,14 @@ def shown_url(client: redis.Redis) -> str:
         return f"unix://{_login(kwargs)}{path}?db={kwargs.get('db', 0)}"
     host, port, db = kwargs.get("host", "localhost"), kwargs.get("port", 6379), kwargs.get("db") or 0
     return f"{'rediss' if _is_secure(client) else 'redis'}://{_login(kwargs)}{host}:{port}/{db}"
+
+
+def shown_client(given: Any) -> str:
+    """As `shown_url`, for any client that a user may give, and for what is none. Never raises."""
+    try:
+        return connect(given).url
+    except Exception:  # a client of another kind, or one that cannot be looked into
+        return f"<{type(given).__name__}>"
 
 
 def _client(url: str, *, said: str) -> redis.Redis:
@@ -272,7 +280,7 @@ def _client(url: str, *, said: str) -> redis.Redis:
         unknown = re.search(r"unexpected keyword argument '(\w+)'", str(error))
         trouble = f"no option is called {unknown[1]}" if unknown else str(error).rstrip(".")
         trouble = "its host, port or options cannot be read" if hidden else trouble
-        raise InvalidSchedule(f"redis={masked(said)!r} is not a URL of a server: {trouble}.", given=said) from error
+        raise refused_url(said, f" is not a URL of a server: {trouble}.") from (None if hidden else error)
 
 
 def _routed(addresses: Addresses, client: redis.Redis, *, schedule: str | None) -> Server:

@@ -1,4 +1,4 @@
-"""Find out why a TLS connection fails: which file, which certificate, which name. A good connection never comes here."""
+"""Find out why a TLS connection fails: which file, which certificate, which name. Only for failed ones."""
 
 from __future__ import annotations
 

@@ -87,13 +87,17 @@ def lines(plan: Plan) -> Iterator[str]:
         yield _line("+", name, width, wording.call_text(plan.after[name]), words(plan.after[name]))
     for name in plan.changed:
         before, after = plan.before[name], plan.after[name]
+        same = _content(before) == _content(after)
         calls = _changed(wording.call_text(before), wording.call_text(after))
-        same = wording.call_text(before) == wording.call_text(after) and words(before) == words(after)
         yield _line("~", name, width, calls, _changed(words(before), words(after)), "other options" if same else "")
     for name in plan.removed:
         yield _line("-", name, width, wording.call_text(plan.before[name]), words(plan.before[name]))
     if plan.unchanged:
         yield f"= {len(plan.unchanged):,} unchanged"
+
+
+def _content(job: Job) -> tuple[str, str]:
+    return wording.call_text(job, most=None), words(job)
 
 
 def words(job: Job) -> str:

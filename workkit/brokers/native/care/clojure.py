@@ -178,7 +178,7 @@ def _keywords(value: Any) -> Any:
 
 
 def _clojure_json(value: Any) -> bytes:
-    return wire.payload(cron="", job="", args=[value]).removeprefix(b'{"args":[').removesuffix(b'],"cron":"","job":""}')
+    return wire.json_text(value)
 
 
 def item_faults(member: bytes) -> Iterator[Fault]:

@@ -11,7 +11,7 @@ from workkit import wire
 from workkit.brokers.native.care.wording import brief_bytes, bytes_text
 from workkit.brokers.native.entry import due_ms
 from workkit.brokers.native.look.location import PAGE, Places
-from workkit.brokers.native.record import read_info
+from workkit.brokers.native.record import UNKNOWN, read_info
 from workkit.contract.doctor import Finding
 from workkit.contract.listener import ListenerInfo
 from workkit.errors import CorruptRecord
@@ -94,7 +94,7 @@ class Fleet:
     def _versions(self) -> Iterator[Finding]:
         found: dict[str, list[str]] = {}
         for peer in self.peers:
-            if peer.is_live:
+            if peer.is_live and peer.info.version != UNKNOWN:
                 found.setdefault(peer.info.version, []).append(peer.info.listener)
         if len(found) > 1:
             said = ", ".join(f"{version} ({len(names)})" for version, names in sorted(found.items()))

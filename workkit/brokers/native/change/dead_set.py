@@ -13,7 +13,7 @@ from workkit import wire
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.entry import Entry, read_entry
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.native.look.dead_set import read_grave
+from workkit.brokers.native.look.dead_set import NAME_TEXT, read_grave
 from workkit.brokers.native.look.items import server_ms
 from workkit.brokers.native.settle import occurrence
 from workkit.brokers.redis_server.script import load
@@ -34,7 +34,7 @@ class DeadSetChange:
 
     def retry(self, dead: Sequence[Job], *, args: Sequence[Any] | None, delays_ms: Sequence[int]) -> list[Revival]:
         """See `Admin.retry`."""
-        names = [job.dead_id or "" for job in dead]
+        names = [(job.dead_id or "").encode(*NAME_TEXT) for job in dead]
         if not names:
             return []
         with self.server.translated() as client:
@@ -62,7 +62,7 @@ class DeadSetChange:
 
     def discard(self, dead: Sequence[Job]) -> int:
         """See `Admin.discard`."""
-        names = [job.dead_id for job in dead if job.dead_id]
+        names = [job.dead_id.encode(*NAME_TEXT) for job in dead if job.dead_id]
         if not names:
             return 0
         discard = load("native")["discard"]

@@ -47,10 +47,10 @@ class Search:
             if (found := self.found(id)) is not None:
                 return found
         near, hint = self._nearest(which)
-        raise NotFound(
-            f'no job "{which}" in {self.codec.schedule}.{hint} All: workkit list {self.codec.schedule}.',
-            given=which,
-            suggestion=near,
+        schedule = self.codec.schedule
+        remedy = f"It may have finished, which leaves no record, or it never was.{hint} All: workkit list {schedule}."
+        raise NotFound.about(
+            f'no job "{which}"', f"in {schedule}", remedy, where=schedule, given=which, suggestion=near
         )
 
     def under(self, name: str) -> str | None:

@@ -12,7 +12,7 @@
 --        first: the priority of a recurring job; count: how often it runs at most
 --        late: it is too late to run; times: how many ticks it leaves out; missed {id, name, fn, due}: what S:missed records
 --        overlap: what happens if its first key is full: skip, queue, cancel
---        turns {rate key, ms, ...}; paid: it has taken them
+--        turns {rate key, ms, ...}; paid: it has taken them, and they are checked once more
 --        keys {{limit key, limit, flag, 1 if it has this slot}, ...}; drops: the keys of slots that it no longer needs
 --        frees: the unique key that it gives up when it starts
 -- ->   'gone' | 'old' | 'step', or 'ok', now in ms (a text with fractions), ms until the first turn for which a claim
@@ -61,7 +61,7 @@ local function admit(m)
   for _, key in ipairs(m.drops) do give_up(m, key) end
   local flags = {}
   if m.paid or #m.turns > 0 then flags[1] = 'p' end
-  local at = #m.turns > 0 and take_turns(m, now) or now
+  local at = #m.turns > 0 and turns_of(m, now) or now
   if at > now + 1 then return put_off(m, at, flags) end
   for k, key in ipairs(m.keys) do
     flags[#flags + 1] = key[3]
@@ -77,6 +77,7 @@ local function admit(m)
     end
   end
   if m.frees then release(unique, m.frees, m.id) end
+  note_start(m, now)
   redis.call('HSET', running, m.receipt, m.full)
   return 'g'
 end

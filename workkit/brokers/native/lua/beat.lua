@@ -5,7 +5,7 @@
 --      marks_after: the time of the last cancellation that it knows of, ms
 --      most_dead, longest_dead: how many dead occurrences are kept, and for how many ms
 --      version: of S:control, as it knows it
---      info: the description of the listener, msgpack; '' = no change
+--      info: the description of the listener, msgpack; others may have overwritten it
 -- ->   'gone', or 'ok', now, look (1: work is due, or nobody watches for it), {listener that looks dead, its beat, ...} (10 at
 --      most), {cancelled id, when, ...} (100 at most), S:control (fields and values; empty: as it knows it), the number of
 --      fields in its S:running:<L>
@@ -18,7 +18,7 @@ if not last_number() then return { 'gone' } end
 allow_growth(running)
 local now = server_ms()
 redis.call('ZADD', listeners, 'XX', now, me)
-if info ~= '' then redis.call('HSET', running, 'info', info) end
+if redis.call('HGET', running, 'info') ~= info then redis.call('HSET', running, 'info', info) end
 
 local head = nil
 for _, key in ipairs({ next_, again }) do

@@ -3,7 +3,7 @@
 -- KEYS crashed
 -- ARGV me number limit now version cursors
 --      me: the listener; limit: 1 to 1000
---      now: ms; '' = by this server's clock
+--      now: ms, a time that a drain pretends; '' = by this server's clock
 --      version: of S:control, as the listener knows it
 --      cursors: as the last answered claim returned them, or ''
 -- ->   'gone' | 'old' | 'step' (spec/layouts/native.md, rule 5), or
@@ -17,6 +17,7 @@
 -- part: taking
 -- part: news
 -- part: wake
+local is_pretended = now ~= '' -- no other listener goes by that time: nothing is watched for it
 local past -- the fraction of a ms on top of now
 now, past = time_or_now(now)
 limit = tonumber(limit)
@@ -98,6 +99,10 @@ for _, key in ipairs({ next_, again }) do
 end
 if head and head < 9e15 then
   head = math.ceil(head)
+  if is_pretended then
+    reply[3] = string.format('%.3f', head - tonumber(now))
+    return reply
+  end
   local wait = math.min(head - tonumber(now), 3600000)
   if not (due and owner ~= me and tonumber(due) <= head and tonumber(due) >= tonumber(now)) then
     redis.call('SET', watch, string.format('%.0f', head) .. ' ' .. me, 'PX', wait + 100)
