@@ -198,7 +198,7 @@ def test_each_thing_is_named_in_one_line_the_worst_first(run: Run, server: Serve
     assert ran.status == 1
     assert ran.out.splitlines() == [
         f'deviation  {other[:8]}  cron "0 0 9 * * 1 2027" has its fields in the order of the dialect cuckoo',
-        "  Listeners of this dialect leave it alone. Is it the schedule's dialect that is wrong?",
+        "  Listeners of this dialect leave it alone. Perhaps the dialect of the schedule is wrong.",
         "",
         f"orphan  {lone[:8]}  no item points to it, no listener has it",
         "  Nothing points to the job, so it never runs; adding it again changes nothing.",
