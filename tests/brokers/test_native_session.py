@@ -267,7 +267,7 @@ def test_a_full_server_refuses_additions_whole_and_drains(own_server: Server, na
     b, _ = listening(own_server, name)
     client = own_server.client()
     client.config_set("maxmemory", 1)
-    with pytest.raises(ConnectionError, match=r"out of memory .* took nothing"):
+    with pytest.raises(ConnectionError, match=r"out of memory .* stored nothing"):
         schedule.add_now(s, "app:note", args=["x"])
     claims = b.claim(5).claims
     assert len(claims) == 5

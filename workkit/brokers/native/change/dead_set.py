@@ -1,4 +1,4 @@
-"""The dead set of a native schedule, changed: jobs go back to run again, or are removed."""
+"""Change the dead set of a native schedule: put jobs back to run again, or remove them."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class DeadSetChange:
         return int(self.server.call(discard, discard.keys(self.keys), names))
 
     def _revived(self, grave: Mapping[str, Any], args: Sequence[Any] | None) -> dict[str, Any] | None:
-        """What `revive.lua` is told of one grave; None where it holds nothing that can be run."""
+        """Make the map of one grave for `revive.lua`; None if it holds no job that can run."""
         id, payload = (grave.get("id") or b"").decode("utf-8", "replace"), grave.get("payload")
         if grave.get("reason") == "corrupt" or not payload or not id:
             return None
@@ -77,7 +77,7 @@ class DeadSetChange:
             return self._anew(id, payload, args)
         due, item = str(grave.get("due", 0)), grave.get("member") or wire.item(id)
         entry = Entry(kind=grave.get("kind", "r"), due=due, flags=grave.get("flags", "-"), item=item)
-        entry = replace(entry, flags=entry.with_flags())  # whatever slots it had are others' by now
+        entry = replace(entry, flags=entry.with_flags())  # other occurrences may have its slots now
         if read_entry(entry.encode()) is None:
             return None
         if entry.kind == "r":
@@ -85,7 +85,7 @@ class DeadSetChange:
         return {"id": id, "payload": payload, "entry": entry.encode(), "occurrence": occurrence(id, entry)}
 
     def _anew(self, id: str, payload: bytes, args: Sequence[Any]) -> dict[str, Any] | None:
-        """The same call with other arguments, as a new job of its own, due now. Raises InvalidArguments."""
+        """Make a new job with other arguments, due now. Raises InvalidArguments."""
         try:
             old = self.codec.decode(id, payload)
         except CorruptRecord:

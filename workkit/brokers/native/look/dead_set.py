@@ -1,4 +1,4 @@
-"""The dead set of a native schedule, read in pages."""
+"""Read the dead set of a native schedule in pages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class DeadSet:
     codec: Codec
 
     def jobs(self) -> Iterator[Job]:
-        """Page through the dead, latest first."""
+        """Page through the dead jobs, latest first."""
         start = 0
         while True:
             with self.server.translated() as client:
@@ -51,7 +51,7 @@ class DeadSet:
 
 
 def read_grave(packed: bytes | None) -> Mapping[str, Any]:
-    """Read a record of `S:graves`, without members of another type: one bad record does not hide the others."""
+    """Read a record of `S:graves`. Leave out members of another type, so that one bad record does not hide others."""
     unpacked = read_packed(packed)
     if not isinstance(unpacked, dict):
         return {}

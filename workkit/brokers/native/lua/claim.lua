@@ -17,7 +17,7 @@
 -- part: taking
 -- part: news
 -- part: wake
-local is_pretended = now ~= '' -- no other listener goes by that time: nothing is watched for it
+local is_pretended = now ~= '' -- no other listener uses that time, so nobody watches for it
 local past -- the fraction of a ms on top of now
 now, past = time_or_now(now)
 limit = tonumber(limit)
