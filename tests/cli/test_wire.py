@@ -198,7 +198,7 @@ def test_each_thing_is_named_in_one_line_the_worst_first(run: Run, server: Serve
     assert ran.status == 1
     assert ran.out.splitlines() == [
         f'deviation  {other[:8]}  cron "0 0 9 * * 1 2027" has its fields in the order of the dialect cuckoo',
-        "  Listeners of this dialect leave it alone. Is it the schedule's dialect that is wrong?",
+        "  Listeners of this dialect leave it alone. Perhaps the dialect of the schedule is wrong.",
         "",
         f"orphan  {lone[:8]}  no item points to it, no listener has it",
         "  Nothing points to the job, so it never runs; adding it again changes nothing.",
@@ -206,7 +206,7 @@ def test_each_thing_is_named_in_one_line_the_worst_first(run: Run, server: Serve
         f'hazard  {spaced[:8]}  its item {{"id": "{spaced}"}} becomes {{"id":"{spaced}"}}',
         "  A Clojure peer that takes it too early puts this other text back.",
         "",
-        f"hazard  {python[:8]}  job app.core:go is a Python name as it is typed, not as it is stored",
+        f"hazard  {python[:8]}  job app.core:go is a Python name as people type it, not as payloads store it",
         "  Clojure cannot resolve it, and a Clojure peer that takes the item loses the run.",
         "",
         f"{name}: 1 deviation, 1 orphan and 2 hazards in 5 jobs and 4 items, read as published: year first.",
