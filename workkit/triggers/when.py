@@ -233,9 +233,13 @@ def _phrase(
 
 def _words(period: timedelta) -> str:
     seconds = period.total_seconds()
-    if seconds >= 86_400:
+    if seconds >= 1 and seconds % 86_400 == 0:
+        days = int(seconds) // 86_400
+        other = f'every="{"day" if days == 1 else f"{days} days"} at 9am"'
+        if days % 7 == 0:
+            other += f', or every="{"" if days == 7 else f"{days // 7} weeks on "}monday at 9am"'
         trouble = "is a day or more: at which hour?"
-        raise refused(TriggerError, "every", repr(period), trouble, 'Write every="day at 9am".', given=period)
+        raise refused(TriggerError, "every", repr(period), trouble, f"Write {other}.", given=period)
     if seconds < 1 or seconds != int(seconds):
         raise refused(TriggerError, "every", repr(period), "is not a number of whole seconds", given=period)
     for unit, size in (("hours", 3600), ("minutes", 60), ("seconds", 1)):

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from workkit.contract.producer import NewJob
-from workkit.errors import InvalidOptions
+from workkit.errors import InvalidOptions, TriggerError
 from workkit.jobs.recurrence import first_run, spread_offset_ms
 from workkit.triggers import Trigger
 from workkit.triggers.between import between
@@ -19,7 +19,7 @@ from workkit.triggers.when import KEYWORDS as TIMES
 from workkit.triggers.when import When, read_when
 from workkit.verbs.add_options import KEYWORDS, NO_OPTIONS, Options, read_add_options
 from workkit.verbs.middleware import through_middleware
-from workkit.verbs.new_job import called, read_call
+from workkit.verbs.new_job import called, is_foreign, read_call
 from workkit.verbs.opening import Schedule
 from workkit.verbs.warning import warn_caller
 
@@ -42,7 +42,10 @@ def addition(given: Mapping[str, Any], *, s: Schedule, now_ms: NowMs, verb: str 
     when = None if verb == "add_now" or _is_now(given) else _when(given, s)
     if when is None or when.is_now:
         return through_middleware(_queued(new, options, now_ms), schedule=s.name, fn=fn)
-    return through_middleware(_timed(new, when, options, now_ms()), schedule=s.name, fn=fn)
+    new = _timed(new, when, options, now_ms())
+    if new.trigger is not None and new.trigger.interval is not None and is_foreign(fn):
+        raise _not_kept(new.fn, new.trigger)
+    return through_middleware(new, schedule=s.name, fn=fn)
 
 
 def _is_now(given: Mapping[str, Any]) -> bool:
@@ -105,6 +108,16 @@ def _timed(new: NewJob, when: When, options: Options, now_ms: int) -> NewJob:
     for warning in trigger.warnings:
         warn_caller(warning)
     return new
+
+
+def _not_kept(fn: str, trigger: Trigger) -> TriggerError:
+    """Make the error about an interval that seven fields cannot say, for a function that a Clojure peer runs."""
+    from workkit.triggers import explain
+
+    words = explain(trigger)
+    trouble = f"with {fn}: only Python listeners keep this interval"
+    remedy = "Write one that divides a minute, an hour or a day, and choose no start for any other."
+    return TriggerError.about(f'"{words}"', trouble, remedy, where="every", given=words)
 
 
 def _refuse_recurring(options: Options, runs: str) -> None:

@@ -101,7 +101,8 @@ def _check_step(here: Here, parts: Parts, *, unit: str, n: int) -> None:
         case "day" if parts.without and n > 1:
             raise here.refusal("leaves out days of what is counted", "Name the days that are meant")
         case "week" if not parts.weekdays or named:
-            raise here.refusal("does not say which day", 'Say "every monday at 9am"')
+            weeks = "monday" if n == 1 else f"{n} weeks on monday"
+            raise here.refusal("does not say which day", f'Say "every {weeks} at 9am"')
         case "week" if n > 1 and (parts.without or any(k > 1 for _, k in parts.weekdays)):
             raise here.refusal("counts weeks twice", 'Say "every other monday"')
         case "week" if n > 1 and len({day in _FIRST_HALF for day, _ in parts.weekdays}) > 1:

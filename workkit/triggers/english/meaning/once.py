@@ -97,7 +97,7 @@ def _check(here: Here, parts: Parts) -> None:
         raise here.refusal("names two times", "Say one")
     if (parts.now or parts.instant is not None) and (parts.times or parts.day_part):
         raise here.refusal("names two times", "Say one")
-    if parts.start or parts.end or parts.window or parts.marks or parts.without or parts.either:
+    if parts.start or parts.end or parts.from_time or parts.window or parts.marks or parts.without or parts.either:
         raise here.refusal("bounds what does not recur", 'Say what recurs, for example "every day at 9am until ..."')
     if dated and not parts.days and not parts.places:
         raise here.refusal("is a span, not an instant", _SPANS)
