@@ -27,7 +27,8 @@ class Trigger:
 
     `interval` counts what seven fields cannot: seconds, and then the one rule only stands in for it where it is not
     known; or the days and weeks in which the rules hold. `pace` is the plain interval that words named, as long as a
-    start may choose its phase; no payload holds it.
+    start may choose its phase; `exact` is the instant that a length from now ends at, where it is no whole second. No
+    payload holds these two.
     """
 
     cron: str | None
@@ -40,6 +41,7 @@ class Trigger:
     stored: str | None = None
     interval: Interval | None = None
     pace: Pace | None = field(default=None, compare=False)
+    exact: datetime | None = field(default=None, compare=False)
 
     def next_after(self, t: datetime) -> datetime | None:
         """Find the first whole second strictly after `t` at which it fires (aware UTC), or None.
@@ -138,6 +140,14 @@ def once(instant: datetime, *, tz: str = "UTC") -> Trigger:
     return Trigger(
         cron=_fixed(instant.astimezone(UTC)), tz=tz, recurs=False, rules=(_fixed(instant.astimezone(zone(tz))),)
     )
+
+
+def soonest(instant: datetime, *, tz: str = "UTC") -> Trigger:
+    """Make the trigger of an instant that may lie between two seconds: of the later one, the instant as `exact`."""
+    second = instant.replace(microsecond=0)
+    if second == instant:
+        return once(instant, tz=tz)
+    return replace(once(second + timedelta(seconds=1), tz=tz), exact=instant)
 
 
 def _fixed(t: datetime) -> str:

@@ -15,7 +15,7 @@ from workkit.triggers.crons.field import shown_text
 from workkit.triggers.crons.recognition import looks_like_cron
 from workkit.triggers.dialects.dialect import cron
 from workkit.triggers.refusal import NO_ZONE, not_a_length, refused
-from workkit.triggers.trigger import Trigger, once
+from workkit.triggers.trigger import Trigger, once, soonest
 
 KEYWORDS = ("when", "at", "in_", "every", "cron")
 _KEYWORDS = " ".join(f"{name}=" for name in KEYWORDS)
@@ -183,7 +183,7 @@ def _instant(at: datetime, when: When, now: datetime) -> Trigger:
 
 def _in(given: Any, when: When, now: datetime) -> Trigger:
     if isinstance(given, timedelta):
-        return once(_whole_second(now + given), tz=when.zone) if given > timedelta() else _not_later(given)
+        return soonest((now + given).astimezone(UTC), tz=when.zone) if given > timedelta() else _not_later(given)
     if not isinstance(given, str):
         raise not_a_length("in_", given, accepted='"5 minutes" or a timedelta')
     trigger = _phrase(given, when, now, lead="in")

@@ -57,7 +57,7 @@ def called(fn: Fn, *, args: Any, kwargs: Mapping[str, Any] | None, options: Opti
         raise InvalidArguments.about("kwargs=", trouble, remedy, where="kwargs", given=kwargs)
     if callable(fn):
         check_call(fn, args=args, kwargs=kwargs or {})
-    elif isinstance(fn, Clojure) or fn[:1] in _CLOJURE_STARTS:
+    elif is_said_as_clojure(fn):
         for remark in foreign_remarks(args):
             warn_caller(remark)
     new = NewJob(fn=name, args=tuple(args), kwargs=dict(kwargs) if kwargs else None, trigger=None, due_ms=None)
@@ -66,6 +66,11 @@ def called(fn: Fn, *, args: Any, kwargs: Mapping[str, Any] | None, options: Opti
         if options.entrance.throttle_ms is not None or options.entrance.debounce_ms is not None:
             new.entrance = replace(options.entrance, window_key=options.terms.unique_key or _window_key(new))
     return new
+
+
+def is_said_as_clojure(fn: Fn) -> bool:
+    """Tell whether a function is given as Clojure writes it, so that a Clojure peer may have it too."""
+    return isinstance(fn, Clojure) or (isinstance(fn, str) and fn[:1] in _CLOJURE_STARTS)
 
 
 def is_foreign(fn: Fn) -> bool:

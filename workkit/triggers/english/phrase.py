@@ -35,7 +35,7 @@ from workkit.triggers.english.meaning.once import Here, instant_meant
 from workkit.triggers.english.meaning.recurring import recurring
 from workkit.triggers.english.opinion import opinion
 from workkit.triggers.english.vague import vague
-from workkit.triggers.trigger import Trigger, once
+from workkit.triggers.trigger import Trigger, soonest
 
 Clause = Callable[[Reader, Parts], Parts | None]
 
@@ -125,7 +125,7 @@ def _parsed(here: Here, *, lead: str | None = None) -> Trigger:
     try:
         if last.every:
             return recurring(here, groups)
-        return once(instant_meant(here, last), tz=here.zone.key)
+        return soonest(instant_meant(here, last), tz=here.zone.key)
     except CronError as cause:
         raise here.refusal("holds too many intervals to combine", "Add two jobs") from cause
 

@@ -52,7 +52,9 @@ class Here:
 
 
 def instant_meant(here: Here, parts: Parts) -> datetime:
-    """Give the whole UTC second that the words name; raise PhraseError where it is past, skipped, or no instant."""
+    """Give the UTC instant that the words name: a whole second, but for a length from now. Raise PhraseError where it
+    is past, skipped, or no instant.
+    """
     try:
         found = _found(here, parts)
     except PhraseError:
@@ -124,9 +126,9 @@ def _later(here: Here, parts: Parts) -> datetime:
         start = datetime.combine(day, datetime.min.time()) + timedelta(seconds=parts.times[0])
         return at_instant(here, start)
     if not amount.months and not amount.days:
-        return ceiling(here.now + elapsed)
+        return here.now + elapsed
     moved = here.local + relativedelta(months=amount.months) + timedelta(days=amount.days)
-    return ceiling(at_instant(here, moved) + elapsed)
+    return at_instant(here, moved) + elapsed
 
 
 def at_instant(here: Here, wall: datetime) -> datetime:
