@@ -169,6 +169,21 @@ def test_a_start_only_bounds_a_calendar(trigger: Trigger) -> None:
     assert bounded.upcoming(NOW, 3) == trigger.upcoming(start - timedelta(seconds=1), 3)
 
 
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("every 2 weeks starting 2026-11-27 at 3pm", "every 2 weeks on friday at 3pm starting 2026-11-27"),
+        ("every 2 weeks starting friday at 3pm", "every 2 weeks on friday at 3pm starting 2026-11-20"),
+        ("every week starting tomorrow at 9am", "every thursday at 9am starting 2026-11-19"),
+        ("every 3 days starting 2026-12-01T09:00", "every 3 days at 9am starting 2026-12-01"),
+        ("every day starting at 9am", "every day at 9am"),
+        ("every 36 hours starting tomorrow at 9am", "every 36 hours starting 2026-11-19T09:00"),
+    ],
+)
+def test_a_start_says_what_days_and_weeks_leave_open(text: str, same: str) -> None:
+    assert parse(text, now=NOW).upcoming(NOW, 5) == parse(same, now=NOW).upcoming(NOW, 5)
+
+
 @pytest.mark.parametrize("text", ["every 90 seconds starting now", "every 45 minutes from now on"])
 def test_now_is_no_phase(text: str) -> None:
     assert parse(text, now=NOW).fields() == parse(text, now=NOW + timedelta(seconds=7)).fields()

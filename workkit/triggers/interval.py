@@ -71,7 +71,11 @@ class Interval:
 
     def number(self, second: int, tz: ZoneInfo) -> int:
         """Number the day or week of an instant (epoch seconds), as its zone's calendar shows it."""
-        day = (second + offset_at(tz, second)) // DAY_SECONDS
+        return self.wall_number(second + offset_at(tz, second))
+
+    def wall_number(self, wall: int) -> int:
+        """Number the day or week of a wall-clock time (naive seconds)."""
+        day = wall // DAY_SECONDS
         return day if self.unit == "days" else (day + _MONDAY) // 7
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from workkit.text.calendar import clock_text
 from workkit.triggers.english.grammar.parts import Parts
 from workkit.triggers.english.meaning.date_rules import dates
-from workkit.triggers.english.meaning.once import Here
+from workkit.triggers.english.meaning.once import Here, first_day
 from workkit.triggers.interval import Pace
 from workkit.triggers.phase import counted_from, elapsed, on_clock, second_of_day
 from workkit.triggers.trigger import Trigger
@@ -33,6 +33,21 @@ def pace_of(here: Here, parts: Parts) -> Pace | None:
         return None
     counts = {max(k, step.n if step is not None else 1) for _, k in parts.weekdays}
     return Pace(n=counts.pop(), unit="week") if len(counts) == 1 and counts != {1} else None
+
+
+def from_start(here: Here, parts: Parts) -> Parts:
+    """Take from its start what an interval of weeks or days leaves open: the weekday, "every 2 weeks starting friday at
+    3pm", and the hour, "every 3 days starting 2027-01-31T09:00".
+    """
+    step, start = parts.step, parts.start
+    if step is None or step.unit not in ("week", "day") or start is None:
+        return parts
+    if start.times and not parts.times:
+        parts = replace(parts, times=start.times)
+    named = parts.weekdays or parts.places or parts.days or parts.months
+    if step.unit == "day" or named or not (start.days or start.day is not None or start.weekdays):
+        return parts
+    return replace(parts, weekdays=((first_day(here, start).isoweekday() % 7, 1),))
 
 
 def with_hour(here: Here, parts: Parts, pace: Pace) -> tuple[Parts, int | None]:

@@ -14,7 +14,7 @@ from workkit.triggers.english.grammar.parts import Parts
 from workkit.triggers.english.meaning.clock_rules import clocks, stepped
 from workkit.triggers.english.meaning.date_rules import dates, years_text
 from workkit.triggers.english.meaning.once import Here, first_day
-from workkit.triggers.english.meaning.pace import as_utc, pace_of, phased, unfit, with_hour
+from workkit.triggers.english.meaning.pace import as_utc, from_start, pace_of, phased, unfit, with_hour
 from workkit.triggers.interval import Interval, Pace
 from workkit.triggers.trigger import Trigger
 
@@ -24,6 +24,8 @@ def recurring(here: Here, groups: Sequence[Parts]) -> Trigger:
     last = groups[-1]
     if any(parts.start or parts.end for parts in groups[:-1]):
         raise here.refusal("bounds only some of what recurs", "Say the bounds at the end, or add two jobs")
+    if len(groups) == 1:
+        groups = [last := from_start(here, last)]
     pace = pace_of(here, last) if len(groups) == 1 else None
     found = _calendar(here, groups) if pace is None else _paced(here, last, pace)
     if found.next_after(here.now) is None:
