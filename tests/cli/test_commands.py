@@ -128,10 +128,13 @@ def test_dry_run_needs_no_server_and_adds_nothing(run: Run, name: str) -> None:
 @pytest.mark.parametrize(
     ("when", "said"),
     [
-        (["every 45 minutes"], 'counted from 1970; to choose, add "starting at 9am", or --start TIME'),
-        (["every 7 hours"], 'counted from 1970; to choose, add "starting 2027-01-31 at 9am", or --start TIME'),
+        (["every 45 minutes"], 'counted from 1970; to choose, add "starting at 9:05", or --start TIME'),
+        (["every 7 hours"], 'counted from 1970; to choose, add "starting 2027-01-31 at 3am", or --start TIME'),
         (["every 3 days at 9am"], 'counted from 1970; to choose, add "starting 2027-01-31", or --start TIME'),
-        (["every 15 minutes"], 'aligned to the clock; to choose, add "starting at 9am", or --start TIME'),
+        (["every 15 minutes"], 'aligned to the clock; to choose, add "starting at 9:05", or --start TIME'),
+        (["every 20 seconds"], 'aligned to the clock; to choose, add "starting at 9:00:05", or --start TIME'),
+        (["every 6 hours"], 'aligned to the clock; to choose, add "starting at 3am", or --start TIME'),
+        (["every minute"], None),
         (["every 90 seconds", "--start", "2027-01-01"], "counted from its start"),
         (["every 90 seconds starting at 9:00:30"], "counted from 0:00:30 UTC"),
         (["every weekday at 9am"], None),

@@ -142,5 +142,5 @@ def _steps(part: str) -> Iterator[int]:
 @cache
 def _paces() -> dict[str, Pace]:
     """List the rules of all intervals that divide their unit, but for a day."""
-    paces = [Pace(n=n, unit=unit) for unit in ("hour", "minute", "second") for n in range(60, 0, -1)]
+    paces = [Pace(n=n, unit=unit) for unit in ("second", "minute", "hour") for n in range(60, 0, -1)]
     return {_aligned(pace, 0): pace for pace in paces if pace.divides and pace.seconds < DAY_SECONDS}

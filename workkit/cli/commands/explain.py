@@ -127,9 +127,12 @@ def counting(trigger: Trigger) -> str | None:
     how = how_counted(trigger)
     if how is None or trigger.pace is None or trigger.start is not None:
         return how
-    at = "" if trigger.pace.unit in ("day", "week") else " at 9am"
+    at = _TIMES.get(trigger.pace.unit, "")
     day = "" if at and 86_400 % trigger.pace.seconds == 0 else " 2027-01-31"
     return f'{how}; to choose, add "starting{day}{at}", or --start TIME'
+
+
+_TIMES = {"second": " at 9:00:05", "minute": " at 9:05", "hour": " at 3am"}
 
 
 def _cron_line(trigger: Trigger) -> str:

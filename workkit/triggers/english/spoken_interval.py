@@ -72,14 +72,16 @@ def is_chosen(trigger: Trigger) -> bool:
 
 
 def how_counted(trigger: Trigger) -> str | None:
-    """Say from when a plain interval is counted: "aligned to the clock". None for what is no plain interval."""
+    """Say from when a plain interval is counted: "aligned to the clock". None for what is no plain interval, or
+    leaves no choice, as every minute.
+    """
     interval = trigger.interval
     if interval is None:
         if not trigger.recurs:
             return None
         within = _within_minute(trigger)
         pace = pace_in(trigger) if within is None else within[0]
-        if pace is None:
+        if pace is None or (pace.n == 1 and within is None):
             return None
         chosen = trigger.start is not None and is_chosen(trigger)
         if pace.divides and not (chosen and within):
