@@ -1,11 +1,12 @@
-"""Intervals on a server: one job whoever adds it, run by real listeners at its instants."""
+"""Intervals and lengths on a server: one job whoever adds it, run by real listeners at its instants."""
 
 from __future__ import annotations
 
 import json
 import signal
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from tests.processes import Processes, until
 from tests.servers import Server
@@ -76,3 +77,23 @@ def test_listeners_that_come_and_go_run_each_instant_once(
     assert waiting is not None
     assert waiting.timestamp() % 7 == phase
     assert waiting.timestamp() > dues()[-1]
+
+
+def test_a_length_has_its_milliseconds_in_the_score_and_is_one_job_within_a_second(server: Server, name: str) -> None:
+    client, s = server.client(), schedule.create(name, redis=server.url)
+    until(lambda: client.time()[1] < 200_000)  # microseconds of a second that has just begun
+    first = schedule.add(s, in_="1 hour", fn="app:tick")
+    again = schedule.add(s, in_="1 hour", fn="app:tick")
+    assert (first.new, again.new, again.id) == (True, False, first.id)
+    (score,) = dict(client.zrange(f"{name}:next", 0, -1, withscores=True)).values()
+    (cron,) = (json.loads(payload)["cron"] for payload in client.hvals(f"{name}:jobs"))
+    ends = datetime.fromtimestamp(-(-score // 1000), UTC)
+    assert cron == f"{ends.year} {ends.month} {ends.day} * {ends.hour} {ends.minute} {ends.second}"
+    assert first.due is not None
+    assert first.due.timestamp() * 1000 == score
+    assert 3_600_000 <= score - server_ms(client) + 2_000 < 3_602_000
+
+
+def server_ms(client: Any) -> float:
+    seconds, micros = client.time()
+    return float(seconds * 1000 + micros / 1000)

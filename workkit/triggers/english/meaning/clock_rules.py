@@ -105,6 +105,11 @@ def _boxes(times: tuple[int, ...], *, occurrence: int = 1) -> list[Clocks]:
     ]
 
 
+def around(seconds: int, wall: int) -> tuple[str, ...]:
+    """Say the times of the day in steps of so many seconds, which divide a day, one of them at `wall`: as clocks."""
+    return tuple(box.text for box in _boxes(tuple(range(wall % seconds, _DAY, seconds))))
+
+
 def stepped(here: Here, parts: Parts) -> Clocks:
     """Say an interval of hours, minutes or seconds: clock-aligned if it divides the next unit, else every nth."""
     step = parts.step

@@ -8,6 +8,7 @@ from typing import Final
 
 from workkit.text.calendar import clock_text
 from workkit.triggers.english.grammar.parts import Parts
+from workkit.triggers.english.meaning.clock_rules import around
 from workkit.triggers.english.meaning.date_rules import dates
 from workkit.triggers.english.meaning.once import Here, first_day
 from workkit.triggers.interval import Pace
@@ -66,7 +67,10 @@ def with_hour(here: Here, parts: Parts, pace: Pace) -> tuple[Parts, int | None]:
 
 
 def phased(here: Here, trigger: Trigger, *, start: datetime | None, hour: int | None) -> Trigger:
-    """Choose the phase of a plain interval: by an instant, or by an hour of each day; by neither it stays."""
+    """Choose the phase of a plain interval: by an instant, or by an hour of each day; by neither it stays.
+
+    Minutes that divide a day, but have another phase after a change of the clock, become times of the day.
+    """
     pace = trigger.pace
     if start is not None:
         return counted_from(trigger, start)
@@ -75,16 +79,22 @@ def phased(here: Here, trigger: Trigger, *, start: datetime | None, hour: int | 
     if pace.divides:
         return on_clock(trigger, hour, since=here.now)
     second = second_of_day(pace, hour, tz=here.zone, since=here.now)
-    if second is None:
+    if second is not None:
+        return elapsed(trigger, second)
+    if _DAY % pace.seconds or pace.seconds % 60:
         raise _other_each_day(here, pace, hour)
-    return elapsed(trigger, second)
+    rules = tuple(f"* * * * {clock}" for clock in around(pace.seconds, hour))
+    return replace(trigger, cron=None, tz=here.zone.key, rules=rules)
+
+
+_DAY: Final = 86_400
 
 
 def _other_each_day(here: Here, pace: Pace, hour: int) -> Exception:
     today = datetime.combine(here.local.date(), datetime.min.time()) + timedelta(seconds=hour)
     day = (today if today > here.local else today + timedelta(days=1)).date()
     at = clock_text(hour)
-    if (24 * 3600) % pace.seconds:
+    if _DAY % pace.seconds:
         trouble = f"leaves open from which day: {pace.n} {pace.unit}s do not divide a day"
     else:
         trouble = f"leaves open from which day: {at} in {here.zone.key} is another phase after a clock change"
