@@ -251,6 +251,7 @@ def test_the_same_words_are_the_same_trigger_later_on(text: str) -> None:
 def test_an_interval_without_a_place_on_the_clock_knows_no_zone(text: str, cron: str, zone: str) -> None:
     trigger = parse(text, now=NOW, tz=zone)
     assert (trigger.cron, trigger.tz) == (cron, "UTC")
+    assert "local" not in parse(f"{text.replace('7 minutes', '9 hours')} at :15", now=NOW, tz=zone).fields()
 
 
 def test_a_bound_may_be_the_second_of_two_equal_times() -> None:

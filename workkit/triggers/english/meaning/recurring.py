@@ -39,10 +39,11 @@ def _calendar(here: Here, groups: Sequence[Parts]) -> Trigger:
     for parts in groups:
         if (error := unfit(here, parts)) is not None:
             raise error
-    zone, last = here.zone, groups[-1]
-    rules = _rules(here, groups)
-    start, end = _instants(here, last)
-    return _bounded(here, Trigger(cron=None, tz=zone.key, recurs=True, rules=rules), start, end)
+    found = Trigger(cron=None, tz=here.zone.key, recurs=True, rules=_rules(here, groups))
+    if len(groups) == 1 and (free := _zone_free(here, groups[0])) is not None:
+        found = replace(found, tz="UTC", rules=(free,))
+    start, end = _instants(here, groups[-1])
+    return _bounded(here, found, start, end)
 
 
 def _paced(here: Here, parts: Parts, pace: Pace) -> Trigger:
