@@ -90,7 +90,8 @@ def add(
     Adding the same job again changes nothing.
 
     `when` takes words or a cron string, and the text says whether the job recurs; `at` and `in_` are one instant,
-    `every` recurs, `cron` is a cron string.
+    `every` recurs, `cron` is a cron string. An interval that divides its unit is aligned to the clock, any other is
+    counted from 1970, or from `start`.
 
     `options`, each with its default: tz=None (a zone), start=None, end=None (bounds of a recurrence); name=None (the
     job under it is replaced); unique=True, unique_key=None, unique_until="done" ("started"), on_conflict="keep"

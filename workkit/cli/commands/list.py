@@ -228,6 +228,8 @@ def _details(job: Job, zone: tzinfo, now: datetime) -> Iterator[tuple[str, str]]
     yield "function", wording.call_text(job, most=None)
     yield "stored as", job.fn
     yield "when", record.words_of(job) or "once"
+    if (counted := record.counted_of(job)) is not None:
+        yield "counted", counted.removeprefix("counted ")
     if job.trigger is not None:
         yield "cron", job.trigger.cron or "none"
     if job.due is not None:

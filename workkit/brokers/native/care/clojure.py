@@ -41,6 +41,7 @@ _OWN = {
     "local": "local and zone (and runs at the times in cron, which are only approximate)",
     "from": "from (and runs before it too)",
     "until": "until (and runs after it too)",
+    "interval": "interval (and runs at the times in cron, no more often)",
     "opts": "opts (no retries, no timeout)",
     "nonce": "nonce (and adds the same job without it)",
 }

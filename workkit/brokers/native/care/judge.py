@@ -26,12 +26,13 @@ from workkit.errors import CorruptRecord, TriggerError
 from workkit.jobs.run_options import stored_run_options
 from workkit.jobs.terms import stored_terms
 from workkit.triggers.crons.field import FIRST_YEAR
+from workkit.triggers.interval import read_interval
 from workkit.triggers.stored import from_fields
 from workkit.triggers.trigger import Trigger
 
 FIELDS = 7  # of a cron string that may be in the other dialect
 PATIENCE_MS = 86_400_000  # for this long after its last time, a foreign peer may still be running a job
-_OF_TIME = {"local", "zone", "from", "until"}
+_OF_TIME = {"local", "zone", "from", "until", "interval"}
 _FIXED = re.compile(r"(\d{4}) (\d\d?) (\d\d?) \* (\d\d?) (\d\d?) (\d\d?)")
 
 
@@ -69,9 +70,10 @@ def _job(pair: Pair, data: bytes, dialect: str, thorough: bool) -> Iterator[Faul
     broken = _broken_fields(read)
     if broken:
         yield _unread(data, broken)
-    repairs = not read.job and "local" not in read.extra
-    for fault in judge_cron(read.cron, dialect):  # beside `local`, our listeners do not read it
-        yield Fault(fault.kind, fault.what, fault.kind == "cron" and repairs, fault.stops and "local" not in read.extra)
+    is_read = "local" not in read.extra and not _is_elapsed(read)  # by our listeners
+    repairs = not read.job and is_read
+    for fault in judge_cron(read.cron, dialect):
+        yield Fault(fault.kind, fault.what, fault.kind == "cron" and repairs, fault.stops and is_read)
     if thorough:
         yield from clojure.payload_faults(data, read, is_broken=broken is not None)
 
@@ -81,6 +83,14 @@ def _unread(data: bytes, reason: str) -> Fault:
     if wire.job_of(data) is None:
         return Fault("unreadable", reason, True, True)
     return Fault("unclear", reason, False, True)
+
+
+def _is_elapsed(read: wire.Payload) -> bool:
+    """Say whether an interval of seconds tells when it runs."""
+    with suppress(TriggerError):
+        interval = read_interval(read.extra.get("interval"))
+        return interval is not None and interval.is_elapsed
+    return False
 
 
 def _broken_fields(read: wire.Payload) -> str | None:
@@ -96,9 +106,6 @@ def _broken_fields(read: wire.Payload) -> str | None:
     except (CorruptRecord, TriggerError) as error:
         return str(error)
     return None
-
-
-_OF_TIME = {"local", "zone", "from", "until"}
 
 
 @lru_cache(maxsize=4096)

@@ -22,7 +22,9 @@ _SPANS: Final = 'Say a day and an hour, for example "1 March 2027 at 9am"'
 
 
 def instant_meant(here: Here, parts: Parts) -> datetime:
-    """Give the whole UTC second that the words name; raise PhraseError where it is past, skipped, or no instant."""
+    """Give the UTC instant that the words name: a whole second, but for a length from now. Raise PhraseError where it
+    is past, skipped, or no instant.
+    """
     try:
         found = _found(here, parts)
     except PhraseError:
@@ -101,7 +103,7 @@ def _check(here: Here, parts: Parts) -> None:
         raise here.refusal("names two times", _one_of(here))
     if (parts.now or parts.instant is not None) and (parts.times or parts.day_part):
         raise here.refusal("names two times", "Say one")
-    if parts.start or parts.end or parts.window or parts.marks or parts.without or parts.either:
+    if parts.start or parts.end or parts.from_time or parts.window or parts.marks or parts.without or parts.either:
         raise here.refusal("bounds what does not recur", 'Say what recurs, for example "every day at 9am until ..."')
     if dated and not parts.days and not parts.places:
         raise here.refusal("is a span, not an instant", _SPANS)
@@ -146,9 +148,9 @@ def _later(here: Here, parts: Parts) -> datetime:
         start = datetime.combine(day, datetime.min.time()) + timedelta(seconds=parts.times[0])
         return at_instant(here, start)
     if not amount.months and not amount.days:
-        return ceiling(here.now + elapsed)
+        return here.now + elapsed
     moved = here.local + relativedelta(months=amount.months) + timedelta(days=amount.days)
-    return ceiling(at_instant(here, moved) + elapsed)
+    return at_instant(here, moved) + elapsed
 
 
 def ceiling(moment: datetime) -> datetime:
