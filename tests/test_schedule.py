@@ -136,8 +136,8 @@ def test_no_server_is_said_with_the_ways_out() -> None:
     with pytest.raises(errors.ServerUnreachable) as caught:
         schedule.add_now(NOWHERE, handlers.note)
     assert str(caught.value) == (
-        "redis://127.0.0.1:1/0: connection refused. Start a Redis or Valkey there, name another with --redis URL, "
-        "or use a private one: --embedded."
+        "redis://127.0.0.1:1/0: connection refused. Start a Redis or Valkey there, name another with redis=URL, "
+        'or use a private one: redis="embedded://.workkit".'
     )
     assert caught.value.__cause__ is not None
 

@@ -12,6 +12,7 @@ import click
 from workkit import errors
 from workkit.brokers.redis_server.address import without_passwords
 from workkit.cli.printing import terminal, wording
+from workkit.cli.spelling import in_flags
 
 USAGE, MISSING, REFUSED, SERVER, BUG = 2, 3, 4, 69, 70
 STATUS: tuple[tuple[type[BaseException], int], ...] = (
@@ -70,7 +71,8 @@ def sentence(error: BaseException) -> str:
     if isinstance(error, click.ClickException):
         return error.format_message()
     if isinstance(error, errors.WorkkitError):
-        return str(error)
+        context = click.get_current_context(silent=True)
+        return in_flags(str(error), context.command if context else None)
     return bug(error)
 
 

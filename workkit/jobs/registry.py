@@ -112,21 +112,19 @@ class Registry:
         """
         for module in self.imports:
             if not is_module(module):
-                raise InvalidFunction(f"--import {_no_name(module)}", given=module)
+                raise _no_import(module, f" {_no_name(module)}")
             if _top(module) in sys.stdlib_module_names:
-                raise InvalidFunction(f"--import {module}: the standard library is never run.", given=module)
+                raise _no_import(module, ": the standard library is never run.")
             try:
                 _import(module)
             except (KeyboardInterrupt, ListenerStopped):  # the person who waits; a sentence of its own
                 raise
             except BaseException as error:
                 if _is_missing(module, error):
-                    hint = f" For a file write --import {module[:-3]}." if module.endswith(".py") else ""
-                    raise InvalidFunction(
-                        f"--import {module}: no such module. Name it as Python imports it, for example app.jobs.{hint}",
-                        given=module,
-                    ) from error
-                raise InvalidFunction(f"--import {module}: importing it failed: {_why(error)}", given=module) from error
+                    hint = f' For a file write imports=["{module[:-3]}"].' if module.endswith(".py") else ""
+                    trouble = ": no such module. Name it as Python imports it, for example app.jobs."
+                    raise _no_import(module, f"{trouble}{hint}") from error
+                raise _no_import(module, f": importing it failed: {_why(error)}") from error
 
     def resolve(self, job: str) -> Handler:
         """Find the function that a stored `job` names. Raises NotAllowed or FunctionNotFound, always the same one."""
@@ -249,7 +247,7 @@ class Registry:
         top = _top(name.space)
         if top in sys.stdlib_module_names:
             return _may_not_run(name, f"{top} is Python's own, and never run.", given=name)
-        place = "is not named with --import" if self.folder is None else "is not under ./ and not named with --import"
+        place = "is not named with imports=" if self.folder is None else "is not under ./ and not named with imports="
         return _may_not_run(name, f"{name.space} {place}.", given=name)
 
     def _no_module(self, module: str) -> str:
@@ -311,9 +309,13 @@ def _no_name(module: str) -> str:
     """Word what to write instead of a text that names no module."""
     stem = module.removesuffix(".py").removeprefix("./").replace("/", ".")
     if "/" in module and is_module(stem):
-        return f"{module} names a file. Name the module, as Python imports it: {stem}."
+        return f"names a file. Name the module, as Python imports it: {stem}."
     kind = "is relative" if module.startswith(".") else "is not the name of a module"
-    return f"{brief(module) or chr(34) * 2} {kind}. Name it as Python imports it, for example app.jobs."
+    return f"{kind}. Name it as Python imports it, for example app.jobs."
+
+
+def _no_import(module: str, trouble: str) -> InvalidFunction:
+    return InvalidFunction(f'imports=["{brief(module)}"]{trouble}', given=module, where="imports")
 
 
 def _cannot_run(name: object, trouble: str, *, given: object = None) -> FunctionNotFound:

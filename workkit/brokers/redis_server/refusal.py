@@ -14,7 +14,9 @@ from workkit.brokers.redis_server.route import ANSWER_SECONDS, FULL, Misdirected
 from workkit.brokers.redis_server.tls import tls_trouble
 from workkit.errors import ServerError, ServerFull, ServerRefused, ServerUnreachable
 
-_WAYS_OUT = "Start a Redis or Valkey there, name another with --redis URL, or use a private one: --embedded."
+_WAYS_OUT = (
+    'Start a Redis or Valkey there, name another with redis=URL, or use a private one: redis="embedded://.workkit".'
+)
 _CODES: tuple[tuple[type[Exception], str], ...] = (
     (redis.exceptions.MovedError, "MOVED"),
     (redis.exceptions.AskError, "ASK"),

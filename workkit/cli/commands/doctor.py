@@ -82,7 +82,7 @@ def doctor_command(
     """Find what is wrong, and repair it with --fix."""
     from workkit.triggers.duration import duration
 
-    patience_ms = round(duration(older_than, name="--older-than") / timedelta(milliseconds=1))
+    patience_ms = round(duration(older_than, name="older_than") / timedelta(milliseconds=1))
     settings = read_settings()
     chosen = chosen_schedules(schedules, settings, command="doctor")
     if fix and not yes and not terminal.is_terminal(sys.stdin):
