@@ -70,11 +70,15 @@ def parse(
         return _suggesting(here, lead=lead)
     except PhraseError as with_lead:
         try:
-            return _suggesting(here)
+            found = _suggesting(here)
         except PhraseError as without:
-            unfit = isinstance(with_lead, Misread) and with_lead.position == 0
-            further = (without.position or 0) > (with_lead.position or 0)
+            misread = isinstance(with_lead, Misread)
+            unfit = misread and with_lead.position == 0
+            further = misread and (without.position or 0) > (with_lead.position or 0)
             raise (without if unfit or further else with_lead) from None
+        if lead == "every" and not found.recurs and (not isinstance(with_lead, Misread) or is_bare_length(here.text)):
+            raise  # it was meant to recur
+        return found
 
 
 def is_bare_length(text: str) -> bool:
