@@ -8,6 +8,7 @@ from workkit.triggers.clock.zone import nearest_zone, zone_name
 from workkit.triggers.english.grammar.clock import time
 from workkit.triggers.english.grammar.dates import dated, month_list, year_number
 from workkit.triggers.english.grammar.days import each, relative
+from workkit.triggers.english.grammar.digits import HALVES
 from workkit.triggers.english.grammar.iso import numeric, offset
 from workkit.triggers.english.grammar.parts import Parts
 from workkit.triggers.english.grammar.reader import Reader
@@ -115,7 +116,9 @@ def zone_clause(reader: Reader, parts: Parts) -> Parts | None:
     mark, token = reader.i, reader.peek()
     reader.take("in")
     name = reader.peek()
-    if name.kind == "offset" or (name.text == "z" and reader.peek(-1).text[-1:].isdigit()):
+    if name.kind == "offset" or (
+        name.text == "z" and (reader.peek(-1).text[-1:].isdigit() or reader.peek(-1).text in HALVES)
+    ):
         found = offset(reader)
         if parts.zone is not None or parts.instant is not None:
             raise reader.refusal("would be a second zone", "Say one", start=name)
