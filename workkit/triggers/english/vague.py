@@ -128,12 +128,12 @@ def _idiom(reader: Reader, parts: Parts) -> None:
             reader.i += length
             choices = " or ".join(f'"{_completed(reader, start, day)}"' for day in ("saturday", "sunday"))
             raise reader.refusal("does not say which day", f"Say {choices}", start=start)
-        if words in _INSTEAD and not (words == "some" and reader.peek(1).text in _VAGUE):
+        if words in _INSTEAD:
             reader.i += length
             trouble, other = _INSTEAD[words]
             raise reader.refusal(trouble, f'Say for example "{reader.instead(start, other)}"', start=start)
     hour = reader.peek(1)
-    if start.text == "half" and (hour.text in NUMBERS or hour.kind == "number") and hour.text != "an":
+    if start.text == "half" and (hour.text in NUMBERS or hour.kind == "number"):
         reader.next()
         said = reader.instead(start, "half past")
         raise reader.refusal("is the half before the hour to some, after it to others", f'Say "{said}"', start=start)
@@ -153,11 +153,8 @@ def _limit(reader: Reader, start: Token) -> None:
         reader.next()
         at = reader.tokens[reader.i - 4] if reader.i > 3 and reader.tokens[reader.i - 4].text == "the" else before
         raise reader.refusal(trouble, f'Say "{_completed(reader, at, f"a week from {before.text}")}"', start=at)
-    if reader.peek().kind in ("number", "clock", "date", "ordinal") or what in (
-        *WEEKDAYS,
-        *NAMED_TIMES,
-        *RELATIVE_DAYS,
-    ):
+    named_day = what in WEEKDAYS or what in NAMED_TIMES or what in RELATIVE_DAYS
+    if named_day or reader.peek().kind in ("number", "clock", "date", "ordinal"):
         raise reader.refusal(trouble, f'Say when it runs: "{_completed(reader, start, "")}"', start=start)
     raise reader.refusal(trouble, 'Say when it runs, for example "today at 5pm"', start=start)
 
