@@ -65,7 +65,7 @@ def test_folder_of_refuses_what_names_no_folder(url: str, trouble: str) -> None:
     with pytest.raises(InvalidSchedule) as caught:
         folder_of(url)
     assert trouble in str(caught.value)
-    assert str(caught.value).startswith(f'redis="{url.replace("secret", "***")}" ')
+    assert str(caught.value).startswith(f"redis={url.replace('secret', '***')!r} ")
     assert "secret" not in str(caught.value)
     assert str(caught.value).endswith(
         "Write embedded:///folder, or embedded://folder for one under the current folder."

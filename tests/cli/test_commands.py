@@ -11,6 +11,8 @@ import pytest
 from tests.cli.conftest import Ran, Run
 from tests.processes import Processes
 from tests.servers import Server
+from workkit import schedule
+from workkit.errors import NotFound
 
 APP = 'def hi():\n    print("hi")\n\ndef greet(name):\n    print(name)\n\ndef fail():\n    raise OSError("disk full")\n'
 
@@ -201,6 +203,34 @@ def test_list_is_a_table(run: Run, on: Server, name: str) -> None:
     assert "x" * 90 in lines[2]
     assert lines[3].startswith("2050-01-01  00:00:00")
     assert "\x1b" not in "".join(lines)
+
+
+def test_a_long_argument_is_cut_in_a_table_and_whole_in_show(run: Run, on: Server, name: str) -> None:
+    s = schedule.create(name, redis=on.url)
+    long = schedule.add(s, "app:greet", at="2050-01-01", args=["y" * 1_000_000])
+    for year in range(2051, 2055):
+        schedule.add(s, "app:greet", at=f"{year}-01-01")
+    assert len(run("list", name).out) < 5_000
+    assert 'app.greet("yyyyyy' in run("list", name).out
+    assert "y" * 1_000_000 in run("show", name, long.id).out
+    assert json.loads(run("list", name, "--json").out)[0]["args"] == ["y" * 1_000_000]
+    schedule.cancel(s, long)
+    schedule.add_now(s, "tests.handlers:welcome", args=[7, "y" * 1_000_000])
+    schedule.drain(s, imports=["tests.handlers"], folder=None, raise_errors=False)
+    assert len(run("dead", name).out) < 5_000
+    assert len(run("retry", name, "--all", "--dry-run").out) < 5_000
+
+
+def test_a_job_that_is_not_there_may_have_finished(run: Run, on: Server, name: str) -> None:
+    s = schedule.create(name, redis=on.url)
+    done = schedule.add_now(s, "tests.handlers:note")
+    assert schedule.drain(s, imports=["tests.handlers"], folder=None).ran == 1
+    said = f'no job "{done.id}" in {name}. It may have finished, which leaves no record, or it never was.'
+    with pytest.raises(NotFound) as caught:
+        schedule.job(s, done)
+    assert str(caught.value) == f"{said} All: workkit list {name}."
+    assert (caught.value.given, caught.value.where) == (done.id, name)
+    assert run("show", name, done.id).err.startswith(f"error: {said}")
 
 
 def test_list_knows_limit_and_filter(run: Run, on: Server, name: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from workkit.errors import CannotRun, Discard, InvalidArguments, JobCancelled, Retry, TriggerError
@@ -18,7 +18,7 @@ class Failure:
     type: str
     message: str
     where: str | None = None
-    traceback: str = ""
+    traceback: str = field(default="", repr=False)
 
     @property
     def line(self) -> str:

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from workkit.errors import TriggerError
+from workkit.text.brief import brief_repr
 from workkit.triggers.clock.zone import next_local, standard_offset, zone
 from workkit.triggers.crons.branch import DAY_SECONDS
 from workkit.triggers.crons.cron import Cron, parse_cron
@@ -42,6 +43,8 @@ class Trigger:
     interval: Interval | None = None
     pace: Pace | None = field(default=None, compare=False)
     exact: datetime | None = field(default=None, compare=False)
+
+    __repr__ = brief_repr
 
     def next_after(self, t: datetime) -> datetime | None:
         """Find the first whole second strictly after `t` at which it fires (aware UTC), or None.

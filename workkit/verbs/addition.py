@@ -38,7 +38,9 @@ def addition(given: Mapping[str, Any], *, s: Schedule, now_ms: NowMs, verb: str 
     """
     if verb == "add_now":
         _refuse_time(given)
-    options = read_add_options({name: value for name, value in given.items() if name not in _KEYWORDS}, verb=verb)
+    options = NO_OPTIONS
+    if not _KEYWORDS.issuperset(given):
+        options = read_add_options({name: value for name, value in given.items() if name not in _KEYWORDS}, verb=verb)
     fn, args, kwargs = read_call(given)
     new = called(fn, args=args, kwargs=kwargs, options=options)
     when = None if verb == "add_now" or _is_now(given) else _when(given, s)
@@ -49,12 +51,13 @@ def addition(given: Mapping[str, Any], *, s: Schedule, now_ms: NowMs, verb: str 
 
 def _is_now(given: Mapping[str, Any]) -> bool:
     """Tell quickly whether this is the usual row of a bulk."""
-    return given.get("at") == "now" and all(given.get(name) is None for name in _NOT_AT)
+    return given.get("at") == "now" and _NOT_AT.isdisjoint(given)
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _KEYWORDS = frozenset(KEYWORDS)
-_NOT_AT = tuple(name for name in TIMES if name != "at")
+_TIMES = frozenset(TIMES)
+_NOT_AT = _TIMES - {"at"}
 
 
 def _when(given: Mapping[str, Any], s: Schedule) -> When:
@@ -63,6 +66,8 @@ def _when(given: Mapping[str, Any], s: Schedule) -> When:
 
 
 def _refuse_time(given: Mapping[str, Any]) -> None:
+    if _TIMES.isdisjoint(given):
+        return
     for name in TIMES:
         if (value := given.get(name)) is not None:
             remedy = f"Give {name}={value!r} there."

@@ -133,9 +133,9 @@ def _status(brokers: Iterable[Broker], patients: Sequence[Patient], patience_ms:
     if not any(repaired.values()):
         return FINDINGS if any(patient.findings for patient in patients) else 0
     left = sum(len(patient.findings) for patient in _examined(brokers, patience_ms))
-    mended = sum(repaired.values())
+    done = sum(repaired.values())
     said = f"{wording.plural(left, 'finding')} left" if left else "all is well now"
-    terminal.talk(f"repaired {mended:,} of {len(repaired):,}; {said}.")
+    terminal.talk(f"repaired {done:,} of {len(repaired):,}; {said}.")
     return FINDINGS if left else 0
 
 

@@ -22,6 +22,14 @@ if TYPE_CHECKING:
     from workkit.triggers.dialects.dialect import Dialect
 
 DIALECTS = ("auto", "published", "standard", "cuckoo")
+dialect_option = click.option(
+    "--dialect",
+    cls=Option,
+    type=click.Choice(DIALECTS),
+    default="auto",
+    metavar="|".join(DIALECTS),
+    help="how a cron string is read",
+)
 FIELDS = ("year", "month", "day", "weekday", "hour", "minute", "second")
 
 
@@ -66,14 +74,7 @@ def read_time(text: str, *, now: datetime, zone: tzinfo, dialect: Dialect = "aut
 )
 @zone_option("zone of the words; default UTC")
 @click.option("--from", "start", cls=Option, metavar="TIME", help="count from this time, in words or ISO; default now")
-@click.option(
-    "--dialect",
-    cls=Option,
-    type=click.Choice(DIALECTS),
-    default="auto",
-    metavar="|".join(DIALECTS),
-    help="how a cron string is read",
-)
+@dialect_option
 @json_option("print one JSON object, for other programs")
 @verbose_option
 def next_command(when: str, count: int, tz: str | None, start: str | None, dialect: Dialect, as_json: bool) -> None:
@@ -191,14 +192,7 @@ def _instant(text: str, *, now: datetime, zone: tzinfo) -> datetime:
 )
 @click.argument("when")
 @zone_option("zone of words and of five fields; default UTC")
-@click.option(
-    "--dialect",
-    cls=Option,
-    type=click.Choice(DIALECTS),
-    default="auto",
-    metavar="|".join(DIALECTS),
-    help="how a cron string is read",
-)
+@dialect_option
 @json_option("print one JSON object, for other programs")
 @verbose_option
 def explain_command(when: str, tz: str | None, dialect: Dialect, as_json: bool) -> None:

@@ -63,6 +63,7 @@ class Log:
 
     def __init__(self, *, json: bool = False, verbose: bool = False, quiet: bool = False) -> None:
         self.json, self.verbose = json, verbose
+        self.prints = True  # so that the standard logger says nothing beside
         self.least = events.DEBUG if verbose else events.WARNING if quiet else events.INFO
         self.stream: TextIO | None = sys.stderr
         self.style = event_line.Style(

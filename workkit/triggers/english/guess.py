@@ -11,6 +11,7 @@ from workkit.errors import PhraseError
 from workkit.text.nearest import nearest_words
 from workkit.triggers.english.grammar.reader import Misread
 from workkit.triggers.english.grammar.words import VOCABULARY, Token, tokens
+from workkit.triggers.english.kept import HARMLESS, MEANINGFUL, keeps_words
 
 MAX_TRIES: Final = 3
 LONG: Final = 50  # characters; from here on only the nearest phrase is tried
@@ -68,16 +69,23 @@ def _is_understood(text: str, understood: Callable[[str], object]) -> bool:
 
 
 def _near(text: str) -> Iterator[str]:
-    """Yield phrases in which each unknown word is the nearest known one, or is left out."""
+    """Yield phrases in which each unknown word is the nearest known one, or is left out because it says nothing."""
     unknown = [token for token in tokens(text) if token.kind == "word" and token.text not in VOCABULARY]
     if not 0 < len(unknown) <= MAX_UNKNOWN or any(len(token.text) > _LONGEST for token in unknown):
         return
-    near = [nearest_words(token.text, _alike(token.text), most=2, alike=0.7) for token in unknown]
+    near = [_nearest(token.text) for token in unknown]
     tries = [[words[k] for words in near] for k in range(2) if all(len(words) > k for words in near)]
     for words in tries:
-        yield _replaced(text, unknown, words=words)
-    if len(unknown) == 1:
-        yield " ".join(_replaced(text, unknown, words=[""]).split())
+        other = _replaced(text, unknown, words=words)
+        if keeps_words(text, other):
+            yield other
+
+
+def _nearest(word: str) -> list[str]:
+    """Find up to two known words that `word` may be a slip of; nothing at all for a word that may be left out."""
+    if word in HARMLESS:
+        return [""]
+    return [] if word in MEANINGFUL else nearest_words(word, _alike(word), most=2, alike=0.7)
 
 
 def _alike(word: str) -> list[str]:
@@ -92,4 +100,4 @@ def _alike(word: str) -> list[str]:
 def _replaced(text: str, unknown: list[Token], *, words: list[str]) -> str:
     for token, word in zip(reversed(unknown), reversed(words), strict=True):
         text = text[: token.start] + word + text[token.end :]
-    return text
+    return text if all(words) else " ".join(text.split())

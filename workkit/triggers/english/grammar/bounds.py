@@ -9,7 +9,7 @@ from workkit.triggers.clock.zone import nearest_zone, zone_name
 from workkit.triggers.english.grammar.clock import time
 from workkit.triggers.english.grammar.dates import dated, month_list, year_number
 from workkit.triggers.english.grammar.days import each, relative
-from workkit.triggers.english.grammar.iso import numeric
+from workkit.triggers.english.grammar.iso import numeric, offset
 from workkit.triggers.english.grammar.parts import Parts
 from workkit.triggers.english.grammar.reader import Reader
 from workkit.triggers.english.grammar.words import TO, WEEKDAYS
@@ -34,7 +34,8 @@ def start(reader: Reader, parts: Parts) -> Parts | None:
         if word.text != "between" and (hour := _time_follows(reader)):
             if plain:
                 return replace(parts, from_time=True)
-            remedy = f'Say "starting at {hour}", or a window: "from {hour} to ..."'
+            counted = f"{reader.text[: token.start]}starting at {hour}".strip()
+            remedy = f'Say "{counted}", or name the end of a window: "from {hour} until ..."'
             raise reader.refusal("leaves open whether it is a window", remedy, start=token)
         if plain:
             raise reader.stuck()
@@ -80,7 +81,11 @@ def end(reader: Reader, parts: Parts) -> Parts | None:
     last = _moment(reader)
     if last is None:
         if time(reader, bare=True) is not None:
-            hint = 'Say a window ("from 9am to 5pm") or a day ("until 2027-01-31")'
+            if not parts.every and not any(t.text in ("every", "each", "at") for t in reader.tokens):
+                said = reader.instead(token, reader.since(token)[len(word.text) :])
+                raise reader.refusal("is no exact time", f'Say when it runs: "{said}"', start=token)
+            said = reader.instead(token, f"from 0:00 until{reader.since(token)[len(word.text) :]}")
+            hint = f'Say "{said}" for each day, or name the day: "until 2027-01-31"'
             raise reader.refusal("may mean that hour of each day, or of one", hint, start=token)
         raise reader.stuck()
     if last.days or last.day is not None or last.weekdays or last.instant is not None or last.now:
@@ -129,6 +134,14 @@ def zone_clause(reader: Reader, parts: Parts) -> Parts | None:
     mark, token = reader.i, reader.peek()
     reader.take("in")
     name = reader.peek()
+    if name.kind == "offset" or (name.text == "z" and reader.peek(-1).text[-1:].isdigit()):
+        found = offset(reader)
+        if parts.zone is not None or parts.instant is not None:
+            raise reader.refusal("would be a second zone", "Say one", start=name)
+        return reader.put(parts, token, zone="UTC") if name.text == "z" else reader.put(parts, token, offset=found)
+    if parts.offset is not None and (name.text == "utc" or name.kind == "zone"):
+        reader.next()
+        raise reader.refusal("would be a second zone", "Say one", start=name)
     if name.text == "utc":
         reader.next()
         return reader.put(parts, token, zone="UTC")

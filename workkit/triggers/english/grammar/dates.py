@@ -89,7 +89,8 @@ def _day(reader: Reader) -> int | None:
     if number and not (len(token.text) <= 2 and "." not in token.text):
         return None
     day, after = integer(reader) if number else ordinal_number(reader), reader.peek().text
-    other = after in UNITS or after in (_NOT_AFTER_NUMBER if number else _NOT_AFTER_ORDINAL)
+    dashed = after == "-" and reader.peek(1).text in MONTHS
+    other = after in UNITS or (not dashed and after in (_NOT_AFTER_NUMBER if number else _NOT_AFTER_ORDINAL))
     if day is None or other or (not number and after in ("and", ",") and _names_weekday_later(reader)):
         reader.i = mark
         return None
@@ -110,13 +111,14 @@ def _is_ordinal(token: Token) -> bool:
 
 def _of_months(reader: Reader) -> tuple[tuple[int, ...], int | None]:
     mark = reader.i
+    dashed = reader.take("-")
     reader.take("of")
     months = month_list(reader)
     if not months:
         reader.i = mark
         return (), None
     after = reader.i
-    reader.take(",")
+    reader.take("-" if dashed else ",")
     year = year_number(reader)
     if year is None:
         reader.i = after

@@ -10,7 +10,8 @@ from workkit.triggers.clock.lowering import field_text
 from workkit.triggers.crons.field import HOUR, MINUTE, SECOND, Spec
 from workkit.triggers.english.grammar.parts import Parts
 from workkit.triggers.english.grammar.words import Unit
-from workkit.triggers.english.meaning.once import Here
+from workkit.triggers.english.meaning.here import Here
+from workkit.triggers.english.meaning.once import HOURS
 
 _ALL: Final = tuple(range(60))
 _HOURS: Final = tuple(range(24))
@@ -48,11 +49,13 @@ def clocks(here: Here, parts: Parts) -> list[Clocks]:
         step = parts.step
     if step is None or step.unit not in _SUB_DAY:
         if parts.window:
-            raise here.refusal("does not say how often in that window", 'Say for example "every hour from 9am to 5pm"')
+            said = f"every hour {here.text.strip()}"
+            raise here.refusal("does not say how often in that window", f'Say for example "{said}"')
         if parts.marks:
             raise here.refusal("names a minute but no hour", 'Say "every hour at :15", or a full time')
         if parts.day_part and not parts.times:
-            raise here.refusal("does not say which hour", 'Say for example "every morning at 7am"')
+            hour = HOURS[parts.day_part]
+            raise here.refusal("does not say which hour", f'Say for example "{here.text.strip()} at {hour}"')
         n = step.n if step is not None and step.unit == "day" else 1
         if n > 1 and not parts.times:
             raise here.refusal("does not say at which hour", f'Say "every {n} days at 9am"')
@@ -85,7 +88,7 @@ def _counted(here: Here, parts: Parts) -> Parts:
     return replace(parts, step=replace(count, n=whole // count.n, unit=finer))
 
 
-_EXAMPLES: Final = {"week": "monday", "month": "month on the 15th", "year": "march 3"}
+_EXAMPLES: Final = {"week": "monday and thursday", "month": "1st and 15th", "year": "march 3 and september 3"}
 
 
 def _boxes(times: tuple[int, ...], *, occurrence: int = 1) -> list[Clocks]:

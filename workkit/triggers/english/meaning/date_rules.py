@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
+from workkit.text.calendar import WEEKDAY_NAMES, clock_text
 from workkit.text.listing import ordinal
 from workkit.triggers.clock.lowering import field_text
 from workkit.triggers.crons.field import DAY, MONTH, WEEKDAY
 from workkit.triggers.english.grammar.parts import LAST, Parts
 from workkit.triggers.english.grammar.words import SECONDS
-from workkit.triggers.english.meaning.once import Here
+from workkit.triggers.english.meaning.here import Here
+from workkit.triggers.english.meaning.once import check_ending
+
+_MORNING: Final = 6 * 3600  # a night ends here
 
 
 def dates(here: Here, parts: Parts) -> str:
@@ -74,8 +78,15 @@ def _weekday(here: Here, parts: Parts) -> str:
 def _check(here: Here, parts: Parts, *, unit: str) -> None:
     """Refuse what does not go together."""
     named = bool(parts.days or parts.places)
-    if parts.now or parts.instant or parts.amount or parts.day is not None:
+    if parts.now or parts.instant or parts.amount or parts.day is not None or parts.moved or parts.week:
         raise here.refusal("names one time beside what recurs", "Say one of them")
+    if parts.month_ahead is not None:
+        raise here.refusal("names one time beside what recurs", "Say one of them")
+    check_ending(here, parts)
+    if parts.day_part == "night" and parts.weekdays and min(parts.times, default=_MORNING) < _MORNING:
+        hour, day = clock_text(min(parts.times)), parts.weekdays[0][0]
+        choices = " or ".join(f'"every {WEEKDAY_NAMES[at % 7].lower()} at {hour}"' for at in (day, day + 1))
+        raise here.refusal("may mean that hour before the night, or at its end", f"Say for example {choices}")
     if parts.places and (parts.weekdays or parts.days or parts.without):
         raise here.refusal("names days in two ways", "Say one of them")
     if parts.days and parts.weekdays and not (parts.both or parts.either):
@@ -102,7 +113,8 @@ def _check_step(here: Here, parts: Parts, *, unit: str, n: int) -> None:
             raise here.refusal("leaves out days of what is counted", "Name the days that are meant")
         case "week" if not parts.weekdays or named:
             weeks = "monday" if n == 1 else f"{n} weeks on monday"
-            raise here.refusal("does not say which day", f'Say "every {weeks} at 9am"')
+            hour = clock_text(parts.times[0]) if parts.times else "9am"
+            raise here.refusal("does not say which day", f'Say "every {weeks} at {hour}"')
         case "week" if n > 1 and (parts.without or any(k > 1 for _, k in parts.weekdays)):
             raise here.refusal("counts weeks twice", 'Say "every other monday"')
         case "week" if n > 1 and len({day in _FIRST_HALF for day, _ in parts.weekdays}) > 1:

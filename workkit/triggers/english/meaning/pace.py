@@ -10,7 +10,8 @@ from workkit.text.calendar import clock_text
 from workkit.triggers.english.grammar.parts import Parts
 from workkit.triggers.english.meaning.clock_rules import around
 from workkit.triggers.english.meaning.date_rules import dates
-from workkit.triggers.english.meaning.once import Here, first_day
+from workkit.triggers.english.meaning.here import Here
+from workkit.triggers.english.meaning.named_days import first_day
 from workkit.triggers.interval import Pace
 from workkit.triggers.phase import counted_from, elapsed, on_clock, second_of_day
 from workkit.triggers.trigger import Trigger
@@ -62,7 +63,8 @@ def with_hour(here: Here, parts: Parts, pace: Pace) -> tuple[Parts, int | None]:
     if start is None:
         return parts, hour
     if not (start.days or start.day is not None or start.weekdays):
-        raise here.refusal("does not say at which day it starts", 'Say for example "starting 2027-01-31 at 9am"')
+        example = f"every {pace.n} {pace.unit}s starting 2027-01-31 at {clock_text(hour)}"
+        raise here.refusal("does not say on which day it starts", f'Say for example "{example}"')
     return replace(parts, start=replace(start, times=(hour,))), None
 
 

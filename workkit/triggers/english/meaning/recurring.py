@@ -13,8 +13,10 @@ from workkit.triggers.crons.field import DAY, FIRST_YEAR, LAST_YEAR, MONTH
 from workkit.triggers.english.grammar.parts import Parts
 from workkit.triggers.english.meaning.clock_rules import clocks, stepped
 from workkit.triggers.english.meaning.date_rules import dates, years_text
-from workkit.triggers.english.meaning.once import Here, first_day
+from workkit.triggers.english.meaning.here import Here
+from workkit.triggers.english.meaning.named_days import first_day
 from workkit.triggers.english.meaning.pace import as_utc, from_start, pace_of, phased, unfit, with_hour
+from workkit.triggers.english.meaning.remark import of_recurring
 from workkit.triggers.interval import Interval, Pace
 from workkit.triggers.trigger import Trigger
 
@@ -31,7 +33,7 @@ def recurring(here: Here, groups: Sequence[Parts]) -> Trigger:
     if found.next_after(here.now) is None:
         trouble = found.why_never()
         raise here.refusal(f": {trouble}" if trouble == "that date is over" else f"never fires: {trouble}")
-    return found
+    return replace(found, warnings=of_recurring(here, groups))
 
 
 def _calendar(here: Here, groups: Sequence[Parts]) -> Trigger:
