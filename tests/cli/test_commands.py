@@ -127,53 +127,6 @@ def test_dry_run_needs_no_server_and_adds_nothing(run: Run, name: str) -> None:
     assert ran.out.startswith("would add  app.hi()  once, Saturday 1 January 2050 at 0:00 UTC, in ")
 
 
-@pytest.mark.parametrize(
-    ("when", "said"),
-    [
-        (["every 45 minutes"], 'counted from 1970; to choose, add "starting at 9:05", or --start TIME'),
-        (["every 7 hours"], 'counted from 1970; to choose, add "starting 2027-01-31 at 3am", or --start TIME'),
-        (["every 3 days at 9am"], 'counted from 1970; to choose, add "starting 2027-01-31", or --start TIME'),
-        (["every 15 minutes"], 'aligned to the clock; to choose, add "starting at 9:05", or --start TIME'),
-        (["every 20 seconds"], 'aligned to the clock; to choose, add "starting at 9:00:05", or --start TIME'),
-        (["every 6 hours"], 'aligned to the clock; to choose, add "starting at 3am", or --start TIME'),
-        (["every minute"], None),
-        (["every 90 seconds", "--start", "2027-01-01"], "counted from its start"),
-        (["every 90 seconds starting at 9:00:30"], "counted from 0:00:30 UTC"),
-        (["every weekday at 9am"], None),
-        (["2050-01-01"], None),
-    ],
-    ids=str,
-)
-def test_add_says_how_an_interval_is_counted(run: Run, name: str, when: list[str], said: str | None) -> None:
-    text, *options = when
-    ran = run("add", name, text, "app:hi", *options, "--dry-run", "--redis", "redis://127.0.0.1:1/")
-    assert ran.status == 0
-    assert ran.out.splitlines()[1:] == ([] if said is None else [f"  {said}"])
-
-
-def test_an_interval_goes_with_its_job(run: Run, on: Server, name: str) -> None:
-    ran = run("add", name, "every 90 seconds", "app:hi", "--start", "2050-01-01T00:00:30Z", "--name", "poll")
-    assert ran.status == 0
-    record = json.loads(run("list", name, "--json").out)[0]
-    assert (record["interval"], record["counted"]) == ({"phase": 30, "seconds": 90}, "counted from its start")
-    assert (record["words"], record["cron"]) == ("every 90 seconds, starting 2050-01-01T00:00:30Z", None)
-    assert "counted   from its start\n" in run("show", name, "poll").out
-    verified = run("wire", "verify", name)
-    assert verified.status == 0
-    assert "interval (and runs at the times in cron, no more often)" in verified.out
-    assert (
-        "already there"
-        in run("add", name, "every 90 seconds", "app:hi", "--start", "2050-01-01T00:00:30Z", "--name", "poll").out
-    )
-
-
-def test_an_interval_that_seven_fields_cannot_say_is_refused_for_clojure(run: Run, on: Server, name: str) -> None:
-    ran = run("add", name, "every 90 seconds", "#'your-app.cache/clear")
-    assert ran.status == 2
-    assert "with #'your-app.cache/clear: only Python listeners keep this interval." in ran.err
-    assert run("add", name, "every 2 minutes", "#'your-app.cache/clear").status == 0
-
-
 def test_a_zone_beside_seven_fields_is_refused(run: Run, on: Server, name: str) -> None:
     ran = run("add", name, "* * * 1-5 9 0 0", "app:hi", "--tz", "Europe/Paris")
     assert ran.status == 2

@@ -121,7 +121,7 @@ def _unit(reader: Reader, parts: Parts) -> Parts | None:
         return None
     if start.text == "quarter" and after == "of":
         return None
-    if start.text == "hour" and (after, reader.peek(2).text) == ("and", "a"):
+    if start.text in ("hour", "minute") and (after, reader.peek(2).text) == ("and", "a"):
         return None
     unit = reader.take_from(_SINGLE)
     return None if unit is None else _stepped(reader, parts, n=1, unit=unit, start=start)
@@ -220,6 +220,8 @@ def _interval(reader: Reader, parts: Parts) -> Parts | None:
     start = reader.peek()
     if reader.take_all("hour", "and", "a", "half"):
         return _stepped(reader, parts, n=90, unit="minute", start=start)
+    if reader.take_all("minute", "and", "a", "half"):
+        return _stepped(reader, parts, n=90, unit="second", start=start)
     found = pieces(reader)
     if not found:
         return None
