@@ -132,7 +132,7 @@ def test_dump_reads_many_pages_whole(run: Run, server: Server, name: str) -> Non
     assert sum(record["item"] is None for record in records) == 767
     assert run("wire", "verify", name).out.endswith(
         f"{name}: 767 orphans in 2,300 jobs and 1,533 items, read as published: year first.\n"
-        f"  > workkit doctor {name} --fix   mends 767 of them\n"
+        f"  > workkit doctor {name} --fix   repairs 767 of them\n"
     )
 
 
@@ -210,7 +210,7 @@ def test_each_thing_is_named_in_one_line_the_worst_first(run: Run, server: Serve
         "  Clojure cannot resolve it, and a Clojure peer that takes the item loses the run.",
         "",
         f"{name}: 1 deviation, 1 orphan and 2 hazards in 5 jobs and 4 items, read as published: year first.",
-        f"  > workkit doctor {name} --fix   mends 1 of them",
+        f"  > workkit doctor {name} --fix   repairs 1 of them",
         f"  > workkit wire verify {name} --dialect cuckoo   reads them in the other order",
     ]
 
@@ -269,7 +269,7 @@ def test_what_is_said_to_mend_is_mended_by_the_doctor(run: Run, server: Server, 
 def test_a_command_names_the_server_that_was_named(run: Run, server: Server, name: str) -> None:
     put(server, name, payload(), item=None)
     out = run("wire", "verify", name, "--redis", server.url).out
-    assert out.endswith(f"  > workkit doctor {name} --redis {server.url} --fix   mends it\n")
+    assert out.endswith(f"  > workkit doctor {name} --redis {server.url} --fix   repairs it\n")
 
 
 def test_looking_changes_nothing(run: Run, server: Server, name: str) -> None:

@@ -144,7 +144,7 @@ def _print(job: Job, word: str, as_json: bool, *, now: datetime) -> None:
         )
         return
     parts = [f"{word} {job.id[:8]}".rstrip(), wording.call_text(job), when_line(job, now)]
-    terminal.data("  ".join(parts))
+    terminal.say("  ".join(parts), indent=2)
 
 
 def when_line(job: Job, now: datetime) -> str:

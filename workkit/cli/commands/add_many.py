@@ -60,7 +60,7 @@ def add_many_command(schedule: str, file: str, server: str | None) -> None:
         except Invalid as error:
             raise located(error, rows.place, then=f" F{AGAIN}") from error.__cause__
     known = f", {tally.known:,} already there" if tally.known else ""
-    terminal.data(f"added {wording.plural(tally.new, 'job')} to {s.name}{known}")
+    terminal.say(f"added {wording.plural(tally.new, 'job')} to {s.name}{known}")
 
 
 def _opened(file: str) -> AbstractContextManager[BinaryIO]:

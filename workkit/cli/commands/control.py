@@ -75,11 +75,11 @@ def pause_command(
     ours = server_words(server)
     if function is not None:
         verbs.pause(s, fn=function, **how)  # type: ignore[arg-type]
-        terminal.data(f"paused {wording.printable(str(fn))} in {s.name}{tail}, {again} --fn {_quoted(fn)}{ours}")
+        terminal.say(f"paused {wording.printable(str(fn))} in {s.name}{tail}, {again} --fn {_quoted(fn)}{ours}")
         return 0
     if not which:
         verbs.pause(s, **how)  # type: ignore[arg-type]
-        terminal.data(f"paused {s.name}{tail}, {again}{ours}")
+        terminal.say(f"paused {s.name}{tail}, {again}{ours}")
         return 0
 
     def one(word: str) -> str:
@@ -117,11 +117,11 @@ def resume_command(schedule: str, which: tuple[str, ...], fn: str | None, server
     s = verbs.create(schedule, redis=server)
     if function is not None:
         verbs.resume(s, fn=function)
-        terminal.data(f"resumed {wording.printable(str(fn))} in {s.name}")
+        terminal.say(f"resumed {wording.printable(str(fn))} in {s.name}")
         return 0
     if not which:
         verbs.resume(s)
-        terminal.data(f"resumed {s.name}")
+        terminal.say(f"resumed {s.name}")
         return 0
 
     def one(word: str) -> str:
@@ -227,7 +227,7 @@ def _each(words: tuple[str, ...], act: Callable[[str], str]) -> int:
     errors: list[WorkkitError] = []
     for word in words:
         try:
-            terminal.data(act(word))
+            terminal.say(act(word), indent=2)
         except (NotFound, InvalidOptions) as error:
             errors.append(error)
             failure.say(error)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -198,7 +197,7 @@ def _section(title: str, findings: Sequence[Finding], words: str, *, name: str) 
     if not findings:
         terminal.data(f"{title}: {terminal.paint('all is well', 'green', sys.stdout)}")
         return
-    terminal.data(f"{title}: {wording.plural(len(findings), 'finding')}")
+    terminal.say(f"{title}: {wording.plural(len(findings), 'finding')}")
     kinds: dict[str, list[Finding]] = {}
     for finding in findings:
         kinds.setdefault(finding.kind, []).append(finding)
@@ -223,16 +222,8 @@ def _at(remedy: str, name: str, words: str) -> str:
 
 
 def _say(painted: str, plain: str, text: str) -> None:
-    """Print a line of a finding, folded on a terminal and indented below its first."""
-    width = terminal.table_width(sys.stdout)
-    text = wording.printable(text)
-    if width is None:
-        terminal.data(painted + text)
-        return
-    lines = textwrap.wrap(text, max(20, width - len(plain)), break_on_hyphens=False)
-    terminal.data(painted + lines[0])
-    for line in lines[1:]:
-        terminal.data(" " * len(plain) + line)
+    """Print a line of a finding, further lines indented below its first."""
+    terminal.say(painted + wording.printable(text), indent=len(plain))
 
 
 def _record(finding: Finding, repaired: dict[int, bool]) -> dict[str, Any]:

@@ -84,8 +84,8 @@ def next_command(when: str, count: int, tz: str | None, start: str | None, diale
         return
     from workkit.triggers import explain
 
-    terminal.data(explain(trigger))
-    terminal.data(_cron_line(trigger))
+    terminal.say(explain(trigger))
+    terminal.say(_cron_line(trigger))
     for line in _instant_lines(instants, zone=zone_of(trigger.tz, read_settings()), now=origin):
         terminal.data(line)
     if trigger.recurs and len(instants) < count:
@@ -182,7 +182,7 @@ def explain_command(when: str, tz: str | None, dialect: Dialect, as_json: bool) 
         return
     from workkit.triggers import explain
 
-    terminal.data(explain(trigger))
+    terminal.say(explain(trigger))
     warn(trigger.warnings)
 
 

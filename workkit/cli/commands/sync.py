@@ -17,6 +17,7 @@ from workkit.cli.command import Command, Option
 from workkit.cli.live import ScheduleName
 from workkit.cli.options import json_option, server_options, verbose_option, zone_of, zone_option
 from workkit.cli.printing import record, terminal, wording
+from workkit.cli.printing.cells import cells, padded
 from workkit.cli.printing.warning import warnings_kept
 from workkit.cli.settings import read_settings
 from workkit.errors import Invalid, InvalidOptions, NotFound, WorkkitWarning
@@ -66,7 +67,7 @@ def sync_command(
         found = verbs.sync(s, entries, prune=prune, dry_run=True)
     if not as_json:
         for line in lines(found):
-            terminal.data(line)
+            terminal.say(line, indent=2)
     if not dry_run:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", WorkkitWarning)  # they have been told
@@ -75,14 +76,14 @@ def sync_command(
         names = {word: list(getattr(found, word)) for word in ("added", "changed", "removed", "unchanged")}
         terminal.data(record.compact({**names, "dry_run": dry_run}))
     else:
-        terminal.data(f"{schedule}: {found}{' (nothing was done: --dry-run)' if dry_run else ''}")
+        terminal.say(f"{schedule}: {found}{' (nothing was done: --dry-run)' if dry_run else ''}")
     for note in notes:
         terminal.talk(f"{terminal.paint('note:', 'yellow', sys.stderr)} {wording.printable(note)}.")
 
 
 def lines(plan: Plan) -> Iterator[str]:
     """Say what changes, a line for each job, and how many do not."""
-    width = max(map(len, (*plan.added, *plan.changed, *plan.removed)), default=0)
+    width = max(map(cells, (*plan.added, *plan.changed, *plan.removed)), default=0)
     for name in plan.added:
         yield _line("+", name, width, wording.call_text(plan.after[name]), words(plan.after[name]))
     for name in plan.changed:
@@ -106,7 +107,7 @@ def _changed(before: str, after: str) -> str:
 
 
 def _line(sign: str, name: str, width: int, *parts: str) -> str:
-    said = "  ".join(part for part in (wording.printable(f"{name:{width}}"), *parts) if part)
+    said = "  ".join(part for part in (padded(wording.printable(name), width), *parts) if part)
     return f"{terminal.paint(sign, COLOURS[sign], sys.stdout)} {said}"
 
 
@@ -168,13 +169,13 @@ def _of_module(plan: str) -> Entries:
         entries = getattr(importlib.import_module(module), name)
     except ModuleNotFoundError as error:
         if error.name is None or not (module == error.name or module.startswith(f"{error.name}.")):
-            raise InvalidOptions(f"{module} cannot be imported: {error}. Mend it there.", given=plan) from error
+            raise InvalidOptions(f"{module} cannot be imported: {error}. Correct it there.", given=plan) from error
         raise NotFound(f"{plan}: no module {error.name} under ./. Name one of this folder.", given=plan) from error
     except AttributeError as error:
         raise NotFound(f"{plan}: {module} has no {name}. Name a mapping there.", given=plan) from error
     except Exception as error:  # whatever its code raises
         what = f"{type(error).__name__}: {error}"
-        raise InvalidOptions(f"{module} cannot be imported: {what}. Mend it there.", given=plan) from error
+        raise InvalidOptions(f"{module} cannot be imported: {what}. Correct it there.", given=plan) from error
     finally:
         sys.path.remove(str(Path.cwd()))
     if not isinstance(entries, Mapping):

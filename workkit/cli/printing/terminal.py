@@ -9,6 +9,8 @@ from typing import Any, TextIO
 
 import click
 
+from workkit.cli.printing.cells import folded
+
 FALLBACK_WIDTH = 80
 WIDEST_HELP = 120
 COLOURS = {"green": "green", "yellow": "yellow", "red": "red", "dim": "bright_black"}
@@ -57,13 +59,26 @@ def ellipsis_safe(text: str, stream: TextIO | None) -> str:
 
 
 def data(text: str = "", *, newline: bool = True) -> None:
-    """Write data: to stdout, escape codes only where colour was decided on."""
+    """Write data as it is: to stdout, escape codes only where colour was decided on."""
     click.echo(ellipsis_safe(text, sys.stdout), nl=newline, color=has_colour(sys.stdout))
 
 
+def say(text: str, *, indent: int | None = None) -> None:
+    """Write sentences to stdout; a terminal gets them broken between words, `indent` blanks before further lines."""
+    data(fitting(text, sys.stdout, indent=indent))
+
+
 def talk(text: str) -> None:
-    """Write talk: to stderr."""
-    click.echo(ellipsis_safe(text, sys.stderr), err=True, color=has_colour(sys.stderr))
+    """Write talk: to stderr, on a terminal broken between words."""
+    click.echo(ellipsis_safe(fitting(text, sys.stderr), sys.stderr), err=True, color=has_colour(sys.stderr))
+
+
+def fitting(text: str, stream: TextIO | None, *, indent: int | None = None) -> str:
+    """Break the lines of a text between words where a terminal would break them anywhere."""
+    width = table_width(stream)
+    if width is None:
+        return text
+    return "\n".join(part for line in text.split("\n") for part in folded(line, width, indent=indent))
 
 
 def prepare() -> None:

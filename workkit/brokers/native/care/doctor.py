@@ -51,7 +51,7 @@ class NativeDoctor:
                     kind=kind,
                     what=f"and {count - MOST:,} more like the {MOST:,} of the kind {kind}",
                     why="One look tells at most so many of one kind.",
-                    remedy="mend these first, then look again",
+                    remedy="repair these first, then look again",
                     schedule=self.keys.schedule,
                 )
 
