@@ -12,7 +12,12 @@ from tests.cli.conftest import Ran, Run
 from tests.processes import Processes
 from tests.servers import Server
 
-APP = 'def hi():\n    print("hi")\n\ndef greet(name):\n    print(name)\n\ndef fail():\n    raise OSError("disk full")\n'
+APP = """
+def hi(): print("hi")
+def greet(name): print(name)
+def fail(): raise OSError("disk full")
+def many(*values): ...
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -101,7 +106,7 @@ def test_add_takes_words_and_cron_strings(run: Run, on: Server, name: str, when:
 
 
 def test_add_reads_arguments_as_json_or_text(run: Run, on: Server, name: str) -> None:
-    run("add", name, "2050-01-01", "app:greet", "5", '"5"', "five", '{"a": [1]}', "null", "NaN", "a@b.c")
+    run("add", name, "2050-01-01", "app:many", "5", '"5"', "five", '{"a": [1]}', "null", "NaN", "a@b.c")
     assert json.loads(run("list", name, "--json").out)[0]["args"] == [5, "5", "five", {"a": [1]}, None, "NaN", "a@b.c"]
 
 

@@ -21,11 +21,8 @@ from workkit.cli.printing.cells import cells
 
 STATES = ("waiting", "due", "running", "cancelling", "retrying", "held", "paused", "dead")
 APP = """
-from workkit import job
 def hi(*args): print("hi")
 def other(*args): print("other")
-@job(retries=3, base="1h")
-def fail(*args): raise OSError("disk full")
 """
 
 
@@ -45,11 +42,12 @@ def counted(run: Run, name: str) -> dict[str, int]:
     return {state: found[state] for state in STATES if found[state]}
 
 
-def test_list_and_stats_count_alike_under_every_pause(run: Run, name: str, folder: Path) -> None:
+def test_list_and_stats_count_alike_under_every_pause(run: Run, name: str) -> None:
     s = schedule.create(name)
     for n in range(3):
-        schedule.add_now(s, "app:fail", args=[n])
-    schedule.drain(s, folder=folder, raise_errors=False)
+        schedule.add_now(s, "tests.handlers:fail", args=[f"{n}"], retries=3, base="1h")
+    schedule.drain(s, imports=["tests.handlers"], raise_errors=False)
+    assert counted(run, name) == {"retrying": 3}
     for when in ("every day at 9am", "every day at 5pm"):
         for function in ("app:hi", "app:other"):
             run("add", name, when, function, "--name", f"{function[4:]}{when[-3:]}")
@@ -61,7 +59,7 @@ def test_list_and_stats_count_alike_under_every_pause(run: Run, name: str, folde
         ("skip", name, "hi5pm"),
         ("pause", name, "hi5pm", "other9am"),
         ("pause", name, "--fn", "app:hi"),
-        ("pause", name, "--fn", "app:fail"),
+        ("pause", name, "--fn", "tests.handlers:fail"),
         ("pause", name),
         ("resume", name),
         ("resume", name, "--fn", "app:hi"),

@@ -13,6 +13,7 @@ import click
 from workkit import errors
 from workkit.brokers.redis_server.address import masked
 from workkit.cli.printing import terminal, wording
+from workkit.cli.quoting import Unquoted
 
 USAGE, MISSING, REFUSED, SERVER, BUG = 2, 3, 4, 69, 70
 _LOGIN = re.compile(r"\w[\w+.-]*://[^\s/]*@")  # in what was typed where no URL belongs
@@ -87,6 +88,8 @@ def usage(error: click.UsageError) -> str:
     command = error.ctx.command_path if error.ctx else "workkit"
     look = f"Try: {command} --help."
     match error:
+        case Unquoted():
+            return error.message
         case click.NoSuchOption():
             if error.option_name[1:2].isdigit():
                 return (

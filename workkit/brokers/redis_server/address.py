@@ -14,6 +14,8 @@ MANY = ("redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster")
 
 _OPTION = re.compile(r"(?i)password=[^&]*$")
 
+_DATABASE = re.compile(r"\d{0,5}", re.ASCII)
+
 Node = tuple[str, int]
 
 
@@ -49,10 +51,8 @@ def read_addresses(url: str) -> Addresses:
             "give to the primary.",
             given=url,
         )
-    if not re.fullmatch(r"\d{0,5}", db):
-        raise InvalidSchedule(
-            f"redis={masked(url)!r}: {'***' if hides(url, db) else db!r} is not the number of a database.", given=url
-        )
+    if not _DATABASE.fullmatch(db):
+        raise _no_database(url, db)
     if kind == "cluster" and db.strip("0"):
         raise InvalidSchedule(f"redis={masked(url)!r}: a cluster has only database 0. Leave /{db} out.", given=url)
     path = f"{service}/{db or 0}" if kind == "sentinel" else ""
@@ -106,6 +106,28 @@ def check_login(url: str) -> None:
         raise InvalidSchedule(
             f"redis={masked(url)!r} has a password with /, ? or # in it. Write them as %2F, %3F and %23.", given=url
         )
+
+
+def check_database(url: str) -> None:
+    """Refuse a URL of one server whose path is not the number of a database, or whose option names another one: the
+    client library would take database 0, or read digits out of it. Raises InvalidSchedule.
+    """
+    rest, _, query = url.partition("://")[2].partition("?")
+    path = rest.partition("/")[2].removesuffix("/")
+    fragment = rest[rest.index("#") :] if "#" in rest else ""
+    if fragment or not _DATABASE.fullmatch(path):
+        raise _no_database(url, fragment or path)
+    named = dict(parse_qsl(query)).get("db")
+    if path and named is not None and named != path:
+        raise InvalidSchedule(f"redis={masked(url)!r} names two databases, {path} and {named}. Keep one.", given=url)
+
+
+def _no_database(url: str, given: str) -> InvalidSchedule:
+    shown = "***" if hides(url, given) else repr(given)
+    return InvalidSchedule(
+        f"redis={masked(url)!r}: {shown} is not the number of a database. Write a number after the last /, or nothing.",
+        given=url,
+    )
 
 
 def _node(text: str, *, url: str, port: int) -> Node:

@@ -20,6 +20,7 @@ from workkit.brokers.redis_server.address import (
     SCHEMES,
     Addresses,
     Node,
+    check_database,
     check_login,
     hides,
     masked,
@@ -227,6 +228,9 @@ def connect(
         accepted = " ".join(f"{s}://" for s in SCHEMES)
         raise InvalidSchedule(f"redis={masked(url)!r} is not a URL of a server. Accepted: {accepted}.", given=url)
     addresses = read_addresses(url) if scheme in MANY else None
+    if addresses is None and scheme in ("redis", "rediss"):
+        check_login(url)
+        check_database(url)
     client = _client(addresses.single if addresses else url, said=url)
     if addresses:
         return _routed(addresses, client, schedule=schedule)
@@ -249,8 +253,6 @@ def shown_url(client: redis.Redis) -> str:
 
 def _client(url: str, *, said: str) -> redis.Redis:
     unix = url.startswith("unix:")
-    if not unix:
-        check_login(url)
     try:
         client = redis.Redis.from_url(
             url,

@@ -12,7 +12,7 @@ import click
 
 from workkit.cli import failure
 from workkit.cli.command import Command, Option
-from workkit.cli.live import ScheduleName, Which
+from workkit.cli.live import DeadWhich, ScheduleName
 from workkit.cli.options import server_options, verbose_option
 from workkit.cli.printing import terminal, wording
 from workkit.errors import NotFound, WorkkitError
@@ -34,7 +34,7 @@ def _choice(function: Callable[..., Any]) -> Callable[..., Any]:
             "--where", cls=Option, metavar="TEXT", help="those with this text in function, arguments or error"
         ),
         click.option("--all", "everything", cls=Option, is_flag=True, help="all of them"),
-        click.argument("which", type=Which(), nargs=-1),
+        click.argument("which", type=DeadWhich(), nargs=-1),
         click.argument("schedule", type=ScheduleName()),
     ):
         function = option(function)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from workkit.cli import quoting
 from workkit.cli.command import Command, Option
 from workkit.cli.options import Count, json_option, verbose_option, zone_of, zone_option
 from workkit.cli.printing import record as records
@@ -45,7 +46,7 @@ def read_time(text: str, *, now: datetime, zone: tzinfo, dialect: Dialect = "aut
         'workkit next "0 9 * * 1-5"',
     ),
 )
-@click.argument("when")
+@click.argument("words", nargs=-1, required=True, metavar="WHEN")
 @click.option(
     "-n",
     "count",
@@ -67,9 +68,12 @@ def read_time(text: str, *, now: datetime, zone: tzinfo, dialect: Dialect = "aut
 )
 @json_option("print one JSON object, for other programs")
 @verbose_option
-def next_command(when: str, count: int, tz: str | None, start: str | None, dialect: Dialect, as_json: bool) -> None:
+def next_command(
+    words: tuple[str, ...], count: int, tz: str | None, start: str | None, dialect: Dialect, as_json: bool
+) -> None:
     """Show when words or a cron string fire."""
     zone = zone_of(tz, read_settings())
+    when = _one(words, "next", zone)
     now = datetime.now(UTC)
     origin = now if start is None else _instant(start, now=now, zone=zone)
     trigger = read_time(when, now=origin, zone=zone, dialect=dialect)
@@ -91,6 +95,14 @@ def next_command(when: str, count: int, tz: str | None, start: str | None, diale
     if trigger.recurs and len(instants) < count:
         terminal.data("  then never again")
     warn(trigger.warnings)
+
+
+def _one(words: tuple[str, ...], command: str, zone: tzinfo) -> str:
+    """Take WHEN. Raises UsageError where it was typed without quotes."""
+    if len(words) == 1:
+        return words[0]
+    meant = f"workkit {command} {quoting.time_of(words, zone)}"
+    raise quoting.Unquoted(f"WHEN is one argument. Put its words in quotes: {meant}")
 
 
 def _record(trigger: Trigger) -> dict[str, Any]:
@@ -158,7 +170,7 @@ def _instant(text: str, *, now: datetime, zone: tzinfo) -> datetime:
     about=("Say in English what a cron string means. Needs no server.",),
     examples=('workkit explain "* * 13 5 9 0 0"', 'workkit explain "0 9 * * 1-5" --json'),
 )
-@click.argument("when")
+@click.argument("words", nargs=-1, required=True, metavar="WHEN")
 @zone_option("zone of words and of five fields; default UTC")
 @click.option(
     "--dialect",
@@ -170,9 +182,10 @@ def _instant(text: str, *, now: datetime, zone: tzinfo) -> datetime:
 )
 @json_option("print one JSON object, for other programs")
 @verbose_option
-def explain_command(when: str, tz: str | None, dialect: Dialect, as_json: bool) -> None:
+def explain_command(words: tuple[str, ...], tz: str | None, dialect: Dialect, as_json: bool) -> None:
     """Say in English what a cron string means."""
     zone = zone_of(tz, read_settings())
+    when = _one(words, "explain", zone)
     trigger = read_time(when, now=datetime.now(UTC), zone=zone, dialect=dialect)
     if as_json:
         record = _record(trigger)

@@ -47,7 +47,7 @@ Entries = Mapping[str, Mapping[str, Any]]
     after='A table: [digest] fn = "app.reports:digest", every = "weekday at 9am", each on a line of its own.',
 )
 @click.argument("schedule", type=ScheduleName())
-@click.argument("plan")
+@click.argument("plan", type=click.Path())
 @click.option("--prune", cls=Option, is_flag=True, help="cancel named recurring jobs that are not in the plan")
 @click.option("--dry-run", cls=Option, is_flag=True, help="show the changes, make none")
 @zone_option("zone of the words; default UTC")

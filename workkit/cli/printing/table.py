@@ -103,6 +103,7 @@ def _narrowed(columns: Sequence[Column], widths: Sequence[int], width: int | Non
     sizes = list(widths)
     while width is not None and _total(sizes) > width:
         able = [n for n, column in enumerate(columns) if sizes[n] > _floor(column, widths[n])]
+        able = able or [n for n, column in enumerate(columns) if column.cut_to and sizes[n] > 1]
         sizes[max(able or range(len(sizes)), key=lambda n: sizes[n])] -= 1
     return sizes
 
