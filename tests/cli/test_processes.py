@@ -17,6 +17,7 @@ import pytest
 from tests import terminals
 from tests.processes import Process, Processes, until
 from tests.servers import Server
+from workkit import schedule
 from workkit.cli.printing.cells import cells
 
 APP = """
@@ -236,6 +237,25 @@ def test_demo_shows_what_it_measured(processes: Processes) -> None:
     assert re.search(rf"stopped    ran [45], failed 0\. {still}", text, re.MULTILINE)
     commands = [re.sub(r"^.*workkit (?=\w+ )", "", line).split("  ")[0] for line in demo.out[-3:]]
     assert commands == ["listen my-tasks --embedded", "now my-tasks app:hi --embedded", 'next "every weekday at 9am"']
+
+
+@pytest.mark.parametrize("columns", [60, 100])
+def test_the_lines_of_a_listener_break_no_word_on_a_terminal(
+    server: Server, name: str, app: Path, columns: int
+) -> None:
+    s = schedule.create(name, redis=server.url)
+    schedule.add_now(s, "app:greet", args=["a rather long-winded argument of this function, of many words"])
+    schedule.add_now(s, "app:fail")
+    with closing(terminals.on_terminal("listen", name, "--redis", server.url, columns=columns, cwd=app)) as listener:
+        listener.wait_for(r"(?s)dead.*disk full.*done|(?s:done.*disk full)")
+        listener.child.send_signal(signal.SIGINT)
+        assert listener.wait() == 0
+    lines = [line for line in listener.plain.splitlines() if not line.startswith("a rather")]  # what the job prints
+    assert all(cells(line) <= columns for line in lines), listener.plain
+    said = " ".join(listener.plain.split())
+    assert "functions under ./. Ctrl-C stops." in said
+    assert '"a rather long-winded argument of this function, of many words"' in said
+    assert any(line.startswith(" " * 21) and line.strip() for line in lines)
 
 
 @pytest.mark.parametrize("columns", [40, 80])

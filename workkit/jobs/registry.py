@@ -122,6 +122,8 @@ class Registry:
             except BaseException as error:
                 if _is_missing(module, error):
                     hint = f" For a file write --import {module[:-3]}." if module.endswith(".py") else ""
+                    if self.folder is not None and (below := source_folder(module, self.folder)):
+                        hint = f" It is under {below}/: start with PYTHONPATH={below}."
                     raise InvalidFunction(
                         f"--import {module}: no such module. Name it as Python imports it, for example app.jobs.{hint}",
                         given=module,

@@ -124,7 +124,7 @@ def _read(plan: str) -> tuple[Entries, list[str]]:
         checked[name] = entry
         if type(fn := _function(entry)) is str:
             try:
-                found, note = folder.checked(fn, Path.cwd())
+                found, note = folder.checked(fn, Path.cwd(), call=_arguments(entry))
             except Invalid as error:
                 raise located(error, f"job {name}") from error.__cause__
             checked[name] = {**entry, "fn": found}
@@ -135,6 +135,12 @@ def _read(plan: str) -> tuple[Entries, list[str]]:
 
 def _function(entry: Any) -> Any:
     return entry.get("fn") if isinstance(entry, Mapping) else None
+
+
+def _arguments(entry: Mapping[str, Any]) -> folder.Arguments | None:
+    """Take the arguments of an entry, where they have the types that they must have."""
+    args, kwargs = entry.get("args", ()), entry.get("kwargs") or {}
+    return (args, kwargs) if isinstance(args, list | tuple) and isinstance(kwargs, Mapping) else None
 
 
 def _lacks_function(entry: Any) -> bool:
