@@ -27,7 +27,9 @@ class Terminal:
     def __init__(self, command: Sequence[str], *, columns: int, cwd: Path, env: Mapping[str, str], lines: int) -> None:
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith((*FOREIGN, "COLUMNS"))}
+        inherited = {
+            name: value for name, value in os.environ.items() if not name.startswith((*FOREIGN, "COLUMNS", "LINES"))
+        }
         inherited["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), inherited.get("PYTHONPATH")]))
         self.child = subprocess.Popen(
             list(command),

@@ -18,10 +18,12 @@ from workkit.cli.command import Command, Option
 from workkit.cli.live import ScheduleName
 from workkit.cli.options import server_options, server_words, verbose_option
 from workkit.cli.printing import terminal, wording
+from workkit.cli.printing.cells import shorten
 from workkit.cli.printing.warning import warnings_kept
 from workkit.errors import InvalidArguments, NotFound
 
 REPORT_SECONDS = 10.0
+BESIDE_NAME, SHORTEST_NAME = 64, 8  # columns of the bar, its numbers and its count of rows; and of the file's name
 BAR_STEPS = 200  # the bar is drawn so many times at most
 ERASE_BAR = "\x1b[1A\x1b[2K"  # the line above, where click leaves the bar
 ROW = '{"fn": "app.cache:clear", "in_": "5 minutes"}'
@@ -130,18 +132,19 @@ def _progress(source: BinaryIO, name: str) -> Iterator[Callable[[int, int], None
     if size is None or not terminal.is_terminal(sys.stderr):
         yield _lines(name)
         return
+    columns = terminal.table_width(sys.stderr) or terminal.FALLBACK_WIDTH
+    name = shorten(name, max(SHORTEST_NAME, columns - BESIDE_NAME))
     label = f"{name}: 0 rows"
     try:
-        with click.progressbar(
-            length=size, label=label, file=sys.stderr, show_eta=False, update_min_steps=max(1, size // BAR_STEPS)
-        ) as bar:
+        with click.progressbar(length=size, label=label, file=sys.stderr, show_eta=False) as bar:
             seen = 0
 
             def report(rows: int, read: int) -> None:
                 nonlocal seen
-                bar.label = f"{name}: {rows:,} rows"
-                bar.update(read - seen)
-                seen = read
+                if read - seen >= size // BAR_STEPS or read >= size:
+                    bar.label = f"{name}: {rows:,} rows"
+                    bar.update(read - seen)
+                    seen = read
 
             yield report
     finally:
