@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from workkit.cli.commands.list import JOBS as COLUMNS
 from workkit.cli.printing import wording
 from workkit.cli.printing.cells import cells, folded, shorten
-from workkit.cli.printing.table import GAP, Column, fitted
+from workkit.cli.printing.table import GAP, Column, aligned, fitted
 
 ROWS = [
     ["today     10:20:00", "8cd9280b", "app.mail.poll()", "every 5 minutes", "-", "running"],
@@ -94,3 +94,8 @@ def test_a_text_is_cut_before_the_character_that_has_no_room() -> None:
 def test_control_characters_in_a_cell_are_spelled_out() -> None:
     row = next(iter([*fitted((Column(title="A"),), [["\x1b[2J"]], width=None)][1:]))
     assert row == ["\\x1b[2J"]
+
+
+def test_rows_without_titles_are_aligned_by_columns_that_are_seen() -> None:
+    rows = [["日本", "", "x"], ["abcde", "", "y"], ["k" * 9, "", "z"]]
+    assert [*aligned(rows, gap=1, most=5)] == ["日本  x", "abcde y", f"{'k' * 9} z"]

@@ -27,7 +27,7 @@ from workkit.cli.options import (
     weighted,
 )
 from workkit.cli.printing import record as records
-from workkit.cli.printing import terminal, wording
+from workkit.cli.printing import table, terminal, wording
 from workkit.cli.settings import READERS, Settings, read_settings
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def doctor_command(
     brokers = _brokers(names, server)
     if not as_json:
         for line in _settings(settings, server=brokers[0].url, given=server, names=names, named=bool(schedules)):
-            terminal.data(line)
+            terminal.say(line, indent=4)
     patients = _examined(brokers, patience_ms)
     if not as_json:
         _show(patients, server_words(server) + _dialect_words())
@@ -160,9 +160,7 @@ def _settings(
             rows.append((key, value, str(settings.file)))
         else:
             rows.append((key, DEFAULTS.get(key, "-"), "default"))
-    first, second = (max(len(row[n]) for row in rows) for n in (0, 1))
-    for key, value, origin in rows:
-        yield wording.printable(f"{key:{first}}  {value:{min(second, 50)}}  {origin}")
+    yield from table.aligned(rows, most=50)
 
 
 def _is_flag(option: str) -> bool:

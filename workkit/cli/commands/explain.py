@@ -12,7 +12,7 @@ from workkit.cli import quoting
 from workkit.cli.command import Command, Option
 from workkit.cli.options import Count, json_option, verbose_option, zone_of, zone_option
 from workkit.cli.printing import record as records
-from workkit.cli.printing import terminal, wording
+from workkit.cli.printing import table, terminal, wording
 from workkit.cli.printing.warning import warn
 from workkit.cli.settings import read_settings
 from workkit.errors import TriggerError
@@ -129,13 +129,9 @@ def _cron_line(trigger: Trigger) -> str:
 def _instant_lines(instants: list[datetime], *, zone: tzinfo, now: datetime) -> list[str]:
     seconds = any(at.second for at in instants)
     rows = [_row(at, zone=zone, seconds=seconds, now=now) for at in instants]
-    widths = [max((wording.cells(row[n]) for row in rows), default=0) for n in range(3)]
     limit = terminal.table_width(sys.stdout)
-    lines = []
-    for row in rows:
-        line = "  " + "   ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True) if width)
-        lines.append(wording.shorten(line.rstrip(), limit) if limit else line.rstrip())
-    return lines
+    lines = [f"  {line}" for line in table.aligned(rows, gap=3)]
+    return [wording.shorten(line, limit) for line in lines] if limit else lines
 
 
 def _row(at: datetime, *, zone: tzinfo, seconds: bool, now: datetime) -> tuple[str, str, str]:

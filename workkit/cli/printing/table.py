@@ -76,6 +76,18 @@ def fitted(columns: Sequence[Column], rows: Sequence[Row], *, width: int | None)
         yield [padded(shorten(row[n], size), size) for n, size in zip(left, sizes, strict=True)]
 
 
+def aligned(rows: Sequence[Row], *, gap: int = GAP, most: int | None = None) -> Iterator[str]:
+    """Write rows without titles: every column as wide as its cells, `most` at most, and none that is empty.
+
+    A cell that is wider than its column moves what comes after it.
+    """
+    texts = [[wording.printable(cell) for cell in row] for row in rows]
+    widths = [max(map(cells, column)) for column in zip(*texts, strict=True)]
+    sizes = [width if most is None else min(width, most) for width in widths]
+    for row in texts:
+        yield (" " * gap).join(padded(cell, size) for cell, size in zip(row, sizes, strict=True) if size).rstrip()
+
+
 def _natural(columns: Sequence[Column], texts: Sequence[Row]) -> list[int]:
     """Tell how wide each column is where there is room for all."""
     return [
