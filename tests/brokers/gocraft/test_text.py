@@ -72,10 +72,7 @@ def test_go_reads_and_writes_a_text_alike(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("text", ENQUEUED)
 def test_a_text_that_go_wrote_is_written_alike(text: str) -> None:
-    job = read(text.encode())
-    # Go reads `-0` and whole floats as what our reader takes for integers; the bytes are equal all the same
-    expected = text.replace(":-0}", ":0}")
-    assert write(job).decode() == expected
+    assert write(read(text.encode())).decode() == text
 
 
 @given(JOBS)

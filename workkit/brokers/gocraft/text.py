@@ -114,7 +114,8 @@ _TOO_DEEP: Final = "is nested too deeply"
 _BLANK: Final = re.compile(r"[ \t\n\r]*")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _ESCAPED_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
-_PERHAPS_BEYOND: Final = re.compile(r"[eE]\+?0*[0-9]{2}|[0-9]{200}")  # a number that may be too great for a float
+# A number that may be too great for a float, or minus zero, which is no integer of Python.
+_PERHAPS_UNUSUAL: Final = re.compile(r"[eE]\+?0*[0-9]{2}|[0-9]{200}|-0[,\]} \t\n\r]")
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -125,6 +126,9 @@ _Scan = Callable[[str, int], tuple[Any, int]]
 _scan: _Scan = JSONDecoder(parse_constant=_refuse_constant).scan_once  # type: ignore[attr-defined]
 _pass: _Scan = JSONDecoder(  # type: ignore[attr-defined]  # Go does not convert what it does not know
     parse_constant=_refuse_constant, parse_int=str, parse_float=str
+).scan_once
+_scan_signed: _Scan = JSONDecoder(  # type: ignore[attr-defined]
+    parse_int=lambda digits: -0.0 if digits == "-0" else int(digits)
 ).scan_once
 
 
@@ -147,7 +151,7 @@ def _read_fresh(data: bytes) -> JobText | None:
         end != len(text) - 1
         or text[end] != "}"
         or _ESCAPED_SURROGATE.search(text)
-        or _PERHAPS_BEYOND.search(text, found.end())
+        or _PERHAPS_UNUSUAL.search(text, found.end())
     ):
         return None
     return JobText(name=found[1], id=found[2], t=int(found[3]), args=args)
@@ -253,7 +257,9 @@ class _Document:
         if member.parsed is None:
             return None
         found: dict[str, Any] = self._checked(member)
-        if _PERHAPS_BEYOND.search(member.value):
+        if _PERHAPS_UNUSUAL.search(member.value):
+            member.parsed, _ = _scan_signed(member.value, 0)
+            found = self._checked(member)
             for place, value in _numbers(found, "args"):
                 if is_beyond_float(value):
                     raise self._corrupt(f"cannot be read by Go: {place} is a number beyond 1.8e308", member.at)
