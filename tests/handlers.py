@@ -13,6 +13,7 @@ calls: list[Any] = []
 gate = threading.Event()
 
 
+@job("note")
 def note(*args: Any, **kwargs: Any) -> None:
     calls.append((args, kwargs) if kwargs else args)
 

@@ -58,6 +58,7 @@ def create(
     shards: int = 1,
     limit: int | None = None,
     rate: str | None = None,
+    layout: str | None = None,
 ) -> Schedule:
     """Name a schedule. No I/O.
 
@@ -66,10 +67,13 @@ def create(
     shares a schedule with the Clojure code that stores crons second first (else WORKKIT_DIALECT, then "published").
     `shards` (1 to 64) spreads it over so many slots of a cluster, each an ordinary schedule; every program must give
     the same number. `limit` (how many jobs may run at once, over all listeners) and `rate` ("100/minute") are kept on
-    the server from the first verb on, for every listener; the last program to set them wins. Raises InvalidSchedule,
-    InvalidOptions, TriggerError.
+    the server from the first verb on, for every listener; the last program to set them wins. `layout` "gocraft" makes
+    it a namespace that pools of the Go library gocraft/work share (else WORKKIT_LAYOUT, then "native"). Raises
+    InvalidSchedule, InvalidOptions, TriggerError.
     """
-    return described_schedule(name, redis=redis, tz=tz, dialect=dialect, shards=shards, limit=limit, rate=rate)
+    return described_schedule(
+        name, redis=redis, tz=tz, dialect=dialect, shards=shards, limit=limit, rate=rate, layout=layout
+    )
 
 
 def add(
@@ -286,9 +290,10 @@ def listen(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: Unp
     """Run due jobs here until SIGINT or SIGTERM: finish what runs within the deadline, give back the rest.
 
     `s` is one schedule, several, or a mapping to weights. `how`: threads=10, imports=(), folder=Path.cwd() (None: only
-    imports), deadline="25s", strict=False (schedules strictly in order), burst=False (only what is due now),
-    listener_timeout="10s" (others take over from a listener without heartbeat for so long), health_port=None (a port,
-    or "ADDRESS:PORT", for /livez and /readyz). Raises ServerUnreachable where the server cannot be reached at the
+    imports), jobs=None (in the gocraft layout, the job names to serve: "send_email:10"), deadline="25s",
+    strict=False (schedules strictly in order), burst=False (only what is due now), listener_timeout="10s" (others
+    take over from a listener without heartbeat for so long), health_port=None (a port, or "ADDRESS:PORT", for /livez
+    and /readyz). Raises ServerUnreachable where the server cannot be reached at the
     start; later it waits. A loop that does nothing for three times listener_timeout ends the process with status 70.
     """
     from workkit.jobs.registry import importing

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from tests.contract.capability import Can
 from tests.contract.lossy import Lossy
 from tests.servers import Server
 from workkit import schedule
+from workkit.brokers.gocraft.broker import GocraftBroker
 from workkit.brokers.native.broker import NativeBroker
 from workkit.brokers.native.sharded import ShardedBroker
 from workkit.brokers.native.shards import shard_names
@@ -33,6 +34,17 @@ class Layout(Protocol):
     def can(self) -> frozenset[Can]:
         """What it can do beside adding, claiming and settling one-shot jobs."""
 
+    @property
+    def note(self) -> str:
+        """How it names the function that notes its arguments."""
+
+    @property
+    def keeps_first(self) -> bool:
+        """Whether of two jobs with one unique key the first stays; else the second takes its place."""
+
+    def given(self, args: Sequence[Any]) -> dict[str, Any]:
+        """The keywords of `add` that pass these arguments."""
+
     def create(self, server: Server, name: str) -> schedule.Schedule:
         """Make the value that the public verbs take."""
 
@@ -43,7 +55,14 @@ class Layout(Protocol):
         """Open a producer, and say how to lose the reply to its next addition."""
 
 
-class Native:
+class _Published:
+    note, keeps_first = "#'tests.handlers/note", True
+
+    def given(self, args: Sequence[Any]) -> dict[str, Any]:
+        return {"args": tuple(args)}
+
+
+class Native(_Published):
     """The native layout: one schedule on one server."""
 
     can = frozenset(Can)
@@ -64,7 +83,7 @@ class Native:
 
 
 @dataclass(frozen=True, slots=True)
-class Sharded:
+class Sharded(_Published):
     """The native layout in several shards, here all on one plain server. Each shard would have a limit of its own."""
 
     shards: int
@@ -90,7 +109,34 @@ class Sharded:
         return ShardedBroker([broker for broker, _ in opened], schedule=name), lose_next
 
 
-LAYOUTS: tuple[Layout, ...] = (Native(), Sharded(3))
+class Gocraft:
+    """A namespace that pools of gocraft/work share. Jobs have keyword arguments only."""
+
+    can = frozenset(
+        {Can.WAKE, Can.RETRY, Can.OFFER_OTHERS, Can.REAP, Can.REPEAT, Can.UNIQUE, Can.LOOK, Can.LIST_LISTENERS}
+    )
+    note, keeps_first = "note", False
+
+    def __str__(self) -> str:
+        return "gocraft"
+
+    def given(self, args: Sequence[Any]) -> dict[str, Any]:
+        return {"kwargs": {f"a{place}": value for place, value in enumerate(args)}}
+
+    def create(self, server: Server, name: str) -> schedule.Schedule:
+        return schedule.create(name, redis=server.url, layout="gocraft")
+
+    def lines(self, server: Server, name: str, *, timeout_ms: int) -> Sequence[Line]:
+        lossy = Lossy(connect(server.url))
+        broker = GocraftBroker(lossy, schedule=name, timeout_ms=timeout_ms)  # type: ignore[arg-type]
+        return [Line(consumer=broker, lose_next=lossy.lose_next)]
+
+    def producer(self, server: Server, name: str) -> tuple[Producer, Callable[[], None]]:
+        lossy = Lossy(connect(server.url))
+        return GocraftBroker(lossy, schedule=name), lossy.lose_next  # type: ignore[arg-type]
+
+
+LAYOUTS: tuple[Layout, ...] = (Native(), Sharded(3), Gocraft())
 
 
 def _opened(server: Server, name: str, *, timeout_ms: int = 10_000) -> tuple[NativeBroker, Lossy]:

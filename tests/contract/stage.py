@@ -10,14 +10,14 @@ from tests.contract.layouts import Layout, Line
 from tests.servers import Server
 from workkit import schedule
 from workkit.contract.claim import Claim, Turn
-from workkit.contract.listener import ListenerInfo
+from workkit.contract.listener import ListenerInfo, Serving
 from workkit.contract.producer import Added, NewJob, Producer
 from workkit.jobs.admission import Admission
 from workkit.jobs.job import Job
 from workkit.jobs.outcome import Failure, Outcome
 
-NOTE = "#'tests.handlers/note"
 FAILURE = Failure(type="OSError", message="disk full", where="app.py:3", traceback="...")
+SERVES = {"note": Serving()}
 HOW: dict[str, Any] = {"imports": ["tests.handlers"], "folder": None}
 
 
@@ -36,14 +36,35 @@ class Stage:
         self._ends.callback(producer.close)
         return producer, lose_next
 
+    @property
+    def note(self) -> str:
+        """The name of the function that notes its arguments."""
+        return self.layout.note
+
+    def given(self, *args: Any) -> dict[str, Any]:
+        """The keywords of `add` that pass these arguments."""
+        return self.layout.given(args)
+
+    def args(self, told: Claim | Job) -> tuple[Any, ...]:
+        """The arguments that a claim or a job has."""
+        return tuple(told.args) or tuple((told.kwargs or {}).values())
+
+    def noted(self, call: Any) -> tuple[Any, ...]:
+        """The arguments of a call that was noted."""
+        return tuple(call[1].values()) if len(call) == 2 and isinstance(call[1], dict) else call
+
+    def new_job(self, *args: Any, due_ms: int | None = None) -> NewJob:
+        """Make a job with these arguments, a run of its own."""
+        given = {"args": (), "kwargs": None, **self.given(*args)}
+        return NewJob(fn=self.note, **given, trigger=None, due_ms=due_ms, queued=True)
+
     def add(self, n: int = 1) -> list[Added]:
         """Add jobs with the arguments 0, 1, ... that are due now."""
         return [self.add_with(number) for number in range(n)]
 
     def add_with(self, *args: Any) -> Added:
         """Add one job with these arguments that is due now, a run of its own."""
-        new = NewJob(fn=NOTE, args=args, kwargs=None, trigger=None, due_ms=None, queued=True)
-        (added,) = self.producer.add([new])
+        (added,) = self.producer.add([self.new_job(*args)])
         return added
 
     def peer(self, *, timeout_ms: int = 10_000) -> Peer:
@@ -71,7 +92,8 @@ class Peer:
         self._line_of: dict[int, Line] = {}
         self._kept: list[Claim] = []  # so that no other claim has the identity of one
         for line in lines:
-            line.consumer.register(ListenerInfo(listener="", host="here", pid=1, version="0", schedules={}, threads=1))
+            info = ListenerInfo(listener="", host="here", pid=1, version="0", schedules={}, threads=1, serves=SERVES)
+            line.consumer.register(info)
 
     @property
     def names(self) -> set[str]:

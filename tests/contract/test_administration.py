@@ -9,7 +9,7 @@ import pytest
 
 from tests import handlers
 from tests.contract.capability import Can, promised
-from tests.contract.stage import FAILURE, HOW, NOTE, Stage
+from tests.contract.stage import FAILURE, HOW, Stage
 from workkit import schedule
 from workkit.errors import NotFound
 from workkit.jobs.outcome import Again, Dead, Done
@@ -19,7 +19,7 @@ def drained(stage: Stage) -> list[Any]:
     """Run what is due, and return the first argument of each run."""
     handlers.calls.clear()
     schedule.drain(stage.s, **HOW)
-    return sorted(call[0] for call in handlers.calls)
+    return sorted(stage.noted(call)[0] for call in handlers.calls)
 
 
 @pytest.mark.parametrize("target", ["schedule", "function", "job"])
@@ -42,7 +42,7 @@ def test_what_is_paused_does_not_start_before_it_is_resumed(stage: Stage, target
 
 @promised(Can.SKIP)
 def test_skip_leaves_the_next_run_out(stage: Stage) -> None:
-    job = schedule.add(stage.s, NOTE, every="day at 9am")
+    job = schedule.add(stage.s, stage.note, every="day at 9am")
     assert job.due is not None
     assert schedule.skip(stage.s, job).due == job.due + timedelta(days=1)
     assert [found.due for found in stage.jobs()] == [job.due + timedelta(days=1)]
@@ -50,8 +50,8 @@ def test_skip_leaves_the_next_run_out(stage: Stage) -> None:
 
 @promised(Can.RUN)
 def test_run_runs_a_job_once_now(stage: Stage) -> None:
-    once = schedule.add(stage.s, handlers.note, in_="1 hour", args=[1])
-    daily = schedule.add(stage.s, handlers.note, every="day at 9am", args=[2])
+    once = schedule.add(stage.s, handlers.note, in_="1 hour", **stage.given(1))
+    daily = schedule.add(stage.s, handlers.note, every="day at 9am", **stage.given(2))
     schedule.run(stage.s, once)
     schedule.run(stage.s, daily)
     assert drained(stage) == [1, 2]
@@ -60,9 +60,9 @@ def test_run_runs_a_job_once_now(stage: Stage) -> None:
 
 @promised(Can.NAME)
 def test_a_job_of_the_same_name_is_replaced(stage: Stage) -> None:
-    first = schedule.add(stage.s, NOTE, every="day at 9am", name="digest")
-    assert not schedule.add(stage.s, NOTE, every="day at 9am", name="digest").new
-    second = schedule.add(stage.s, NOTE, every="day at 10am", name="digest")
+    first = schedule.add(stage.s, stage.note, every="day at 9am", name="digest")
+    assert not schedule.add(stage.s, stage.note, every="day at 9am", name="digest").new
+    second = schedule.add(stage.s, stage.note, every="day at 10am", name="digest")
     assert second.id != first.id
     assert [job.id for job in stage.jobs()] == [second.id]
     assert schedule.job(stage.s, "digest").id == second.id
@@ -70,12 +70,13 @@ def test_a_job_of_the_same_name_is_replaced(stage: Stage) -> None:
 
 
 @promised(Can.UNIQUE)
-def test_one_job_of_a_unique_key_stands_until_it_has_ended(stage: Stage) -> None:
-    first = schedule.add_now(stage.s, handlers.note, args=[1], unique_key="order-7")
-    again = schedule.add_now(stage.s, handlers.note, args=[2], unique_key="order-7")
-    assert (first.new, again.new, again.id) == (True, False, first.id)
-    assert drained(stage) == [1]
-    assert schedule.add_now(stage.s, handlers.note, args=[3], unique_key="order-7").new
+def test_one_job_of_a_unique_key_waits(stage: Stage) -> None:
+    first = schedule.add_now(stage.s, handlers.note, **stage.given(1), unique_key="order-7")
+    again = schedule.add_now(stage.s, handlers.note, **stage.given(2), unique_key="order-7")
+    assert (first.new, again.new) == (True, False)
+    assert (again.id == first.id) == stage.layout.keeps_first
+    assert drained(stage) == [1 if stage.layout.keeps_first else 2]
+    assert schedule.add_now(stage.s, handlers.note, **stage.given(3), unique_key="order-7").new
 
 
 @promised(Can.LIMIT_SCHEDULE)
@@ -88,7 +89,7 @@ def test_the_limit_of_a_schedule_stands_for_all_listeners(stage: Stage) -> None:
 @promised(Can.LOOK)
 def test_a_job_is_found_in_every_state_and_counted(stage: Stage) -> None:
     peer = stage.peer()
-    waiting = schedule.add(stage.s, NOTE, in_="1 hour").id
+    waiting = schedule.add(stage.s, stage.note, in_="1 hour").id
     dead, again, running, due = (stage.add_with(n).id for n in range(4))
     claims = {claim.id: claim for claim in peer.claim()}
     peer.end(claims[dead], Dead(failure=FAILURE))
@@ -109,15 +110,15 @@ def test_a_job_is_found_in_every_state_and_counted(stage: Stage) -> None:
 def test_waiting_jobs_are_listed_soonest_first(stage: Stage) -> None:
     hours = [7, 3, 40, 1, 12, 5]
     for n in hours:
-        schedule.add(stage.s, NOTE, in_=f"{n} hours", args=[n])
-    assert [job.args[0] for job in stage.jobs()] == sorted(hours)
-    assert [job.args[0] for job in schedule.jobs(stage.s, state="waiting")] == sorted(hours)
+        schedule.add(stage.s, stage.note, in_=f"{n} hours", **stage.given(n))
+    assert [stage.args(job)[0] for job in stage.jobs()] == sorted(hours)
+    assert [stage.args(job)[0] for job in schedule.jobs(stage.s, state="waiting")] == sorted(hours)
     assert list(schedule.jobs(stage.s, state="dead")) == []
 
 
 @promised(Can.LOOK)
 def test_a_job_that_is_nowhere_is_refused_with_the_nearest(stage: Stage) -> None:
-    ids = [schedule.add(stage.s, NOTE, in_=f"{n} hours").id for n in range(1, 7)]
+    ids = [schedule.add(stage.s, stage.note, in_=f"{n} hours").id for n in range(1, 7)]
     for id in ids:
         with pytest.raises(NotFound) as caught:
             stage.producer.inspector.job(id[:5])
@@ -135,7 +136,7 @@ def test_listeners_are_listed_with_what_they_hold_until_they_leave(stage: Stage)
     claims = peer.claim()
     infos = stage.producer.inspector.listeners()
     assert {info.listener for info in infos} == peer.names
-    assert sorted(job.args[0] for info in infos for job in info.running) == [0, 1, 2]
+    assert sorted(stage.args(job)[0] for info in infos for job in info.running) == [0, 1, 2]
     for claim in claims:
         peer.end(claim, Done())
     peer.leave()

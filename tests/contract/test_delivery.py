@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests import handlers
 from tests.contract.capability import Can, promised
-from tests.contract.stage import HOW, NOTE, Peer, Stage
+from tests.contract.stage import HOW, Peer, Stage
 from workkit import schedule
 from workkit.contract.claim import Claim
 from workkit.jobs.job import Job
@@ -19,7 +19,7 @@ def due_ms(job: Job) -> int:
 
 
 def every_minute(stage: Stage) -> tuple[Job, int]:
-    job = schedule.add(stage.s, NOTE, every="minute")
+    job = schedule.add(stage.s, stage.note, every="minute")
     return job, due_ms(job)
 
 
@@ -27,20 +27,20 @@ def test_due_jobs_are_each_claimed_by_one_listener(stage: Stage) -> None:
     stage.add(20)
     first, second = stage.peer(), stage.peer()
     claims = [*first.claim(3), *second.claim(3), *first.claim(20), *second.claim(20)]
-    assert sorted(claim.args[0] for claim in claims) == list(range(20))
+    assert sorted(stage.args(claim)[0] for claim in claims) == list(range(20))
     assert first.claim() == second.claim() == []
 
 
 def test_a_claim_holds_what_a_run_needs(stage: Stage) -> None:
     added = stage.add_with("a", {"b": [1.5, None]})
     claim = stage.peer().claim_one()
-    assert (claim.id, claim.fn, list(claim.args)) == (added.id, NOTE, ["a", {"b": [1.5, None]}])
+    assert (claim.id, claim.fn, list(stage.args(claim))) == (added.id, stage.note, ["a", {"b": [1.5, None]}])
     assert (claim.due_ms, claim.attempt, claim.crashes, claim.trouble, claim.armed) == (added.due_ms, 0, 0, None, True)
-    assert (claim.job.id, claim.job.args) == (added.id, ("a", {"b": [1.5, None]}))
+    assert (claim.job.id, stage.args(claim.job)) == (added.id, ("a", {"b": [1.5, None]}))
 
 
 def test_a_job_is_not_claimed_before_it_is_due(stage: Stage) -> None:
-    job = schedule.add(stage.s, NOTE, in_="1 hour")
+    job = schedule.add(stage.s, stage.note, in_="1 hour")
     peer = stage.peer()
     assert peer.claim() == []
     assert peer.claim(now_ms=due_ms(job) - 1) == []
@@ -48,7 +48,7 @@ def test_a_job_is_not_claimed_before_it_is_due(stage: Stage) -> None:
 
 
 def test_the_due_time_of_a_job_is_kept(stage: Stage) -> None:
-    job = schedule.add(stage.s, NOTE, in_="90 minutes")
+    job = schedule.add(stage.s, stage.note, in_="90 minutes")
     assert [due_ms(found) for found in stage.jobs()] == [due_ms(job)]
     assert 89 * MINUTE < due_ms(job) - stage.producer.now_ms() <= 90 * MINUTE + 1000
 
@@ -63,8 +63,8 @@ def test_an_ended_one_shot_is_gone(stage: Stage) -> None:
 
 
 def test_the_same_job_added_again_is_known(stage: Stage) -> None:
-    first = schedule.add(stage.s, NOTE, at="2030-01-01 09:00", args=[1])
-    again = schedule.add(stage.s, NOTE, at="2030-01-01 09:00", args=[1])
+    first = schedule.add(stage.s, stage.note, at="2030-01-01 09:00", **stage.given(1))
+    again = schedule.add(stage.s, stage.note, at="2030-01-01 09:00", **stage.given(1))
     assert (first.new, again.new, again.id) == (True, False, first.id)
     assert [job.id for job in stage.jobs()] == [first.id]
 
@@ -77,10 +77,10 @@ def test_equal_jobs_of_add_now_are_runs_of_their_own(stage: Stage) -> None:
 
 
 def test_jobs_added_in_bulk_all_run(stage: Stage) -> None:
-    schedule.add_many(stage.s, [{"fn": NOTE, "at": "now", "args": [n]} for n in range(300)])
+    schedule.add_many(stage.s, [{"fn": stage.note, "at": "now", **stage.given(n)} for n in range(300)])
     handlers.calls.clear()
     assert schedule.drain(stage.s, **HOW).ran == 300
-    assert sorted(call[0] for call in handlers.calls) == list(range(300))
+    assert sorted(stage.noted(call)[0] for call in handlers.calls) == list(range(300))
     assert stage.jobs() == []
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.contract.capability import Can, promised
-from tests.contract.stage import FAILURE, NOTE, Stage
+from tests.contract.stage import FAILURE, Stage
 from tests.processes import until
 from workkit import schedule
-from workkit.contract.producer import NewJob
 from workkit.errors import ServerUnreachable
 from workkit.jobs.outcome import Again, Done
 
@@ -26,7 +25,9 @@ def test_the_work_of_a_dead_listener_is_handed_back_and_it_is_fenced(stage: Stag
 
     until(is_reaped, timeout=15)
     handed = other.claim()
-    assert sorted((claim.args[0], claim.crashes, claim.attempt) for claim in handed) == [(n, 1, 0) for n in range(4)]
+    assert sorted((stage.args(claim)[0], claim.crashes, claim.attempt) for claim in handed) == [
+        (n, 1, 0) for n in range(4)
+    ]
     for claim in held:
         gone.end(claim, Done())
     assert {claim.id for claim in gone.fenced} == {claim.id for claim in held}
@@ -49,7 +50,7 @@ def test_a_claim_whose_reply_was_lost_is_answered_again(stage: Stage) -> None:
         with pytest.raises(ServerUnreachable):
             line.consumer.claim(2)
     first = peer.claim(2)
-    assert sorted(claim.args[0] for claim in [*first, *peer.claim(6)]) == list(range(6))
+    assert sorted(stage.args(claim)[0] for claim in [*first, *peer.claim(6)]) == list(range(6))
 
 
 @promised(Can.REPEAT)
@@ -62,7 +63,7 @@ def test_an_ending_whose_reply_was_lost_has_one_effect(stage: Stage) -> None:
     with pytest.raises(ServerUnreachable):
         line.consumer.claim(0, ends=[(first, Again(delay_ms=0, attempt=1, failure=FAILURE))])
     again = [*peer.claim(), *peer.claim()]
-    assert [(claim.args[0], claim.attempt) for claim in again] == [(first.args[0], 1)]
+    assert [(stage.args(claim)[0], claim.attempt) for claim in again] == [(stage.args(first)[0], 1)]
     counts = schedule.counts(stage.s)
     assert (counts.running, counts.retrying) == (2, 0)
     peer.end(second, Done())
@@ -71,9 +72,9 @@ def test_an_ending_whose_reply_was_lost_has_one_effect(stage: Stage) -> None:
     assert stage.jobs() == []
 
 
-@promised(Can.REPEAT)
+@promised(Can.RECUR)
 def test_an_admission_whose_reply_was_lost_has_one_effect(stage: Stage) -> None:
-    job = schedule.add(stage.s, NOTE, every="minute")
+    job = schedule.add(stage.s, stage.note, every="minute")
     assert job.due is not None
     due = round(job.due.timestamp() * 1000)
     peer = stage.peer()
@@ -93,8 +94,6 @@ def test_an_addition_whose_reply_was_lost_is_made_once(stage: Stage) -> None:
     stage.lose_next_addition()
     assert stage.add_with(1).new
     stage.lose_next_addition()
-    (added,) = stage.producer.add(
-        [NewJob(fn=NOTE, args=(2,), kwargs=None, trigger=None, due_ms=stage.producer.now_ms(), queued=True)]
-    )
+    (added,) = stage.producer.add([stage.new_job(2, due_ms=stage.producer.now_ms())])
     assert added.new
-    assert sorted(claim.args[0] for claim in stage.peer().claim()) == [1, 2]
+    assert sorted(stage.args(claim)[0] for claim in stage.peer().claim()) == [1, 2]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, overload
 
+from workkit.brokers.gocraft.broker import GocraftBroker
 from workkit.brokers.native.broker import NativeBroker
 from workkit.brokers.native.sharded import ShardedBroker
 from workkit.brokers.native.shards import shard_names
@@ -13,22 +14,30 @@ from workkit.contract.broker import Broker
 
 
 @overload
-def open_broker(name: str, *, redis: Any, dialect: str = ..., timeout_ms: int = ...) -> Broker: ...
+def open_broker(name: str, *, redis: Any, dialect: str = ..., timeout_ms: int = ..., layout: str = ...) -> Broker: ...
 
 
 @overload
 def open_broker(
-    name: str, *, redis: Any, dialect: str = ..., timeout_ms: int = ..., shards: int
+    name: str, *, redis: Any, dialect: str = ..., timeout_ms: int = ..., shards: int, layout: str = ...
 ) -> Broker | ShardedBroker: ...
 
 
 def open_broker(
-    name: str, *, redis: Any, dialect: str = "published", timeout_ms: int = 10_000, shards: int = 1
+    name: str,
+    *,
+    redis: Any,
+    dialect: str = "published",
+    timeout_ms: int = 10_000,
+    shards: int = 1,
+    layout: str = "native",
 ) -> Broker | ShardedBroker:
     """Open the broker of schedule `name` at `redis`; of several shards only the producer (to listen: `open_brokers`).
 
     Raises InvalidSchedule, EmbeddedError.
     """
+    if layout == "gocraft":
+        return GocraftBroker(_server(redis, schedule=name), schedule=name, timeout_ms=timeout_ms)
     names = shard_names(name, shards)
     if len(names) == 1:
         return _native(name, redis=redis, dialect=dialect, timeout_ms=timeout_ms)
@@ -37,12 +46,20 @@ def open_broker(
 
 
 def open_brokers(
-    name: str, *, redis: Any, dialect: str = "published", shards: int = 1, timeout_ms: int = 10_000
+    name: str,
+    *,
+    redis: Any,
+    dialect: str = "published",
+    shards: int = 1,
+    timeout_ms: int = 10_000,
+    layout: str = "native",
 ) -> list[Broker]:
     """Open one broker for each shard of schedule `name`; a listener registers with each.
 
     Raises InvalidSchedule, EmbeddedError.
     """
+    if layout == "gocraft":
+        return [GocraftBroker(_server(redis, schedule=name), schedule=name, timeout_ms=timeout_ms)]
     names = shard_names(name, shards)
     return [_native(shard, redis=redis, dialect=dialect, timeout_ms=timeout_ms) for shard in names]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 from workkit.cli.source import Function, names_in, signature_of, yields
 from workkit.errors import InvalidArguments, InvalidFunction
 from workkit.jobs.arguments import misfit, parameters_text
-from workkit.jobs.names import NO_YIELD, Name, clojure, hidden_part, library_trouble, read_name, stored_name
+from workkit.jobs.names import NO_YIELD, Name, clojure, hidden_part, is_plain, library_trouble, read_name, stored_name
 from workkit.jobs.registry import source_folder
 from workkit.text.listing import listed
 from workkit.text.nearest import nearest_word
@@ -31,6 +32,8 @@ def checked(text: str, folder: Path, *, call: Arguments | None = None) -> tuple[
     if text.startswith("#'"):
         return text, None
     _refuse_file(text)
+    if os.environ.get("WORKKIT_LAYOUT") == "gocraft" and is_plain(text):
+        return text, None
     said = read_name(text)
     if said is not None and (trouble := library_trouble(said)):
         raise InvalidFunction(f'"{text}": {trouble}', given=text)

@@ -29,6 +29,7 @@ QUOTE = '"'
 SERVER = "Server (every command that needs one)"
 SCHEDULES_ENV = "WORKKIT_SCHEDULES"
 OPTIONAL = f"SCHEDULE may be left out where {SCHEDULES_ENV}, or [tool.workkit] in pyproject.toml, names it."
+LAYOUTS = ("native", "gocraft")
 EMBEDDED_SCHEME = "embedded://"
 
 
@@ -198,8 +199,21 @@ def server_options(function: Callable[..., R]) -> Callable[..., R]:
         envvar="WORKKIT_DIALECT",
         help="order of the cron fields in it; default published",
     )
+    @click.option(
+        "--layout",
+        cls=Option,
+        section=SERVER,
+        type=click.Choice(LAYOUTS),
+        metavar="|".join(LAYOUTS),
+        envvar="WORKKIT_LAYOUT",
+        help="gocraft: a namespace of gocraft/work; default native",
+    )
     @functools.wraps(function)
-    def with_server(*args: Any, redis: str | None, embedded: str | None, dialect: str | None, **kwargs: Any) -> R:
+    def with_server(
+        *args: Any, redis: str | None, embedded: str | None, dialect: str | None, layout: str | None, **kwargs: Any
+    ) -> R:
+        if layout:
+            os.environ["WORKKIT_LAYOUT"] = layout  # as with the dialect
         if dialect := dialect or read_settings().dialect:
             os.environ["WORKKIT_DIALECT"] = dialect  # where `create` looks, here and in processes started from here
         return function(*args, server=server_url(redis, embedded), **kwargs)

@@ -36,7 +36,8 @@ class Claim:
     listener settles such a claim like any other.
 
     `armed` False: the listener must put the next occurrence back by `admit` before this one may start. `standing`
-    None: a plain claim, with no limits and no unique key. `attempt` and `crashes` count from 0. A claim never changes;
+    None: a plain claim, with no limits and no unique key. `usual`: the options of the run in this layout where neither
+    the job nor its handler says them. `attempt` and `crashes` count from 0. A claim never changes;
     it is not frozen because a listener makes many thousands in a second.
     """
 
@@ -54,6 +55,7 @@ class Claim:
     trouble: Trouble | None = None
     reason: str | None = None
     armed: bool = True
+    usual: RunOptions = UNSAID
 
     @property
     def terms(self) -> Terms:

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from workkit.jobs.job import Job
+from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.text.brief import brief_repr
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Serving:
+    """How a listener serves one job name: its share of what is taken, and the options of its handler."""
+
+    priority: int = 1
+    options: RunOptions = UNSAID
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListenerInfo:
     """A listener as others see it. `beat_ms` and `up_ms` are ages in milliseconds; `schedules` maps each schedule to
     its weight; `running` holds the jobs of its claims; `trouble` says in a sentence which part of it has stopped
-    moving while it sends heartbeats.
+    moving while it sends heartbeats. `serves`: the plain job names that it serves, for layouts with a queue for each.
     """
 
     listener: str
@@ -26,5 +36,6 @@ class ListenerInfo:
     up_ms: int = 0
     running: tuple[Job, ...] = ()
     trouble: str | None = None
+    serves: Mapping[str, Serving] = field(default_factory=dict)
 
     __repr__ = brief_repr

@@ -37,6 +37,7 @@ _FORMS = tuple(
     )
 )
 _PYTHON = re.compile(r"([^\W\d]\w*(?:\.[^\W\d]\w*)*):([^\W\d]\w*(?:\.[^\W\d]\w*)*)")
+_PLAIN = re.compile(r"[^\s\x00-\x1f\x7f:,/#'\"()\[\]{};`~@^\\]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,13 @@ def clojure(form: str) -> Clojure:
             'fn=clojure("") is empty. Give a form such as "(fn [] (your-app.cache/clear))".', given=form
         )
     return Clojure(form)
+
+
+def is_plain(text: str) -> bool:
+    """Whether a text is a plain job name, which only a registered function can have: ``send_email``. It has no blank,
+    colon, comma, slash or quote, as it is part of keys and lists.
+    """
+    return len(text) <= LONGEST and bool(_PLAIN.fullmatch(text))
 
 
 def stored_name(fn: Fn) -> str:

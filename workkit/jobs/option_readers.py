@@ -13,6 +13,7 @@ from typing import Any
 
 from workkit.errors import Invalid, InvalidOptions
 
+MOST_PRIORITY = 100_000
 LONGEST_MS = 400 * 86_400_000  # of every duration here: a longer one is a mistake
 Reader = Callable[[Any, str], Any]
 _RATE = re.compile(r"\s*(\d{1,9})\s*(?:/|per\b)\s*(\S.*?)\s*", re.IGNORECASE | re.ASCII)
@@ -149,6 +150,21 @@ def texts(value: Any, name: str) -> tuple[str, ...]:
     if isinstance(value, str):
         raise option_error(name, value, "is one text, not a list", f"Write {name}=[{value!r}].")
     return tuple(value)
+
+
+def names_with_weights(value: Any, name: str) -> tuple[tuple[str, int], ...]:
+    """Read a list of ``NAME`` or ``NAME:PRIORITY``, the priority from 1 to 100,000."""
+    found: dict[str, int] = {}
+    for text in texts(value, name):
+        word, colon, digits = text.partition(":")
+        priority = int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 7 else 0
+        if not word or (colon and not 1 <= priority <= MOST_PRIORITY):
+            remedy = 'Write a name, or a name with a priority from 1 to 100000: "send_email:10".'
+            raise option_error(name, text, "is not a name with a priority", remedy)
+        if word in found:
+            raise option_error(name, text, "names a job a second time", "Name it once.")
+        found[word] = priority if colon else 1
+    return tuple(found.items())
 
 
 def path(value: Any, name: str) -> Path | None:

@@ -29,6 +29,7 @@ from workkit.jobs.names import (
     hidden_part,
     is_library,
     is_module,
+    is_plain,
     main_module,
     read_name,
     shown,
@@ -58,7 +59,8 @@ def job(name: str | None = None, /, **options: Unpack[JobOptions]) -> Callable[[
 def job(name: Any = None, /, **options: Any) -> Any:
     """Mark a module-level function as a handler, optionally under a further name; returns the function itself.
 
-    ``@job`` or ``@job("your-app.cache/clear")``: the name by which a Clojure producer calls it.
+    ``@job`` or ``@job("your-app.cache/clear")``: the name by which a Clojure producer calls it. ``@job("send_email")``:
+    its plain name, in the gocraft layout.
     ``@job(retries=5, backoff="exponential", base="5s", cap="1h", jitter=True, retry_on=(OSError,), discard_on=(),
     timeout="2m")``: the options of its runs; an option given to `add` wins. ``@job(limit=2, limit_key="customer",
     rate="100/minute", cpu=True)``: how many run at once, and how many start in a time, over all listeners, for each
@@ -77,7 +79,9 @@ def _mark(fn: Any, name: str | None, options: RunOptions) -> Any:
         raise InvalidFunction(f"@job: {fn.__qualname__} is {kind}: {NO_YIELD}", given=fn)
     options = options.bound_to(fn)
     keys = [f"{fn.__module__}:{fn.__qualname__}"]
-    if name is not None:
+    if name is not None and is_plain(name):
+        keys.append(name)
+    elif name is not None:
         said = addable_name(name if name.startswith(("#", "(", "'")) else f"#'{name}") or addable_name(name)
         if said is None:
             trouble = flaw(name.removeprefix("#'"))
@@ -96,6 +100,12 @@ def _mark(fn: Any, name: str | None, options: RunOptions) -> Any:
         _marked[key] = fn
     _said[_key(fn)] = options
     return fn
+
+
+def plain_name(fn: Any) -> str | None:
+    """The plain name under which a function is registered, if it has exactly one."""
+    found = [name for name, known in _marked.items() if known is fn and is_plain(name)]
+    return found[0] if len(found) == 1 else None
 
 
 class Registry:
@@ -166,7 +176,13 @@ class Registry:
             return error
         return None
 
+    def serves(self) -> dict[str, RunOptions]:
+        """The plain names that are registered, with the options of their functions."""
+        return {name: _said.get(_key(fn), UNSAID) for name, fn in _marked.items() if is_plain(name)}
+
     def _find(self, job: str) -> Handler:
+        if job in _marked and is_plain(job):
+            return _marked[job]
         said = read_name(job)
         if said is None:
             raise _cannot_run(brief(job), "a Clojure form, for a Clojure listener.", given=job)

@@ -53,8 +53,11 @@ class RunOptions:
         """How long to wait after attempt number `attempt` (from 0) failed, by 0 <= `chance` < 1.
 
         Exponential: base, 2 base, 4 base ...; linear: base, 2 base, 3 base ...; constant: base; never more than the
-        cap. Jitter takes off up to half, so that jobs that failed together do not come back together.
+        cap. Jitter takes off up to half, so that jobs that failed together do not come back together. Quartic, which
+        layouts of other libraries have as their usual one: n^4 + 15 + (0 to 29) * (n + 1) seconds after failure n.
         """
+        if self.backoff == "quartic" and self.base_ms is None and self.cap_ms is None:
+            return 1000 * quartic_seconds(attempt + 1, chance=chance)
         base = 5_000 if self.base_ms is None else self.base_ms
         cap = 3_600_000 if self.cap_ms is None else self.cap_ms
         match self.backoff:
@@ -87,6 +90,11 @@ class RunOptions:
     def fields(self) -> dict[str, Any]:
         """Return the members of a payload's `opts` that are set, by name (spec/job.md)."""
         return {name: value for name in _STORED if (value := getattr(self, name)) is not None}
+
+
+def quartic_seconds(fails: int, *, chance: float) -> int:
+    """Give the pause after failure number `fails` (from 1), by 0 <= `chance` < 1."""
+    return fails**4 + 15 + int(chance * 30) * (fails + 1)
 
 
 _NAMES = tuple(f.name for f in fields(RunOptions))

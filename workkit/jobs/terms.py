@@ -41,11 +41,13 @@ class Terms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entrance:
-    """How a job comes in. `many`: every addition is a job of its own. `replace`: what holds the unique key gives way.
+    """How a job comes in. `many`: every addition is a job of its own. `once`: no second one of the same content waits,
+    where the layout keeps that apart from the usual. `replace`: what holds the unique key gives way.
     `throttle_ms`, `debounce_ms`: windows, spec/features.md 3; `window_key` is what they go by.
     """
 
     many: bool = False
+    once: bool = False
     replace: bool = False
     throttle_ms: int | None = None
     debounce_ms: int | None = None

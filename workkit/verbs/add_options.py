@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -42,6 +42,8 @@ def read_add_options(given: Mapping[str, Any], *, verb: str = "add") -> Options:
         return NO_OPTIONS
     read = read_options(given, place=ADD, verb=verb, other=KEYWORDS)
     terms, entrance = terms_and_entrance(read)
+    if read.get("unique") is True:
+        entrance = replace(entrance, once=True)
     options = Options(
         run=run_options(read),
         terms=terms,

@@ -12,7 +12,7 @@ from typing import Any
 
 from workkit.contract.producer import NewJob
 from workkit.errors import InvalidOptions, TriggerError
-from workkit.jobs.names import Fn
+from workkit.jobs.names import Fn, is_plain
 from workkit.jobs.recurrence import first_run, spread_offset_ms
 from workkit.text.duration import MILLISECOND
 from workkit.triggers import Trigger
@@ -43,7 +43,7 @@ def addition(given: Mapping[str, Any], *, s: Schedule, now_ms: NowMs, verb: str 
     if not _KEYWORDS.issuperset(given):
         options = read_add_options({name: value for name, value in given.items() if name not in _KEYWORDS}, verb=verb)
     fn, args, kwargs = read_call(given)
-    new = called(fn, args=args, kwargs=kwargs, options=options)
+    new = called(fn, args=args, kwargs=kwargs, options=options, plain=s.layout == "gocraft")
     when = None if verb == "add_now" or _is_now(given) else _when(given, s)
     if when is None or when.is_now:
         return through_middleware(_queued(new, options, now_ms), schedule=s.name, fn=fn)
@@ -127,7 +127,7 @@ def _suited(new: NewJob, fn: Fn) -> NewJob:
     trigger = new.trigger
     if trigger is None or (trigger.exact is None and trigger.interval is None):
         return new
-    if trigger.interval is not None and is_foreign(fn):
+    if trigger.interval is not None and not is_plain(new.fn) and is_foreign(fn):
         raise _not_kept(new.fn, trigger)
     if trigger.exact is not None and not is_said_as_clojure(fn):
         new.due_ms = -((_EPOCH - trigger.exact) // MILLISECOND)

@@ -12,7 +12,7 @@ from workkit.worker.loop import How
 
 _DEFAULTS: Mapping[str, Any] = {
     "threads": 10, "imports": (), "deadline": 25.0, "strict": False, "burst": False, "listener_timeout": 10.0,
-    "health_port": None,
+    "health_port": None, "jobs": None,
 }  # fmt: skip
 
 
@@ -26,6 +26,7 @@ def read_how(options: Mapping[str, Any]) -> tuple[How, int]:
     how = How(
         threads=read["threads"],
         imports=read["imports"],
+        jobs=read["jobs"],
         folder=read["folder"],
         deadline=timedelta(seconds=read["deadline"]),
         strict=read["strict"],

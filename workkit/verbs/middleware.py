@@ -10,7 +10,7 @@ from workkit.errors import InvalidOptions
 from workkit.jobs.job import Job
 from workkit.jobs.middleware import ENTERING
 from workkit.jobs.middleware import entered as passed
-from workkit.jobs.names import Fn
+from workkit.jobs.names import Fn, is_plain
 from workkit.jobs.run_options import UNSAID
 from workkit.verbs.new_job import as_job, called
 
@@ -34,7 +34,7 @@ def through_middleware(new: NewJob, *, schedule: str, fn: Fn) -> NewJob:
             trouble = f"changed {name} of a job that is added, to {value!r}"
             remedy = f"It may change {', '.join(CHANGEABLE)}."
             raise InvalidOptions.about(f"middleware of {schedule}", trouble, remedy, given=value)
-    checked = called(fn, args=changed.args, kwargs=changed.kwargs)
+    checked = called(fn, args=changed.args, kwargs=changed.kwargs, plain=is_plain(new.fn))
     new.args, new.kwargs = checked.args, checked.kwargs
     new.options = changed.options if changed.options != UNSAID else UNSAID
     return new

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 DEFAULT_URL = "redis://127.0.0.1:6379/"
 DIALECTS = ("published", "cuckoo")
+LAYOUTS = ("native", "gocraft")
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -43,6 +44,7 @@ class Schedule:
     shards: int = 1
     limit: int | None = None
     turn_ms: float | None = None
+    layout: str = "native"
 
     def __repr__(self) -> str:
         """Show what differs from the defaults, the server without its password."""
@@ -86,6 +88,7 @@ def described_schedule(
     shards: int,
     limit: int | None,
     rate: str | None,
+    layout: str | None = None,
 ) -> Schedule:
     """Check the arguments of `create`; missing ones come from the environment. Raises an `Invalid`."""
     if not isinstance(name, str) or not name:  # type: ignore[redundant-expr]
@@ -110,6 +113,15 @@ def described_schedule(
     if dialect not in DIALECTS:
         remedy = f"Accepted: {', '.join(DIALECTS)}."
         raise InvalidSchedule.about(f"dialect={dialect!r}", "is not known", remedy, where="dialect", given=dialect)
+    layout = layout or os.environ.get("WORKKIT_LAYOUT") or "native"
+    if layout not in LAYOUTS:
+        remedy = f"Accepted: {', '.join(LAYOUTS)}."
+        raise InvalidSchedule.about(f"layout={layout!r}", "is not known", remedy, where="layout", given=layout)
+    if layout == "gocraft":
+        for option, value in (("shards", shards if shards != 1 else None), ("limit", limit), ("rate", rate)):
+            if value is not None:
+                trouble, remedy = "with layout='gocraft': a namespace has no such thing", "Leave it out."
+                raise InvalidSchedule.about(f"{option}={value!r}", trouble, remedy, where=option, given=value)
     if redis is None:
         redis = os.environ.get("WORKKIT_REDIS_URL") or os.environ.get("REDIS_URL") or DEFAULT_URL
     from workkit.brokers.connect import check
@@ -130,6 +142,7 @@ def described_schedule(
         shards=shards,
         limit=None if limit is None else BY_NAME["limit"].read(limit, "limit"),
         turn_ms=None if rate is None else BY_NAME["rate"].read(rate, "rate"),
+        layout=layout,
     )
 
 
@@ -155,7 +168,7 @@ def producer_of(s: Schedule) -> Producer:
 def _opened(s: Schedule, pid: int) -> Producer:
     from workkit.brokers.connect import open_broker
 
-    broker = open_broker(s.name, redis=s.redis, dialect=s.dialect, shards=s.shards)
+    broker = open_broker(s.name, redis=s.redis, dialect=s.dialect, shards=s.shards, layout=s.layout)
     _declare(s, broker)
     return broker
 
@@ -170,7 +183,9 @@ def listening_brokers(s: Schedule, *, timeout_ms: int) -> list[Broker]:
     from workkit.brokers.connect import open_brokers
 
     check_schedule(s)
-    brokers = open_brokers(s.name, redis=s.redis, dialect=s.dialect, shards=s.shards, timeout_ms=timeout_ms)
+    brokers = open_brokers(
+        s.name, redis=s.redis, dialect=s.dialect, shards=s.shards, timeout_ms=timeout_ms, layout=s.layout
+    )
     if s.limit is not None or s.turn_ms is not None:
         producer_of(s)  # says so to all listeners
     return list(brokers)

@@ -5,11 +5,11 @@ the server's time, or at one that the caller pretends and that passes from now t
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from workkit._version import __version__
 from workkit.contract.broker import Broker
-from workkit.contract.listener import ListenerInfo
+from workkit.contract.listener import ListenerInfo, Serving
 from workkit.contract.tally import Tally
 from workkit.jobs.outcome import Again, Dead
 from workkit.jobs.registry import Registry
@@ -18,7 +18,7 @@ from workkit.worker.exchange import Exchange
 from workkit.worker.executor import Executor
 from workkit.worker.hands import Hands, Posted
 from workkit.worker.lane import Lane
-from workkit.worker.loop import How
+from workkit.worker.loop import How, serving
 from workkit.worker.task import LookUp
 
 
@@ -28,13 +28,16 @@ def drain_brokers(
     """See `schedule.drain`. Registers as a listener meanwhile, so that others can take over what it held if it dies."""
     registry = Registry(imports=how.imports, folder=how.folder)
     registry.load()
+    serves = serving(registry, how.jobs)
     posted: list[Posted] = []
     hands = Hands(0, executor=Executor(registry), post=posted.append)
     tally = Tally()
     try:
         for broker in brokers:
             left = None if limit is None else limit - _runs(tally)
-            one = _Drain(hands, posted, limit=left, raise_errors=raise_errors).run(Lane(broker), until_ms=now_ms)
+            one = _Drain(hands, posted, limit=left, raise_errors=raise_errors, serves=serves).run(
+                Lane(broker), until_ms=now_ms
+            )
             tally = Tally(
                 ran=tally.ran + one.ran, failed=tally.failed + one.failed, retried=tally.retried + one.retried
             )
@@ -50,8 +53,16 @@ def _runs(tally: Tally) -> int:
 class _Drain:
     """The drain of one broker. `posted` holds what the hands have finished."""
 
-    def __init__(self, hands: Hands, posted: list[Posted], *, limit: int | None, raise_errors: bool) -> None:
-        self._hands, self._posted = hands, posted
+    def __init__(
+        self,
+        hands: Hands,
+        posted: list[Posted],
+        *,
+        limit: int | None,
+        raise_errors: bool,
+        serves: Mapping[str, Serving],
+    ) -> None:
+        self._hands, self._posted, self._serves = hands, posted, serves
         self._limit, self._raise_errors = limit, raise_errors
         self._dispatch = Dispatch(hands)
         self._exchange = Exchange(hands, self._dispatch)
@@ -71,6 +82,7 @@ class _Drain:
                 schedules={broker.schedule: 1},
                 threads=1,
                 state="draining",
+                serves=self._serves,
             )
         )
         try:

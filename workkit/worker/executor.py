@@ -68,6 +68,8 @@ class Executor:
             handler, options = self.registry.handler(run.claim.fn)
             if run.claim.options is not UNSAID:
                 options = run.claim.options.over(options)
+            if run.claim.usual is not UNSAID:
+                options = options.over(run.claim.usual)
             if options.timeout_ms is not None:
                 run.clock = run.interruption = Clock(options.timeout_ms)
             try:

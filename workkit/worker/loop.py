@@ -20,10 +20,11 @@ from workkit import events
 from workkit._version import __version__
 from workkit.contract.broker import Broker
 from workkit.contract.claim import Orders
-from workkit.contract.listener import ListenerInfo
+from workkit.contract.listener import ListenerInfo, Serving
 from workkit.contract.tally import Tally
-from workkit.errors import ServerError, ServerFull
+from workkit.errors import InvalidOptions, ServerError, ServerFull
 from workkit.jobs.registry import Registry
+from workkit.text.nearest import nearest_word
 from workkit.worker import report
 from workkit.worker.dispatch import Dispatch
 from workkit.worker.exchange import Exchange
@@ -48,12 +49,27 @@ class How:
 
     threads: int = 10
     imports: tuple[str, ...] = ()
+    jobs: tuple[tuple[str, int], ...] | None = None  # plain job names with priorities; None: all that are registered
     folder: Path | None = None
     deadline: timedelta = timedelta(seconds=25)
     strict: bool = False
     burst: bool = False
     health: tuple[str, int] | None = None
     stuck_after: timedelta = timedelta(seconds=30)
+
+
+def serving(registry: Registry, jobs: tuple[tuple[str, int], ...] | None) -> dict[str, Serving]:
+    """Say which plain job names a listener serves, and how. Raises InvalidOptions for one that nobody registered."""
+    known = registry.serves()
+    if jobs is None:
+        return {name: Serving(options=options) for name, options in known.items()}
+    for name, _ in jobs:
+        if name not in known:
+            near = nearest_word(name, known)
+            hint = f'Did you mean "{near}"?' if near else 'Mark its function with @job("...") in an imported module.'
+            trouble = "names no registered job"
+            raise InvalidOptions.about(f'jobs="{name}"', trouble, hint, where="jobs", given=name, suggestion=near)
+    return {name: Serving(priority=priority, options=known[name]) for name, priority in jobs}
 
 
 Message = Attempt[LaneRun] | LookUp | Lane | Callable[[], None]
@@ -97,6 +113,7 @@ class Loop:
             version=__version__,
             schedules=names,
             threads=self._how.threads,
+            serves=serving(self._hands.executor.registry, self._how.jobs),
         )
         for lane in self._lanes:
             try:

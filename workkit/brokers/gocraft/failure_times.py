@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
+from workkit.jobs.run_options import quartic_seconds
+
 DEFAULT_MAX_FAILS: Final = 4
-_STEPS: Final = 30  # the random part has this many values
 
 Fate = Literal["retry", "dead", "dropped"]
 
@@ -27,4 +28,4 @@ def backoff_seconds(fails: int, *, chance: float) -> int:
 
     `fails` counts the failure that has just happened; `chance`, from 0 up to but not 1, chooses in the random part.
     """
-    return fails**4 + 15 + int(chance * _STEPS) * (fails + 1)
+    return quartic_seconds(fails, chance=chance)

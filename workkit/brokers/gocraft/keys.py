@@ -114,6 +114,44 @@ class Keys:
         """String, an integer: the second at which some pool last enqueued periodic jobs."""
         return self._key("last_periodic_enqueue")
 
+    # Keys of our own, which Go pools do not look at.
+
+    @property
+    def held(self) -> str:
+        """Sorted set: job text -> due second, of jobs that some living pool does not serve and would bury."""
+        return self._key("workkit:scheduled")
+
+    @property
+    def held_retry(self) -> str:
+        """Sorted set: as `held`, of jobs that failed."""
+        return self._key("workkit:retry")
+
+    @property
+    def unreadable(self) -> str:
+        """Sorted set: bytes that are no job text -> the second in which they were set aside."""
+        return self._key("workkit:unreadable")
+
+    @property
+    def crashes(self) -> str:
+        """Hash: SHA-1 of a job text -> how many pools died with it."""
+        return self._key("workkit:crashes")
+
+    def record(self, pool: str) -> str:
+        """String: the number of the last turn of one of our pools, and what it was answered."""
+        return self._key(f"workkit:pool:{pool}")
+
+    def taken(self, pool: str) -> str:
+        """String: the number of the last turn for which one of our pools took unique keys, and what they held."""
+        return self._key(f"workkit:taken:{pool}")
+
+    def producer(self, token: str) -> str:
+        """String: the number of a producer's last request, and its answer."""
+        return self._key(f"workkit:producer:{token}")
+
+    def wake(self, name: str) -> str:
+        """List: a token, while a pool of ours that sleeps should look at the queue of this name."""
+        return self._key(f"workkit:wake:{name}")
+
     @staticmethod
     def any_key(key: str) -> str:
         """A key under its whole name, for a script that takes any of them."""

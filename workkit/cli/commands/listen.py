@@ -55,6 +55,13 @@ if TYPE_CHECKING:
 )
 @click.option("--only-imports", cls=Option, is_flag=True, help="allow nothing but --import")
 @click.option(
+    "--jobs",
+    cls=Option,
+    metavar="NAME[:PRIORITY],...",
+    envvar="WORKKIT_JOBS",
+    help="gocraft layout: job names to serve; default all registered",
+)
+@click.option(
     "--threads",
     cls=Option,
     type=Count(),
@@ -103,6 +110,7 @@ def listen_command(
     schedules: tuple[str, ...],
     imports: tuple[str, ...],
     only_imports: bool,
+    jobs: str | None,
     threads: int | None,
     processes: int | None,
     strict: bool,
@@ -129,6 +137,8 @@ def listen_command(
     how["health_port"] = health_port or settings.health_port
     if burst:
         how["burst"] = True
+    if jobs:
+        how["jobs"] = [text.strip() for text in jobs.split(",") if text.strip()]
     targets = _targets(chosen_schedules(schedules, settings, command="listen"), server=server)
     log = {"json": (log_format or settings.log) == "json", "verbose": verbose, "quiet": quiet}
     if supervised:

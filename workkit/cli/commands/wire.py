@@ -20,6 +20,7 @@ from workkit.cli.options import Count, json_option, server_options, server_words
 from workkit.cli.printing import record as records
 from workkit.cli.printing import terminal, wording
 from workkit.cli.printing.cells import folded
+from workkit.errors import Unsupported
 
 if TYPE_CHECKING:
     from workkit.brokers.native.care.fault import Fault, Severity
@@ -73,6 +74,9 @@ def wire_command(
     from workkit.brokers.native.look.published import published
 
     s = verbs.create(schedule, redis=server)
+    if s.layout != "native":
+        trouble = f"is something the {s.layout} layout cannot do yet"
+        raise Unsupported.about("workkit wire", trouble, "It reads native schedules.", where="layout", given=s.layout)
     look = published(open_broker(s.name, redis=s.redis, dialect=s.dialect))
     pairs = _with_text(look.pairs(soonest_first=action == "dump"), where)
     if action == "dump":

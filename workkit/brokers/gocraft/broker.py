@@ -1,0 +1,221 @@
+"""The gocraft broker: it adds jobs to a namespace that pools of gocraft/work share, and serves it as one pool."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from workkit.brokers.gocraft.codec import rows
+from workkit.brokers.gocraft.keys import Keys
+from workkit.brokers.gocraft.look import GocraftInspector
+from workkit.brokers.gocraft.reaper import Reaper
+from workkit.brokers.gocraft.session import Session
+from workkit.brokers.redis_server.script import load
+from workkit.brokers.redis_server.server import Server
+from workkit.contract.admin import Admin
+from workkit.contract.claim import Claim, Ending, Orders, Turn
+from workkit.contract.doctor import Doctor
+from workkit.contract.listener import ListenerInfo
+from workkit.contract.producer import Added, Batch, NewJob, Step
+from workkit.errors import InvalidOptions, ServerUnreachable, Unsupported
+from workkit.jobs.admission import Admission
+
+MOST = 1000  # jobs in one call
+STALE = 1.0  # seconds in which a request on a closed connection fails; after a later failure the caller decides
+GRACE_MS = 1000  # heartbeats are whole seconds
+
+
+class _Producer:
+    """A token and the number of its last request: a script recognises a repeated request by them."""
+
+    __slots__ = ("number", "token")
+
+    def __init__(self) -> None:
+        self.token, self.number = secrets.token_hex(8), 0
+
+
+class GocraftBroker:
+    """One namespace on one server. Adding and looking are thread-safe; the listener's side is for one thread."""
+
+    def __init__(self, server: Server, *, schedule: str, timeout_ms: int = 10_000) -> None:
+        self._server, self._schedule, self._keys = server, schedule, Keys(schedule)
+        self._add = load("gocraft")["add"]
+        self._producers: list[_Producer] = []  # those that no thread uses now
+        self._ahead_ms: float | None = None  # the server's clock minus ours
+        patience_ms = timeout_ms + GRACE_MS
+        self._session = Session(server, keys=self._keys, schedule=schedule, patience_ms=patience_ms)
+        self._reaper = Reaper(server, keys=self._keys, session=self._session, patience=patience_ms / 1000)
+        self._waiting = server.twin(answer_seconds=60.0)
+        self._woken_by = b""  # the last token's list
+
+    @property
+    def schedule(self) -> str:
+        """The namespace, as the schedule's name."""
+        return self._schedule
+
+    @property
+    def url(self) -> str:
+        """The URL of the server, without a password."""
+        return self._server.url
+
+    @property
+    def listener(self) -> str:
+        """The id of this pool; empty before the first registration."""
+        return self._session.pool
+
+    @property
+    def inspector(self) -> GocraftInspector:
+        """The part of the broker that reads a namespace."""
+        return GocraftInspector(self._server, keys=self._keys, schedule=self._schedule)
+
+    @property
+    def admin(self) -> Admin:
+        """Not there yet. Raises Unsupported."""
+        raise _not_yet("changing jobs, pauses or limits by hand")
+
+    @property
+    def doctor(self) -> Doctor:
+        """Not there yet. Raises Unsupported."""
+        raise _not_yet("the doctor")
+
+    def now_ms(self) -> int:
+        """Ask the server's clock once, then estimate it."""
+        if self._ahead_ms is None:
+            with self._server.translated() as client:
+                asked = time.time()
+                seconds, micros = client.time()
+            self._ahead_ms = seconds * 1000 + micros / 1000 - (asked + time.time()) / 2 * 1000
+        return round(time.time() * 1000 + self._ahead_ms)
+
+    def add(self, jobs: Sequence[NewJob]) -> list[Added]:
+        """Add jobs in one step: see `Producer.add`. At most 1,000 in one call."""
+        return self.adding(jobs)()
+
+    def adding(self, jobs: Sequence[NewJob], *, step: Step | None = None) -> Callable[[], list[Added]]:
+        """Send jobs, and return a function that waits for the answer. If the reply is lost, it repeats the request once
+        under its number: nothing is added twice. Raises Unsupported for what a job text cannot say.
+        """
+        if step is not None:
+            raise _not_yet("a batch that can be resumed")
+        if len(jobs) > MOST:
+            raise ValueError(f"{len(jobs)} jobs in one call; at most {MOST}")
+        made = rows(self._keys, jobs, now_ms=self.now_ms())
+        producer = self._producers.pop() if self._producers else _Producer()
+        producer.number += 1
+        args: list[Any] = [producer.number, self._keys.prefix]
+        for row in made:
+            args += row.args()
+        call = self._add, self._add.keys(self._keys, token=producer.token), args
+        asked_at = time.time()
+        try:
+            asked = self._server.ask([call])
+        except ServerUnreachable:
+            if time.time() - asked_at > STALE:
+                raise
+            asked = None
+
+        def answer() -> list[Added]:
+            began = time.time()
+            try:
+                (reply,) = self._server.answers(asked) if asked else self._server.exchange([call])
+            except ServerUnreachable:
+                if asked is None or time.time() - began > STALE:
+                    raise
+                (reply,) = self._server.exchange([call])
+            self._producers.append(producer)
+            added = []
+            for row, state in zip(made, map(int, reply[1:]), strict=True):
+                is_ours = state == 1 or row.value[:1] == b"{" or not row.key
+                due_ms = 1000 * (row.t if row.due_s is None else row.due_s)
+                added.append(Added(id=row.id if is_ours else "", due_ms=due_ms if is_ours else None, new=state == 1))
+            return added
+
+        return answer
+
+    def begin(self, batch: Batch) -> None:
+        """Not there yet. Raises Unsupported."""
+        raise _not_yet("a batch that can be resumed")
+
+    def batch(self, id: str) -> Batch:
+        """Not there yet. Raises Unsupported."""
+        raise _not_yet("a batch that can be resumed")
+
+    def contents(self, jobs: Sequence[NewJob]) -> list[str]:
+        """Jobs have no names here. Raises Unsupported."""
+        raise _not_yet("a plan of named jobs")
+
+    def register(self, info: ListenerInfo) -> None:
+        """Become a pool. Raises InvalidOptions where it serves no name, Unsupported for limits that no pool keeps."""
+        if not info.serves:
+            trouble = "names no job that this listener serves"
+            remedy = 'Mark functions with @job("send_email") in a module given with imports=, or --import.'
+            raise InvalidOptions.about("imports=", trouble, remedy, where="imports")
+        for name, serving in info.serves.items():
+            options = serving.options
+            for option, value in (("rate", options.rate_ms), ("limit_key", options.limit_key)):
+                if value is not None:
+                    remedy = "Leave it out, or write limit=, which all pools keep."
+                    raise Unsupported.about(f'{option}= of @job("{name}")', "is not known to gocraft pools", remedy)
+        self.now_ms()  # ask now: threads that run jobs need the clock while the server may be away
+        self._session.register(info)
+
+    def claim(self, limit: int, *, ends: Sequence[Ending] = (), now_ms: int | None = None) -> Turn:
+        """Apply endings and take due jobs."""
+        return self._session.claim(limit, ends=ends, now_ms=now_ms)
+
+    def admit(self, asked: Sequence[tuple[Claim, Admission | None]], *, now_ms: int | None = None) -> Turn:
+        """Grant what was asked: a job is only taken while its name is below its limit."""
+        return Turn(claims=[claim for claim, _ in asked])
+
+    def heartbeat(self, *, trouble: str | None = None) -> Orders:
+        """Send a heartbeat; remember which pools look dead, for `maintain`."""
+        return self._session.beat()
+
+    def beating(self, *, trouble: str | None = None) -> Callable[[], Orders]:
+        """Send a heartbeat; its answer is there already."""
+        orders = self._session.beat()
+        return lambda: orders
+
+    def tell(self, said: Mapping[Any, str | None]) -> None:
+        """Show the check-ins of runs."""
+        self._session.tell(said)
+
+    def maintain(self) -> list[tuple[str, int]]:
+        """Take back the jobs of dead pools, ours and Go's: (pool, jobs) for each."""
+        return self._reaper.reap()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for a token on a connection of its own: True if one came, False if the time is over."""
+        names = self._session.names
+        if not names:
+            time.sleep(min(seconds, 1.0))
+            return False
+        with self._waiting.translated() as client:
+            found = client.blpop([self._keys.wake(name) for name in names], timeout=seconds)
+        if found is not None:
+            self._woken_by = found[0]
+        return found is not None
+
+    def pass_on(self) -> None:
+        """Pass the last wake-up on to another listener of the same name."""
+        if self._woken_by:
+            with self._server.translated() as client:
+                pipe = client.pipeline(transaction=False)
+                pipe.lpush(self._woken_by, 1)
+                pipe.expire(self._woken_by, 60)
+                pipe.execute()
+
+    def leave(self) -> None:
+        """Stop as a pool."""
+        self._session.leave()
+
+    def close(self) -> None:
+        """Close connections, even while a thread waits on one."""
+        self._waiting.drop()
+        self._server.close()
+
+
+def _not_yet(what: str) -> Unsupported:
+    return Unsupported.about(what, "is something the gocraft layout cannot do yet", "Use a native schedule for it.")

@@ -1,0 +1,189 @@
+"""Job texts as the values of the contract: a claim, a Job, and what a new job is written as. Pure.
+
+Normative: spec/layouts/gocraft.md, sections 2, 3, 6 and 7.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from hashlib import sha1
+from typing import Any, Final
+
+from workkit.brokers.gocraft.failure_times import DEFAULT_MAX_FAILS
+from workkit.brokers.gocraft.go_json import dumps
+from workkit.brokers.gocraft.keys import Keys
+from workkit.brokers.gocraft.text import JobText, read, write
+from workkit.brokers.gocraft.unique_key import BY_CONTENT, LIFE_SECONDS, unique_key
+from workkit.contract.claim import Claim, Standing
+from workkit.contract.producer import NewJob
+from workkit.errors import CorruptRecord, InvalidArguments, InvalidFunction, Unsupported
+from workkit.jobs.job import Job, JobState
+from workkit.jobs.names import is_plain
+from workkit.jobs.run_options import UNSAID, RunOptions
+from workkit.jobs.terms import Terms
+
+USUAL_RUN: Final = RunOptions(retries=DEFAULT_MAX_FAILS - 1, backoff="quartic")
+"""How a failed job is tried again where its handler says nothing, as in a Go pool."""
+
+_DAY_MARGIN: Final = 3600
+
+
+@dataclass(slots=True, eq=False)
+class Receipt:
+    """What a pool holds: `queue`, the name of the queue it came from; `raw`, its exact bytes in progress."""
+
+    pool: str
+    queue: str
+    raw: bytes
+    text: JobText | None
+
+    @property
+    def occurrence(self) -> str:
+        """The run, as cancellations name it."""
+        return "" if self.text is None else self.text.id
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One job as `add.lua` takes it. `due_s` None: now. `key`: its unique key, with what it holds and for how long."""
+
+    id: str
+    name: str
+    t: int
+    text: bytes
+    due_s: int | None
+    key: str = ""
+    value: bytes = b""
+    life_s: int = LIFE_SECONDS
+
+    def args(self) -> tuple[Any, ...]:
+        """The arguments of the script."""
+        due = "" if self.due_s is None else self.due_s
+        return self.name, self.text, due, self.key, self.value, self.life_s
+
+
+def read_claim(
+    queue: str, raw: bytes, *, pool: str, crashes: int, describe: Callable[[Claim], Job], limits: Mapping[str, int]
+) -> Claim:
+    """Read bytes that were taken from a queue. Never raises: what is no job text becomes a claim with a trouble."""
+    try:
+        text = read(raw)
+    except CorruptRecord as error:
+        receipt = Receipt(pool, queue, raw, None)
+        return Claim(receipt, describe, "", queue, (), 0, crashes=crashes, trouble="corrupt", reason=str(error))
+    standing = Standing(slots=(f"fn:{text.name}",)) if text.name in limits else None
+    return Claim(
+        Receipt(pool, queue, raw, text),
+        describe,
+        text.id,
+        text.name or queue,
+        (),
+        text.t * 1000,
+        kwargs=dict(text.args) if text.args else None,
+        standing=standing,
+        attempt=max(0, text.fails),
+        crashes=crashes,
+        usual=USUAL_RUN,
+    )
+
+
+def as_job(text: JobText, *, schedule: str, state: JobState, due_ms: int | None = None) -> Job:
+    """Show a job text as a Job."""
+    due = text.t * 1000 if due_ms is None else due_ms
+    return Job(
+        id=text.id,
+        schedule=schedule,
+        fn=text.name,
+        kwargs=dict(text.args) if text.args else None,
+        due=_instant(due),
+        state=state,
+        attempt=max(0, text.fails - 1) if state == "dead" else max(0, text.fails),
+        error=text.err or None,
+        terms=Terms(unique_key=text.unique_key or None),
+        dead_id=text.id if state == "dead" else None,
+    )
+
+
+def _instant(ms: int) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(ms / 1000, UTC)
+    except (OverflowError, ValueError, OSError):  # other programs may write any number
+        return None
+
+
+def rows(keys: Keys, jobs: Sequence[NewJob], *, now_ms: int) -> list[Row]:
+    """Write the texts of new jobs. Raises Unsupported for what the layout cannot say, InvalidArguments."""
+    ids = os.urandom(12 * len(jobs)).hex()
+    return [_row(keys, job, ids[24 * n : 24 * n + 24], now_ms) for n, job in enumerate(jobs)]
+
+
+def _row(keys: Keys, job: NewJob, id: str, now_ms: int) -> Row:
+    check(job)
+    args = job.kwargs or None
+    due_s = None if job.due_ms is None or job.due_ms <= now_ms else -(-job.due_ms // 1000)
+    text = JobText(name=job.fn, id=id, t=now_ms // 1000, args=args)
+    key = job.terms.unique_key
+    if key is None and not job.entrance.once:
+        if due_s is not None and _is_at(job):  # equal jobs have equal bytes, as the runs of a periodic job have
+            content = f"{job.fn}\n{'' if args is None else dumps(args)}\n{due_s}"
+            text = replace(text, id=sha1(content.encode(), usedforsecurity=False).hexdigest()[:24], t=due_s)
+        return Row(text.id, job.fn, text.t, write(text), due_s)
+    by = None if key is None else key_map(key)
+    text = replace(text, unique=True, unique_key=unique_key(keys, job.fn, args, by=by))
+    data, life = write(text), LIFE_SECONDS
+    if due_s is not None and due_s - now_ms // 1000 > LIFE_SECONDS - _DAY_MARGIN:
+        life += due_s - now_ms // 1000  # a key that ended before the job would let a second one in
+    return Row(id, job.fn, text.t, data, due_s, text.unique_key, BY_CONTENT if by is None else data, life)
+
+
+def _is_at(job: NewJob) -> bool:
+    """Whether its time was said as an instant, so that the same addition made twice is one job."""
+    return job.trigger is not None and job.trigger.exact is None and not job.queued and not job.entrance.many
+
+
+def key_map(key: str) -> dict[str, Any]:
+    """Read the key map of a by-key job: a JSON object, or ``{"key": text}`` for any other text."""
+    if key.startswith("{"):
+        try:
+            found = json.loads(key)
+        except ValueError as error:
+            raise InvalidArguments.about(
+                "unique_key", f"is no JSON object: {error}", 'Write {"user": 42}, or a plain text.', given=key
+            ) from None
+        if isinstance(found, dict):
+            return found
+    return {"key": key}
+
+
+def check(job: NewJob) -> None:
+    """Refuse what a job text cannot say. Raises Unsupported, InvalidFunction, InvalidArguments."""
+    if not is_plain(job.fn):
+        trouble = "is not the name of a gocraft job"
+        remedy = 'Give a name such as "send_email", or mark the function with @job("send_email").'
+        raise InvalidFunction.about(f"fn={job.fn}", trouble, remedy, where="fn", given=job.fn)
+    if job.args:
+        trouble = "is given by position: a gocraft job takes keyword arguments"
+        raise InvalidArguments.about(
+            f"args={list(job.args)!r}", trouble, "Give each by its name.", where="args", given=job.args
+        )
+    if job.trigger is not None and job.trigger.recurs:
+        trouble = "cannot recur here: a gocraft namespace holds single runs"
+        remedy = "Let a job of a native schedule add it at each of its times."
+        raise Unsupported.about(f'"{job.fn}"', trouble, remedy, given=job.fn)
+    if job.options is not UNSAID:
+        said = ", ".join(f"{name}=" for name in sorted(job.options.fields())) or "an option of runs"
+        raise _refused(said, "Give it to @job, for all jobs of this name.")
+    terms, entrance = job.terms, job.entrance
+    for name, value in (("name", terms.name), ("priority", terms.priority), ("throttle", entrance.throttle_ms),
+                        ("debounce", entrance.debounce_ms), ("on_conflict", entrance.replace or None)):  # fmt: skip
+        if value is not None:
+            remedy = "Give it to listen, as --jobs NAME:PRIORITY." if name == "priority" else "Leave it out."
+            raise _refused(f"{name}=", remedy)
+
+
+def _refused(option: str, remedy: str) -> Unsupported:
+    return Unsupported.about(option, "cannot be kept in a gocraft job", remedy)

@@ -1,0 +1,41 @@
+-- ending: end jobs that this pool holds. One whose exact bytes are not in progress any more is refused.
+-- KEYS worker_pools dead retry held held_retry unreadable crashes
+-- ARGV pool prefix
+-- part: names
+-- part: locks
+-- part: fleet
+local MOST_DEAD, MOST_UNREADABLE = 100000, 10000
+
+local function keep(key, most, score, text)
+  redis.call('ZADD', key, score, text)
+  if redis.call('ZCARD', key) > most then redis.call('ZREMRANGEBYRANK', key, 0, -most - 1) end
+end
+
+local place = {}
+function place.d() end
+function place.q(name, text) -- back to the head of its queue
+  redis.call('RPUSH', queue_of(name), text)
+  wake(name)
+end
+function place.h(_, text, at) redis.call('ZADD', held, at, text) end
+function place.r(name, text, at)
+  redis.call('ZADD', must_hold(name) and held_retry or retry, at, text)
+end
+function place.x(_, text, at) keep(dead, MOST_DEAD, at, text) end
+function place.u(_, text, at) keep(unreadable, MOST_UNREADABLE, at, text) end
+
+local function finish(ends) -- ends: [queue name, exact bytes, letter, new text, score, crashes, inner name]
+  local refused, freed = {}, {}
+  for i, one in ipairs(ends) do
+    local name, raw = one[1], one[2]
+    if redis.call('LREM', in_progress_of(name, pool), -1, raw) == 0 then
+      refused[#refused + 1] = i - 1
+    else
+      freed[name] = (freed[name] or 0) + 1
+      if one[6] > 0 and one[4] ~= raw then redis.call('HDEL', crashes, redis.sha1hex(raw)) end
+      place[one[3]](one[3] == 'r' and one[7] or name, one[4], one[5])
+    end
+  end
+  for name, count in pairs(freed) do free(name, pool, count) end
+  return refused
+end

@@ -1,0 +1,76 @@
+"""Hand back what dead pools hold: pools that are listed with an old heartbeat or none, and pools that are not listed at
+all but have jobs in progress. Normative: spec/layouts/gocraft.md, section 9.
+"""
+
+from __future__ import annotations
+
+import time
+
+from workkit.brokers.gocraft.keys import Keys
+from workkit.brokers.gocraft.session import Session
+from workkit.brokers.redis_server.server import Server
+
+APART = 60.0  # seconds between two walks over all keys
+STEP = 1000  # keys in one step of a walk
+FAST = 2.0  # seconds between two looks at the same pools
+
+
+class Reaper:
+    """The reaper of one listener. `patience` in seconds."""
+
+    def __init__(self, server: Server, *, keys: Keys, session: Session, patience: float) -> None:
+        self._server, self._keys, self._session, self._patience = server, keys, session, patience
+        self._cursor, self._walk_at = 0, 0.0
+        self._unlisted: dict[str, tuple[float, set[str]]] = {}  # pool -> when it was first seen so, its names
+        self._bare: dict[str, float] = {}  # listed pools without a heartbeat, and since when
+
+    def reap(self) -> list[tuple[str, int]]:
+        """Take back the jobs of dead pools: (pool, jobs) for each."""
+        session, now, taken = self._session, time.monotonic(), []
+        bare = {pool for pool, beat in session.stale if not beat.isdigit()}
+        self._bare = {pool: self._bare.get(pool, now) for pool in bare}
+        for pool, beat in session.stale:
+            if pool not in bare or now - self._bare[pool] >= self._patience:
+                moved = self._all_of(pool, beat)
+                if moved is not None:
+                    taken.append((pool, moved))
+        session.stale = []
+        while session.left:
+            self._all_of(session.left[-1], "*")
+            session.left.pop()
+        self._walk(now)
+        for pool, (since, names) in list(self._unlisted.items()):
+            if now - since >= self._patience:
+                del self._unlisted[pool]
+                if self._is_unlisted(pool) and (moved := self._all_of(pool, "", names=tuple(names))):
+                    taken.append((pool, moved))
+        return taken
+
+    def _all_of(self, pool: str, beat: str, *, names: tuple[str, ...] = ()) -> int | None:
+        """Take back all that a pool holds, and count it; None if it lives."""
+        count = 0
+        while (done := self._session.reap(pool, beat, names=(*self._session.names, *names))) is not None:
+            count += done[0]
+            if not done[1]:
+                return count
+        return None
+
+    def _walk(self, now: float) -> None:
+        """Take one step over the keys, and note in-progress lists of pools that are not listed."""
+        if now < self._walk_at:
+            return
+        with self._server.translated() as client:
+            self._cursor, found = client.scan(self._cursor, match=self._keys.in_progress_pattern, count=STEP)
+        for key in found:
+            owner = self._keys.in_progress_owner(key.decode("utf-8", "surrogateescape"))
+            if owner is not None and owner[1] != self._session.pool and self._is_unlisted(owner[1]):
+                self._unlisted.setdefault(owner[1], (now, set()))[1].add(owner[0])
+        if not self._cursor:
+            self._walk_at = now + APART
+
+    def _is_unlisted(self, pool: str) -> bool:
+        with self._server.translated() as client:
+            pipe = client.pipeline(transaction=False)
+            pipe.sismember(self._keys.worker_pools, pool)
+            pipe.exists(self._keys.worker_pool(pool))
+            return not any(pipe.execute())

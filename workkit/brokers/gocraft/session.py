@@ -1,0 +1,291 @@
+"""A pool in a namespace, as one listener: one number for each turn, one outstanding request.
+
+If a reply is lost, the session repeats the request under its number: it has one effect. If its pool was taken for dead,
+all its claims are fenced, and it begins again as another pool. Normative: spec/layouts/gocraft.md, sections 7 to 9.
+"""
+
+from __future__ import annotations
+
+import random
+import secrets
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgpack
+
+from workkit.brokers.gocraft.codec import Receipt, as_job, read_claim
+from workkit.brokers.gocraft.keys import Keys
+from workkit.brokers.gocraft.observe import Observer
+from workkit.brokers.gocraft.settle import row
+from workkit.brokers.gocraft.text import read, rewrite
+from workkit.brokers.gocraft.unique_key import unique_key_of
+from workkit.brokers.redis_server.script import load
+from workkit.brokers.redis_server.server import Server
+from workkit.contract.claim import Claim, Ending, Orders, Turn
+from workkit.contract.listener import ListenerInfo
+from workkit.errors import CorruptRecord
+from workkit.jobs.job import Job
+from workkit.jobs.outcome import Released
+
+MOST = 500  # jobs, or endings, in one turn
+PAGE = 100  # due members of each sorted set that one turn returns
+
+
+class _Gone(Exception):
+    """The pool is not listed any more."""
+
+
+class Session:
+    """One pool. For one thread, the listener's loop. Each method may raise ServerUnreachable or ServerRefused; the next
+    `claim` then first repeats what was outstanding.
+    """
+
+    def __init__(self, server: Server, *, keys: Keys, schedule: str, patience_ms: int) -> None:
+        self._server, self._keys, self._schedule = server, keys, schedule
+        self._scripts = load("gocraft")
+        self._patience_ms = patience_ms
+        self._info: ListenerInfo | None = None
+        self._priorities: dict[str, int] = {}
+        self._limits: dict[str, int] = {}
+        self._packed = b""  # the names with their priorities
+        self._fields: list[Any] = []  # of the heartbeat
+        self._outstanding: tuple[list[Any], list[Ending]] | None = None
+        self._taking: tuple[str, list[Claim]] | None = None
+        self._held: dict[Receipt, Claim] = {}
+        self._ready: list[Claim] = []
+        self._refused: list[Claim] = []
+        self._ends: list[Ending] = []
+        self._wake_in_ms: float | None = None
+        self._offset = 0  # due members that no living pool serves
+        self._number = self._now_ms = 0
+        self.observer = Observer(server, keys)
+        self.pool = ""
+        self.stale: list[tuple[str, str]] = []  # pools that look dead: id, heartbeat
+        self.left: list[str] = []  # ids under which this session was taken for dead
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The job names that this pool serves."""
+        return tuple(self._priorities)
+
+    def register(self, info: ListenerInfo) -> None:
+        """List this listener as a pool."""
+        if self._info is not info:
+            self._info = info
+            self._priorities = {name: serving.priority for name, serving in info.serves.items()}
+            self._limits = {name: one.options.limit for name, one in info.serves.items() if one.options.limit}
+        pool = secrets.token_hex(12)
+        self.observer.begin(info.threads)
+        self._describe()
+        rows = [part for name in sorted(self._priorities) for part in (name, self._limits.get(name, ""))]
+        args = [pool, self._keys.prefix, len(self._priorities), *self._fields, *rows]
+        self._now_ms = int(self._call("register", args, pool))
+        self.pool, self._number = pool, 0
+
+    def _describe(self) -> None:
+        assert self._info is not None, "register first"
+        names = sorted(self._priorities)
+        self._packed = bytes(msgpack.packb(list(self._priorities.items()), use_bin_type=False))
+        self._fields = [
+            "job_names", ",".join(names), "concurrency", self._info.threads,
+            "worker_ids", ",".join(sorted(self.observer.workers)), "host", self._info.host, "pid", self._info.pid,
+        ]  # fmt: skip
+
+    def claim(self, limit: int, *, ends: Sequence[Ending] = (), now_ms: int | None = None) -> Turn:
+        """Settle endings and take jobs: see `Consumer.claim`."""
+        self._ends += ends
+        try:
+            self._begin()
+            while True:
+                wanted = max(0, min(MOST, limit - len(self._ready)))
+                due = self._turn(wanted, now_ms) if wanted or self._ends else []
+                if not (due and self._move(due)) and not self._ends:
+                    break
+        except _Gone:
+            return Turn(fenced=self._forget(), refused=self._take_refused())
+        claims, self._ready = self._ready, []
+        return Turn(claims=claims, wake_in_ms=self._wake_in_ms, refused=self._take_refused())
+
+    def _begin(self) -> None:
+        """Repeat what is outstanding; become a pool if this session is none."""
+        if self._outstanding is not None:
+            self._send()
+        self._take_unique()
+        if not self.pool:
+            assert self._info is not None, "register first"
+            self.register(self._info)
+
+    def _turn(self, limit: int, now_ms: int | None) -> list[tuple[int, bytes]]:
+        ends, self._ends = self._ends[:MOST], self._ends[MOST:]
+        current = [end for end in ends if self._is_held(end[0])]
+        self._refused += [claim for claim, _ in ends if not self._is_held(claim)]
+        if not (limit or current):
+            return []
+        self._give_up_names(current)
+        at = self._now_ms if now_ms is None else now_ms
+        packed = msgpack.packb(
+            [row(end, now_ms=at) for end in current], use_bin_type=False, unicode_errors="surrogatepass"
+        )
+        self._number += 1
+        args = [
+            self.pool, self._number, "" if now_ms is None else now_ms, self._keys.prefix, random.getrandbits(31),
+            limit, self._packed, packed if current else "", self._offset,
+        ]  # fmt: skip
+        self._outstanding = args, current
+        due = self._send()
+        self._take_unique()
+        return due
+
+    def _send(self) -> list[tuple[int, bytes]]:
+        """Send the outstanding turn, and apply its answer. Returns the due members: sorted set, bytes."""
+        assert self._outstanding is not None
+        args, ends = self._outstanding
+        reply = self._call("turn", args, self.pool)
+        self._outstanding = None
+        if reply[0] != b"ok":
+            raise _Gone
+        _, now, wake_in, is_repeated, refused, found, due, crashes = reply
+        self._now_ms = int(now)
+        lost = {ends[place][0].receipt for place in refused}
+        for claim, _ in ends:
+            if self._held.pop(claim.receipt, None) is not None and claim.receipt in lost:
+                self._refused.append(claim)
+        pairs = list(zip(found[::2], found[1::2], strict=True))
+        known = Counter(receipt.raw for receipt in self._held) if is_repeated else Counter()
+        fresh: list[Claim] = []
+        for place, (queue, raw) in enumerate(pairs):
+            if known[raw] > 0:
+                known[raw] -= 1
+                continue
+            fresh.append(self._taken(queue.decode(), raw, crashes[place] if crashes else 0))
+        if args[5]:  # a turn that took nothing says nothing about what is due
+            wake = float(wake_in)
+            self._wake_in_ms = None if wake < 0 else wake
+        self._sort(fresh)
+        return list(zip(due[::2], due[1::2], strict=True))
+
+    def _taken(self, queue: str, raw: bytes, crashes: int) -> Claim:
+        claim = read_claim(queue, raw, pool=self.pool, crashes=crashes, describe=self.described, limits=self._limits)
+        self._held[claim.receipt] = claim
+        return claim
+
+    def _sort(self, fresh: Sequence[Claim]) -> None:
+        """Let plain jobs start. A unique one first frees its key; a retry or a crashed one freed it before."""
+        unique: list[Claim] = []
+        for claim in fresh:
+            text = claim.receipt.text
+            is_first = text is not None and text.unique and not text.fails and not claim.crashes
+            (unique if is_first else self._ready).append(claim)
+        if unique:
+            self._taking = str(self._number), unique
+
+    def _take_unique(self) -> None:
+        if self._taking is None:
+            return
+        number, claims = self._taking
+        args: list[Any] = [number, self.pool, self._keys.prefix]
+        for claim in claims:
+            receipt: Receipt = claim.receipt
+            assert receipt.text is not None
+            args += [receipt.queue, receipt.raw, unique_key_of(self._keys, receipt.text)]
+        reply = self._call("take_unique", args, self.pool)
+        self._taking = None
+        for claim, instead in zip(claims, reply, strict=True):
+            if instead:
+                del self._held[claim.receipt]
+                claim = self._taken(claim.receipt.queue, instead, 0)
+            self._ready.append(claim)
+
+    def _move(self, due: Sequence[tuple[int, bytes]]) -> bool:
+        """Put due jobs into their queues. Whether any was moved: then the queues are worth another look."""
+        args: list[Any] = [self._now_ms, self._keys.prefix]
+        for place, raw in due:
+            try:
+                name = read(raw).name
+                args += [place, raw, name, rewrite(raw, t=self._now_ms // 1000) if name else b""]
+            except CorruptRecord:
+                args += [place, raw, "", b""]
+        moved = int(self._call("move", args, self.pool))
+        is_full = len(due) >= PAGE
+        self._offset = self._offset + PAGE if is_full and not moved else 0
+        return moved > 0
+
+    def _is_held(self, claim: Claim) -> bool:
+        receipt: Receipt = claim.receipt
+        return receipt.pool == self.pool and receipt in self._held
+
+    def _give_up_names(self, ends: Sequence[Ending]) -> None:
+        """Stop serving the names whose functions this listener cannot run: other pools take those jobs."""
+        lost = {
+            claim.receipt.queue
+            for claim, outcome in ends
+            if isinstance(outcome, Released) and outcome.unknown and claim.fn == claim.receipt.queue
+        }
+        if lost & self._priorities.keys():
+            self._priorities = {name: one for name, one in self._priorities.items() if name not in lost}
+            self._describe()
+
+    def beat(self) -> Orders:
+        """Send a heartbeat, and write what the workers do; return the orders."""
+        try:
+            self._begin()
+        except _Gone:
+            return Orders(fenced=self._forget())
+        self.observer.write([claim for claim in self._held.values() if claim.receipt.text], now_ms=self._now_ms)
+        args = [self.pool, self._keys.prefix, self._patience_ms, self._packed, *self._fields]
+        reply = self._call("beat", args, self.pool)
+        if reply[0] != b"ok":
+            return Orders(fenced=self._forget())
+        _, now, look, stale = reply
+        self._now_ms = int(now)
+        found = [part.decode("utf-8", "replace") for part in stale]
+        self.stale = list(zip(found[::2], found[1::2], strict=True))
+        return Orders(look=bool(look))
+
+    def tell(self, said: Mapping[Receipt, str | None]) -> None:
+        """Show check-ins."""
+        self.observer.tell({receipt: words for receipt, words in said.items() if receipt in self._held})
+        self.observer.write([claim for claim in self._held.values() if claim.receipt.text], now_ms=self._now_ms)
+
+    def leave(self) -> None:
+        """Stop as a pool: what it still holds goes back."""
+        if not self.pool:
+            return
+        self.observer.end()
+        pool, self.pool = self.pool, ""
+        while (done := self.reap(pool, "*", names=self.names, is_dead=False)) is not None and done[1]:
+            pass
+
+    def reap(self, pool: str, beat: str, *, names: Sequence[str], is_dead: bool = True) -> tuple[int, int] | None:
+        """Hand back what a pool holds: (moved, left); None if it lives."""
+        args = [pool, self._keys.prefix, beat, MOST, int(is_dead), *names]
+        reply = self._call("reap", args, pool)
+        return None if reply[0] == b"alive" else (int(reply[0]), int(reply[1]))
+
+    def described(self, claim: Claim) -> Job:
+        """Show a claim as a Job."""
+        text = claim.receipt.text
+        if text is None:
+            return Job(id="", schedule=self._schedule, fn=claim.fn, state="running", error=claim.reason)
+        return as_job(text, schedule=self._schedule, state="running")
+
+    def _forget(self) -> list[Claim]:
+        """Drop all claims: other pools have them now. The next call registers again."""
+        lost = list(self._held.values())
+        self._held.clear()
+        self._refused += [claim for claim, _ in self._ends if claim not in lost]
+        self._ready, self._ends, self._outstanding, self._taking = [], [], None, None
+        if self.pool:
+            self.left.append(self.pool)
+        self.pool = ""
+        return lost
+
+    def _take_refused(self) -> list[Claim]:
+        refused, self._refused = self._refused, []
+        return refused
+
+    def _call(self, verb: str, args: Sequence[Any], pool: str) -> Any:
+        script = self._scripts[verb]
+        of = {key.of for key in script.declared if key.of}
+        return self._server.call(script, script.keys(self._keys, **({"pool": pool} if of else {})), args)
