@@ -25,7 +25,7 @@ class Namespace:
 
     def __init__(self, server: Server, name: str) -> None:
         self.url, self.name, self.keys = server.url, name, Keys(name)
-        self.raw = redis.Redis.from_url(server.url)
+        self.raw: Any = redis.Redis.from_url(server.url)
         self.producer = self.broker()
         self._open = [self.producer]
 

@@ -1,0 +1,118 @@
+"""Pools that die: what they hold goes back in its order, and the locks return to what is true."""
+
+from __future__ import annotations
+
+import time
+
+from tests.brokers.gocraft.fleet import Namespace, end
+from tests.processes import until
+from workkit.brokers.gocraft.broker import GocraftBroker
+from workkit.jobs.outcome import Done
+
+PLAIN = {"name": "export", "id": "a" * 24, "t": 1500000000, "args": {"i": 0}}
+
+
+def jobs(ns: Namespace, count: int) -> None:
+    for i in range(count):
+        ns.push("export", {**PLAIN, "id": f"{i:024}", "args": {"i": i}})
+
+
+def reaped(pool: GocraftBroker) -> list[tuple[str, int]]:
+    pool.heartbeat()
+    return pool.maintain()
+
+
+def test_the_jobs_of_a_dead_go_pool_are_first_in_turn_and_its_slots_are_free(ns: Namespace) -> None:
+    jobs(ns, 6)
+    id = ns.go_pool("export")
+    for _ in range(3):
+        ns.raw.rpoplpush(ns.keys.queue("export"), ns.keys.in_progress("export", id))
+    ns.raw.set(ns.keys.lock("export"), 4)
+    ns.raw.hset(ns.keys.lock_info("export"), id, 4)
+    ns.raw.hset(ns.keys.worker_pool(id), "heartbeat_at", int(time.time()) - 60)
+    pool = ns.pool("export")
+    assert reaped(pool) == [(id, 3)]
+    assert ns.raw.get(ns.keys.lock("export")) == b"0"
+    assert ns.raw.smembers(ns.keys.worker_pools) == {pool.listener.encode()}
+    assert not ns.raw.exists(ns.keys.worker_pool(id))
+    claims = pool.claim(9).claims
+    assert [(claim.kwargs or {})["i"] for claim in claims] == list(range(6))
+    assert [claim.crashes for claim in claims] == [1, 1, 1, 0, 0, 0]
+    end(pool, claims, Done())
+    assert ns.lock("export", pool.listener) == (0, 0)
+
+
+def test_a_living_go_pool_is_left_alone(ns: Namespace) -> None:
+    jobs(ns, 1)
+    id = ns.go_pool("export")
+    ns.raw.rpoplpush(ns.keys.queue("export"), ns.keys.in_progress("export", id))
+    assert reaped(ns.pool("export")) == []
+    assert len(ns.in_progress("export", id)) == 1
+
+
+def test_jobs_of_a_pool_that_nobody_lists_are_found(ns: Namespace) -> None:
+    jobs(ns, 2)
+    lost = "c" * 24
+    for _ in range(2):
+        ns.raw.rpoplpush(ns.keys.queue("export"), ns.keys.in_progress("export", lost))
+    ns.raw.set(ns.keys.lock("export"), 2)
+    pool = ns.pool("export", timeout_ms=100)
+    found: list[tuple[str, int]] = []
+
+    def is_found() -> bool:
+        found.extend(reaped(pool))
+        return bool(found)
+
+    until(is_found, timeout=10)
+    assert found == [(lost, 2)]
+    assert ns.raw.get(ns.keys.lock("export")) == b"0"
+    assert len(pool.claim(9).claims) == 2
+
+
+def test_a_listed_pool_without_a_heartbeat_is_reaped_once_it_stays_so(ns: Namespace) -> None:
+    jobs(ns, 1)
+    id = ns.go_pool("export")
+    ns.raw.rpoplpush(ns.keys.queue("export"), ns.keys.in_progress("export", id))
+    ns.raw.delete(ns.keys.worker_pool(id))
+    pool = ns.pool("export", timeout_ms=100)
+    assert reaped(pool) == [], "its next heartbeat may still come"
+    until(lambda: reaped(pool) == [(id, 1)], timeout=10)
+
+
+def test_a_heartbeat_that_was_deleted_is_written_again(ns: Namespace) -> None:
+    pool = ns.pool("export", "other")
+    before = ns.raw.hgetall(ns.keys.worker_pool(pool.listener))
+    ns.raw.delete(ns.keys.worker_pool(pool.listener))
+    pool.heartbeat()
+    after = ns.raw.hgetall(ns.keys.worker_pool(pool.listener))
+    assert after.keys() >= before.keys() - {b"started_at"}
+    assert after[b"job_names"] == b"export,other"
+
+
+def test_a_reaped_pool_is_fenced_and_its_endings_change_nothing(ns: Namespace) -> None:
+    jobs(ns, 2)
+    frozen, other = ns.pool("export"), ns.pool("export")
+    held, id = frozen.claim(2).claims, frozen.listener
+    ns.raw.hset(ns.keys.worker_pool(id), "heartbeat_at", 1500000000)
+    assert reaped(other) == [(id, 2)]
+    again = other.claim(5).claims
+    turn = end(frozen, held, Done())
+    assert set(turn.fenced) == set(held)
+    assert ns.lock("export", other.listener) == (2, 2)
+    frozen.heartbeat()
+    assert frozen.listener not in ("", id)
+    assert set(end(frozen, held, Done()).refused) == set(held)
+    end(other, again, Done())
+    assert ns.raw.get(ns.keys.lock("export")) == b"0"
+    assert ns.raw.smembers(ns.keys.worker_pools) == {frozen.listener.encode(), other.listener.encode()}
+
+
+def test_an_ending_while_go_takes_the_job_back_is_refused(ns: Namespace) -> None:
+    jobs(ns, 1)
+    pool = ns.pool("export")
+    (claim,) = pool.claim(1).claims
+    ns.raw.rpoplpush(ns.keys.in_progress("export", pool.listener), ns.keys.queue("export"))
+    ns.raw.decr(ns.keys.lock("export"))
+    ns.raw.hincrby(ns.keys.lock_info("export"), pool.listener, -1)
+    assert list(end(pool, [claim], Done()).refused) == [claim]
+    assert ns.lock("export", pool.listener) == (0, 0)
