@@ -64,7 +64,8 @@ def called(
     elif is_said_as_clojure(fn):
         for remark in foreign_remarks(args):
             warn_caller(remark)
-    new = NewJob(fn=name, args=tuple(args), kwargs=dict(kwargs) if kwargs else None, trigger=None, due_ms=None)
+    given = dict(kwargs) if kwargs or (plain and kwargs is not None) else None  # {} and none differ in some layouts
+    new = NewJob(fn=name, args=tuple(args), kwargs=given, trigger=None, due_ms=None)
     if options is not NO_OPTIONS:
         new.options, new.terms, new.entrance = options.run, options.terms, options.entrance
         if options.entrance.throttle_ms is not None or options.entrance.debounce_ms is not None:

@@ -65,7 +65,7 @@ class Namespace:
         new = NewJob(
             fn=name,
             args=(),
-            kwargs=dict(args) if args else None,
+            kwargs=None if args is None else dict(args),
             trigger=None,
             due_ms=how.get("due_ms"),
             queued=True,

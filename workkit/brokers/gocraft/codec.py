@@ -123,7 +123,7 @@ def rows(keys: Keys, jobs: Sequence[NewJob], *, now_ms: int) -> list[Row]:
 
 def _row(keys: Keys, job: NewJob, id: str, now_ms: int) -> Row:
     check(job)
-    args = job.kwargs or None
+    args = job.kwargs
     due_s = None if job.due_ms is None or job.due_ms <= now_ms else -(-job.due_ms // 1000)
     text = JobText(name=job.fn, id=id, t=now_ms // 1000, args=args)
     key = job.terms.unique_key
