@@ -75,18 +75,21 @@ def read_claim(
     except CorruptRecord as error:
         receipt = Receipt(pool, queue, raw, None)
         return Claim(receipt, describe, "", queue, (), 0, crashes=crashes, trouble="corrupt", reason=str(error))
+    is_foreign = text.name != queue and not is_plain(text.name)  # no pool of ours can have registered it
     standing = Standing(slots=(f"fn:{text.name}",)) if text.name in limits else None
     return Claim(
         Receipt(pool, queue, raw, text),
         describe,
         text.id,
-        text.name or queue,
+        text.name,
         (),
         text.t * 1000,
         kwargs=dict(text.args) if text.args else None,
         standing=standing,
         attempt=max(0, text.fails),
         crashes=crashes,
+        trouble="foreign" if is_foreign else None,
+        reason="its name is no plain job name." if is_foreign else None,
         usual=USUAL_RUN,
     )
 

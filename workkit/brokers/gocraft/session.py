@@ -95,17 +95,21 @@ class Session:
     def claim(self, limit: int, *, ends: Sequence[Ending] = (), now_ms: int | None = None) -> Turn:
         """Settle endings and take jobs: see `Consumer.claim`."""
         self._ends += ends
+        has_moved = False
         try:
             self._begin()
             while True:
                 wanted = max(0, min(MOST, limit - len(self._ready)))
                 due = self._turn(wanted, now_ms) if wanted or self._ends else []
-                if not (due and self._move(due)) and not self._ends:
+                is_moved = bool(due) and self._move(due)
+                has_moved = has_moved or is_moved
+                if not is_moved and not self._ends:
                     break
         except _Gone:
             return Turn(fenced=self._forget(), refused=self._take_refused())
         claims, self._ready = self._ready, []
-        return Turn(claims=claims, wake_in_ms=self._wake_in_ms, refused=self._take_refused())
+        wake_in_ms = 0.0 if has_moved else self._wake_in_ms  # a page of due jobs: there may be another one
+        return Turn(claims=claims, wake_in_ms=wake_in_ms, refused=self._take_refused())
 
     def _begin(self) -> None:
         """Repeat what is outstanding; become a pool if this session is none."""

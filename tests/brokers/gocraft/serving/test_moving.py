@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.brokers.gocraft.fleet import Namespace, end
+from tests.brokers.gocraft.serving.fleet import Namespace, end
 from workkit.jobs.outcome import Again, Failure
 
 FAILURE = Failure(type="OSError", message="disk full")
@@ -25,6 +25,11 @@ def test_a_due_job_keeps_every_byte_but_its_time(ns: Namespace, key: str) -> Non
     (moved,) = ns.in_progress("export", pool.listener)
     assert moved == raw.replace(b"1500000000", b"%d" % claim.receipt.text.t)
     assert abs(claim.receipt.text.t - pool.now_ms() // 1000) <= 1
+
+
+def test_there_may_be_more_after_a_page_of_due_jobs(ns: Namespace) -> None:
+    ns.raw.zadd(ns.keys.scheduled, {BIG % (b"%024d" % i): 1000 + i for i in range(150)})
+    assert ns.pool("export").claim(100).wake_in_ms == 0
 
 
 def test_what_no_living_pool_serves_is_left_and_blocks_nothing(ns: Namespace) -> None:

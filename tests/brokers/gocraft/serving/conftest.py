@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from tests.brokers.gocraft.fleet import Namespace
+from tests.brokers.gocraft.serving.fleet import Namespace
 from tests.servers import Server
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.brokers.gocraft import vectors
-from tests.brokers.gocraft.fleet import Namespace, end
+from tests.brokers.gocraft.serving.fleet import Namespace, end
 from workkit.brokers.gocraft.text import read
 from workkit.jobs.outcome import Again, Dead, Done, Failure
 

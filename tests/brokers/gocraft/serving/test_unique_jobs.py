@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.brokers.gocraft.fleet import Namespace, end
+from tests.brokers.gocraft.serving.fleet import Namespace, end
 from tests.contract.lossy import Lossy
 from workkit.brokers.gocraft.broker import GocraftBroker
 from workkit.brokers.gocraft.text import read

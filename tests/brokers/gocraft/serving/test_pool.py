@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from tests.brokers.gocraft.fleet import Namespace, end
+from tests.brokers.gocraft.serving.fleet import Namespace, end
 from workkit.brokers.gocraft.text import read
 from workkit.errors import InvalidArguments, InvalidOptions, Unsupported
 from workkit.jobs.outcome import Again, Dead, Done, Failure, Released
@@ -103,6 +103,13 @@ def test_a_job_that_failed_for_good_is_dead_and_a_stray_one_leaves_no_lock(ns: N
     assert dead["other_name"].fails == 1
     assert ns.lock("export", pool.listener) == (0, 0)
     assert not ns.raw.exists(ns.keys.lock("other_name"), ns.keys.lock_info("other_name"))
+
+
+@pytest.mark.parametrize("inner", ["#'tests.handlers/note", "tests.handlers:note", ""])
+def test_a_name_that_is_not_plain_is_never_looked_up(ns: Namespace, inner: str) -> None:
+    ns.push("export", {**PLAIN, "name": inner})
+    (claim,) = ns.pool("export").claim(1).claims
+    assert claim.trouble == "foreign"
 
 
 @pytest.mark.parametrize("poison", [b"{", b"[]", b'{"name":"export","t":1.5}', b"\xff\xfe", b'{"args":[1]}'], ids=repr)

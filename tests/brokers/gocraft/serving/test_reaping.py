@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from tests.brokers.gocraft.fleet import Namespace, end
+from tests.brokers.gocraft.serving.fleet import Namespace, end
 from tests.processes import until
 from workkit.brokers.gocraft.broker import GocraftBroker
 from workkit.jobs.outcome import Done
