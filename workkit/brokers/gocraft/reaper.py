@@ -5,6 +5,7 @@ all but have jobs in progress. Normative: spec/layouts/gocraft.md, section 9.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.gocraft.session import Session
@@ -12,7 +13,6 @@ from workkit.brokers.redis_server.server import Server
 
 APART = 60.0  # seconds between two walks over all keys
 STEP = 1000  # keys in one step of a walk
-FAST = 2.0  # seconds between two looks at the same pools
 
 
 class Reaper:
@@ -26,15 +26,9 @@ class Reaper:
 
     def reap(self) -> list[tuple[str, int]]:
         """Take back the jobs of dead pools: (pool, jobs) for each."""
-        session, now, taken = self._session, time.monotonic(), []
-        bare = {pool for pool, beat in session.stale if not beat.isdigit()}
-        self._bare = {pool: self._bare.get(pool, now) for pool in bare}
-        for pool, beat in session.stale:
-            if pool not in bare or now - self._bare[pool] >= self._patience:
-                moved = self._all_of(pool, beat)
-                if moved is not None:
-                    taken.append((pool, moved))
-        session.stale = []
+        session, now = self._session, time.monotonic()
+        taken = [] if session.stale is None else self._listed(session.stale, now)
+        session.stale = None
         while session.left:
             self._all_of(session.left[-1], "*")
             session.left.pop()
@@ -43,6 +37,18 @@ class Reaper:
             if now - since >= self._patience:
                 del self._unlisted[pool]
                 if self._is_unlisted(pool) and (moved := self._all_of(pool, "", names=tuple(names))):
+                    taken.append((pool, moved))
+        return taken
+
+    def _listed(self, stale: Sequence[tuple[str, str]], now: float) -> list[tuple[str, int]]:
+        """Take back the jobs of listed pools: of one without a heartbeat only if it stays so."""
+        bare = {pool for pool, beat in stale if not beat.isdigit()}
+        self._bare = {pool: self._bare.get(pool, now) for pool in bare}
+        taken = []
+        for pool, beat in stale:
+            if pool not in bare or now - self._bare[pool] >= self._patience:
+                moved = self._all_of(pool, beat)
+                if moved is not None:
                     taken.append((pool, moved))
         return taken
 

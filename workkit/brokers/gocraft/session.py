@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import secrets
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -29,6 +30,7 @@ from workkit.jobs.job import Job
 from workkit.jobs.outcome import Released
 
 MOST = 500  # jobs, or endings, in one turn
+FULL = 3.0  # seconds between two heartbeats; in between a pool only looks whether work is there
 PAGE = 100  # due members of each sorted set that one turn returns
 
 
@@ -59,9 +61,10 @@ class Session:
         self._wake_in_ms: float | None = None
         self._offset = 0  # due members that no living pool serves
         self._number = self._now_ms = 0
+        self._full_at = 0.0  # when to send the next heartbeat; a look between two costs less
         self.observer = Observer(server, keys)
         self.pool = ""
-        self.stale: list[tuple[str, str]] = []  # pools that look dead: id, heartbeat
+        self.stale: list[tuple[str, str]] | None = None  # news of pools that look dead: id, heartbeat
         self.left: list[str] = []  # ids under which this session was taken for dead
 
     @property
@@ -81,7 +84,7 @@ class Session:
         rows = [part for name in sorted(self._priorities) for part in (name, self._limits.get(name, ""))]
         args = [pool, self._keys.prefix, len(self._priorities), *self._fields, *rows]
         self._now_ms = int(self._call("register", args, pool))
-        self.pool, self._number = pool, 0
+        self.pool, self._number, self._full_at = pool, 0, 0.0
 
     def _describe(self) -> None:
         assert self._info is not None, "register first"
@@ -237,14 +240,17 @@ class Session:
         except _Gone:
             return Orders(fenced=self._forget())
         self.observer.write([claim for claim in self._held.values() if claim.receipt.text], now_ms=self._now_ms)
-        args = [self.pool, self._keys.prefix, self._patience_ms, self._packed, *self._fields]
+        is_full = time.monotonic() >= self._full_at
+        args = [self.pool, self._keys.prefix, int(is_full), self._patience_ms, self._packed, *self._fields]
         reply = self._call("beat", args, self.pool)
         if reply[0] != b"ok":
             return Orders(fenced=self._forget())
         _, now, look, stale = reply
-        self._now_ms = int(now)
-        found = [part.decode("utf-8", "replace") for part in stale]
-        self.stale = list(zip(found[::2], found[1::2], strict=True))
+        self._now_ms = int(now or self._now_ms)
+        if is_full:
+            self._full_at = time.monotonic() + FULL
+            found = [part.decode("utf-8", "replace") for part in stale]
+            self.stale = list(zip(found[::2], found[1::2], strict=True))
         return Orders(look=bool(look))
 
     def tell(self, said: Mapping[Receipt, str | None]) -> None:

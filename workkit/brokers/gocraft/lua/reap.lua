@@ -41,6 +41,9 @@ if left == 0 then
       redis.call('HDEL', info, pool)
     end
   end
+  for id in string.gmatch(redis.call('HGET', worker_pool, 'worker_ids') or '', '[^,]+') do
+    redis.call('DEL', prefix .. 'worker:' .. id)
+  end
   redis.call('DEL', worker_pool, record, taken)
   redis.call('SREM', worker_pools, pool)
 end

@@ -1,0 +1,85 @@
+"""Whole listeners in a namespace, as processes: kills, limits, wake-ups, and what an idle one costs."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from tests.brokers.gocraft.serving.fleet import Namespace
+from tests.processes import ROOT, until
+from workkit import job, schedule
+
+JOBS = """
+import time, redis
+from workkit import job
+r = redis.Redis.from_url("{url}")
+@job("slow", limit=4)
+def slow(i: int) -> None:
+    n = r.incr("{name}-running")
+    r.zadd("{name}-peak", {{"peak": n}}, gt=True)
+    time.sleep(0.005)
+    r.decr("{name}-running")
+    r.hincrby("{name}-ran", i, 1)
+@job("quick")
+def quick(i: int) -> None:
+    r.hincrby("{name}-ran", i, 1)
+"""
+COUNT = 2000
+seen = threading.Event()
+
+
+@job("see")
+def see(text: str) -> None:
+    seen.set()
+
+
+def listen(ns: Namespace, folder: Path) -> Any:
+    import os
+    import subprocess
+
+    command = [sys.executable, "-m", "workkit", "listen", ns.name, "--layout", "gocraft", "--redis", ns.url]
+    env = {**os.environ, "PYTHONPATH": f"{ROOT}:{folder}"}
+    return subprocess.Popen([*command, "--import", "gc_jobs", "-q"], cwd=folder, env=env)
+
+
+def test_a_killed_listener_loses_nothing_and_leaves_no_lock(ns: Namespace, tmp_path: Path) -> None:
+    (tmp_path / "gc_jobs.py").write_text(JOBS.format(url=ns.url, name=ns.name))
+    s = schedule.create(ns.name, redis=ns.url, layout="gocraft")
+    fns = ["slow", "quick", "quick", "quick"]
+    schedule.add_many(s, [{"fn": fns[i % 4], "at": "now", "kwargs": {"i": i}} for i in range(COUNT)])
+    ran = f"{ns.name}-ran"
+    processes = [listen(ns, tmp_path), listen(ns, tmp_path)]
+    try:
+        until(lambda: ns.raw.hlen(ran) > 100, timeout=60)
+        assert ns.raw.zscore(f"{ns.name}-peak", "peak") <= 4
+        processes[0].kill()
+        until(lambda: ns.raw.hlen(ran) == COUNT, timeout=60)
+        until(lambda: not ns.raw.keys("*:inprogress"), timeout=60)
+        until(lambda: {ns.raw.get(ns.keys.lock(name)) for name in ("slow", "quick")} == {b"0"}, timeout=60)
+    finally:
+        for process in processes:
+            process.terminate()
+            process.wait(30)
+    assert ns.raw.smembers(ns.keys.worker_pools) == set()
+    assert ns.raw.keys(f"{ns.keys.prefix}worker:*") == []
+
+
+def test_an_idle_listener_costs_little_and_wakes_at_once(ns: Namespace) -> None:
+    s = schedule.create(ns.name, redis=ns.url, layout="gocraft")
+    with schedule.listener(s, imports=[], folder=None, jobs=["see:7"]):
+        until(lambda: ns.raw.smembers(ns.keys.worker_pools))
+        time.sleep(1.5)  # the first heartbeat is over
+
+        def total() -> int:
+            return int(ns.raw.info("stats")["total_commands_processed"])
+
+        before, began = total(), time.monotonic()
+        time.sleep(6.2)  # what is measured is time itself
+        assert (total() - before) / (time.monotonic() - began) <= 5
+        began = time.monotonic()
+        schedule.add_now(s, "see", kwargs={"text": "now"})
+        assert seen.wait(5)
+        assert time.monotonic() - began < 0.5, "not only by the look of each second"
