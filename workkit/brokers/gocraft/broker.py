@@ -150,7 +150,7 @@ class GocraftBroker:
         """Become a pool. Raises InvalidOptions where it serves no name, Unsupported for limits that no pool keeps."""
         if not info.serves:
             trouble = "names no job that this listener serves"
-            remedy = 'Mark functions with @job("send_email") in a module given with imports=, or --import.'
+            remedy = 'Mark functions with @job("send_email") in a module given with imports=.'
             raise InvalidOptions.about("imports=", trouble, remedy, where="imports")
         for name, serving in info.serves.items():
             options = serving.options

@@ -184,7 +184,7 @@ def check(job: NewJob) -> None:
     for name, value in (("name", terms.name), ("priority", terms.priority), ("throttle", entrance.throttle_ms),
                         ("debounce", entrance.debounce_ms), ("on_conflict", entrance.replace or None)):  # fmt: skip
         if value is not None:
-            remedy = "Give it to listen, as --jobs NAME:PRIORITY." if name == "priority" else "Leave it out."
+            remedy = 'Give it to listen: jobs=["NAME:PRIORITY"].' if name == "priority" else "Leave it out."
             raise _refused(f"{name}=", remedy)
 
 

@@ -133,7 +133,7 @@ class Keys:
 
     @property
     def crashes(self) -> str:
-        """Hash: SHA-1 of a job text -> how many pools died with it."""
+        """Hash: id of a job, or SHA-1 of a text without one -> how many pools died with it."""
         return self._key("workkit:crashes")
 
     def record(self, pool: str) -> str:

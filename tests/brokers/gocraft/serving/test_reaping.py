@@ -7,7 +7,7 @@ import time
 from tests.brokers.gocraft.serving.fleet import Namespace, end
 from tests.processes import until
 from workkit.brokers.gocraft.broker import GocraftBroker
-from workkit.jobs.outcome import Done
+from workkit.jobs.outcome import Done, Released
 
 PLAIN = {"name": "export", "id": "a" * 24, "t": 1500000000, "args": {"i": 0}}
 
@@ -40,6 +40,23 @@ def test_the_jobs_of_a_dead_go_pool_are_first_in_turn_and_its_slots_are_free(ns:
     assert [claim.crashes for claim in claims] == [1, 1, 1, 0, 0, 0]
     end(pool, claims, Done())
     assert ns.lock("export", pool.listener) == (0, 0)
+
+
+def test_a_job_that_waits_for_its_last_chance_keeps_its_crashes(ns: Namespace) -> None:
+    jobs(ns, 1)
+    for crashes in range(2):
+        gone, other = ns.pool("export"), ns.pool("export")
+        (claim,) = gone.claim(1).claims
+        assert claim.crashes == crashes
+        ns.raw.hset(ns.keys.worker_pool(gone.listener), "heartbeat_at", 1)
+        assert reaped(other) == [(claim.receipt.pool, 1)]
+        other.leave()
+    pool = ns.pool("export")
+    end(pool, pool.claim(1).claims, Released(delay_ms=1000))
+    (claim,) = pool.claim(1, now_ms=pool.now_ms() + 2000).claims
+    assert claim.crashes == 2
+    end(pool, [claim], Done())
+    assert not ns.raw.exists(ns.keys.crashes)
 
 
 def test_a_living_go_pool_is_left_alone(ns: Namespace) -> None:

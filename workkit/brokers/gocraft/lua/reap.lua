@@ -20,7 +20,7 @@ for _, name in ipairs(all) do
       local text = redis.call('LPOP', list)
       redis.call('RPUSH', queue_of(name), text)
       if is_dead == '1' then
-        redis.call('HINCRBY', crashes, redis.sha1hex(text), 1)
+        redis.call('HINCRBY', crashes, mark_of(text), 1)
         redis.call('EXPIRE', crashes, 86400)
       end
       length, count, moved = length - 1, count + 1, moved + 1

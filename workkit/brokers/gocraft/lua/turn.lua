@@ -22,7 +22,7 @@ local function counted(found) -- how many pools died with each
   local counts = {}
   if #found > 0 and redis.call('EXISTS', crashes) == 1 then
     for i = 2, #found, 2 do
-      counts[#counts + 1] = tonumber(redis.call('HGET', crashes, redis.sha1hex(found[i])) or '') or 0
+      counts[#counts + 1] = tonumber(redis.call('HGET', crashes, mark_of(found[i])) or '') or 0
     end
   end
   return counts

@@ -32,7 +32,7 @@ local function finish(ends) -- ends: [queue name, exact bytes, letter, new text,
       refused[#refused + 1] = i - 1
     else
       freed[name] = (freed[name] or 0) + 1
-      if one[6] > 0 and one[4] ~= raw then redis.call('HDEL', crashes, redis.sha1hex(raw)) end
+      if one[6] > 0 and one[4] ~= raw then redis.call('HDEL', crashes, mark_of(raw)) end
       place[one[3]](one[3] == 'r' and one[7] or name, one[4], one[5])
     end
   end
