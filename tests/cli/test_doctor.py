@@ -276,7 +276,7 @@ def test_an_unreachable_server_ends_with_69_and_says_which_it_was(run: Run, name
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("t", "--older-than", "30"), 'error: --older-than="30" has no unit. Write "30s" or "30 minutes".\n'),
+        (("t", "--older-than", "30"), 'error: --older-than "30" has no unit. Write "30s" or "30 minutes".\n'),
         ((), "error: workkit doctor needs a SCHEDULE. Name one: workkit doctor app-tasks; "),
         (("app tasks",), 'error: schedule "app tasks" has a blank at column 4.'),
     ],

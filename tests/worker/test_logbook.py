@@ -14,7 +14,7 @@ from tests import handlers
 from tests.processes import Processes, until
 from tests.servers import Server
 from tests.worker.observation import HOW
-from workkit import aio, events, job, schedule
+from workkit import aio, events, job, schedule, wire
 from workkit.schedule import Schedule
 
 pytestmark = pytest.mark.parametrize("server", ["valkey"], indirect=True)
@@ -143,6 +143,17 @@ def test_what_the_listener_itself_has_to_say_is_logged_too(s: Schedule, caplog: 
     words = [one.getMessage().split()[0] for one in of_jobs(caplog, logging.INFO)]
     assert words == ["listening:", "may", "cannot", "stopping:", "stopped:"]
     assert "Ctrl-C" not in caplog.text
+
+
+def test_a_late_start_is_no_warning(s: Schedule, server: Server, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "workkit")
+    payload = b'{"args":[1],"cron":"2014 3 5 * 9 34 16","job":"#\'tests.handlers/note"}'
+    server.client().hset(f"{s.name}:jobs", wire.job_id(payload), payload)
+    server.client().zadd(f"{s.name}:next", {wire.item(wire.job_id(payload)): 1394012056000})
+    with schedule.listener(s, threads=1, **HOW):
+        until(lambda: handlers.calls, what="the run")
+    (late,) = [one for one in of_jobs(caplog, logging.INFO) if one.getMessage().startswith("late")]
+    assert late.levelno == logging.INFO
 
 
 def test_workkit_listen_prints_an_error_once(server: Server, name: str, tmp_path: Path, processes: Processes) -> None:

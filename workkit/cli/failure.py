@@ -12,6 +12,8 @@ import click
 from workkit import errors
 from workkit.brokers.redis_server.address import without_passwords
 from workkit.cli.printing import terminal, wording
+from workkit.cli.quoting import Unquoted
+from workkit.cli.spelling import in_flags
 
 USAGE, MISSING, REFUSED, SERVER, BUG = 2, 3, 4, 69, 70
 STATUS: tuple[tuple[type[BaseException], int], ...] = (
@@ -70,7 +72,8 @@ def sentence(error: BaseException) -> str:
     if isinstance(error, click.ClickException):
         return error.format_message()
     if isinstance(error, errors.WorkkitError):
-        return str(error)
+        context = click.get_current_context(silent=True)
+        return in_flags(str(error), context.command if context else None)
     return bug(error)
 
 
@@ -88,6 +91,8 @@ def usage(error: click.UsageError) -> str:
     command = error.ctx.command_path if error.ctx else "workkit"
     look = f"Try: {command} --help."
     match error:
+        case Unquoted():
+            return error.message
         case click.NoSuchOption():
             if error.option_name[1:2].isdigit():
                 return (

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from workkit.errors import CannotRun, Discard, InvalidArguments, JobCancelled, Retry, TriggerError
 from workkit.jobs.run_options import UNSAID, RunOptions
+from workkit.text.brief import brief_repr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +20,8 @@ class Failure:
     message: str
     where: str | None = None
     traceback: str = field(default="", repr=False)
+
+    __repr__ = brief_repr
 
     @property
     def line(self) -> str:

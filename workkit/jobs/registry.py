@@ -27,6 +27,7 @@ from workkit.jobs.names import (
     brief,
     generator,
     hidden_part,
+    is_library,
     is_module,
     main_module,
     read_name,
@@ -44,6 +45,7 @@ Handler = Callable[..., Any]
 _marked: dict[str, Handler] = {}  # registered name -> function, filled by @job at import
 MOST_NAMES = 10_000
 DEEPEST, MOST_FILES = 5, 2000  # bounds of the search for the nearest module: parts of its name, files
+MOST_SOURCES = 50  # folders of a repository with several packages
 _said: dict[tuple[str, str], RunOptions] = {}  # module and name of a function -> its options of @job
 _IMPORT = os.path.dirname(importlib.__file__)
 importing: ContextVar[str | None] = ContextVar("workkit_importing", default=None)  # what a listener imports right now
@@ -112,21 +114,21 @@ class Registry:
         """
         for module in self.imports:
             if not is_module(module):
-                raise InvalidFunction(f"--import {_no_name(module)}", given=module)
-            if _top(module) in sys.stdlib_module_names:
-                raise InvalidFunction(f"--import {module}: the standard library is never run.", given=module)
+                raise _no_import(module, f" {_no_name(module)}")
+            if is_library(module):
+                raise _no_import(module, ": the standard library is never run.")
             try:
                 _import(module)
             except (KeyboardInterrupt, ListenerStopped):  # the person who waits; a sentence of its own
                 raise
             except BaseException as error:
                 if _is_missing(module, error):
-                    hint = f" For a file write --import {module[:-3]}." if module.endswith(".py") else ""
-                    raise InvalidFunction(
-                        f"--import {module}: no such module. Name it as Python imports it, for example app.jobs.{hint}",
-                        given=module,
-                    ) from error
-                raise InvalidFunction(f"--import {module}: importing it failed: {_why(error)}", given=module) from error
+                    hint = f' For a file write imports=["{module[:-3]}"].' if module.endswith(".py") else ""
+                    if self.folder is not None and (below := source_folder(module, self.folder)):
+                        hint = f" It is under {below}/: start with PYTHONPATH={below}."
+                    trouble = ": no such module. Name it as Python imports it, for example app.jobs."
+                    raise _no_import(module, f"{trouble}{hint}") from error
+                raise _no_import(module, f": importing it failed: {_why(error)}") from error
 
     def resolve(self, job: str) -> Handler:
         """Find the function that a stored `job` names. Raises NotAllowed or FunctionNotFound, always the same one."""
@@ -197,7 +199,7 @@ class Registry:
 
     def _may_import(self, module: str) -> bool:
         """Decide before the import, by the place of the top-level package."""
-        if _top(module) in sys.stdlib_module_names:
+        if is_library(module):
             return False
         if self._named(module):
             return True
@@ -214,7 +216,7 @@ class Registry:
 
     def _allows(self, module: ModuleType) -> bool:
         name = main_module() if module.__name__ == "__main__" else module.__name__
-        if name is None or _top(name) in sys.stdlib_module_names:
+        if name is None or is_library(name):
             return False
         file = getattr(module, "__file__", None)
         return self._named(name) or (file is not None and self._under_folder(Path(file)))
@@ -247,9 +249,9 @@ class Registry:
 
     def _outside(self, name: Name) -> NotAllowed:
         top = _top(name.space)
-        if top in sys.stdlib_module_names:
+        if is_library(top):
             return _may_not_run(name, f"{top} is Python's own, and never run.", given=name)
-        place = "is not named with --import" if self.folder is None else "is not under ./ and not named with --import"
+        place = "is not named with imports=" if self.folder is None else "is not under ./ and not named with imports="
         return _may_not_run(name, f"{name.space} {place}.", given=name)
 
     def _no_module(self, module: str) -> str:
@@ -257,6 +259,8 @@ class Registry:
         if self.folder is not None:
             known.update(_modules(self.folder, depth=module.count(".") + 1))
         place = "." if self.folder is None else " under ./."
+        if self.folder is not None and (below := source_folder(module, self.folder)):
+            return f"no module {module} under ./, but it is under {below}/: start with PYTHONPATH={below}."
         near = nearest_word(module, known)
         return f"no module {module}" + (f"{place[:-1]}; nearest: {near}." if near else place)
 
@@ -287,6 +291,16 @@ def _modules(folder: Path, *, depth: int) -> Iterator[str]:
         places = inner
 
 
+def source_folder(module: str, folder: Path) -> str | None:
+    """Name the folder below `folder` that Python has to search to find a module: ``src``, or ``PACKAGE/src``."""
+    relative = module.replace(".", "/")
+    with suppress(OSError):
+        for below in (folder / "src", *sorted(folder.glob("*/src"))[:MOST_SOURCES]):
+            if (below / f"{relative}.py").is_file() or (below / relative / "__init__.py").is_file():
+                return below.relative_to(folder).as_posix()
+    return None
+
+
 def _is_missing(module: str, error: BaseException) -> bool:
     """Whether an import failed because this module is missing; False if one that it imports is missing."""
     if not issubclass(type(error), ModuleNotFoundError):
@@ -311,9 +325,13 @@ def _no_name(module: str) -> str:
     """Word what to write instead of a text that names no module."""
     stem = module.removesuffix(".py").removeprefix("./").replace("/", ".")
     if "/" in module and is_module(stem):
-        return f"{module} names a file. Name the module, as Python imports it: {stem}."
+        return f"names a file. Name the module, as Python imports it: {stem}."
     kind = "is relative" if module.startswith(".") else "is not the name of a module"
-    return f"{brief(module) or chr(34) * 2} {kind}. Name it as Python imports it, for example app.jobs."
+    return f"{kind}. Name it as Python imports it, for example app.jobs."
+
+
+def _no_import(module: str, trouble: str) -> InvalidFunction:
+    return InvalidFunction(f'imports=["{brief(module)}"]{trouble}', given=module, where="imports")
 
 
 def _cannot_run(name: object, trouble: str, *, given: object = None) -> FunctionNotFound:

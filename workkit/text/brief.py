@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from reprlib import Repr
 from typing import Any
 
-LONGEST = 80  # characters of one field
+LONGEST = 80  # characters of one text
 _short = Repr()
 _short.maxstring = _short.maxother = _short.maxlong = LONGEST
 _short.maxtuple = _short.maxlist = _short.maxdict = 8
@@ -24,12 +24,13 @@ def brief_repr(value: Any) -> str:
 
 
 def one_line(value: object) -> str:
-    """Write one value in one line of about 80 characters at most."""
+    """Write one value in one line of 160 characters at most."""
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, timedelta):
         return str(value)
-    return " ".join(_short.repr(value).split())
+    text = " ".join(_short.repr(value).split())
+    return text if len(text) <= 2 * LONGEST else text[: 2 * LONGEST - 3] + "..."
 
 
 def _is_default(field: Field[Any], value: object) -> bool:

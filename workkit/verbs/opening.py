@@ -92,7 +92,7 @@ def described_schedule(
         remedy = 'Write a text such as "app-tasks".'
         raise InvalidSchedule.about(f"schedule {name!r}", "is not a name", remedy, where="name", given=name)
     if "://" in name:
-        trouble, remedy = "is a URL, not a name", f'Write schedule.create("app-tasks", redis="{masked(name)}").'
+        trouble, remedy = "is a URL, not a name", f'Write a name such as "app-tasks", and redis="{masked(name)}".'
         raise InvalidSchedule.about(f'schedule "{masked(name)}"', trouble, remedy, where="name", given=masked(name))
     if found := re.search(r"[\s\x00-\x1f\x7f]", name):
         better = re.sub(r"[\s\x00-\x1f\x7f]+", "-", name).strip("-")

@@ -13,6 +13,7 @@ from workkit.worker.event_text import event_parts
 from workkit.worker.run.failure import without_ours
 
 LOGGER = logging.getLogger("workkit")
+LEVELS = {"late": events.INFO}  # a backlog is late as a whole, and the logger writes every record
 
 
 class Logbook:
@@ -44,18 +45,19 @@ class _Records:
     """The subscriber: it wants what the logger would take."""
 
     def __call__(self, event: Event) -> None:
-        if not LOGGER.isEnabledFor(event.level):
+        level = min(event.level, LEVELS.get(event.name, event.level))
+        if not LOGGER.isEnabledFor(level):
             return
         error = event.fields.get("exception") if event.is_final else None
         at = without_ours(error.__traceback__) if isinstance(error, BaseException) else None
         text = record_text(event)
         if at is None and event.is_final:  # raised in a worker process, or by nobody: its listeners died
             text = "\n".join(filter(None, (text, str(event.fields.get("traceback") or "").rstrip())))
-        LOGGER.log(event.level, "%s", text, exc_info=(type(error), error, at) if error is not None and at else None)
+        LOGGER.log(level, "%s", text, exc_info=(type(error), error, at) if error is not None and at else None)
 
     def wants(self, name: str) -> bool:
         """Whether the logger would take this event."""
-        return LOGGER.isEnabledFor(events.LEVELS.get(name, events.INFO))
+        return LOGGER.isEnabledFor(LEVELS.get(name, events.LEVELS.get(name, events.INFO)))
 
     def count(self, name: str, number: int, late_ms: int) -> None:
         """Leave out events that the logger would not take."""

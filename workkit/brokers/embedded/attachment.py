@@ -134,7 +134,9 @@ def attach(folder: Path) -> EmbeddedServer:
             return server
     except OSError as error:
         trouble = f"{shown_path(folder)} cannot be used: {error.strerror or error}"
-        raise EmbeddedError(f"{trouble}. Name a folder you may write to: --embedded=FOLDER.", given=folder) from error
+        raise EmbeddedError(
+            f'{trouble}. Name a folder you may write to: redis="embedded:///FOLDER".', given=folder
+        ) from error
 
 
 @contextmanager

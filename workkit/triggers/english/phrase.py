@@ -70,11 +70,15 @@ def parse(
         return _suggesting(here, lead=lead)
     except PhraseError as with_lead:
         try:
-            return _suggesting(here)
+            found = _suggesting(here)
         except PhraseError as without:
-            unfit = isinstance(with_lead, Misread) and with_lead.position == 0
-            further = (without.position or 0) > (with_lead.position or 0)
+            misread = isinstance(with_lead, Misread)
+            unfit = misread and with_lead.position == 0
+            further = misread and (without.position or 0) > (with_lead.position or 0)
             raise (without if unfit or further else with_lead) from None
+        if lead == "every" and not found.recurs and (not isinstance(with_lead, Misread) or is_bare_length(here.text)):
+            raise  # it was meant to recur
+        return found
 
 
 def is_bare_length(text: str) -> bool:
@@ -169,7 +173,7 @@ def _amount(reader: Reader, parts: Parts) -> Parts | None:
     """Read "in 5 minutes", "5 minutes", "5 minutes from now"."""
     mark, start = reader.i, reader.peek()
     ahead = reader.take("in") is not None
-    found = amount(reader)
+    found = amount(reader) or _one_week(reader, parts)
     if found is None:
         reader.i = mark
         return None
@@ -181,6 +185,15 @@ def _amount(reader: Reader, parts: Parts) -> Parts | None:
         return reader.put(parts, start, amount=found, ahead=True)
     from_day = counted_from(reader, parts, found, start=start, ahead=ahead)
     return from_day or reader.put(parts, start, amount=found, ahead=ahead)
+
+
+def _one_week(reader: Reader, parts: Parts) -> Amount | None:
+    """Read "week" and "fortnight" without their article: "week from tuesday", "fortnight today"."""
+    days = {"week": 7, "fortnight": 14}.get(reader.peek().text)
+    if days is None or parts.every or reader.peek(1).text not in ("from", "on", "today", "tomorrow"):
+        return None
+    reader.next()
+    return Amount(days=days)
 
 
 def _once(reader: Reader, parts: Parts) -> Parts | None:

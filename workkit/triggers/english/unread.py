@@ -7,12 +7,15 @@ from typing import Final, NoReturn
 from workkit.text.calendar import MONTH_NAMES
 from workkit.text.nearest import nearest_words
 from workkit.triggers.clock.zone import zone_names
+from workkit.triggers.english.grammar.digits import HALVES
 from workkit.triggers.english.grammar.parts import Parts
 from workkit.triggers.english.grammar.reader import Reader
 from workkit.triggers.english.grammar.words import (
     ADVERBS,
     MONTHS,
+    NUMBERS,
     RELATIVE_DAYS,
+    TENS,
     UNITS,
     VOCABULARY,
     WEEKDAY_GROUPS,
@@ -41,6 +44,8 @@ def unread(reader: Reader, parts: Parts) -> Parts | None:
         raise reader.refusal("cannot be left out: only weekdays can", remedy)
     match start.kind:
         case "word":
+            _minutes_to(reader)
+            _bounded(reader)
             _place(reader)
             _month(reader, parts)
             _group(reader, parts)
@@ -56,6 +61,31 @@ def unread(reader: Reader, parts: Parts) -> Parts | None:
             )
     reader.i = mark
     return None
+
+
+def _minutes_to(reader: Reader) -> None:
+    """Refuse "ten to 5", which may be a window."""
+    start = reader.peek()
+    if (start.text in NUMBERS or start.text in TENS) and reader.peek(1).text == "to":
+        reader.next()
+        said = reader.instead(start, f"{start.text} minutes")
+        raise reader.refusal("may be minutes or an hour", f'Say "{said}" for the minutes', start=start)
+
+
+def _bounded(reader: Reader) -> None:
+    """Refuse "for 2 weeks" and "after 5pm" beside what recurs."""
+    start = reader.peek()
+    if start.text == "for":
+        reader.i = len(reader.tokens)
+        said = reader.instead(start, "until 2027-01-31")
+        raise reader.refusal("names no end", f'Say until when, for example "{said}"', start=start)
+    if start.text == "after" and reader.peek(1).kind in ("number", "clock"):
+        reader.next()
+        hour = reader.peek()
+        while reader.peek().kind in ("number", "clock") or reader.peek().text in HALVES:
+            reader.next()
+        said = reader.instead(start, f"from {reader.since(hour)} to 11pm")
+        raise reader.refusal("does not say until when", f'Say for example "{said}"', start=start)
 
 
 def _place(reader: Reader) -> None:
@@ -133,9 +163,12 @@ def _hours(reader: Reader, parts: Parts) -> None:
         if int(last.text) <= first <= 12:
             hours = [f"{first}am", f"{last.text}pm"]
         reader.i += 2
-        _offer(reader, "does not say that these are hours", f"from {hours[0]} to {hours[1]}", start=start)
+        often = "every hour " if len(reader.tokens) == 3 else ""
+        _offer(reader, "does not say that these are hours", f"{often}from {hours[0]} to {hours[1]}", start=start)
     if whole == "2400":
         _offer(reader, "is no hour", "at 23:59", tail=", or 0:00 of the next day")
+    if reader.peek(-1).text in ("in", "every", "each") or joint.startswith("-"):
+        return
     if len(whole) == 4 and first // 100 < 24 and first % 100 < 60 and len(reader.tokens) > 1:
         _offer(reader, "may be an hour or a year", f"at {first // 100}:{first % 100:02}", tail=" for the hour")
     if len(whole) == 3 and first // 100 > 0 and first % 100 < 60 and len(reader.tokens) > 1:

@@ -8,14 +8,18 @@ from typing import Final
 from workkit.triggers.english.grammar.parts import Parts
 from workkit.triggers.english.grammar.reader import Reader
 from workkit.triggers.english.grammar.synonyms import MOVABLE_HOLIDAYS
-from workkit.triggers.english.grammar.words import NAMED_TIMES, RELATIVE_DAYS, UNITS, WEEKDAYS, Token
+from workkit.triggers.english.grammar.words import NAMED_TIMES, NUMBERS, RELATIVE_DAYS, UNITS, WEEKDAYS, Token
 
 _NO_TIME: Final = "is no exact time"
 _VAGUE: Final = {
     **dict.fromkeys(("soon", "later", "sometime", "sometimes", "eventually", "asap"), 'Say for example "in 5 minutes"'),
     "often": 'Say for example "every 5 minutes"',
     "while": 'Say a length: "in 10 minutes"',
-    "moment": 'Say a length: "in 10 seconds"',
+    **dict.fromkeys(("moment", "jiffy"), 'Say a length: "in 10 seconds"'),
+    **dict.fromkeys(("ms", "millisecond", "milliseconds"), 'Say whole seconds, for example "in 1 second"'),
+    "q": 'Say a day of that quarter, for example "31 december at 5pm"',
+    "leap": 'Name the day, for example "every february 29"',
+    "following": 'Say "next monday", or the date',
     "payday": 'Say its day, for example "on the 25th of every month at 9am"',
     "paydays": 'Say its day, for example "on the 25th of every month at 9am"',
     **dict.fromkeys(("early", "late"), 'Say the hour, for example "tomorrow at 6am"'),
@@ -44,7 +48,16 @@ _INSTEAD: Final[Mapping[str, tuple[str, str]]] = {
     **dict.fromkeys(("weeknight", "weeknights"), ("is not the same everywhere", "monday to thursday night")),
     **dict.fromkeys(("or so", "or thereabouts"), (_NO_TIME, "")),
     **dict.fromkeys(("remind me", "run it", "run", "execute", "start it"), ("says what to do, not when", "")),
-    **dict.fromkeys(("overnight", "during the night"), ("does not say which hour", "at 2am")),
+    **dict.fromkeys(("close", "closing", "closing time"), ("does not say which hour", "5pm")),
+    "overnight": ("does not say which hour", "at 2am"),
+    **dict.fromkeys(("during the night", "through the night"), ("does not say which hours", "from 10pm to 6am")),
+    **dict.fromkeys(
+        ("mid month", "mid - month", "middle of the month", "the middle of the month"), (_NO_TIME, "the 15th")
+    ),
+    **dict.fromkeys(
+        ("this time tomorrow", "same time tomorrow", "the same time tomorrow"), ("names no hour", "in 1 day")
+    ),
+    **dict.fromkeys(("this time next week", "same time next week"), ("names no hour", "in 1 week")),
 }
 """Words, what is wrong with them, and an example of what to say in their place."""
 
@@ -107,7 +120,7 @@ def _idiom(reader: Reader, parts: Parts) -> None:
     start = reader.peek()
     for length in range(_LONGEST, 0, -1):
         words = " ".join(reader.peek(k).text for k in range(length))
-        if words in MOVABLE_HOLIDAYS:
+        if words in MOVABLE_HOLIDAYS and reader.peek(-1).text not in ("except", "but", "not"):
             reader.i += length
             date = reader.instead(start, "YYYY-MM-DD")
             raise reader.refusal("has another date each year", f'Write its date: "{date}"', start=start)
@@ -115,10 +128,15 @@ def _idiom(reader: Reader, parts: Parts) -> None:
             reader.i += length
             choices = " or ".join(f'"{_completed(reader, start, day)}"' for day in ("saturday", "sunday"))
             raise reader.refusal("does not say which day", f"Say {choices}", start=start)
-        if words in _INSTEAD and not (words == "some" and reader.peek(1).text in _VAGUE):
+        if words in _INSTEAD:
             reader.i += length
             trouble, other = _INSTEAD[words]
             raise reader.refusal(trouble, f'Say for example "{reader.instead(start, other)}"', start=start)
+    hour = reader.peek(1)
+    if start.text == "half" and (hour.text in NUMBERS or hour.kind == "number"):
+        reader.next()
+        said = reader.instead(start, "half past")
+        raise reader.refusal("is the half before the hour to some, after it to others", f'Say "{said}"', start=start)
     if start.text in ("after", "by") and not parts.every:
         _limit(reader, start)
     reader.i = mark
@@ -135,11 +153,8 @@ def _limit(reader: Reader, start: Token) -> None:
         reader.next()
         at = reader.tokens[reader.i - 4] if reader.i > 3 and reader.tokens[reader.i - 4].text == "the" else before
         raise reader.refusal(trouble, f'Say "{_completed(reader, at, f"a week from {before.text}")}"', start=at)
-    if reader.peek().kind in ("number", "clock", "date", "ordinal") or what in (
-        *WEEKDAYS,
-        *NAMED_TIMES,
-        *RELATIVE_DAYS,
-    ):
+    named_day = what in WEEKDAYS or what in NAMED_TIMES or what in RELATIVE_DAYS
+    if named_day or reader.peek().kind in ("number", "clock", "date", "ordinal"):
         raise reader.refusal(trouble, f'Say when it runs: "{_completed(reader, start, "")}"', start=start)
     raise reader.refusal(trouble, 'Say when it runs, for example "today at 5pm"', start=start)
 

@@ -70,7 +70,7 @@ def _job(pair: Pair, data: bytes, dialect: str, thorough: bool) -> Iterator[Faul
     broken = _broken_fields(read)
     if broken:
         yield _unread(data, broken)
-    is_read = "local" not in read.extra and not _is_elapsed(read)  # the cron, by our listeners
+    is_read = "local" not in read.extra and not _is_elapsed(read)  # by our listeners
     repairs = not read.job and is_read
     for fault in judge_cron(read.cron, dialect):
         yield Fault(fault.kind, fault.what, fault.kind == "cron" and repairs, fault.stops and is_read)

@@ -9,6 +9,7 @@ from workkit.triggers.clock.zone import nearest_zone, zone_name
 from workkit.triggers.english.grammar.clock import time
 from workkit.triggers.english.grammar.dates import dated, month_list, year_number
 from workkit.triggers.english.grammar.days import each, relative
+from workkit.triggers.english.grammar.digits import HALVES
 from workkit.triggers.english.grammar.iso import numeric, offset
 from workkit.triggers.english.grammar.parts import Parts
 from workkit.triggers.english.grammar.reader import Reader
@@ -34,8 +35,11 @@ def start(reader: Reader, parts: Parts) -> Parts | None:
         if word.text != "between" and (hour := _time_follows(reader)):
             if plain:
                 return replace(parts, from_time=True)
-            counted = f"{reader.text[: token.start]}starting at {hour}".strip()
-            remedy = f'Say "{counted}", or name the end of a window: "from {hour} until ..."'
+            if not any(other.text in ("every", "each") for other in reader.tokens):
+                raise reader.refusal("does not recur", f'Say for example "every hour starting at {hour}"', start=token)
+            remedy = (
+                f'Say "{reader.instead(token, "starting at")}", or name the end of a window: "from {hour} until ..."'
+            )
             raise reader.refusal("leaves open whether it is a window", remedy, start=token)
         if plain:
             raise reader.stuck()
@@ -134,7 +138,9 @@ def zone_clause(reader: Reader, parts: Parts) -> Parts | None:
     mark, token = reader.i, reader.peek()
     reader.take("in")
     name = reader.peek()
-    if name.kind == "offset" or (name.text == "z" and reader.peek(-1).text[-1:].isdigit()):
+    if name.kind == "offset" or (
+        name.text == "z" and (reader.peek(-1).text[-1:].isdigit() or reader.peek(-1).text in HALVES)
+    ):
         found = offset(reader)
         if parts.zone is not None or parts.instant is not None:
             raise reader.refusal("would be a second zone", "Say one", start=name)

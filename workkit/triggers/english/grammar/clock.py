@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
@@ -21,6 +22,7 @@ _PART_HOURS: Final[dict[str, Sequence[int]]] = {
     "night": (*range(18, 24), 0, 1, 2, 3, 4, 5),
 }
 _DAY: Final = 24 * 3600
+_AT_NUMBERS: Final = re.compile(r"\bat \d\d?(?:(?:,? and|,) \d\d?)*", re.IGNORECASE)
 
 Form = Literal["bare", "half", "hour", "minute", "second"]
 """How a time was written: 9, 9am, noon, 9:30, 9:30:00."""
@@ -34,6 +36,8 @@ class Time:
     form: Form
     named: bool = False
     halved: bool = False
+    alone: bool = False
+    """The hour was a number alone: at 5, half past 5."""
 
 
 def times(reader: Reader, parts: Parts) -> Parts | None:
@@ -61,7 +65,7 @@ def times(reader: Reader, parts: Parts) -> Parts | None:
             "leaves open which hours are am and which pm", "Write am or pm at each, or 17:00", start=start
         )
     seconds = tuple(dict.fromkeys(t.seconds for t in found_all))
-    halved, alone = (any(marked) for marked in zip(*((t.halved, t.form == "bare") for t in found_all), strict=True))
+    halved, alone = (any(marked) for marked in zip(*((t.halved, t.alone) for t in found_all), strict=True))
     parts = reader.put(parts, start, times=seconds, halved=halved, bare=alone)
     return _in_part(reader, parts, start=start)
 
@@ -101,6 +105,8 @@ def time(reader: Reader, *, bare: bool = False, at: bool = False) -> Time | None
     hour = integer(reader)
     if hour is None:
         return None
+    if (small := _minute_and_half(reader)) is not None:
+        return Time(seconds=_twelve(reader, hour, small * 60, start=token), form="minute", halved=True)
     if reader.peek().text in HALVES:
         return Time(seconds=_twelve(reader, hour, 0, start=token), form="half", halved=True)
     if hour == 12 and (named := reader.take_from(NAMED_TIMES)) is not None:
@@ -119,9 +125,10 @@ def time(reader: Reader, *, bare: bool = False, at: bool = False) -> Time | None
         if 100 <= hour <= 959 and hour % 100 < 60:
             remedy = f'Say "{reader.instead(token, f"{hour // 100}:{hour % 100:02}")}"'
         elif hour < 60 and "hour" in reader.text.lower():
-            remedy = f'Say "{reader.instead(token, f":{hour}")}" for the minute'
+            minutes = _AT_NUMBERS.sub(lambda list_: re.sub(r"\d+", r":\g<0>", list_[0]), reader.text.strip())
+            remedy = f'Say "{minutes}" for the minute'
         raise reader.refusal("is no hour", remedy, start=token)
-    return Time(seconds=hour * 3600, form="bare")
+    return Time(seconds=hour * 3600, form="bare", alone=True)
 
 
 def _part_follows(reader: Reader) -> bool:
@@ -141,8 +148,18 @@ def _clock(reader: Reader, token: Token) -> Time:
     form: Form = "second" if rest else "minute"
     if reader.peek().text in HALVES:
         return Time(seconds=_twelve(reader, int(hour), small, start=token), form=form, halved=True)
-    reader.take("o'clock")
+    reader.take("o'clock", "h", "hrs", "hours")
     return Time(seconds=int(hour) * 3600 + small, form=form)
+
+
+def _minute_and_half(reader: Reader) -> int | None:
+    """Take the minute of "7 30 pm", up to am or pm."""
+    mark, token = reader.i, reader.peek()
+    minute = integer(reader) if token.kind == "word" or len(token.text) == 2 else None
+    if minute is not None and 10 <= minute < 60 and reader.peek().text in HALVES:
+        return minute
+    reader.i = mark
+    return None
 
 
 def _half(reader: Reader, minute: int, *, start: Token) -> int:
@@ -185,7 +202,7 @@ def _past(reader: Reader) -> Time | None:
         reader.i = mark
         return None
     moved = hour.seconds + (minutes if side.text == "past" else -minutes) * 60
-    return Time(seconds=moved % _DAY, form="minute", halved=hour.halved)
+    return Time(seconds=moved % _DAY, form="minute", halved=hour.halved, alone=hour.alone)
 
 
 def window(reader: Reader, parts: Parts) -> Parts | None:
@@ -208,7 +225,10 @@ def _window(reader: Reader, parts: Parts, *, start: Token, first: Time, until: b
         raise reader.stuck()
     a, b = first.seconds, last.seconds
     if _is_mixed([first, last]):
-        raise reader.refusal("leaves open which hours are am and which pm", 'Say "from 9am to 5pm"', start=start)
+        later = b + _DAY // 2 if b < a < _DAY // 2 and not last.halved else b
+        window = f"from {clock_text(a)} {'until' if until else 'to'} {clock_text(later)}"
+        remedy = f'Say "{reader.instead(start, window)}"'
+        raise reader.refusal("leaves open which hours are am and which pm", remedy, start=start)
     if b < a < 13 * 3600 and not (first.halved or last.named or first.named):
         ends, said = f"{clock_text(a)} to {clock_text(b)}", [_with_half(t, k) for t, k in ((a, "am"), (b, "pm"))]
         joint = "until" if until else "to"

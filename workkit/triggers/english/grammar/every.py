@@ -69,7 +69,7 @@ def every(reader: Reader, parts: Parts) -> Parts | None:
     if (days := plurals(reader)) is not None:
         return reader.put(parts, reader.peek(-1), weekdays=each(days))
     _refuse_plural(reader)
-    for read in (ends, _unit, _month, _place, _nth, _weekdays, _interval, _part, _noon):
+    for read in (ends, _marks, _unit, _month, _place, _nth, _weekdays, _interval, _part, _noon):
         mark = reader.i
         found = read(reader, parts)
         if found is not None:
@@ -105,6 +105,13 @@ def _stepped(reader: Reader, parts: Parts, *, n: int, unit: Unit, start: Token) 
     return parts
 
 
+def _marks(reader: Reader, parts: Parts) -> Parts | None:
+    """Read "quarter past the hour", "10 to"."""
+    start = reader.peek()
+    found = marks(reader)
+    return reader.put(parts, start, step=Step(n=1, unit="hour"), marks=found) if found else None
+
+
 def _unit(reader: Reader, parts: Parts) -> Parts | None:
     """Read day, hour, month; "second" only where it is not the ordinal of what follows."""
     start, after = reader.peek(), reader.peek(1).text
@@ -122,7 +129,10 @@ def _unit(reader: Reader, parts: Parts) -> Parts | None:
 
 def _month(reader: Reader, parts: Parts) -> Parts | None:
     """Read "march", "march and june", "january 1st", "25 december", "4th of july"."""
-    mark, start = reader.i, reader.peek()
+    mark = reader.i
+    if reader.peek(1).kind == "ordinal":
+        reader.take("the")
+    start = reader.peek()
     if start.text in ORDINALS and reader.peek(1).text in MONTHS:
         reader.i += 2
         raise reader.refusal("may be a day, or count months", 'Say for example "every 2nd of march"', start=start)

@@ -75,8 +75,8 @@ def offset(reader: Reader) -> timedelta:
     match = _OFFSET.fullmatch(token.text)
     assert match is not None  # the tokens have this form
     sign, hours, minutes = match[1], int(match[2]), int(match[3] or 0)
-    if hours > 23 or minutes > 59:
-        raise reader.refusal("is no offset", "Offsets are -23:59 to +23:59", start=token)
+    if hours * 60 + minutes > (14 * 60 if sign == "+" else 12 * 60) or minutes > 59:
+        raise reader.refusal("is no offset", "Offsets are -12:00 to +14:00", start=token)
     return (-1 if sign == "-" else 1) * timedelta(hours=hours, minutes=minutes)
 
 

@@ -45,9 +45,9 @@ def hour_marks(reader: Reader, parts: Parts) -> Parts | None:
     which = reader.take("every", "each", "the") if side is not None else None
     if minutes is None or side is None or which is None or not reader.take("hour"):
         return None
-    if which.text == "the" and not parts.every and not _names_more(reader):
-        return None
     minute = minutes if side.text in ("past", "after") else (60 - minutes) % 60
+    if which.text == "the" and not parts.every and not _names_more(reader):
+        raise reader.refusal("does not say at which hour", f'Say "every hour at :{minute:02}"', start=start)
     return _hourly(reader, reader.put(parts, start, marks=(minute,)))
 
 

@@ -79,7 +79,7 @@ def month_of(reader: Reader, parts: Parts) -> Parts | None:
     mark, start = reader.i, reader.peek()
     if not reader.take("of", "in", "during"):
         return None
-    which = reader.take("the", "this", "next", "each", "every")
+    which = reader.peek() if reader.peek().text == "month" else reader.take("the", "this", "next", "each", "every")
     unit = reader.take("month", "quarter", "year") if which is not None else None
     if which is None or unit is None:
         reader.i = mark

@@ -42,6 +42,10 @@ def counted_from(reader: Reader, parts: Parts, found: Amount, *, start: Token, a
         _refuse_from_hour(reader, found, start=start, before=side.text == "before")
         reader.i = mark
         return None
+    if found.months and not found.days and reader.peek().text == "today":
+        said = reader.text[start.start : reader.tokens[mark - 1].end].lower().removeprefix("in ")
+        reader.next()
+        raise reader.refusal("is a length", f'Say "{reader.instead(start, f"in {said}")}"', start=start)
     if found.seconds or found.months:
         raise reader.refusal("counts from a day", "Say it in weeks or days, or write the date", start=start)
     if ahead and side.text == "on":

@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 from workkit.errors import PhraseError
 from workkit.text.calendar import MONTH_NAMES
 from workkit.triggers.english.grammar.parts import Parts
-from workkit.triggers.english.grammar.words import VOCABULARY, ZONE_ABBREVIATIONS, Token, quote, tokens
+from workkit.triggers.english.grammar.words import UNITS, VOCABULARY, ZONE_ABBREVIATIONS, Token, quote, tokens
 
 T = TypeVar("T")
 EXAMPLES: Final = '"7pm tomorrow", "in 5 minutes" or "every weekday at 9am"'
@@ -159,7 +159,9 @@ class Reader:
                 f'Say "@{last.text}" for epoch seconds' if long else f'Say "at {last.text}" or "{last.text} minutes"'
             )
             return self.refusal("is a bare number", remedy, start=last)
-        if last.kind == "number" and self.tokens[0].text in ("in", "every", "each"):
+        before = self.tokens[-2].text if len(self.tokens) > 1 else ""
+        is_length = before in ("in", "every", "each") or (self.tokens[0].text == "in" and before in UNITS)
+        if last.kind == "number" and is_length:
             remedy = f'Say "{self.text.strip()} minutes", or another unit'
             return self.refusal("has no unit", remedy, start=last)
         after = quote(self.text[last.start : last.end])

@@ -141,7 +141,7 @@ _TOKEN = re.compile(
     | (?P<clock>\d\d?:\d\d(?::\d\d(?:\.\d{1,9})?)?(?![\d:.])|\d\d?h\d\d(?![a-z0-9]))
     | (?P<minute>:\d\d(?!\d))
     | (?P<ordinal>\d+(?:st|nd|rd|th)(?![a-z0-9]))
-    | (?P<offset>(?:utc|gmt)\s?[+-]\d\d?(?::?\d\d)?(?![\d:apm])|[+-]\d\d:?\d\d(?!\d))
+    | (?P<offset>(?:utc|gmt)\s?[+-]\d\d?(?::?\d\d)?(?![\d:apm])|[+-]\d\d:?\d\d(?!\d)|\+\d\d?(?![\d:])|-\d\d?(?=\s*$))
     | (?P<period>p(?=\d|t\d)(?:\d+[ymwd])*(?:t(?:\d+[hms])+)?(?![a-z0-9]))
     | (?P<zone>[a-z][a-z_]*(?:/[a-z0-9_+-]+)+)
     | (?P<point>\d\d?\.(?:\d\d?\.)?(?=\s|$))
@@ -204,9 +204,9 @@ def _spelt(text: str, kind: str | None) -> str:
 def _after_an_instant(found: list[Token], text: str, *, start: int) -> bool:
     """Tell whether +02:00 here is an offset, not the second half of 9:00-17:00.
 
-    "UTC-5" always is; so is what follows a full date and hour; elsewhere it must have a plus.
+    "UTC-5" always is; so is what follows a full date and hour. Elsewhere it must have a plus, or a blank before -05:00.
     """
-    if not text.startswith("-"):
+    if not text.startswith("-") or (found and found[-1].end < start and re.fullmatch(r"-0\d:?\d\d", text)):
         return bool(found)
     match found[-3:]:
         case [*_, Token(kind="date"), Token(kind="clock")]:

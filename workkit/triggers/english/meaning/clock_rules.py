@@ -88,7 +88,7 @@ def _counted(here: Here, parts: Parts) -> Parts:
     return replace(parts, step=replace(count, n=whole // count.n, unit=finer))
 
 
-_EXAMPLES: Final = {"week": "monday and thursday", "month": "1st and 15th", "year": "march 3 and september 3"}
+_EXAMPLES: Final = {"week": "monday and thursday", "month": "1st and 15th", "year": "1st of march and september"}
 
 
 def _boxes(times: tuple[int, ...], *, occurrence: int = 1) -> list[Clocks]:

@@ -92,7 +92,10 @@ def _check(here: Here, parts: Parts) -> None:
     dated = bool(parts.days or parts.months or parts.years)
     if not any((*ways, dated, parts.places, parts.times, parts.day_part)) and parts.marks:
         raise here.refusal("names a minute but no hour", f'Say "every hour at :{parts.marks[0]:02}", or a full time')
-    bounded = parts.start or parts.end
+    if parts.window:
+        said = f"every hour {here.text.strip()}"
+        raise here.refusal("does not say how often in that window", f'Say for example "{said}"')
+    bounded = parts.start or parts.end or parts.from_time
     if not any((*ways, dated, parts.places, parts.times, parts.day_part, bounded)):
         raise here.refusal("names no time", 'Say for example "tomorrow at 9am"')
     if parts.amount is not None and parts.weekdays and parts.amount.days:
@@ -103,7 +106,7 @@ def _check(here: Here, parts: Parts) -> None:
         raise here.refusal("names two times", _one_of(here))
     if (parts.now or parts.instant is not None) and (parts.times or parts.day_part):
         raise here.refusal("names two times", "Say one")
-    if parts.start or parts.end or parts.from_time or parts.window or parts.marks or parts.without or parts.either:
+    if bounded or parts.marks or parts.without or parts.either:
         raise here.refusal("bounds what does not recur", 'Say what recurs, for example "every day at 9am until ..."')
     if dated and not parts.days and not parts.places:
         raise here.refusal("is a span, not an instant", _SPANS)

@@ -37,10 +37,10 @@ def of_recurring(here: Here, groups: Sequence[Parts]) -> tuple[str, ...]:
 
 def _of_hour(parts: Parts) -> Iterator[str]:
     """Tell that "at 5" is on the 24-hour clock."""
-    doubtful = [time for time in parts.times if time and time % 3600 == 0 and time <= _LAST_DOUBTFUL * 3600]
+    doubtful = [time for time in parts.times if 3600 <= time < (_LAST_DOUBTFUL + 1) * 3600]
     if parts.bare and not parts.halved and parts.day_part is None and doubtful:
-        hour = doubtful[0] // 3600
-        yield f'"{hour}" is read as {hour}:00. Say "{hour}pm" for {hour + 12}:00.'
+        hour, later = clock_text(doubtful[0]), clock_text(doubtful[0] + 12 * 3600)
+        yield f'Without am or pm that is {hour}. Say "{later}" for the afternoon.'
 
 
 def _of_days(parts: Parts) -> Iterator[str]:
