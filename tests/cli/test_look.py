@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import signal
+import sys
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 from tests.cli.conftest import Run
 from tests.processes import until
 from tests.servers import Server
-from tests.terminals import on_terminal
+from tests.terminals import Terminal, on_terminal
 from workkit import schedule
 from workkit.cli.printing.cells import cells
 
@@ -161,3 +162,11 @@ def test_watch_is_refused_where_it_cannot_be(run: Run, name: str, words: tuple[s
     ran = run("list", name, *words)
     assert (ran.status, ran.out) == (2, "")
     assert said in ran.err
+
+
+def test_the_width_is_that_of_the_stream_that_is_a_terminal(folder: Path, on: Server, name: str) -> None:
+    words = [sys.executable, "-m", "workkit", "list", name, "--redis", on.url, "--where", "a text " * 20]
+    piped = ["bash", "-c", '"$@" | cat', "bash", *words]
+    with closing(Terminal(piped, columns=300, lines=24, cwd=folder, env={})) as shown:
+        shown.wait()
+    assert shown.plain.count("\n") == 1, shown.plain

@@ -63,3 +63,14 @@ def test_next_and_explain_take_one_argument(run: Run, command: str) -> None:
 def test_pause_until_takes_one_argument(run: Run) -> None:
     ran = run("pause", "shop", "--until", "in", "2", "hours")
     assert ran.err == 'error: --until takes one argument. Put the words in quotes: --until "in 2 hours"\n'
+
+
+def test_now_with_a_time_shows_how_it_is_added(run: Run) -> None:
+    ran = run("now", "shop", "app:hi", "in", "5", "minutes")
+    assert ran.err == (
+        "error: hi() in app.py takes 0 arguments; 3 given. "
+        'To run it at a time: workkit add shop "in 5 minutes" app:hi\n'
+    )
+    assert run("now", "shop", "app:greet", "bob", "sue").err == (
+        "error: greet(name) in app.py takes 1 argument; 2 given.\n"
+    )

@@ -40,6 +40,12 @@ def add_words(schedule: str, words: Sequence[str], zone: tzinfo) -> str | None:
     return _command(schedule, _quoted(" ".join(rest)), function, ())
 
 
+def now_words(schedule: str, function: str, args: Sequence[str], zone: tzinfo) -> str | None:
+    """Write the command that was probably meant by ``workkit now``, where the arguments are a time."""
+    time = _time(args, zone)
+    return _command(schedule, time, function, ()) if time else None
+
+
 def time_of(words: Sequence[str], zone: tzinfo) -> str:
     """Write the words of a time as one argument."""
     return _time(words, zone) or _quoted(" ".join(words))

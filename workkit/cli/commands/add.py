@@ -23,7 +23,7 @@ from workkit.cli.options import json_option, run_option_flags, server_options, v
 from workkit.cli.printing import record, terminal, wording
 from workkit.cli.printing.warning import warnings_kept
 from workkit.cli.settings import read_settings
-from workkit.errors import InvalidFunction, TriggerError
+from workkit.errors import InvalidArguments, InvalidFunction, TriggerError
 
 if TYPE_CHECKING:
     from workkit.jobs.job import Job
@@ -143,7 +143,12 @@ def now_command(schedule: str, call: Call, as_json: bool, run: dict[str, Any], s
     from workkit import schedule as verbs
     from workkit.verbs.opening import present
 
-    keywords, note = call.checked()
+    try:
+        keywords, note = call.checked()
+    except InvalidArguments as error:
+        if meant := quoting.now_words(schedule, call.fn, call.words, UTC):
+            raise quoting.Unquoted(f"{error} To run it at a time: {meant}") from error
+        raise
     s = verbs.create(schedule, redis=server)
     with warnings_kept():
         job = verbs.add_now(s, **keywords, **run)
