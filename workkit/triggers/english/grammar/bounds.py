@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from workkit.text.calendar import clock_text
 from workkit.triggers.clock.zone import nearest_zone, zone_name
 from workkit.triggers.english.grammar.clock import time
 from workkit.triggers.english.grammar.dates import dated, month_list, year_number
@@ -12,7 +13,7 @@ from workkit.triggers.english.grammar.digits import HALVES
 from workkit.triggers.english.grammar.iso import numeric, offset
 from workkit.triggers.english.grammar.parts import Parts
 from workkit.triggers.english.grammar.reader import Reader
-from workkit.triggers.english.grammar.words import TO, WEEKDAYS
+from workkit.triggers.english.grammar.words import TO, WEEKDAYS, Token
 
 _TO: Final = (*TO, "until", "till")
 
@@ -62,10 +63,16 @@ def end(reader: Reader, parts: Parts) -> Parts | None:
     reader.take("on")
     last = _moment(reader)
     if last is None:
-        if time(reader, bare=True) is not None:
+        if (last_hour := time(reader, bare=True)) is not None:
+            said = _turned(reader, token, last_hour.seconds)
+            if said is not None:
+                raise reader.refusal("names its end first", f'Say "{said}"', start=token)
             if not parts.every and not any(t.text in ("every", "each", "at") for t in reader.tokens):
                 said = reader.instead(token, reader.since(token)[len(word.text) :])
                 raise reader.refusal("is no exact time", f'Say when it runs: "{said}"', start=token)
+            if last_hour.seconds == 0:
+                all_day = reader.instead(token, "from 0:00 to 23:59:59")
+                raise reader.refusal("may be that hour of each day, or of one", f'Say "{all_day}"', start=token)
             said = reader.instead(token, f"from 0:00 until{reader.since(token)[len(word.text) :]}")
             hint = f'Say "{said}" for each day, or name the day: "until 2027-01-31"'
             raise reader.refusal("may mean that hour of each day, or of one", hint, start=token)
@@ -79,6 +86,14 @@ def end(reader: Reader, parts: Parts) -> Parts | None:
             "may leave that time out or in", f'Say "before {what}" or "until the end of {what}"', start=token
         )
     return reader.put(parts, token, end=last, before=word.text == "before")
+
+
+def _turned(reader: Reader, start: Token, last: int) -> str | None:
+    """Give the text of "until 5pm from 9am" with the window the right way round; None where no hour follows."""
+    first = time(reader, bare=True) if reader.take("from") else None
+    if first is None:
+        return None
+    return reader.instead(start, f"from {clock_text(first.seconds)} until {clock_text(last)}")
 
 
 def _moment(reader: Reader) -> Parts | None:

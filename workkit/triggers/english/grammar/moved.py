@@ -58,7 +58,10 @@ def counted_from(reader: Reader, parts: Parts, found: Amount, *, start: Token, a
 
 def _counted(reader: Reader, parts: Parts, start: Token, *, days: int) -> Parts:
     reader.take("on")
+    mark = reader.i
+    reader.take("next", "this")
     weekday = reader.take_from(WEEKDAYS)
+    reader.i = mark if weekday is None else reader.i
     if weekday is not None:
         return reader.put(parts, start, weekdays=((weekday, 1),), moved=days)
     for read in (numeric, relative, dated):

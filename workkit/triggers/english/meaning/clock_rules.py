@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from workkit.text.calendar import clock_text
+from workkit.text.listing import listed
 from workkit.triggers.clock.lowering import field_text
 from workkit.triggers.crons.field import HOUR, MINUTE, SECOND, Spec
 from workkit.triggers.english.grammar.parts import Parts
@@ -111,7 +112,11 @@ def stepped(here: Here, parts: Parts) -> Clocks:
     assert step is not None
     n, marks = step.n, parts.marks or (0,)
     if parts.marks and step.unit != "hour":
-        raise here.refusal("names minutes of the hour beside an interval of its own", 'Say "every hour at :15"')
+        each = (
+            sorted({minute for mark in marks for minute in range(mark % n, 60, n)}) if step.unit == "minute" else marks
+        )
+        remedy = f'Say "every hour at {listed([f":{minute:02}" for minute in each])}", or the interval alone'
+        raise here.refusal("names minutes of the hour beside an interval of its own", remedy)
     match step.unit:
         case "second":
             if 60 % n:
