@@ -105,6 +105,35 @@ def test_reading_raises_nothing_but_corrupt_record(data: bytes) -> None:
             read(data)
 
 
+@pytest.mark.parametrize(
+    ("args", "kwargs", "where", "position"),
+    [
+        (["a", "b\udc80"], {}, "args[1]", 1),
+        ([{"name": ["x", "\ud800"]}], {}, 'args[0]["name"][1]', 0),
+        ([{"\udfff": 1}], {}, "a key of args[0]", 0),
+        ([], {"path": "/srv/\udcff"}, 'kwargs["path"]', 5),
+        (["\ud83d\ude00"], {}, "args[0]", 0),
+    ],
+)
+def test_a_lone_surrogate_is_refused_with_its_place(
+    args: list[Any], kwargs: dict[str, Any], where: str, position: int
+) -> None:
+    with pytest.raises(InvalidArguments, match=r"has a lone surrogate, '\\u") as caught:
+        wire.payload(cron="", job="#'app/f", args=args, extra={"kwargs": kwargs} if kwargs else None)
+    assert (caught.value.where, caught.value.position) == (where, position)
+    assert str(caught.value).startswith(where)
+    assert str(caught.value).isprintable()
+
+
+def test_whole_characters_and_texts_that_look_like_surrogates_are_written() -> None:
+    for text in ("\U0001f600", "\\ud800", "\\\\ud800"):
+        assert wire.read_payload(wire.payload(cron="", job="#'app/f", args=[text])).args == (text,)
+
+
+def test_a_stored_lone_surrogate_is_read_as_it_stands() -> None:
+    assert wire.read_payload(b'{"args":["\\ud800"],"cron":"","job":"f"}').args == ("\ud800",)
+
+
 ID = "b47c4f60e77f631e8045ca999ec215fa74d4d658"
 
 

@@ -40,10 +40,12 @@ SLOW = (
     "cli/test_listen_processes.py",
     "cli/test_processes.py",
     "cli/test_refused.py::test_a_listener_",
+    "jobs/test_interval_year.py::test_outages",
     "jobs/test_symbols.py::test_names_at_random",
     "model/",
     "test_examples.py",
     "test_interop.py",
+    "test_intervals.py",
     "test_schedule.py::test_tls_spoken_to_a_plain_port",
     "test_sync.py::test_a_large_plan",
     "test_wire.py::test_a_payload_reads_back",
@@ -81,7 +83,7 @@ ALONE = (
 )
 
 # Commands as processes: pipes, terminals, signals. Which product the server is plays no part, so one is enough.
-ONE_PRODUCT = ("cli/test_processes.py",)
+ONE_PRODUCT = ("cli/test_processes.py", "test_intervals.py")
 
 
 class Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # untyped

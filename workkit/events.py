@@ -8,8 +8,9 @@ JSON logs print them, metrics count them.
     may_run      text                                         lost, back            url, reason, running / after_ms
     started      job, late_ms                                 late                  job, late_ms   (from 1 s)
     done         job, took_ms, late_ms                        fenced                job, ago_ms (how long away)
-    failed       job, took_ms, error_type, error, where, traceback, attempt, attempts, again_ms (None: no retry)
-    dead         job, error_type, error, where, traceback, attempt, attempts
+    failed       job, took_ms, error_type, error, where, traceback, exception, attempt, attempts,
+                 again_ms (None: no retry)
+    dead         job, error_type, error, where, traceback, exception, attempt, attempts
     retrying     job, again_ms   (the handler asked for it)   discarded             job, reason
     cannot_run   job, reason, trouble   (once for each name)  cancelled             job
     corrupt      job_id, reason                               missing               job_id
@@ -64,7 +65,12 @@ class Event:
     @property
     def level(self) -> int:
         """The `logging` level this event deserves."""
-        return LEVELS.get(self.name, INFO)
+        return ERROR if self.is_final else LEVELS.get(self.name, INFO)
+
+    @property
+    def is_final(self) -> bool:
+        """Whether a job is dead with this event: it failed, and no attempt is left."""
+        return self.name == "dead" or (self.name == "failed" and self.fields.get("again_ms") is None)
 
 
 Subscriber = Callable[[Event], None]
@@ -93,6 +99,11 @@ def subscribe(subscriber: Subscriber) -> Callable[[], None]:
 def _tell_least() -> None:
     global _least
     _least = min((getattr(subscriber, "least", 0) for subscriber in _subscribers), default=ERROR + 1)
+
+
+def printed() -> bool:
+    """Whether a subscriber prints events for people: it has the attribute `prints`."""
+    return any(getattr(subscriber, "prints", False) for subscriber in _subscribers)
 
 
 def emit(name: str, schedule: str | None = None, /, **fields: Any) -> None:

@@ -27,7 +27,13 @@ from workkit.verbs.control import check_dead, check_one, check_run, check_skip, 
 from workkit.verbs.dead import chosen, discard_dead, pause_ms, retry_dead
 from workkit.verbs.error_place import located
 from workkit.verbs.new_job import as_job
-from workkit.verbs.opening import Schedule, described_schedule, listening_brokers, producer_of
+from workkit.verbs.opening import (
+    Schedule,
+    check_schedule,
+    described_schedule,
+    listening_brokers,
+    producer_of,
+)
 from workkit.verbs.plan import Plan, carry_out, compare, read_plan
 
 if TYPE_CHECKING:
@@ -84,7 +90,8 @@ def add(
     Adding the same job again changes nothing.
 
     `when` takes words or a cron string, and the text says whether the job recurs; `at` and `in_` are one instant,
-    `every` recurs, `cron` is a cron string.
+    `every` recurs, `cron` is a cron string. An interval that divides its unit is aligned to the clock, any other is
+    counted from 1970, or from `start`.
 
     `options`, each with its default: tz=None (a zone), start=None, end=None (bounds of a recurrence); name=None (the
     job under it is replaced); unique=True, unique_key=None, unique_until="done" ("started"), on_conflict="keep"
@@ -119,6 +126,7 @@ def add_now(
 
 
 def _added(s: Schedule, given: Mapping[str, Any], *, verb: str) -> Job:
+    check_schedule(s)
     new = addition(given, s=s, now_ms=lambda: producer_of(s).now_ms(), verb=verb)
     return as_job(new, schedule=s.name, added=producer_of(s).add([new])[0])
 
@@ -300,10 +308,13 @@ def listener(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: U
     from workkit.verbs.listen_options import read_how
     from workkit.worker.listener import Listener
 
+    if not isinstance(s, Iterable) or isinstance(s, str):
+        check_schedule(s)
     chosen = {s: 1} if isinstance(s, Schedule) else dict(s) if isinstance(s, Mapping) else dict.fromkeys(s, 1)
     if not chosen:
         raise InvalidOptions("no schedule was given to listen to.")
     for one, weight in chosen.items():
+        check_schedule(one)
         if type(weight) not in (int, float) or not 0 < weight < float("inf"):
             remedy = "Accepted: numbers above 0, such as 10 or 0.5."
             raise InvalidOptions.about(f"{one.name}: {weight!r}", "is not a weight", remedy, given=weight)
@@ -324,8 +335,9 @@ def drain(
 ) -> Tally:
     """Run what is due, here and one by one, until nothing is; for tests and one-off runs.
 
-    `now` pretends a time; `limit` ends after so many runs. A handler's error is recorded, then raised, unless
-    `raise_errors` is False.
+    `now` pretends that time passes until then, as if a listener was there: each occurrence of a recurring job, and each
+    further attempt, runs at its own time. `limit` ends after so many runs. An error of a handler is recorded, then
+    raised, also if another attempt follows; with `raise_errors` False it is only counted, as `failed` or `retried`.
     """
     from workkit.verbs.listen_options import read_how
     from workkit.worker.drain import drain_brokers

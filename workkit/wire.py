@@ -45,7 +45,8 @@ def payload(*, cron: str, job: str, args: Any, extra: Mapping[str, Any] | None =
     """Write a payload: keys sorted, no blanks, ``/`` as ``\\/``, non-ASCII as ``\\uXXXX``, numbers as Java prints them.
 
     `args` is a list or tuple of what JSON carries, or None for none. `extra` adds fields inside the hashed text.
-    Raises InvalidArguments naming the place and type of what JSON cannot carry.
+    Raises InvalidArguments naming the place and type of what JSON cannot carry, and the place of a lone surrogate,
+    which UTF-8 cannot.
     """
     if args is None:
         args = ()
@@ -54,8 +55,19 @@ def payload(*, cron: str, job: str, args: Any, extra: Mapping[str, Any] | None =
     if extra:
         fields = {**extra, "args": args, "cron": cron, "job": job}
         inner = ",".join(f"{_string(key)}:{_text(fields[key], key)}" for key in sorted(fields))
-        return f"{{{inner}}}".encode("ascii")
-    return f'{{"args":{_text(args, "args")}{_end(cron, job)}'.encode("ascii")
+        text = f"{{{inner}}}"
+    else:
+        fields = {"args": args, "cron": cron, "job": job}
+        text = f'{{"args":{_text(args, "args")}{_end(cron, job)}'
+    if "\\ud" in text:  # a surrogate, or half of a character above U+FFFF
+        for key, value in fields.items():
+            _refuse_surrogates(value, key)
+    return text.encode("ascii")
+
+
+def json_text(value: Any) -> bytes:
+    """Write any value as the Clojure code does, lone surrogates too. Raises InvalidArguments as `payload`."""
+    return _text(value, "value").encode("ascii")
 
 
 def job_id(payload: bytes) -> str:
@@ -225,6 +237,28 @@ def _map(value: dict[Any, Any], path: str) -> str:
             )
         pairs.append(f"{_string(key)}:{_text(inner, f'{path}[{key!r}]'.replace(chr(39), chr(34)))}")
     return "{" + ",".join(pairs) + "}"
+
+
+def _refuse_surrogates(value: Any, path: str) -> None:
+    if isinstance(value, str):
+        if found := _LONE.search(value):
+            raise InvalidArguments.about(
+                path,
+                f"has a lone surrogate, {found[0]!a}, at column {found.start() + 1}, which UTF-8 cannot carry",
+                'Pass valid Unicode, for example text.encode("utf-8", "replace").decode().',
+                given=value,
+                position=found.start(),
+            )
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            _refuse_surrogates(key, f"a key of {path}")
+            _refuse_surrogates(inner, f"{path}[{key!r}]".replace("'", '"'))
+    elif isinstance(value, (list, tuple)):
+        for number, inner in enumerate(value):
+            _refuse_surrogates(inner, f"{path}[{number}]")
+
+
+_LONE = re.compile("[\\ud800-\\udfff]")  # a str holds whole characters: every surrogate in it is a lone one
 
 
 def _subclass(value: Any, path: str) -> str:

@@ -213,7 +213,7 @@ def test_attach_to_damaged_data_tells_what_the_server_said(folder: Path) -> None
     message = str(caught.value)
     assert "its server ended while it started: " in message
     assert "Bad file format reading the append only file" in message
-    assert message.endswith("server.log, or name another folder: --embedded=FOLDER.")
+    assert message.endswith('server.log, or name another folder: redis="embedded:///FOLDER".')
     assert "\n" not in message
     written.write_bytes(sound)
     with attach(folder) as server, client_of(server) as client:

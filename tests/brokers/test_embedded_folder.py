@@ -65,7 +65,7 @@ def test_folder_of_refuses_what_names_no_folder(url: str, trouble: str) -> None:
     with pytest.raises(InvalidSchedule) as caught:
         folder_of(url)
     assert trouble in str(caught.value)
-    assert str(caught.value).startswith(f'redis="{url.replace("secret", "***")}" ')
+    assert str(caught.value).startswith(f"redis={url.replace('secret', '***')!r} ")
     assert "secret" not in str(caught.value)
     assert str(caught.value).endswith(
         "Write embedded:///folder, or embedded://folder for one under the current folder."
@@ -183,7 +183,7 @@ def test_attach_refuses_what_is_no_folder(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(EmbeddedError) as caught:
         attach(Path("file/private"))
     assert str(caught.value) == (
-        "file/private cannot be used: Not a directory. Name a folder you may write to: --embedded=FOLDER."
+        'file/private cannot be used: Not a directory. Name a folder you may write to: redis="embedded:///FOLDER".'
     )
 
 
@@ -226,7 +226,7 @@ def test_attach_refuses_an_open_folder_that_holds_other_things(folder: Path, mod
         attach(folder)
     assert str(caught.value) == (
         f'{folder} is open to other users (mode {mode:04o}), and holds other things, such as "app.py". '
-        f"A private server needs a folder of its own: chmod 700 {folder}, or name another folder: --embedded=FOLDER."
+        f'A private server needs a folder of its own: chmod 700 {folder}, or name another folder: redis="embedded:///FOLDER".'
     )
     assert mode_of(folder) == mode
     assert [path.name for path in folder.iterdir()] == ["app.py"]
@@ -238,7 +238,7 @@ def test_attach_refuses_a_folder_for_everybody(folder: Path) -> None:
         attach(folder)
     assert str(caught.value) == (
         f"{folder} is open to other users (mode 1777), and all of them may write there. "
-        "A private server needs a folder of its own: name another folder: --embedded=FOLDER."
+        'A private server needs a folder of its own: name another folder: redis="embedded:///FOLDER".'
     )
     assert mode_of(folder) == 0o1777
 
@@ -264,7 +264,7 @@ def test_attach_never_follows_a_link_that_takes_the_place_of_a_file_of_ours(
         attach(folder)
     assert str(caught.value) == (
         f"{folder / ours} is a link to {victim}, and is not followed. "
-        "Remove it if it is not needed, or name another folder: --embedded=FOLDER."
+        'Remove it if it is not needed, or name another folder: redis="embedded:///FOLDER".'
     )
     assert victim.read_text() == "precious"
     assert (folder / ours).is_symlink()

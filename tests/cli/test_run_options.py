@@ -98,15 +98,15 @@ def test_help_names_them_all(run: Run, command: str) -> None:
 @pytest.mark.parametrize(
     ("words", "trouble"),
     [
-        (["--retries", "-1"], "retries=-1 is not a number of attempts after the first. Accepted: 0 to 10,000."),
+        (["--retries", "-1"], "--retries -1 is not a number of attempts after the first. Accepted: 0 to 10,000."),
         (["--retries", "two"], '"two" is not a whole number.'),
         (["--timeout", "90"], '"90" has no unit. Write "90s" or "90 minutes"'),
-        (["--backoff", "fast"], "backoff='fast' is not known. Accepted: exponential, linear, constant."),
-        (["--name", "a*"], "name='a*' has a * (column 2). Write it without."),
-        (["--no-unique", "--name", "n"], "unique=False with name=: every addition would be a job of its own"),
-        (["--count", "3"], "count= with a job that runs once: only one that recurs can have it. Give every=."),
-        (["--end", "tomorrow"], "end= with a job that runs once: only one that recurs can have it. Give every=."),
-        (["--debounce", "1m"], "debounce= with a time: the window says when it runs."),
+        (["--backoff", "fast"], "--backoff 'fast' is not known. Accepted: exponential, linear, constant."),
+        (["--name", "a*"], "--name 'a*' has a * (column 2). Write it without."),
+        (["--no-unique", "--name", "n"], "--no-unique with --name: every addition would be a job of its own"),
+        (["--count", "3"], '--count with a job that runs once: only one that recurs can have it. Give "every ...".'),
+        (["--end", "tomorrow"], '--end with a job that runs once: only one that recurs can have it. Give "every ...".'),
+        (["--debounce", "1m"], "--debounce with a time: the window says when it runs."),
     ],
     ids=str,
 )

@@ -107,7 +107,7 @@ def test_what_is_not_there_exits_3_and_some_of_it_1(run: Run, name: str, verb: s
     ("words", "said"),
     [
         (("skip", "ONCE"), "runs once. Take it out: workkit cancel"),
-        (("pause", "--until", "every day"), 'until="every day" recurs'),
+        (("pause", "--until", "every day"), '--until "every day" recurs'),
         (("pause", "--until", "2001-01-01 9:00"), "has passed. Give a later time."),
         (("pause", "ONCE", "--fn", "app:hi"), "were both given. Keep one of them."),
         (("resume", "ONCE", "--fn", "app:hi"), "were both given. Keep one of them."),

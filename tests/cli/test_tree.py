@@ -91,7 +91,7 @@ def test_help_names_server_and_environment(run: Run, name: str) -> None:
         (("listen", "t", "--only-imports"), "--only-imports allows nothing without --import."),
         (("add", "t"), "workkit add needs WHEN."),
         (("list", "t", "--all", "--limit", "3"), "--all and --limit 3 were both given."),
-        (("list", "t", "--tz", "Europe/Pariss"), 'tz="Europe/Pariss" is not a zone. Did you mean "Europe/Paris"?'),
+        (("list", "t", "--tz", "Europe/Pariss"), '--tz "Europe/Pariss" is not a zone. Did you mean "Europe/Paris"?'),
         (("add", "t", "now", "a:b", "-5"), "-5 looks like an option. Put -- before it: workkit add ... -- -5."),
         (("completion",), "name one of bash, zsh and fish."),
     ],

@@ -83,12 +83,12 @@ def test_the_standard_library_never_runs(tmp_path: Path, name: str) -> None:
 
 
 def test_a_library_in_a_venv_under_the_folder_is_not_your_code(app: str, tmp_path: Path) -> None:
-    with pytest.raises(NotAllowed, match=r"is not under \./ and not named with --import"):
+    with pytest.raises(NotAllowed, match=r"is not under \./ and not named with imports="):
         Registry(folder=tmp_path).resolve(f"#'inside_{app}/f")
 
 
 def test_without_a_folder_only_imports_run(app: str) -> None:
-    with pytest.raises(NotAllowed, match="is not named with --import"):
+    with pytest.raises(NotAllowed, match="is not named with imports="):
         Registry(folder=None).resolve(f"#'{app}/clear")
     registry = Registry(imports=[app], folder=None)
     registry.load()

@@ -154,7 +154,10 @@ every day from 2028 to 2027 | every day until 2027-01-31 starting 2027-02-01 | u
 every monday and every friday at 9am and every sunday | every monday at 9am until 2027-05-01 and every friday at 9am
 every day except sunday except monday | every month except sundays | every weekday except weekdays | every day except
 5 times a day | twice a day at 9am | 0 times a day | three times | twice | once | twice a year
-every 90 seconds | every 120 seconds | every 1.5 minutes and | every half day | every 1 day 3 hours | every 0 hours
+every 90 seconds on sundays | every 90 seconds from 9am to 5pm | every 3 days | every other day | every 2 weeks
+every 7 hours starting at 9am | every 90 seconds from 3am | every 7 seconds at 9am | starting at 9am
+every 6 hours starting at 3am and 4am | every 6 hours starting 2027 at 3am
+every 1.5 minutes and | every half day | every 1 day 3 hours | every 0 hours
 every 1000000000 minutes | in 9999999999999 days | in 0 minutes | in half a day | 1.5 days | in 5 minutes 2 hours
 in 2 hours at 9am | now now | tomorrow today | monday monday | at 9am at 10am | utc | 9am utc utc
 9am GMT | 9am CET | tue/thu at 9 | 9am ../etc | 12/25 | 1.12.2026 | 25 dec 26 | december 2026
@@ -252,6 +255,7 @@ def test_the_same_words_are_the_same_trigger_later_on(text: str) -> None:
 def test_an_interval_without_a_place_on_the_clock_knows_no_zone(text: str, cron: str, zone: str) -> None:
     trigger = parse(text, now=NOW, tz=zone)
     assert (trigger.cron, trigger.tz) == (cron, "UTC")
+    assert "local" not in parse(f"{text.replace('7 minutes', '9 hours')} at :15", now=NOW, tz=zone).fields()
 
 
 def test_a_bound_may_be_the_second_of_two_equal_times() -> None:

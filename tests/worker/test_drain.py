@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -123,7 +123,7 @@ def played(scene: Scene, s: schedule.Schedule, client: Any, *, by: Callable[[Any
     fields = ("reason", "error_type", "error", "attempt", "attempts", "again_ms")
     counts = schedule.counts(s)
     return {
-        "ran and failed": (tally.ran, tally.failed),
+        "runs": (tally.ran, tally.failed, tally.retried),
         "calls": sorted(str(call[0]) if call and isinstance(call, tuple) else str(call) for call in handlers.calls),
         "events": sorted(
             (event.name, *(str(event.fields.get(key)) for key in fields))
@@ -163,10 +163,66 @@ def test_drain_reports_a_function_that_it_cannot_run_once(server: Server, name: 
 def test_a_job_under_drain_knows_how_late_it_is_at_the_pretended_time(server: Server, name: str) -> None:
     s = schedule.create(name, redis=server.url)
     handlers.calls.clear()
-    now = datetime(2030, 3, 1, 9, tzinfo=UTC)
-    schedule.add(s, handlers.look, at=now)
-    assert schedule.drain(s, now=now + timedelta(minutes=3), **HOW).ran == 1
+    stored(s, server.client(), fn="#'tests.handlers/look")
+    now = datetime.fromtimestamp(PAST / 1000, UTC) + timedelta(minutes=3)
+    assert schedule.drain(s, now=now, **HOW).ran == 1
     assert handlers.calls[0][5] == timedelta(minutes=3)
+
+
+@pytest.mark.parametrize("catch_up", ["once", "all", "skip"])
+def test_drain_runs_each_occurrence_until_the_pretended_time_at_its_own(
+    server: Server, name: str, catch_up: Literal["once", "all", "skip"]
+) -> None:
+    s = schedule.create(name, redis=server.url)
+    handlers.calls.clear()
+    first = schedule.add(s, handlers.look, every="day at 9am", catch_up=catch_up).due
+    assert first is not None
+    schedule.add(s, handlers.note, at=first + timedelta(days=2, hours=1), args=["once"])
+    assert schedule.drain(s, now=first + timedelta(days=6), **HOW).ran == 8
+    assert handlers.calls.pop(3) == ("once",), "in order of time, between the third and the fourth day"
+    assert [call[3] for call in handlers.calls] == [first + timedelta(days=day) for day in range(7)]
+    assert {call[5] for call in handlers.calls} == {timedelta()}
+    assert next(schedule.jobs(s)).due == first + timedelta(days=7)
+    assert list(schedule.missed(s)) == []
+
+
+def test_drain_ends_at_once_where_nothing_recurs_however_far_the_pretended_time(server: Server, name: str) -> None:
+    s = schedule.create(name, redis=server.url)
+    schedule.add(s, handlers.note, at=datetime(2080, 1, 1, tzinfo=UTC))
+    before = server.client().info("commandstats")["cmdstat_evalsha"]["calls"]
+    assert schedule.drain(s, now=datetime(2090, 1, 1, tzinfo=UTC), **HOW).ran == 1
+    assert server.client().info("commandstats")["cmdstat_evalsha"]["calls"] - before < 20
+    assert not server.client().exists(f"{name}:watch"), "no listener waits by a pretended time"
+
+
+def test_drain_raises_the_error_of_an_attempt_that_another_follows(server: Server, name: str) -> None:
+    s = schedule.create(name, redis=server.url)
+    schedule.add_now(s, handlers.fail, retries=2, base="10s", jitter=False)
+    with pytest.raises(OSError, match="disk full"):
+        schedule.drain(s, **HOW)
+    assert (schedule.counts(s).retrying, schedule.counts(s).dead) == (1, 0), "recorded before"
+
+
+def test_drain_counts_attempts_that_fail_and_runs_those_that_follow_at_their_times(server: Server, name: str) -> None:
+    s = schedule.create(name, redis=server.url)
+    job = schedule.add_now(s, handlers.fail, retries=2, base="10s", jitter=False)
+    assert schedule.drain(s, raise_errors=False, **HOW) == Tally(retried=1)
+    assert job.due is not None
+    later = job.due + timedelta(minutes=1)
+    assert schedule.drain(s, raise_errors=False, now=later, **HOW) == Tally(retried=1, failed=1)
+    assert schedule.counts(s).dead == 1
+
+
+def test_drain_does_not_raise_where_a_handler_asks_for_another_attempt(server: Server, name: str) -> None:
+    s = schedule.create(name, redis=server.url)
+    schedule.add_now(s, handlers.retry_twice)
+    assert schedule.drain(s, **HOW) == Tally(ran=1, retried=2)
+
+
+def test_an_attempt_that_another_follows_counts_against_the_limit_of_drain(server: Server, name: str) -> None:
+    s = schedule.create(name, redis=server.url)
+    schedule.add_now(s, handlers.fail, retries=5, base="0s")
+    assert schedule.drain(s, limit=2, raise_errors=False, **HOW) == Tally(retried=2)
 
 
 def test_drain_runs_no_more_than_its_limit_and_gives_back_the_rest(server: Server, name: str) -> None:

@@ -10,6 +10,8 @@ from typing import Any
 import click
 
 from workkit.cli.printing import terminal
+from workkit.cli.spelling import in_flags
+from workkit.errors import WorkkitError
 
 INDENT, TEXT_COLUMN, ENV_COLUMN = "  ", 26, 84
 EMBEDDED, EMBEDDED_FOLDER = "--embedded", ".workkit"
@@ -37,6 +39,14 @@ class Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read a bare ``--embedded`` as the default folder: the word after it is never one."""
         return super().parse_args(ctx, list(with_folder(args)))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; an error leaves it with the names of this command line."""
+        try:
+            return super().invoke(ctx)
+        except WorkkitError as error:
+            error.args = (in_flags(str(error), self), *error.args[1:])
+            raise
 
     def get_help(self, ctx: click.Context) -> str:
         """Write the help at the terminal's width."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import signal
 import sys
 import traceback
@@ -11,11 +10,11 @@ from pathlib import Path
 import click
 
 from workkit import errors
-from workkit.brokers.redis_server.address import masked
+from workkit.brokers.redis_server.address import without_passwords
 from workkit.cli.printing import terminal, wording
+from workkit.cli.spelling import in_flags
 
 USAGE, MISSING, REFUSED, SERVER, BUG = 2, 3, 4, 69, 70
-_LOGIN = re.compile(r"\w[\w+.-]*://[^\s/]*@")  # in what was typed where no URL belongs
 STATUS: tuple[tuple[type[BaseException], int], ...] = (
     (errors.Invalid, USAGE),
     (errors.CannotRun, USAGE),
@@ -56,10 +55,13 @@ def report(error: BaseException, *, verbose: bool = False) -> int:
 
 def say(error: BaseException) -> None:
     """Print an error on stderr: `error: ` and its line, then the given text with a caret under the place."""
-    text = _LOGIN.sub(lambda found: masked(found[0]), sentence(error))
-    terminal.talk(f"{terminal.paint('error:', 'red', sys.stderr)} {wording.printable(text)}")
-    for line in caret(error):
-        terminal.talk(line)
+    terminal.talk("\n".join(lines(error)))
+
+
+def lines(error: BaseException) -> list[str]:
+    """Write an error as `say` prints it."""
+    text = without_passwords(sentence(error))
+    return [f"{terminal.paint('error:', 'red', sys.stderr)} {wording.printable(text)}", *caret(error)]
 
 
 def sentence(error: BaseException) -> str:
@@ -69,7 +71,8 @@ def sentence(error: BaseException) -> str:
     if isinstance(error, click.ClickException):
         return error.format_message()
     if isinstance(error, errors.WorkkitError):
-        return str(error)
+        context = click.get_current_context(silent=True)
+        return in_flags(str(error), context.command if context else None)
     return bug(error)
 
 
@@ -114,6 +117,8 @@ def caret(error: BaseException) -> list[str]:
     """Show the given text with a caret under the trouble; nothing where there is no text or no place in it."""
     given, position = getattr(error, "given", None), getattr(error, "position", None)
     if not isinstance(given, str) or not isinstance(position, int) or not 0 <= position <= len(given):
+        return []
+    if without_passwords(given) != given:
         return []
     width = max(10, (terminal.table_width(sys.stderr) or terminal.FALLBACK_WIDTH) - 4)
     start = max(0, position - width * 2 // 3) if wording.cells(given) > width else 0

@@ -10,6 +10,7 @@ from typing import Protocol
 from workkit.contract.listener import ListenerInfo
 from workkit.jobs.admission import Control
 from workkit.jobs.job import Job, JobState
+from workkit.text.brief import brief_repr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +29,8 @@ class Counts:
     dead: int = 0
     listeners: int = 0
     totals: dict[str, int] = field(default_factory=dict)
+
+    __repr__ = brief_repr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +51,8 @@ class Missed:
     due: datetime
     reason: str
     times: int = 1
+
+    __repr__ = brief_repr
 
 
 class Inspector(Protocol):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from workkit.jobs.job import Job
+from workkit.text.brief import brief_repr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,3 +26,5 @@ class ListenerInfo:
     up_ms: int = 0
     running: tuple[Job, ...] = ()
     trouble: str | None = None
+
+    __repr__ = brief_repr

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
@@ -10,6 +10,7 @@ from workkit.jobs.names import shown
 from workkit.jobs.outcome import Failure
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.jobs.terms import PLAIN, Terms
+from workkit.text.brief import brief_repr
 from workkit.triggers import Trigger
 
 JobState = Literal["waiting", "due", "running", "cancelling", "retrying", "held", "paused", "dead"]
@@ -38,7 +39,7 @@ class Job:
     name: str | None = None
     attempt: int = 0
     error: str | None = None
-    failure: Failure | None = None
+    failure: Failure | None = field(default=None, repr=False)
     new: bool = False
     options: RunOptions = UNSAID
     terms: Terms = PLAIN
@@ -46,6 +47,8 @@ class Job:
     dead_id: str | None = None
     progress: tuple[float, float] | str | None = None
     why: str | None = None
+
+    __repr__ = brief_repr
 
 
 def matches(job: Job, text: str) -> bool:

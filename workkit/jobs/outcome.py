@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from workkit.errors import CannotRun, Discard, InvalidArguments, JobCancelled, Retry, TriggerError
 from workkit.jobs.run_options import UNSAID, RunOptions
+from workkit.text.brief import brief_repr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +19,9 @@ class Failure:
     type: str
     message: str
     where: str | None = None
-    traceback: str = ""
+    traceback: str = field(default="", repr=False)
+
+    __repr__ = brief_repr
 
     @property
     def line(self) -> str:

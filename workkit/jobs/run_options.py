@@ -14,6 +14,7 @@ from typing import Any
 from workkit.errors import InvalidOptions
 from workkit.jobs.option_readers import option_error
 from workkit.jobs.options import JOB, OPTIONS, STORED, read_stored
+from workkit.text.brief import brief_repr
 from workkit.text.nearest import nearest_word
 
 Errors = tuple[type[BaseException], ...]
@@ -39,6 +40,8 @@ class RunOptions:
     limit_key: str | Callable[..., Any] | None = None  # a parameter's name, until `bound_to` its function
     rate_ms: float | None = None
     cpu: bool | None = None
+
+    __repr__ = brief_repr
 
     def over(self, under: RunOptions) -> RunOptions:
         """Return these, completed by `under` where they are not set."""

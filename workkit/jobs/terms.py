@@ -13,6 +13,7 @@ from typing import Any
 from workkit.errors import InvalidOptions
 from workkit.jobs.option_readers import option_error
 from workkit.jobs.options import read_stored
+from workkit.text.brief import brief_repr
 
 LATE_MS = 60_000  # how late catch_up="skip" lets a run be, where `catch_up_within` says nothing
 
@@ -30,6 +31,8 @@ class Terms:
     count: int | None = None
     spread_ms: int | None = None
     priority: int | None = None  # 1 to 3; None: 0
+
+    __repr__ = brief_repr
 
     def fields(self) -> dict[str, Any]:
         """Return the members of a payload's `opts`, without defaults."""

@@ -121,7 +121,7 @@ def check_args(args: Sequence[Any], dead: Sequence[Job]) -> None:
     check_list(args)
     if len(dead) != 1:
         trouble = f"was given for {len(dead)} dead jobs; they belong to one"
-        raise InvalidOptions.about("args=", trouble, "Name it: retry(s, job, args=[...]).", where="args", given=args)
+        raise InvalidOptions.about("args=", trouble, "Name that job.", where="args", given=args)
 
 
 def _pages(of: Iterable[T]) -> Iterator[list[T]]:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from workkit.brokers.redis_server.address import masked
 from workkit.contract.broker import Broker
 from workkit.contract.producer import Producer
 from workkit.errors import InvalidSchedule
 from workkit.jobs import middleware
 from workkit.jobs.options import BY_NAME
+from workkit.text.brief import brief_repr, one_line
 from workkit.triggers.clock.zone import zone
 
 if TYPE_CHECKING:
@@ -41,6 +43,14 @@ class Schedule:
     shards: int = 1
     limit: int | None = None
     turn_ms: float | None = None
+
+    def __repr__(self) -> str:
+        """Show what differs from the defaults, the server without its password."""
+        if isinstance(self.redis, str):
+            return brief_repr(replace(self, redis=masked(self.redis)))
+        from workkit.brokers.redis_server.server import shown_client
+
+        return brief_repr(replace(self, redis=shown_client(self.redis)))
 
     @overload
     def middleware(self, fn: F, /, *, on: str = "run") -> F: ...
@@ -81,6 +91,9 @@ def described_schedule(
     if not isinstance(name, str) or not name:  # type: ignore[redundant-expr]
         remedy = 'Write a text such as "app-tasks".'
         raise InvalidSchedule.about(f"schedule {name!r}", "is not a name", remedy, where="name", given=name)
+    if "://" in name:
+        trouble, remedy = "is a URL, not a name", f'Write a name such as "app-tasks", and redis="{masked(name)}".'
+        raise InvalidSchedule.about(f'schedule "{masked(name)}"', trouble, remedy, where="name", given=masked(name))
     if found := re.search(r"[\s\x00-\x1f\x7f]", name):
         better = re.sub(r"[\s\x00-\x1f\x7f]+", "-", name).strip("-")
         what = "a blank" if found[0].isspace() else "a control character"
@@ -120,8 +133,21 @@ def described_schedule(
     )
 
 
+def check_schedule(s: Any) -> None:
+    """Refuse what stands where a Schedule belongs, such as its name. Raises InvalidSchedule."""
+    if isinstance(s, Schedule):
+        return
+    shown = masked(one_line(s))
+    if isinstance(s, str):
+        trouble, remedy = "is a text, not a Schedule", f"Write s = schedule.create({shown}), and give s."
+    else:
+        trouble, remedy = f"is a {type(s).__name__}, not a Schedule", "Give what schedule.create returned."
+    raise InvalidSchedule.about(shown, trouble, remedy, where="s", given=shown)
+
+
 def producer_of(s: Schedule) -> Producer:
-    """The broker through which this process adds and looks; the same every time."""
+    """The broker through which this process adds and looks; the same every time. Raises InvalidSchedule."""
+    check_schedule(s)
     return _opened(s, os.getpid())
 
 
@@ -143,6 +169,7 @@ def listening_brokers(s: Schedule, *, timeout_ms: int) -> list[Broker]:
     """Brokers for one listener, one for each shard."""
     from workkit.brokers.connect import open_brokers
 
+    check_schedule(s)
     brokers = open_brokers(s.name, redis=s.redis, dialect=s.dialect, shards=s.shards, timeout_ms=timeout_ms)
     if s.limit is not None or s.turn_ms is not None:
         producer_of(s)  # says so to all listeners

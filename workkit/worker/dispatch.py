@@ -36,13 +36,14 @@ class Dispatch:
     _reported: set[str] = field(default_factory=set)  # names whose refusal was reported
     _ran: int = 0
     _failed: int = 0
+    _retried: int = 0
     _given_back: int = 0
     _last_chance: tuple[Lane, Claim] | None = None  # a job that waits until no other suspect is held here
 
     @property
     def tally(self) -> Tally:
         """What became of all claims so far."""
-        return Tally(ran=self._ran, failed=self._failed, given_back=self._given_back)
+        return Tally(ran=self._ran, failed=self._failed, retried=self._retried, given_back=self._given_back)
 
     def route(self, lane: Lane, claim: Claim) -> None:
         """Take the next step of a claim. One that must not run ends; one that recurs, or has limits or a unique key,
@@ -65,7 +66,7 @@ class Dispatch:
             self._end_troubled(lane, claim)
         else:
             wanted = self.hands.admission(claim, lane.control)
-            if claim.armed and (wanted is None or wanted.is_met(slots=claim.slots, paid=claim.paid)):
+            if claim.armed and (wanted is None or wanted.is_met(slots=claim.slots)):
                 self._hand_out(lane, claim)
             else:
                 lane.unarmed.append((claim, wanted))
@@ -162,6 +163,8 @@ class Dispatch:
             self._ran += 1
         elif isinstance(outcome, Dead):
             self._failed += 1
+        elif isinstance(outcome, Again):
+            self._retried += 1
         report.ended(attempt, outcome)
 
     def _cannot_run(self, lane: Lane, claim: Claim, error: BaseException) -> None:

@@ -1,16 +1,17 @@
 """Run what is due, in the calling thread, until nothing is. It steps the same `Exchange` and `Dispatch` as the loop, at
-the server's time or at one that the caller pretends.
+the server's time, or at one that the caller pretends and that passes from now to then.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from workkit._version import __version__
 from workkit.contract.broker import Broker
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.tally import Tally
-from workkit.jobs.outcome import Dead
+from workkit.jobs.outcome import Again, Dead
 from workkit.jobs.registry import Registry
 from workkit.worker.dispatch import Dispatch
 from workkit.worker.exchange import Exchange
@@ -32,12 +33,18 @@ def drain_brokers(
     tally = Tally()
     try:
         for broker in brokers:
-            left = None if limit is None else limit - tally.ran - tally.failed
-            one = _Drain(hands, posted, limit=left, raise_errors=raise_errors).run(Lane(broker, pretended_ms=now_ms))
-            tally = Tally(ran=tally.ran + one.ran, failed=tally.failed + one.failed)
+            left = None if limit is None else limit - _runs(tally)
+            one = _Drain(hands, posted, limit=left, raise_errors=raise_errors).run(Lane(broker), until_ms=now_ms)
+            tally = Tally(
+                ran=tally.ran + one.ran, failed=tally.failed + one.failed, retried=tally.retried + one.retried
+            )
     finally:
         hands.close()
     return tally
+
+
+def _runs(tally: Tally) -> int:
+    return tally.ran + tally.failed + tally.retried
 
 
 class _Drain:
@@ -48,10 +55,13 @@ class _Drain:
         self._limit, self._raise_errors = limit, raise_errors
         self._dispatch = Dispatch(hands)
         self._exchange = Exchange(hands, self._dispatch)
+        self._wake_in_ms: float | None = None  # from the pretended time to the next due time
 
-    def run(self, lane: Lane) -> Tally:
-        """Run what is due in one place."""
+    def run(self, lane: Lane, *, until_ms: int | None) -> Tally:
+        """Run what is due in one place. `until_ms`: the time that is pretended at the end; None is the server's."""
         broker = lane.broker
+        if until_ms is not None:
+            lane.pretended_ms = min(until_ms, broker.now_ms())
         broker.register(
             ListenerInfo(
                 listener="",
@@ -65,7 +75,7 @@ class _Drain:
         )
         try:
             try:
-                while self._has_room() and self._step(lane):
+                while self._has_room() and (self._step(lane) or self._has_passed(lane, until_ms)):
                     pass
             finally:
                 self._dispatch.release_unbegun([lane])
@@ -75,14 +85,25 @@ class _Drain:
         return self._dispatch.tally
 
     def _has_room(self) -> bool:
-        tally = self._dispatch.tally
-        return self._limit is None or tally.ran + tally.failed < self._limit
+        return self._limit is None or _runs(self._dispatch.tally) < self._limit
+
+    def _has_passed(self, lane: Lane, until_ms: int | None) -> bool:
+        """Let the pretended time pass, to the next due time or to its end; False if it has ended. So every occurrence
+        of a recurring job runs at its own time, as under a listener that was there all along.
+        """
+        at = lane.pretended_ms
+        if at is None or until_ms is None or at >= until_ms:
+            return False
+        passes = until_ms - at if self._wake_in_ms is None else max(1, math.ceil(self._wake_in_ms))
+        lane.pretended_ms = min(until_ms, at + passes)
+        return True
 
     def _step(self, lane: Lane) -> bool:
-        """Claim one job and bring it to its end; False if nothing is due. Raises the error of a run that failed for
-        good, if the caller wants it.
+        """Claim one job and bring it to its end; False if nothing is due. Raises the error of a run that failed, also
+        if another attempt follows, if the caller wants it.
         """
         turn = self._exchange.claim(lane, 1)
+        self._wake_in_ms = turn.wake_in_ms
         self._dispatch.give_last_chance()
         self._hands.do_here()
         while self._posted:
@@ -101,7 +122,7 @@ class _Drain:
                 continue
             self._dispatch.ended([found])
             _, outcome = lane.ends[-1]
-            if isinstance(outcome, Dead):
+            if isinstance(outcome, Dead) or (isinstance(outcome, Again) and outcome.failure is not None):
                 raised = raised or found.error
         if self._raise_errors and raised is not None:
             raise raised

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from workkit.contract.broker import Broker
@@ -12,6 +12,7 @@ from workkit.contract.tally import Tally
 from workkit.errors import ListenerStopped
 from workkit.triggers.duration import duration
 from workkit.worker.health import Pages, Watchdog
+from workkit.worker.logbook import logbook
 from workkit.worker.loop import How, Loop
 
 BETWEEN_COLLECTIONS = 10_000  # new objects between two collections of the youngest generation; Python's default is 700
@@ -29,6 +30,7 @@ class Listener:
         self._error: BaseException | None = None
         self._watchdog = Watchdog(lambda: self._loop.pulse, seconds=how.stuck_after.total_seconds())
         self._pages: Pages | None = None
+        self._end_log: Callable[[], None] = lambda: None
 
     def start(self) -> Listener:
         """Register and listen in a thread of its own. Raises ServerUnreachable, ServerRefused, InvalidFunction."""
@@ -88,9 +90,10 @@ class Listener:
                 "this listener is stopping and takes no more work. Make a new one: schedule.listener(s)."
             )
         self._used = True
-        if self._how.health is not None:  # first: a port that is taken refuses before anything is registered
-            self._pages = Pages(self._how.health, live=self._watchdog.trouble, ready=self._loop.unready)
+        self._end_log = logbook.begin()
         try:
+            if self._how.health is not None:  # first: a port that is taken refuses before anything is registered
+                self._pages = Pages(self._how.health, live=self._watchdog.trouble, ready=self._loop.unready)
             self._loop.open()
         except BaseException:
             self._close()
@@ -98,6 +101,7 @@ class Listener:
         self._watchdog.start()
 
     def _close(self) -> None:
+        self._end_log()
         self._watchdog.close()
         if self._pages is not None:
             self._pages.close()

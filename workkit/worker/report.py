@@ -39,7 +39,8 @@ def started(run: Run) -> None:
 def ended(attempt: Attempt[AnyRun], outcome: Outcome) -> None:
     """Emit that a run ended with this outcome."""
     job, took = attempt.run.claim.job, round(attempt.took_ms)
-    tries = {"attempt": job.attempt + 1, "attempts": (attempt.options.retries or job.attempt) + 1}
+    attempts = (attempt.options.retries or job.attempt) + 1
+    tries = {"attempt": job.attempt + 1, "attempts": attempts, "exception": attempt.error}
     match outcome:
         case Done(discarded=None):
             events.emit("done", job.schedule, job=job, took_ms=took, late_ms=attempt.run.late_ms)
@@ -60,7 +61,8 @@ def ended(attempt: Attempt[AnyRun], outcome: Outcome) -> None:
 def dead(claim: Claim, failure: Failure) -> None:
     """Emit that a job is dead without a further run."""
     attempt = claim.job.attempt + 1
-    events.emit("dead", claim.job.schedule, job=claim.job, attempt=attempt, attempts=attempt, **_fields(failure))
+    tries = {"attempt": attempt, "attempts": attempt, "exception": None}
+    events.emit("dead", claim.job.schedule, job=claim.job, **_fields(failure), **tries)
 
 
 def trouble(claim: Claim) -> None:

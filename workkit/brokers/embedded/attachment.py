@@ -29,8 +29,8 @@ from urllib.parse import quote, unquote
 
 from workkit.brokers.embedded.folder import ANOTHER, is_private, opened_folder, prepare_folder, shown_path, write
 from workkit.brokers.embedded.program import Release, Running, ask_program, find_program, reads, running_at
-from workkit.brokers.redis_server.address import masked
-from workkit.errors import EmbeddedError, InvalidSchedule
+from workkit.brokers.redis_server.address import refused_url
+from workkit.errors import EmbeddedError
 
 SCHEME = "embedded://"
 GATE_SECONDS = 60.0
@@ -103,7 +103,7 @@ def folder_of(url: str) -> Path:
         folder = Path(unquote(rest))
         return folder.expanduser() if rest.startswith("~/") else folder
     accepted = "embedded:///folder, or embedded://folder for one under the current folder"
-    raise InvalidSchedule(f'redis="{masked(url)}" {trouble}. Write {accepted}.', given=url, accepted=accepted)
+    raise refused_url(url, f" {trouble}. Write {accepted}.", accepted=accepted)
 
 
 def attach(folder: Path) -> EmbeddedServer:
@@ -134,7 +134,9 @@ def attach(folder: Path) -> EmbeddedServer:
             return server
     except OSError as error:
         trouble = f"{shown_path(folder)} cannot be used: {error.strerror or error}"
-        raise EmbeddedError(f"{trouble}. Name a folder you may write to: --embedded=FOLDER.", given=folder) from error
+        raise EmbeddedError(
+            f'{trouble}. Name a folder you may write to: redis="embedded:///FOLDER".', given=folder
+        ) from error
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from workkit.errors import EmbeddedError, WorkkitWarning
 
-ANOTHER = "name another folder: --embedded=FOLDER."
+ANOTHER = 'name another folder: redis="embedded:///FOLDER".'
 _OTHERS = 0o077  # what anybody but the owner may do
 _FILES = re.compile(
     r"(users|server|gate)\.lock|server\.log(\.old)?|server\.json(\.new)?|\.gitignore|dump\.rdb|temp-.*\.(rdb|aof)"

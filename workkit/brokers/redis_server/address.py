@@ -1,4 +1,4 @@
-"""URLs that name several servers: sentinels and their service, or nodes of a cluster. Pure text; nothing is asked."""
+"""Read URLs that name several servers: sentinels and their service, or nodes of a cluster. Pure text, no I/O."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ MANY = ("redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster")
 
 _OPTION = re.compile(r"(?i)password=[^&]*$")
 
+_URL_WITH_LOGIN = re.compile(r"""(?<=["'])\w[\w+.-]*://[^"'\n]*@|\w[\w+.-]*://\S*@""")
+_QUERY_PASSWORD = re.compile(r"""(?i)([?&]\w*password=)[^&\s'"]*?(?=[.,:;)]*(?:[&\s'"]|$))""")
+
 Node = tuple[str, int]
 
 
@@ -26,9 +29,9 @@ class Addresses:
     kind: Literal["sentinel", "cluster"]
     nodes: tuple[Node, ...]
     service: str = ""
-    single: str
+    single: str = field(repr=False)
     shown: str
-    sentinel: dict[str, str] = field(default_factory=dict)
+    sentinel: dict[str, str] = field(default_factory=dict, repr=False)
 
 
 def read_addresses(url: str) -> Addresses:
@@ -44,17 +47,14 @@ def read_addresses(url: str) -> Addresses:
     nodes = tuple(_node(host, url=url, port=26379 if kind == "sentinel" else 6379) for host in hosts.split(","))
     service, _, db = path.rstrip("/").partition("/") if kind == "sentinel" else ("", "", path.rstrip("/"))
     if kind == "sentinel" and not service:
-        raise InvalidSchedule(
-            f"redis={masked(url)!r} names no service. Write {scheme}://{hosts}/SERVICE, by the name that the sentinels "
-            "give to the primary.",
-            given=url,
+        raise refused_url(
+            url,
+            f" names no service. Write {scheme}://{hosts}/SERVICE, by the name that the sentinels give to the primary.",
         )
     if not re.fullmatch(r"\d{0,5}", db):
-        raise InvalidSchedule(
-            f"redis={masked(url)!r}: {'***' if hides(url, db) else db!r} is not the number of a database.", given=url
-        )
+        raise refused_url(url, f": {'***' if hides(url, db) else db!r} is not the number of a database.")
     if kind == "cluster" and db.strip("0"):
-        raise InvalidSchedule(f"redis={masked(url)!r}: a cluster has only database 0. Leave /{db} out.", given=url)
+        raise refused_url(url, f": a cluster has only database 0. Leave /{db} out.")
     path = f"{service}/{db or 0}" if kind == "sentinel" else ""
     user, colon, _ = login.partition(":")
     hidden = f"{user}{':***' if colon else ''}{at}"
@@ -69,20 +69,20 @@ def read_addresses(url: str) -> Addresses:
 
 
 def written(node: Node) -> str:
-    """``host:port``, an IPv6 address in brackets."""
+    """Write ``host:port``, with an IPv6 address in brackets."""
     host, port = node
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def masked(url: str) -> str:
-    """A URL without its passwords, however broken it is: whatever may be one is hidden, from the first colon of what
-    may be a login to the last at sign, and the values of options.
+    """Hide the passwords of a URL, also of a broken one: all text from the first colon of a possible login to the last
+    at sign, and the values of password options.
     """
     login, at, rest = url.rpartition("@")
     scheme, slashes, user = login.partition("://")
-    if not at:
-        shown = url
-    elif not re.fullmatch(r"[\w+.-]+", scheme) or not slashes:  # no URL: nobody can tell a user from a password
+    if not at:  # a text that is no port, in the place of one, may be a password whose host was forgotten
+        shown = re.sub(r"^([\w+.-]+://[^][/?#:,]*:)(?!\d+(?:[/?#]|$))[^/?#,]+(?=[/?#]|$)", r"\1***", url)
+    elif not re.fullmatch(r"[\w+.-]+", scheme) or not slashes:  # no URL: user and password look alike
         begins = re.search(r":/*|//+", login)
         shown = f"{login[: begins.end()]}***@{rest}" if begins else url
     elif ":" in user:
@@ -92,27 +92,34 @@ def masked(url: str) -> str:
     return re.sub(r"(?i)(password=)[^&]*", r"\1***", shown)
 
 
+def without_passwords(text: str) -> str:
+    """Remove the passwords of all URLs in a text."""
+    text = _URL_WITH_LOGIN.sub(lambda found: masked(found[0]), text)
+    return _QUERY_PASSWORD.sub(r"\1***", text)
+
+
+def refused_url(url: str, trouble: str, *, accepted: str | None = None) -> InvalidSchedule:
+    """Make the error ``redis='...'`` and `trouble`; no part of it holds a password."""
+    return InvalidSchedule(f"redis={masked(url)!r}{trouble}", given=masked(url), where="redis", accepted=accepted)
+
+
 def hides(url: str, part: str) -> bool:
-    """Whether `masked` hides this part of a URL."""
+    """Say whether `masked` hides this part of a URL."""
     return part not in masked(url)
 
 
 def check_login(url: str) -> None:
-    """Refuse a URL with an at sign behind its host, other than in the value of an option: a password has a character
-    there that ends the host, and the rest would be taken for a server. Raises InvalidSchedule.
+    """Refuse a URL with an at sign after its host, except in the value of an option: then its password has a character
+    that ends the host, and the rest would be read as a server. Raises InvalidSchedule.
     """
     behind = re.sub(r"^[^:]*://[^/?#]*", "", url)
     if "@" in re.sub(r"(?<=[?&])[^=&#@]+=[^&#]*", "", behind):
-        raise InvalidSchedule(
-            f"redis={masked(url)!r} has a password with /, ? or # in it. Write them as %2F, %3F and %23.", given=url
-        )
+        raise refused_url(url, " has a password with /, ? or # in it. Write them as %2F, %3F and %23.")
 
 
 def _node(text: str, *, url: str, port: int) -> Node:
     found = re.fullmatch(r"(?:\[([^\[\]]+)\]|([^:\[\]]+))(?::(\d+))?", text)
     if not found or not 0 < int(found[3] or port) < 65536:
         what = "***" if hides(url, text) else repr(text)
-        raise InvalidSchedule(
-            f"redis={masked(url)!r}: {what} is not a server. Write HOST:PORT, several apart by commas.", given=url
-        )
+        raise refused_url(url, f": {what} is not a server. Write HOST:PORT, several apart by commas.")
     return found[1] or found[2], int(found[3] or port)

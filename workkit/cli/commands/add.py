@@ -14,6 +14,7 @@ from click.core import ParameterSource
 
 from workkit.cli import folder
 from workkit.cli.command import Command, Option
+from workkit.cli.commands.explain import INTERVALS, counting
 from workkit.cli.live import ScheduleName
 from workkit.cli.options import json_option, run_option_flags, server_options, verbose_option, zone_of, zone_option
 from workkit.cli.printing import record, terminal, wording
@@ -34,6 +35,7 @@ ARGUMENTS = "Each ARG is read as JSON if it is JSON, else as text: 5 is a number
     about=(
         "Add FUNCTION to run at WHEN, and print what was understood. Adding the same again changes nothing.",
         f"WHEN is words or a cron string, as one quoted argument. {ARGUMENTS}",
+        INTERVALS,
     ),
     examples=(
         'workkit add app-tasks "7pm tomorrow" app.cache:clear',
@@ -145,6 +147,8 @@ def _print(job: Job, word: str, as_json: bool, *, now: datetime) -> None:
         return
     parts = [f"{word} {job.id[:8]}".rstrip(), wording.call_text(job), when_line(job, now)]
     terminal.data("  ".join(parts))
+    if job.trigger is not None and (counted := counting(job.trigger)) is not None:
+        terminal.data(f"  {counted}")
 
 
 def when_line(job: Job, now: datetime) -> str:

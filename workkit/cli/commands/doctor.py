@@ -82,7 +82,7 @@ def doctor_command(
     """Find what is wrong, and repair it with --fix."""
     from workkit.triggers.duration import duration
 
-    patience_ms = round(duration(older_than, name="--older-than") / timedelta(milliseconds=1))
+    patience_ms = round(duration(older_than, name="older_than") / timedelta(milliseconds=1))
     settings = read_settings()
     chosen = chosen_schedules(schedules, settings, command="doctor")
     if fix and not yes and not terminal.is_terminal(sys.stdin):
@@ -133,9 +133,9 @@ def _status(brokers: Iterable[Broker], patients: Sequence[Patient], patience_ms:
     if not any(repaired.values()):
         return FINDINGS if any(patient.findings for patient in patients) else 0
     left = sum(len(patient.findings) for patient in _examined(brokers, patience_ms))
-    mended = sum(repaired.values())
+    done = sum(repaired.values())
     said = f"{wording.plural(left, 'finding')} left" if left else "all is well now"
-    terminal.talk(f"repaired {mended:,} of {len(repaired):,}; {said}.")
+    terminal.talk(f"repaired {done:,} of {len(repaired):,}; {said}.")
     return FINDINGS if left else 0
 
 

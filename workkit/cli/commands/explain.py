@@ -22,7 +22,21 @@ if TYPE_CHECKING:
     from workkit.triggers.dialects.dialect import Dialect
 
 DIALECTS = ("auto", "published", "standard", "cuckoo")
+dialect_option = click.option(
+    "--dialect",
+    cls=Option,
+    type=click.Choice(DIALECTS),
+    default="auto",
+    metavar="|".join(DIALECTS),
+    help="how a cron string is read",
+)
 FIELDS = ("year", "month", "day", "weekday", "hour", "minute", "second")
+
+
+INTERVALS = (
+    "An interval that divides its unit (15 minutes, 6 hours) is aligned to the clock; any other is counted from 1970. "
+    '"starting at 9am", or --start TIME of add, counts it from there.'
+)
 
 
 def read_time(text: str, *, now: datetime, zone: tzinfo, dialect: Dialect = "auto") -> Trigger:
@@ -39,7 +53,10 @@ def read_time(text: str, *, now: datetime, zone: tzinfo, dialect: Dialect = "aut
     "next",
     cls=Command,
     takes="WHEN [OPTIONS]",
-    about=("Show in English when words or a cron string fire, the next instants, and warnings. Needs no server.",),
+    about=(
+        "Show in English when words or a cron string fire, the next instants, and warnings. Needs no server.",
+        INTERVALS,
+    ),
     examples=(
         'workkit next "every 2nd sunday at 5pm" --tz Europe/Paris',
         'workkit next "0 9 * * 1-5"',
@@ -57,14 +74,7 @@ def read_time(text: str, *, now: datetime, zone: tzinfo, dialect: Dialect = "aut
 )
 @zone_option("zone of the words; default UTC")
 @click.option("--from", "start", cls=Option, metavar="TIME", help="count from this time, in words or ISO; default now")
-@click.option(
-    "--dialect",
-    cls=Option,
-    type=click.Choice(DIALECTS),
-    default="auto",
-    metavar="|".join(DIALECTS),
-    help="how a cron string is read",
-)
+@dialect_option
 @json_option("print one JSON object, for other programs")
 @verbose_option
 def next_command(when: str, count: int, tz: str | None, start: str | None, dialect: Dialect, as_json: bool) -> None:
@@ -85,6 +95,8 @@ def next_command(when: str, count: int, tz: str | None, start: str | None, diale
     from workkit.triggers import explain
 
     terminal.data(explain(trigger))
+    if (counted := counting(trigger)) is not None:
+        terminal.data(counted)
     terminal.data(_cron_line(trigger))
     for line in _instant_lines(instants, zone=zone_of(trigger.tz, read_settings()), now=origin):
         terminal.data(line)
@@ -95,6 +107,7 @@ def next_command(when: str, count: int, tz: str | None, start: str | None, diale
 
 def _record(trigger: Trigger) -> dict[str, Any]:
     from workkit.triggers import explain
+    from workkit.triggers.english.spoken_interval import how_counted
 
     return {
         "words": explain(trigger),
@@ -103,12 +116,31 @@ def _record(trigger: Trigger) -> dict[str, Any]:
         "recurs": trigger.recurs,
         "next": [],
         "warnings": list(trigger.warnings),
+        "interval": None if trigger.interval is None else trigger.interval.member(),
+        "counted": how_counted(trigger),
     }
+
+
+def counting(trigger: Trigger) -> str | None:
+    """Say from when an interval is counted, and how its words choose; None for what is no interval."""
+    from workkit.triggers.english.spoken_interval import how_counted
+
+    how = how_counted(trigger)
+    if how is None or trigger.pace is None or trigger.start is not None:
+        return how
+    at = _TIMES.get(trigger.pace.unit, "")
+    day = "" if at and 86_400 % trigger.pace.seconds == 0 else " 2027-01-31"
+    return f'{how}; to choose, add "starting{day}{at}", or --start TIME'
+
+
+_TIMES = {"second": " at 9:00:05", "minute": " at 9:05", "hour": " at 3am"}
 
 
 def _cron_line(trigger: Trigger) -> str:
     if trigger.cron is not None:
         return f"cron: {trigger.cron}"
+    if trigger.interval is not None and trigger.interval.is_elapsed:
+        return f"cron: none; seven fields cannot say this. Stored with fields of its own, beside {trigger.rules[0]}"
     if trigger.tz == "UTC":
         return "cron: none; seven fields cannot say this. Stored with fields of its own."
     return f"cron: none; seven UTC fields cannot follow the clock changes of {trigger.tz}. Stored with its zone."
@@ -160,14 +192,7 @@ def _instant(text: str, *, now: datetime, zone: tzinfo) -> datetime:
 )
 @click.argument("when")
 @zone_option("zone of words and of five fields; default UTC")
-@click.option(
-    "--dialect",
-    cls=Option,
-    type=click.Choice(DIALECTS),
-    default="auto",
-    metavar="|".join(DIALECTS),
-    help="how a cron string is read",
-)
+@dialect_option
 @json_option("print one JSON object, for other programs")
 @verbose_option
 def explain_command(when: str, tz: str | None, dialect: Dialect, as_json: bool) -> None:
@@ -183,6 +208,8 @@ def explain_command(when: str, tz: str | None, dialect: Dialect, as_json: bool) 
     from workkit.triggers import explain
 
     terminal.data(explain(trigger))
+    if (counted := counting(trigger)) is not None:
+        terminal.data(counted)
     warn(trigger.warnings)
 
 

@@ -198,12 +198,14 @@ def show_command(words: tuple[str, ...], tz: str | None, as_json: bool, server: 
     schedule, which = (words[0], words[1]) if len(words) == 2 else (None, words[0])
     s, job = _find(opened(schedule, command="show", server=server), which)
     if as_json:
-        terminal.data(record.compact(record.job_record(job)))
+        terminal.data(record.compact(record.full_record(job)))
         return
     from workkit.verbs.opening import present
 
     for title, value in _details(job, zone, present(s)):
         terminal.data(f"{title:10}{wording.printable(value)}")
+    for row in _traceback(job):
+        terminal.data(row)
 
 
 def _find(schedules: list[Schedule], which: str) -> tuple[Schedule, Job]:
@@ -223,9 +225,11 @@ def _details(job: Job, zone: tzinfo, now: datetime) -> Iterator[tuple[str, str]]
     yield "id", job.id
     yield "schedule", job.schedule
     yield "name", job.name or "-"
-    yield "function", wording.call_text(job)
+    yield "function", wording.call_text(job, most=None)
     yield "stored as", job.fn
     yield "when", record.words_of(job) or "once"
+    if (counted := record.counted_of(job)) is not None:
+        yield "counted", counted.removeprefix("counted ")
     if job.trigger is not None:
         yield "cron", job.trigger.cron or "none"
     if job.due is not None:
@@ -233,7 +237,7 @@ def _details(job: Job, zone: tzinfo, now: datetime) -> Iterator[tuple[str, str]]
     yield "state", job.state
     if job.why is not None:
         yield "why", job.why
-    yield "attempt", str(job.attempt)
+    yield "attempts", record.attempts_text(job)
     if job.progress is not None:
         yield "progress", wording.progress(job.progress)
     if job.error is not None:
@@ -254,7 +258,7 @@ def _details(job: Job, zone: tzinfo, now: datetime) -> Iterator[tuple[str, str]]
 @click.option("--all", "everything", cls=Option, is_flag=True, help="as many as there are")
 @zone_option("zone of the times; default UTC")
 @json_option()
-@verbose_option
+@click.option("-v", "--verbose", cls=Option, is_flag=True, help="show the traceback of each, and of errors")
 @server_options
 def dead_command(
     schedule: str | None,
@@ -263,6 +267,7 @@ def dead_command(
     everything: bool,
     tz: str | None,
     as_json: bool,
+    verbose: bool,
     server: str | None,
 ) -> None:
     """List dead jobs."""
@@ -283,6 +288,10 @@ def dead_command(
             shown = jobs[:most]
             times = _times(shown, now=present(s).astimezone(zone))
             table.show_table(DEAD, (_dead_row(job, at) for job, at in zip(shown, times, strict=True)))
+            for job in shown if verbose else ():
+                terminal.data(f"\n{job.id[:8]}  {wording.call_text(job)}")
+                for row in _traceback(job):
+                    terminal.data(row)
             _more(len(jobs), most, f"workkit dead {s.name}")
             chosen = shlex.join(["--where", where]) if where else shown[0].id[:8]
             terminal.talk(wording.printable(f"retry: workkit retry {s.name} {chosen}{server_words(server)}"))
@@ -291,6 +300,10 @@ def dead_command(
 
 
 def _dead_row(job: Job, at: str) -> list[str]:
-    allowed = record.attempts_of(job)
-    attempts = f"{job.attempt + 1:,}" + (f" of {allowed:,}" if allowed else "")
-    return [at, job.id[:8], wording.call_text(job), attempts, job.error or "-"]
+    return [at, job.id[:8], wording.call_text(job), record.attempts_text(job), job.error or "-"]
+
+
+def _traceback(job: Job) -> Iterator[str]:
+    """Write what is kept of the traceback of its last error, indented; nothing where there is none."""
+    rows = job.failure.traceback.rstrip().splitlines() if job.failure else ()
+    yield from (f"    {wording.printable(row)}" for row in rows)

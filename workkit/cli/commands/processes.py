@@ -97,8 +97,7 @@ def listen_supervised(make: Callable[[], Listener], how: How, *, supervised: Sup
 def _rendered(error: Exception, *, verbose: bool) -> str:
     """Write what `failure.report` would print."""
     shown = ["".join(traceback.format_exception(error)).rstrip()] if verbose else []
-    line = f"{terminal.paint('error:', 'red', sys.stderr)} {wording.printable(failure.sentence(error))}"
-    return "\n".join([*shown, line, *failure.caret(error)])
+    return "\n".join([*shown, *failure.lines(error)])
 
 
 class Relay:
@@ -109,7 +108,7 @@ class Relay:
 
     def __init__(self, log: Log, supervised: Supervised) -> None:
         self._log, self._supervised = log, supervised
-        self.least, self.wants, self.count = log.least, log.wants, log.count
+        self.least, self.wants, self.count, self.prints = log.least, log.wants, log.count, log.prints
 
     def __call__(self, event: Event) -> None:
         """Pass one event on."""

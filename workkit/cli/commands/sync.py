@@ -87,13 +87,17 @@ def lines(plan: Plan) -> Iterator[str]:
         yield _line("+", name, width, wording.call_text(plan.after[name]), words(plan.after[name]))
     for name in plan.changed:
         before, after = plan.before[name], plan.after[name]
+        same = _content(before) == _content(after)
         calls = _changed(wording.call_text(before), wording.call_text(after))
-        same = wording.call_text(before) == wording.call_text(after) and words(before) == words(after)
         yield _line("~", name, width, calls, _changed(words(before), words(after)), "other options" if same else "")
     for name in plan.removed:
         yield _line("-", name, width, wording.call_text(plan.before[name]), words(plan.before[name]))
     if plan.unchanged:
         yield f"= {len(plan.unchanged):,} unchanged"
+
+
+def _content(job: Job) -> tuple[str, str]:
+    return wording.call_text(job, most=None), words(job)
 
 
 def words(job: Job) -> str:
@@ -168,13 +172,13 @@ def _of_module(plan: str) -> Entries:
         entries = getattr(importlib.import_module(module), name)
     except ModuleNotFoundError as error:
         if error.name is None or not (module == error.name or module.startswith(f"{error.name}.")):
-            raise InvalidOptions(f"{module} cannot be imported: {error}. Mend it there.", given=plan) from error
+            raise InvalidOptions(f"{module} cannot be imported: {error}. Correct it there.", given=plan) from error
         raise NotFound(f"{plan}: no module {error.name} under ./. Name one of this folder.", given=plan) from error
     except AttributeError as error:
         raise NotFound(f"{plan}: {module} has no {name}. Name a mapping there.", given=plan) from error
     except Exception as error:  # whatever its code raises
         what = f"{type(error).__name__}: {error}"
-        raise InvalidOptions(f"{module} cannot be imported: {what}. Mend it there.", given=plan) from error
+        raise InvalidOptions(f"{module} cannot be imported: {what}. Correct it there.", given=plan) from error
     finally:
         sys.path.remove(str(Path.cwd()))
     if not isinstance(entries, Mapping):

@@ -230,7 +230,7 @@ class Report:
     items: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     severities: Counter[Severity] = field(default_factory=Counter)
-    mends: int = 0
+    repairs: int = 0
 
     def judged(self, pairs: Iterable[Pair], *, now_ms: int) -> Iterator[tuple[Pair, Fault]]:
         """Judge each pair, and count."""
@@ -242,7 +242,7 @@ class Report:
             for fault in judge(pair, dialect=self.dialect, now_ms=now_ms):
                 self.counts[fault.kind] += 1
                 self.severities[fault.severity] += 1
-                self.mends += fault.mends
+                self.repairs += fault.repairs
                 yield pair, fault
 
     def show(self, faults: Iterable[tuple[Pair, Fault]]) -> None:
@@ -279,9 +279,9 @@ class Report:
             return
         said = [wording.plural(count, one) for one in COLOURS if (count := self.severities[one])]  # type: ignore[index]
         _say("", "", f"{self.name}: {wording.listed(said)} in {of}, {read}.")
-        if self.mends:
-            of_them = "it" if self.mends == 1 == self.counts.total() else f"{self.mends:,} of them"
-            _say("  > ", "  > ", f"workkit doctor {self.name}{self.words} --fix   mends {of_them}")
+        if self.repairs:
+            of_them = "it" if self.repairs == 1 == self.counts.total() else f"{self.repairs:,} of them"
+            _say("  > ", "  > ", f"workkit doctor {self.name}{self.words} --fix   repairs {of_them}")
         if self.counts["other-dialect"]:
             other = "cuckoo" if self.dialect == "published" else "published"
             again = f"workkit wire verify {self.name}{self.words} --dialect {other}"
@@ -302,7 +302,7 @@ def _fault_record(schedule: str, pair: Pair, fault: Fault) -> dict[str, Any]:
         **_json_bytes("item", pair.item),
         "what": fault.what,
         "why": fault.why,
-        "mends": fault.mends,
+        "repairs": fault.repairs,
     }
 
 

@@ -10,11 +10,14 @@ import socket
 import sys
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TextIO
+
+import click
 
 from workkit import events
 from workkit.cli.printing import event_line, terminal
+from workkit.cli.spelling import in_flags
 from workkit.events import Event
 
 AT_ONCE, A_SECOND = 10, 20
@@ -63,6 +66,7 @@ class Log:
 
     def __init__(self, *, json: bool = False, verbose: bool = False, quiet: bool = False) -> None:
         self.json, self.verbose = json, verbose
+        self.prints = True  # so that the standard logger says nothing beside
         self.least = events.DEBUG if verbose else events.WARNING if quiet else events.INFO
         self.stream: TextIO | None = sys.stderr
         self.style = event_line.Style(
@@ -71,6 +75,8 @@ class Log:
             arguments=verbose or terminal.is_terminal(self.stream),
             verbose=verbose,
         )
+        context = click.get_current_context(silent=True)
+        self._command = context.command if context else None
         self.listener = f"{socket.gethostname()}:{os.getpid()}"
         self._window: Window | None = None
         self._lock = threading.Lock()
@@ -161,6 +167,9 @@ class Log:
             self.stream = None
 
     def _line(self, event: Event) -> str:
+        if event.name == "cannot_run":
+            said = {key: in_flags(str(event.fields.get(key) or ""), self._command) for key in ("reason", "trouble")}
+            event = replace(event, fields={**event.fields, **said})
         if self.json:
             return event_line.json_line(event, listener=self.listener, arguments=self.style.arguments)
         return event_line.console_line(event, self.style)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from workkit.jobs.job import Job
 
 Record = Mapping[str, Any]
+BEGUN = ("running", "cancelling", "dead")  # states in which the current attempt has begun
 
 
 def job_record(job: Job) -> dict[str, Any]:
@@ -31,10 +32,12 @@ def job_record(job: Job) -> dict[str, Any]:
         "cron": trigger.cron if trigger else None,
         "tz": trigger.tz if trigger else "UTC",
         "words": words_of(job),
-        "attempt": job.attempt,
+        "attempt": attempts_begun(job),
         "error": job.error,
         "progress": job.progress,
         "terms": {name: value for name, value in job.terms.fields().items() if name != "name"},
+        "interval": trigger.interval.member() if trigger and trigger.interval else None,
+        "counted": counted_of(job),
     }
 
 
@@ -42,7 +45,6 @@ def dead_record(job: Job) -> dict[str, Any]:
     """Write a dead job as `dead --json` does: its last error in parts."""
     failed = job.failure
     known = {
-        "attempt": job.attempt + 1,
         "attempts": attempts_of(job),
         "failed": wording.iso(job.due) if job.due else None,
         "error_type": failed.type if failed else None,
@@ -51,6 +53,22 @@ def dead_record(job: Job) -> dict[str, Any]:
         "traceback": failed.traceback if failed else None,
     }
     return job_record(job) | known
+
+
+def full_record(job: Job) -> dict[str, Any]:
+    """Write a job as `show --json` does: all that is known of its last error too."""
+    return dead_record(job) if job.state == "dead" else job_record(job)
+
+
+def attempts_begun(job: Job) -> int:
+    """Count the attempts that have begun, as every line and every JSON member does: 0 before the first."""
+    return job.attempt + (job.state in BEGUN)
+
+
+def attempts_text(job: Job) -> str:
+    """Say how many attempts have begun, and how many the job itself asks for: ``2 of 6``."""
+    allowed = attempts_of(job)
+    return f"{attempts_begun(job):,}" + (f" of {allowed:,}" if allowed else "")
 
 
 def attempts_of(job: Job) -> int | None:
@@ -65,6 +83,15 @@ def words_of(job: Job) -> str | None:
     from workkit.triggers import explain
 
     return explain(job.trigger)
+
+
+def counted_of(job: Job) -> str | None:
+    """Say from when the interval of a job is counted; None where it has none."""
+    if job.trigger is None:
+        return None
+    from workkit.triggers.english.spoken_interval import how_counted
+
+    return how_counted(job.trigger)
 
 
 def listener_record(info: ListenerInfo) -> dict[str, Any]:
@@ -102,25 +129,32 @@ def counts_record(schedule: str, counts: Counts) -> dict[str, Any]:
 
 def compact(record: Record, *, default: Callable[[Any], Any] = str) -> str:
     """Write one object in one line; ASCII, so that no locale can break it. The only place where the command line
-    writes JSON for others: NaN and infinities, which JSON has not, become null. `default` as in `json.dumps`.
+    writes JSON for others: NaN and infinities, which JSON has not, become null; a lone surrogate, which UTF-8 has
+    not, becomes U+FFFD. `default` as in `json.dumps`.
     """
     try:
-        return json.dumps(record, separators=(",", ":"), default=default, allow_nan=False)
+        text = json.dumps(record, separators=(",", ":"), default=default, allow_nan=False)
     except ValueError:
-        return json.dumps(_finite(record, default), separators=(",", ":"), allow_nan=False)
+        pass
+    else:
+        if "\\ud" not in text:
+            return text
+    return json.dumps(_sound(record, default), separators=(",", ":"), allow_nan=False)
 
 
-def _finite(value: Any, default: Callable[[Any], Any]) -> Any:
+def _sound(value: Any, default: Callable[[Any], Any]) -> Any:
     match value:
         case float():
             return value if math.isfinite(value) else None
         case dict():
-            return {key: _finite(one, default) for key, one in value.items()}
+            return {_sound(key, default): _sound(one, default) for key, one in value.items()}
         case list() | tuple():
-            return [_finite(one, default) for one in value]
-        case str() | int() | None:
+            return [_sound(one, default) for one in value]
+        case str():
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        case int() | None:
             return value
-    return _finite(default(value), default)
+    return _sound(default(value), default)
 
 
 def show_json(records: Iterable[Record]) -> int:

@@ -9,6 +9,8 @@ from typing import Any, TextIO
 
 import click
 
+from workkit.brokers.redis_server.address import without_passwords
+
 FALLBACK_WIDTH = 80
 WIDEST_HELP = 120
 COLOURS = {"green": "green", "yellow": "yellow", "red": "red", "dim": "bright_black"}
@@ -62,8 +64,8 @@ def data(text: str = "", *, newline: bool = True) -> None:
 
 
 def talk(text: str) -> None:
-    """Write talk: to stderr."""
-    click.echo(ellipsis_safe(text, sys.stderr), err=True, color=has_colour(sys.stderr))
+    """Write talk: to stderr. What was typed may be in it, such as a URL at a wrong place: its password is not shown."""
+    click.echo(ellipsis_safe(without_passwords(text), sys.stderr), err=True, color=has_colour(sys.stderr))
 
 
 def prepare() -> None:

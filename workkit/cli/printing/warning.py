@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import click
+
 from workkit.cli.printing import terminal
 from workkit.errors import WorkkitWarning
 
@@ -17,9 +19,12 @@ MOST = 20  # different warnings of one command; a file may hold a million rows
 def warn(texts: Iterable[str]) -> None:
     """Print each on a line of its own."""
     from workkit.cli.printing import wording
+    from workkit.cli.spelling import in_flags
 
+    context = click.get_current_context(silent=True)
     for text in texts:
-        terminal.talk(f"{terminal.paint('warning:', 'yellow', sys.stderr)} {wording.printable(text)}")
+        said = wording.printable(in_flags(text, context.command if context else None))
+        terminal.talk(f"{terminal.paint('warning:', 'yellow', sys.stderr)} {said}")
 
 
 @contextmanager

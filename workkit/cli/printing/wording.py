@@ -17,6 +17,7 @@ from workkit.text.listing import plural as plural
 if TYPE_CHECKING:
     from workkit.jobs.job import Job
 
+LONGEST_CALL = 200  # columns of a call in a line or a table
 NEAR_DAYS = 27  # a day of the month names one day only within less than the shortest month
 
 
@@ -65,12 +66,15 @@ def zone_name(zone: tzinfo) -> str:
     return zone.key if isinstance(zone, ZoneInfo) else "UTC" if zone is UTC else str(zone)
 
 
-def call_text(job: Job, *, args: bool = True) -> str:
-    """Write a job as the call it makes: ``app.users.activate("tracy@domain.com")``; its `args` may be left out."""
+def call_text(job: Job, *, args: bool = True, most: int | None = LONGEST_CALL) -> str:
+    """Write a job as the call it makes: ``app.users.activate("tracy@domain.com")``; its `args` may be left out. At most
+    so many columns: an argument may have a million characters; None is all of it.
+    """
     given = [_value(value) for value in job.args]
     given += [f"{key}={_value(value)}" for key, value in (job.kwargs or {}).items()]
     inside = ", ".join(given) if args or not given else "..."
-    return printable(f"{shown(job.fn)}({inside})")
+    call = f"{shown(job.fn)}({inside})"
+    return printable(call) if most is None else shorten(printable(call[: most + 1]), most)
 
 
 def _value(value: object) -> str:

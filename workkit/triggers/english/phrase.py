@@ -42,7 +42,7 @@ from workkit.triggers.english.meaning.remark import of_once
 from workkit.triggers.english.opinion import opinion
 from workkit.triggers.english.unread import unread
 from workkit.triggers.english.vague import vague
-from workkit.triggers.trigger import Trigger, once
+from workkit.triggers.trigger import Trigger, soonest
 
 Clause = Callable[[Reader, Parts], Parts | None]
 
@@ -142,7 +142,7 @@ def _parsed(here: Here, *, lead: str | None = None) -> Trigger:
         if last.every:
             return recurring(here, groups)
         found = instant_meant(here, last)
-        return replace(once(found, tz=here.zone.key), warnings=of_once(here, last, found))
+        return replace(soonest(found, tz=here.zone.key), warnings=of_once(here, last, found))
     except CronError as cause:
         raise here.refusal("holds too many intervals to combine", "Add two jobs") from cause
 

@@ -26,7 +26,7 @@ def explained(
     """Replace the TypeError of a call that did not fit by one that names the parameter; return any other error as it
     is.
     """
-    if isinstance(error, TypeError) and _without_ours(error.__traceback__) is None:
+    if isinstance(error, TypeError) and without_ours(error.__traceback__) is None:
         try:
             check_call(handler, args=args, kwargs=kwargs or {})
         except InvalidArguments as better:
@@ -62,7 +62,8 @@ def _without_our_frames(whole: traceback.TracebackException) -> traceback.Traceb
     return whole
 
 
-def _without_ours(at: TracebackType | None) -> TracebackType | None:
+def without_ours(at: TracebackType | None) -> TracebackType | None:
+    """Drop the outermost frames of a traceback, through which a handler was called."""
     while at is not None and at.tb_frame.f_code.co_filename.startswith(_OWN):
         at = at.tb_next
     return at

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from workkit.errors import InvalidArguments, JobCancelled
+from workkit.text.brief import brief_repr
 from workkit.triggers import Trigger
 from workkit.worker.run.interruption import Clock
 from workkit.worker.run.progress import Progress
@@ -38,6 +39,8 @@ class RunningJob:
     context: dict[str, Any] = field(default_factory=dict)
     _clock: Clock | None = field(default=None, repr=False)
     _report: Callable[[Progress], None] | None = field(default=None, repr=False)
+
+    __repr__ = brief_repr
 
     def checkin(self, text: str) -> None:
         """Report progress in at most 1,000 characters. Cheap enough for a loop: at most one report a second is stored.

@@ -1,4 +1,4 @@
-"""Looking at a native schedule: the front of this room."""
+"""Read a native schedule: the front of this room."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from workkit.jobs.job import Job, JobState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NativeInspector:
-    """Looks at one schedule."""
+    """Reads one schedule."""
 
     server: Server
     keys: Keys
@@ -65,11 +65,11 @@ class NativeInspector:
         )
 
     def jobs(self, *, state: JobState | None = None) -> Iterator[Job]:
-        """Page through the jobs: running ones, then parked ones, by what they wait for, then those that wait, soonest
-        first, then dead ones, latest first.
+        """Page through the jobs: running ones; then parked ones, by the key under which they wait; then waiting ones,
+        soonest first; then dead ones, latest first.
 
-        With a `state`, only the places where such jobs stand are read: a million waiting jobs do not slow down a look
-        at the dead set.
+        With a `state`, it reads only the keys that can hold such jobs: a million waiting jobs do not slow down reading
+        the dead set.
         """
         return all_jobs(self._listing, self._dead, self.control(), state=state)
 
@@ -97,7 +97,7 @@ class NativeInspector:
         for raw, beat in beats:
             name = raw.decode("utf-8", "replace")
             packed = None
-            if is_text(raw):  # no listener calls itself anything else
+            if is_text(raw):  # every listener has such a name
                 with self.server.translated() as client:
                     packed = client.hget(self.keys.running(name), "info")
             info = read_info(packed, listener=name, now_ms=now)
@@ -106,17 +106,17 @@ class NativeInspector:
         return found
 
     def control(self) -> Control:
-        """Read what is paused, without pauses whose time has passed, and the schedule's own limits."""
+        """Read the pauses whose time has not passed, and the schedule's own limits."""
         return standing_control(self.server, self.keys)
 
     def missed(self) -> Iterator[Missed]:
-        """Page through the occurrences that did not run, the last one first."""
+        """Page through the missed occurrences, the last one first."""
         for page in missed_pages(self.server, self.keys):
             yield from (missed for _, missed in page if missed is not None)
 
     @property
     def search(self) -> Search:
-        """What finds one job."""
+        """The search for one job."""
         return Search(server=self.server, keys=self.keys, codec=self.codec)
 
     @property

@@ -1,4 +1,4 @@
-"""Finding one job of a native schedule by name, by id, or by the beginning of an id."""
+"""Find one job of a native schedule by name, by id, or by the beginning of an id."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from workkit.jobs.job import Job, JobState
 from workkit.jobs.names import shown
 from workkit.text.nearest import nearest_word
 
-ID_DIGITS, SHORTEST = 40, 6  # digits of an id, and how many of them stand for the whole
-MOST_NAMES = 5000  # that are searched for the nearest
+ID_DIGITS, SHORTEST = 40, 6  # digits of an id, and how many of them are enough
+MOST_NAMES = 5000  # to search for the nearest name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,10 +47,10 @@ class Search:
             if (found := self.found(id)) is not None:
                 return found
         near, hint = self._nearest(which)
-        raise NotFound(
-            f'no job "{which}" in {self.codec.schedule}.{hint} All: workkit list {self.codec.schedule}.',
-            given=which,
-            suggestion=near,
+        schedule = self.codec.schedule
+        remedy = f"It may have finished, which leaves no record, or it never was.{hint} All: workkit list {schedule}."
+        raise NotFound.about(
+            f'no job "{which}"', f"in {schedule}", remedy, where=schedule, given=which, suggestion=near
         )
 
     def under(self, name: str) -> str | None:
@@ -61,7 +61,7 @@ class Search:
         return id if id and self._is_id(id) else None
 
     def ids(self, beginning: str) -> list[str]:
-        """Find the jobs whose id begins like this, dead ones too; none for a beginning that is too short."""
+        """Find the ids that begin like this, of dead jobs too; none if the beginning is too short."""
         if len(beginning) < SHORTEST or not all(c in "0123456789abcdef" for c in beginning):
             return []
         with self.server.translated() as client:
@@ -71,7 +71,7 @@ class Search:
         return sorted(set(found))
 
     def found(self, id: str) -> Job | None:
-        """Find one job wherever it stands, without reading those that wait; last a job that nothing refers to."""
+        """Find one job in any key, without reading all waiting jobs. Last, find a job to which nothing refers."""
         listing = self._listing
         control = standing_control(self.server, self.keys)
         aside = (
@@ -83,12 +83,12 @@ class Search:
         return found or listing.read(id, listing.payloads([id])[0])
 
     def _is_id(self, text: str) -> bool:
-        """Whether it is one in full; a foreign peer may take any text for one."""
+        """Say whether a text is a whole id; a foreign peer may use any text as an id."""
         with self.server.translated() as client:
             return bool(client.hexists(self.keys.jobs, text))
 
     def _nearest(self, which: str) -> tuple[str | None, str]:
-        """Find the name or the beginning of the id that was probably meant, and say which job that is."""
+        """Find the nearest name, or the beginning of an id, and write a sentence that names its job."""
         with self.server.translated() as client:
             some = list(islice(client.hscan_iter(self.keys.names, count=PAGE), MOST_NAMES))
         names = [name.decode("utf-8", "replace") for name, _ in some]
@@ -127,6 +127,6 @@ def all_jobs(listing: Listing, dead: DeadSet, control: Control, *, state: JobSta
 
 
 def named_entry(value: bytes | None) -> tuple[str, str]:
-    """Read an entry of `S:names`: a job's id, and the id of its content, which stands third where the two differ."""
+    """Read an entry of `S:names`: a job's id, and the id of its content, which is the third word if the two differ."""
     id, _, content, *_ = [*(value or b"").decode("utf-8", "replace").split(" "), "", ""]
     return id, content or id

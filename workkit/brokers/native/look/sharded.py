@@ -1,4 +1,4 @@
-"""Looking at all shards of a schedule as if they were one."""
+"""Read all shards of a schedule as if they were one."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from workkit.jobs.job import Job, JobState
 
 
 class ShardedInspector:
-    """Looks at all shards as if they were one schedule; what it shows bears the schedule's name.
+    """Reads all shards as if they were one schedule. What it shows has the schedule's name.
 
-    A name leads to its shard. An id mostly does, but a job that meets others by a key, a `queued` one whose equal stood
-    there already, and a job of a foreign peer may be in any shard.
+    A name leads to its shard. Most ids do too. But a job with a unique key, a second equal `queued` job, and a job of a
+    foreign peer may be in any shard.
     """
 
     def __init__(self, shards: Sequence[NativeInspector]) -> None:
@@ -46,7 +46,7 @@ class ShardedInspector:
         return merge(*(shard.jobs(state=state) for shard in self._shards), key=_order)
 
     def job(self, which: str) -> Job:
-        """Find one job by name, by id, or by the beginning of an id. Raises NotFound, also where several match."""
+        """Find one job by name, by id, or by the beginning of an id. Raises NotFound, also if several match."""
         home = self._shards[shard_of_text(which, len(self._shards))]
         if (named := home.search.under(which)) is not None:
             return home.job(named)
@@ -65,17 +65,17 @@ class ShardedInspector:
         return {name: found for shard in self._shards for name, found in shard.named().items()}
 
     def listeners(self) -> list[ListenerInfo]:
-        """List the listeners; each is listed once for each shard, with what it runs there."""
+        """List the listeners: each once for each shard, with its claims there."""
         return [info for shard in self._shards for info in shard.listeners()]
 
     def control(self) -> Control:
-        """Read what is paused in any shard, and the schedule's own limits."""
+        """Read the pauses of all shards, and the schedule's own limits."""
         controls = [shard.control() for shard in self._shards]
         paused = {target: pause for control in controls for target, pause in control.paused.items()}
         return replace(controls[0], paused=paused)
 
     def missed(self) -> Iterator[Missed]:
-        """Page through the occurrences that did not run, about the last one first."""
+        """Page through the missed occurrences, roughly the last one first."""
         return merge(*(shard.missed() for shard in self._shards), key=lambda one: -one.due.timestamp())
 
     def shard_of(self, job: Job) -> int:

@@ -2,7 +2,7 @@
 -- KEYS jobs next producer(token) wake cancelled
 -- ARGV number now rows...
 --      now: ms; '' = by this server's clock
---      rows: five for each job: id, payload, due ms ('' = now), second id, second payload ('' = it has none)
+--      rows: five for each job: id, payload, due ms ('' = now), second id, second payload ('' = none)
 -- ->   now, then for each job 1 new | 0 known | 2 the first id is known, the second is new; or 'old'
 -- part: producer
 -- part: id

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from workkit.text.calendar import clock_text
@@ -19,7 +20,9 @@ _TO: Final = (*TO, "until", "till")
 
 
 def start(reader: Reader, parts: Parts) -> Parts | None:
-    """Read "starting tomorrow", "from 2027-01-01", "from now on", "from 1 march 2027 to 31 march 2027"."""
+    """Read "starting tomorrow", "from 2027-01-01", "from now on", "from 1 march 2027 to 31 march 2027"; and, without
+    the hour that follows, "starting at 3am", "starting tomorrow at 3am".
+    """
     token = reader.peek()
     mark = reader.i
     word = reader.take("starting", "beginning", "from", "between")
@@ -30,6 +33,13 @@ def start(reader: Reader, parts: Parts) -> Parts | None:
         reader.take("from", "on", "in")
     first = _moment(reader)
     if first is None:
+        if word.text != "between" and (hour := _time_follows(reader)):
+            if plain:
+                return replace(parts, from_time=True)
+            if not any(other.text in ("every", "each") for other in reader.tokens):
+                raise reader.refusal("does not recur", f'Say for example "every hour starting at {hour}"', start=token)
+            remedy = f'Say "{reader.instead(token, "starting at")}", or a window: "from {hour} to ..."'
+            raise reader.refusal("leaves open whether it is a window", remedy, start=token)
         if plain:
             raise reader.stuck()
         reader.i = mark
@@ -47,6 +57,16 @@ def start(reader: Reader, parts: Parts) -> Parts | None:
     if not last.years and last.instant is None:
         raise reader.refusal("leaves open which year is meant", "Give the dates their year", start=token)
     return reader.put(parts, token, end=last)
+
+
+def _time_follows(reader: Reader) -> str:
+    """Give the text of a time of day if one is next, else none; take nothing."""
+    mark = reader.i
+    at = reader.take("at")
+    start = reader.peek()
+    text = "" if time(reader, bare=at is not None) is None else reader.since(start)
+    reader.i = mark
+    return text
 
 
 def end(reader: Reader, parts: Parts) -> Parts | None:

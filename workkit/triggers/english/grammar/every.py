@@ -93,6 +93,8 @@ def _refuse_plural(reader: Reader) -> None:
 def _stepped(reader: Reader, parts: Parts, *, n: int, unit: Unit, start: Token) -> Parts:
     if unit in ("quarter", "fortnight"):
         n, unit = (n * 3, "month") if unit == "quarter" else (n * 2, "week")
+    if unit == "second" and n > 60 and n % 60 == 0:  # minutes stay minutes: the ids of jobs depend on it
+        n, unit = (n // 60, "minute") if n % 3600 else (n // 3600, "hour")
     if n < 1:
         raise reader.refusal("never comes", "Say an interval of at least one", start=start)
     if n > MAX_STEP:

@@ -98,6 +98,8 @@ class Parts:
     months: tuple[tuple[int, int], ...] = ()
     """(month, n): every nth such month."""
     years: tuple[int, int] | None = None
+    from_time: bool = False
+    """"starting at" was written before the time of day: it is the phase of an interval."""
     start: Parts | None = None
     """The day, month or year (or instant) in which it begins."""
     end: Parts | None = None

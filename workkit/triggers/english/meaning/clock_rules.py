@@ -17,6 +17,7 @@ from workkit.triggers.english.meaning.once import HOURS
 _ALL: Final = tuple(range(60))
 _HOURS: Final = tuple(range(24))
 _SUB_DAY: Final = ("second", "minute", "hour")
+_DAY: Final = 86_400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +58,8 @@ def clocks(here: Here, parts: Parts) -> list[Clocks]:
             hour = HOURS[parts.day_part]
             raise here.refusal("does not say which hour", f'Say for example "{here.text.strip()} at {hour}"')
         n = step.n if step is not None and step.unit == "day" else 1
+        if n > 1 and not parts.times:
+            raise here.refusal("does not say at which hour", f'Say "every {n} days at 9am"')
         return _boxes(parts.times or (0,), occurrence=n)
     if parts.times or parts.day_part:
         raise here.refusal("names both an interval and a time of day", 'Say one, or a window: "from 9am to 5pm"')
@@ -106,6 +109,11 @@ def _boxes(times: tuple[int, ...], *, occurrence: int = 1) -> list[Clocks]:
     ]
 
 
+def around(seconds: int, wall: int) -> tuple[str, ...]:
+    """Say the times of the day in steps of so many seconds, which divide a day, one of them at `wall`: as clocks."""
+    return tuple(box.text for box in _boxes(tuple(range(wall % seconds, _DAY, seconds))))
+
+
 def stepped(here: Here, parts: Parts) -> Clocks:
     """Say an interval of hours, minutes or seconds: clock-aligned if it divides the next unit, else every nth."""
     step = parts.step
@@ -119,10 +127,7 @@ def stepped(here: Here, parts: Parts) -> Clocks:
         raise here.refusal("names minutes of the hour beside an interval of its own", remedy)
     match step.unit:
         case "second":
-            if 60 % n:
-                better = f'"every {n // 60} minutes"' if n % 60 == 0 else '"every 5 seconds" or "every 2 minutes"'
-                raise here.refusal(f"cannot be kept: {n} does not divide a minute", f"Say {better}")
-            return Clocks(minutes=_ALL, seconds=tuple(range(0, 60, n)))
+            return Clocks(minutes=_ALL, seconds=tuple(range(0, 60, n))) if 60 % n == 0 else _coarser(n)
         case "minute":
             if 60 % n:
                 return Clocks(minutes=_ALL, unit="minute", occurrence=n)
@@ -131,6 +136,22 @@ def stepped(here: Here, parts: Parts) -> Clocks:
             if 24 % n:
                 return Clocks(minutes=marks, unit="hour", occurrence=n)
             return Clocks(hours=tuple(range(0, 24, n)), minutes=marks)
+
+
+def _coarser(seconds: int) -> Clocks:
+    """Say the shortest interval that divides its unit and is no shorter: what a peer runs that knows no intervals."""
+    if (n := _divisor(60, seconds)) < 60:
+        return Clocks(minutes=_ALL, seconds=tuple(range(0, 60, n)))
+    if (n := _divisor(60, -(-seconds // 60))) < 60:
+        return Clocks(minutes=tuple(range(0, 60, n)))
+    if (n := _divisor(24, -(-seconds // 3600))) < 24:
+        return Clocks(hours=tuple(range(0, 24, n)))
+    return _boxes((0,), occurrence=-(-seconds // _DAY))[0]
+
+
+def _divisor(whole: int, least: int) -> int:
+    """Give the least divisor of `whole` that is not below `least`; `whole` where there is none."""
+    return next((n for n in range(least, whole) if whole % n == 0), whole)
 
 
 def _windowed(here: Here, parts: Parts, base: Clocks) -> list[Clocks]:

@@ -22,7 +22,9 @@ _SPANS: Final = 'Say a day and an hour, for example "1 March 2027 at 9am"'
 
 
 def instant_meant(here: Here, parts: Parts) -> datetime:
-    """Give the whole UTC second that the words name; raise PhraseError where it is past, skipped, or no instant."""
+    """Give the UTC instant that the words name: a whole second, but for a length from now. Raise PhraseError where it
+    is past, skipped, or no instant.
+    """
     try:
         found = _found(here, parts)
     except PhraseError:
@@ -93,7 +95,7 @@ def _check(here: Here, parts: Parts) -> None:
     if parts.window:
         said = f"every hour {here.text.strip()}"
         raise here.refusal("does not say how often in that window", f'Say for example "{said}"')
-    bounded = parts.start or parts.end
+    bounded = parts.start or parts.end or parts.from_time
     if not any((*ways, dated, parts.places, parts.times, parts.day_part, bounded)):
         raise here.refusal("names no time", 'Say for example "tomorrow at 9am"')
     if parts.amount is not None and parts.weekdays and parts.amount.days:
@@ -149,9 +151,9 @@ def _later(here: Here, parts: Parts) -> datetime:
         start = datetime.combine(day, datetime.min.time()) + timedelta(seconds=parts.times[0])
         return at_instant(here, start)
     if not amount.months and not amount.days:
-        return ceiling(here.now + elapsed)
+        return here.now + elapsed
     moved = here.local + relativedelta(months=amount.months) + timedelta(days=amount.days)
-    return ceiling(at_instant(here, moved) + elapsed)
+    return at_instant(here, moved) + elapsed
 
 
 def ceiling(moment: datetime) -> datetime:

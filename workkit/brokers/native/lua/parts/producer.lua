@@ -1,5 +1,5 @@
--- producer: a request that was asked before gets the answer that it got then. One that is older than the last of this producer
--- gets 'old'. Gives `now`: of this server's clock, if the caller gives none.
+-- producer: answer a repeated request as the first time. Answer one that is older than the last of this producer with 'old'.
+-- Sets `now` by this server's clock if the caller sends none.
 -- KEYS producer next
 -- ARGV number now
 -- part: clock
@@ -13,7 +13,7 @@ end
 now = time_or_now(now)
 local head = redis.call('ZRANGE', next_, 0, 0, 'WITHSCORES')[2] -- the first due time of the queue before this request
 
-local function wake_for(earliest) -- the earliest due time that was added; nil: nothing was
+local function wake_for(earliest) -- the earliest due time that was added; nil: none was
   if earliest and (not head or earliest < tonumber(head) or earliest <= tonumber(now)) then wake_one() end
 end
 

@@ -1,0 +1,47 @@
+"""A rate holds for the starts of a real listener, also after a moment in which it could start nothing."""
+
+from __future__ import annotations
+
+import bisect
+import time
+from typing import Any
+
+import pytest
+
+from tests import handlers
+from tests.processes import until
+from tests.servers import Server
+from tests.worker.observation import calls
+from workkit import job, schedule
+
+HOW: dict[str, Any] = {"imports": ["tests.handlers", __name__], "folder": None}
+PACED = 40
+pytestmark = pytest.mark.parametrize("server", ["valkey"], indirect=True)
+
+
+@job(rate="20/s")
+def paced(number: int) -> None:
+    handlers.calls.append(time.monotonic())
+
+
+def most_within(seconds: float, times: list[float]) -> int:
+    """The most of these times in any span of so many seconds."""
+    times = sorted(times)
+    return max(bisect.bisect_left(times, at + seconds) - n for n, at in enumerate(times))
+
+
+def test_starts_keep_their_rate_after_a_busy_moment(server: Server, name: str) -> None:
+    s = schedule.create(name, redis=server.url)
+    client = server.client()
+    with schedule.listener(s, threads=3, **HOW):
+        for number in range(PACED):
+            schedule.add_now(s, paced, args=[number])
+        until(lambda: client.zcard(f"{name}:again") >= PACED - 10, what="turns to be taken")
+        for _ in range(3):
+            schedule.add_now(s, handlers.wait_for_gate, priority=3)
+        until(lambda: handlers.calls.count("begun") == 3, what="the listener to be busy")
+        last = client.zrange(f"{name}:again", -1, -1, withscores=True)[0][1]
+        until(lambda: time.time() * 1000 > last, what="all turns to pass")
+        handlers.gate.set()
+        until(calls(PACED + 3), what="all to run")
+    assert most_within(1.0, [call for call in handlers.calls if call != "begun"]) <= 22

@@ -1,0 +1,77 @@
+"""How a sentence names what was given: by keywords in Python, by flags and arguments here. The one place that knows
+both.
+
+Errors and warnings are written with keywords (``unique_key='x'``). Before the command line prints one, the keywords
+that the command takes become what was typed (``--unique-key 'x'``). Others stay: the rows of a file hold keywords too.
+"""
+
+from __future__ import annotations
+
+import re
+
+import click
+
+PLACES = {"function": "fn", "args": "args", "which": "which"}  # arguments of commands, and the keywords they become
+TIMES = {"when": "WHEN", "at": "WHEN", "in_": '"in ..."', "every": '"every ..."', "cron": "a cron string"}
+VERBS = {"schedule.add_now(s, fn)": "workkit now", "schedule.add_now": "workkit now", "schedule.add": "workkit add"}
+PRIVATE = "embedded://"  # a URL that has a flag of its own
+FOLDERS = {"/FOLDER": "FOLDER"}  # what stands for a folder in a sentence
+_VALUE = r'"[^"]*"|\'[^\']*\'|\[[^\]]*\]|[\w+-]+'
+_KEYWORD = re.compile(rf'(?<![\w."\'/?&-])(?P<name>[a-z_]+)=(?P<value>{_VALUE})?|"[^"]*"')
+_RECURS = re.compile(r"\s*(every|each|daily|hourly|weekly|monthly|yearly)\b", re.IGNORECASE)
+
+
+def in_flags(text: str, command: click.Command | None) -> str:
+    """Write a sentence with the flags of a command in place of the keywords that they stand for."""
+    if command is None:
+        return text
+    flags = _flags(command)
+    if "when" in flags:
+        for verb, words in VERBS.items():
+            text = text.replace(verb, words)
+
+    def spelled(found: re.Match[str]) -> str:
+        name, value = found["name"], found["value"] or ""
+        if name == "redis" and name in flags and value.strip("\"'").startswith(PRIVATE):
+            return _private(value.strip("\"'").removeprefix(PRIVATE))
+        if name in TIMES and "when" in flags:
+            return _time(name, value) if value else TIMES[name]
+        if name not in flags:  # a keyword of nobody here, or a quoted text, which stays as it was given
+            return found[0]
+        if value in ("True", "False"):  # a switch
+            return flags[name]
+        if value.startswith("["):  # an option that may be given several times
+            value = value[1:-1].strip("\"'") or '""'
+        return f"{flags[name]} {value}".rstrip()
+
+    return _KEYWORD.sub(spelled, text)
+
+
+def _flags(command: click.Command) -> dict[str, str]:
+    """Find what a command calls each keyword."""
+    flags = {}
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            flags[str(parameter.name)] = max(parameter.opts, key=len)
+        elif parameter.name in PLACES:
+            flags.setdefault(PLACES[parameter.name], parameter.human_readable_name.strip("[].").upper())
+        else:
+            flags[str(parameter.name)] = parameter.human_readable_name
+    return flags
+
+
+def _private(folder: str) -> str:
+    """Write the flag of the private server in a folder."""
+    return "--embedded" if folder in ("...", ".workkit") else f"--embedded={FOLDERS.get(folder, folder)}"
+
+
+def _time(name: str, value: str) -> str:
+    """Write a time as WHEN takes it, which has no keyword to say whether it recurs."""
+    quote, words = value[:1], value.strip("\"'")
+    if quote not in ("'", '"'):
+        return value
+    if name == "every" and not _RECURS.match(words):
+        words = f"every {words}"
+    if name == "in_" and not words.lower().startswith("in "):
+        words = f"in {words}"
+    return f"{quote}{words}{quote}"

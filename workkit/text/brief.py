@@ -1,0 +1,39 @@
+"""The `repr` of our values: one line, short, without what was not set."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, Field, fields
+from datetime import datetime, timedelta
+from reprlib import Repr
+from typing import Any
+
+LONGEST = 80  # characters of one text
+_short = Repr()
+_short.maxstring = _short.maxother = _short.maxlong = LONGEST
+_short.maxtuple = _short.maxlist = _short.maxdict = 8
+_short.maxlevel = 4
+
+
+def brief_repr(value: Any) -> str:
+    """Write a dataclass as a call with the fields that differ from their defaults: ``Job(id='5411...', state='due')``.
+
+    In the class it stands as ``__repr__ = brief_repr``. A field with ``repr=False`` is left out.
+    """
+    set_here = (field for field in fields(value) if field.repr and not _is_default(field, getattr(value, field.name)))
+    return f"{type(value).__name__}({', '.join(f'{f.name}={one_line(getattr(value, f.name))}' for f in set_here)})"
+
+
+def one_line(value: object) -> str:
+    """Write one value in one line of 160 characters at most."""
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return str(value)
+    text = " ".join(_short.repr(value).split())
+    return text if len(text) <= 2 * LONGEST else text[: 2 * LONGEST - 3] + "..."
+
+
+def _is_default(field: Field[Any], value: object) -> bool:
+    if field.default is not MISSING:
+        return value is field.default or (type(value) is type(field.default) and value == field.default)
+    return field.default_factory is not MISSING and value == field.default_factory()
