@@ -83,19 +83,8 @@ def end(reader: Reader, parts: Parts) -> Parts | None:
     reader.take("on")
     last = _moment(reader)
     if last is None:
-        if (last_hour := time(reader, bare=True)) is not None:
-            said = _turned(reader, token, last_hour.seconds)
-            if said is not None:
-                raise reader.refusal("names its end first", f'Say "{said}"', start=token)
-            if not parts.every and not any(t.text in ("every", "each", "at") for t in reader.tokens):
-                said = reader.instead(token, reader.since(token)[len(word.text) :])
-                raise reader.refusal("is no exact time", f'Say when it runs: "{said}"', start=token)
-            if last_hour.seconds == 0:
-                all_day = reader.instead(token, "from 0:00 to 23:59:59")
-                raise reader.refusal("may be that hour of each day, or of one", f'Say "{all_day}"', start=token)
-            said = reader.instead(token, f"from 0:00 until{reader.since(token)[len(word.text) :]}")
-            hint = f'Say "{said}" for each day, or name the day: "until 2027-01-31"'
-            raise reader.refusal("may mean that hour of each day, or of one", hint, start=token)
+        if (hour := time(reader, bare=True)) is not None:
+            raise _hour_refused(reader, parts, token, last=hour.seconds)
         raise reader.stuck()
     if last.days or last.day is not None or last.weekdays or last.instant is not None or last.now:
         if whole:
@@ -108,12 +97,22 @@ def end(reader: Reader, parts: Parts) -> Parts | None:
     return reader.put(parts, token, end=last, before=word.text == "before")
 
 
-def _turned(reader: Reader, start: Token, last: int) -> str | None:
-    """Give the text of "until 5pm from 9am" with the window the right way round; None where no hour follows."""
+def _hour_refused(reader: Reader, parts: Parts, start: Token, *, last: int) -> Exception:
+    """Make the error about "until 5pm": an hour ends a window, not a recurrence."""
+    said = reader.since(start)[len(start.text) :]
     first = time(reader, bare=True) if reader.take("from") else None
-    if first is None:
-        return None
-    return reader.instead(start, f"from {clock_text(first.seconds)} until {clock_text(last)}")
+    if first is not None:
+        window = f"from {clock_text(first.seconds)} until {clock_text(last)}"
+        return reader.refusal("names its end first", f'Say "{reader.instead(start, window)}"', start=start)
+    begin = next((token for token in reader.tokens if token.text in ("starting", "beginning")), None)
+    if parts.from_time and parts.times and begin is not None and begin.start < start.start:
+        window = f"from {clock_text(parts.times[0])} until {clock_text(last)}"
+        return reader.refusal("ends what is no window", f'Say "{reader.instead(begin, window)}"', start=start)
+    if not parts.every and not any(token.text in ("every", "each", "at") for token in reader.tokens):
+        return reader.refusal("is no exact time", f'Say when it runs: "{reader.instead(start, said)}"', start=start)
+    window = f"from 0:00 until{said}" if last else "from 0:00 to 23:59:59"
+    hint = f'Say "{reader.instead(start, window)}" for each day, or name the day: "until 2027-01-31"'
+    return reader.refusal("may mean that hour of each day, or of one", hint, start=start)
 
 
 def _moment(reader: Reader) -> Parts | None:
