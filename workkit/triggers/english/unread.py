@@ -45,6 +45,7 @@ def unread(reader: Reader, parts: Parts) -> Parts | None:
     match start.kind:
         case "word":
             _minutes_to(reader)
+            _next_group(reader, parts)
             _bounded(reader)
             _place(reader)
             _month(reader, parts)
@@ -70,6 +71,13 @@ def _minutes_to(reader: Reader) -> None:
         reader.next()
         said = reader.instead(start, f"{start.text} minutes")
         raise reader.refusal("may be minutes or an hour", f'Say "{said}" for the minutes', start=start)
+
+
+def _next_group(reader: Reader, parts: Parts) -> None:
+    """Refuse "every monday at 6pm and friday at 4pm", which must repeat "every"."""
+    start = reader.peek()
+    if parts.every and parts.times and reader.peek(-1).text == "and" and start.text in WEEKDAYS:
+        _offer(reader, "does not say that it recurs too", f"every {start.text}")
 
 
 def _bounded(reader: Reader) -> None:
@@ -163,7 +171,7 @@ def _hours(reader: Reader, parts: Parts) -> None:
         if int(last.text) <= first <= 12:
             hours = [f"{first}am", f"{last.text}pm"]
         reader.i += 2
-        often = "every hour " if len(reader.tokens) == 3 else ""
+        often = "" if any(token.text in ("every", "each", "hourly") for token in reader.tokens) else "every hour "
         to = "to" if joint == "-" else joint
         _offer(reader, "does not say that these are hours", f"{often}from {hours[0]} {to} {hours[1]}", start=start)
     if whole == "2400":

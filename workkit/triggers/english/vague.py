@@ -47,6 +47,7 @@ _INSTEAD: Final[Mapping[str, tuple[str, str]]] = {
     **dict.fromkeys(("new year", "new years", "new year's"), ("may be its eve or its first day", "new year's day")),
     **dict.fromkeys(("weeknight", "weeknights"), ("is not the same everywhere", "monday to thursday night")),
     **dict.fromkeys(("or so", "or thereabouts"), (_NO_TIME, "")),
+    "on the dot": (_NO_TIME, ""),
     **dict.fromkeys(("remind me", "run it", "run", "execute", "start it"), ("says what to do, not when", "")),
     **dict.fromkeys(("close", "closing", "closing time"), ("does not say which hour", "5pm")),
     "overnight": ("does not say which hour", "at 2am"),

@@ -176,7 +176,8 @@ def _windowed(here: Here, parts: Parts, base: Clocks) -> list[Clocks]:
     size = {"second": 1, "minute": 60, "hour": 3600}[step.unit] * step.n
     if base.occurrence > 1:
         raise here.refusal(
-            "does not divide the hours evenly, so it fits no window", "Say an interval that divides an hour"
+            "does not divide the hours evenly, so it fits no window",
+            "Say an interval that divides an hour: 15, 20 or 30 minutes",
         )
     if (first - first % 3600 if parts.marks else first) % size:
         at = f"starting at {clock_text(first)}, or at multiples of {step.n} {step.unit}s"
