@@ -23,6 +23,7 @@ from workkit.triggers.english.grammar import bounds
 from workkit.triggers.english.grammar.clock import part, times, window
 from workkit.triggers.english.grammar.dates import dated, put_date, year_number
 from workkit.triggers.english.grammar.days import exception, relative, weekdays
+from workkit.triggers.english.grammar.digits import refuse_clock
 from workkit.triggers.english.grammar.ends import ends
 from workkit.triggers.english.grammar.every import adverb, every, times_a
 from workkit.triggers.english.grammar.iso import numeric
@@ -177,6 +178,8 @@ def _amount(reader: Reader, parts: Parts) -> Parts | None:
     if found is None:
         reader.i = mark
         return None
+    at = mark + 1 if ahead else mark
+    refuse_clock(reader, reader.tokens[at], reader.tokens[min(at + 1, len(reader.tokens) - 1)], ahead=ahead)
     if reader.take("ago"):
         raise reader.refusal("is past", "Say a time to come", start=start)
     if found == Amount():

@@ -47,7 +47,8 @@ def counted_from(reader: Reader, parts: Parts, found: Amount, *, start: Token, a
         reader.next()
         raise reader.refusal("is a length", f'Say "{reader.instead(start, f"in {said}")}"', start=start)
     if found.seconds or found.months:
-        raise reader.refusal("counts from a day", "Say it in weeks or days, or write the date", start=start)
+        remedy = 'Say it in weeks or days, for example "4 weeks from monday", or write the date'
+        raise reader.refusal("counts from a day", remedy, start=start)
     if ahead and side.text == "on":
         reader.next()
         said = reader.text[start.start : reader.tokens[mark - 1].end].lower().removeprefix("in ")
@@ -58,7 +59,10 @@ def counted_from(reader: Reader, parts: Parts, found: Amount, *, start: Token, a
 
 def _counted(reader: Reader, parts: Parts, start: Token, *, days: int) -> Parts:
     reader.take("on")
+    mark = reader.i
+    reader.take("next", "this")
     weekday = reader.take_from(WEEKDAYS)
+    reader.i = mark if weekday is None else reader.i
     if weekday is not None:
         return reader.put(parts, start, weekdays=((weekday, 1),), moved=days)
     for read in (numeric, relative, dated):
