@@ -203,3 +203,22 @@ def test_the_same_length_within_a_second_is_the_same_job() -> None:
         for at in (NOW - 499, NOW, NOW + 499)
     ]
     assert len({codec.encode(new, now_ms=NOW, nonce="n").id for new in added}) == 1
+
+
+@pytest.mark.parametrize(
+    ("period", "words"),
+    [
+        (timedelta(days=1), "day at 9:30"),
+        (timedelta(days=3), "3 days at 9:30"),
+        (timedelta(weeks=2), "14 days at 9:30"),
+        (timedelta(hours=36), "36 hours"),
+        (timedelta(seconds=90), "90 seconds"),
+    ],
+    ids=str,
+)
+def test_days_of_a_timedelta_take_the_hour_of_their_start(period: timedelta, words: str) -> None:
+    said = {"start": "2026-11-23 9:30am", "tz": "Europe/Paris"}
+    new = row(every=period, **said)
+    assert new.trigger is not None
+    assert new.trigger == row(every=words, **said).trigger
+    assert new.due_ms == round(datetime(2026, 11, 23, 8, 30, tzinfo=UTC).timestamp() * 1000)

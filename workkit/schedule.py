@@ -134,8 +134,8 @@ def _added(s: Schedule, given: Mapping[str, Any], *, verb: str) -> Job:
 def add_many(s: Schedule, rows: Iterable[Mapping[str, object]]) -> Tally:
     """Add a job for each row, which holds `add`'s keywords, `fn` or `call` among them. Streams, in batches of 500.
 
-    A bad row raises with its number; the rows before its batch are added, and adding all again doubles nothing but
-    `at="now"`.
+    A bad row raises with its number, and which rows before it are added. Adding these again changes nothing where a row
+    has a name or a unique key, or a time that stays the same; rows with `in_`, or at "now", are added once more.
     """
     try:
         return add_rows(rows, s=s, broker=producer_of(s))

@@ -14,7 +14,12 @@ from tests.servers import Server
 from workkit import schedule
 from workkit.errors import NotFound
 
-APP = 'def hi():\n    print("hi")\n\ndef greet(name):\n    print(name)\n\ndef fail():\n    raise OSError("disk full")\n'
+APP = """
+def hi(): print("hi")
+def greet(name): print(name)
+def fail(): raise OSError("disk full")
+def many(*values): ...
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -103,7 +108,7 @@ def test_add_takes_words_and_cron_strings(run: Run, on: Server, name: str, when:
 
 
 def test_add_reads_arguments_as_json_or_text(run: Run, on: Server, name: str) -> None:
-    run("add", name, "2050-01-01", "app:greet", "5", '"5"', "five", '{"a": [1]}', "null", "NaN", "a@b.c")
+    run("add", name, "2050-01-01", "app:many", "5", '"5"', "five", '{"a": [1]}', "null", "NaN", "a@b.c")
     assert json.loads(run("list", name, "--json").out)[0]["args"] == [5, "5", "five", {"a": [1]}, None, "NaN", "a@b.c"]
 
 
@@ -125,53 +130,6 @@ def test_dry_run_needs_no_server_and_adds_nothing(run: Run, name: str) -> None:
     ran = run("add", name, "2050-01-01", "app:hi", "--dry-run", "--redis", "redis://127.0.0.1:1/")
     assert ran.status == 0
     assert ran.out.startswith("would add  app.hi()  once, Saturday 1 January 2050 at 0:00 UTC, in ")
-
-
-@pytest.mark.parametrize(
-    ("when", "said"),
-    [
-        (["every 45 minutes"], 'counted from 1970; to choose, add "starting at 9:05", or --start TIME'),
-        (["every 7 hours"], 'counted from 1970; to choose, add "starting 2027-01-31 at 3am", or --start TIME'),
-        (["every 3 days at 9am"], 'counted from 1970; to choose, add "starting 2027-01-31", or --start TIME'),
-        (["every 15 minutes"], 'aligned to the clock; to choose, add "starting at 9:05", or --start TIME'),
-        (["every 20 seconds"], 'aligned to the clock; to choose, add "starting at 9:00:05", or --start TIME'),
-        (["every 6 hours"], 'aligned to the clock; to choose, add "starting at 3am", or --start TIME'),
-        (["every minute"], None),
-        (["every 90 seconds", "--start", "2027-01-01"], "counted from its start"),
-        (["every 90 seconds starting at 9:00:30"], "counted from 0:00:30 UTC"),
-        (["every weekday at 9am"], None),
-        (["2050-01-01"], None),
-    ],
-    ids=str,
-)
-def test_add_says_how_an_interval_is_counted(run: Run, name: str, when: list[str], said: str | None) -> None:
-    text, *options = when
-    ran = run("add", name, text, "app:hi", *options, "--dry-run", "--redis", "redis://127.0.0.1:1/")
-    assert ran.status == 0
-    assert ran.out.splitlines()[1:] == ([] if said is None else [f"  {said}"])
-
-
-def test_an_interval_goes_with_its_job(run: Run, on: Server, name: str) -> None:
-    ran = run("add", name, "every 90 seconds", "app:hi", "--start", "2050-01-01T00:00:30Z", "--name", "poll")
-    assert ran.status == 0
-    record = json.loads(run("list", name, "--json").out)[0]
-    assert (record["interval"], record["counted"]) == ({"phase": 30, "seconds": 90}, "counted from its start")
-    assert (record["words"], record["cron"]) == ("every 90 seconds, starting 2050-01-01T00:00:30Z", None)
-    assert "counted   from its start\n" in run("show", name, "poll").out
-    verified = run("wire", "verify", name)
-    assert verified.status == 0
-    assert "interval (and runs at the times in cron, no more often)" in verified.out
-    assert (
-        "already there"
-        in run("add", name, "every 90 seconds", "app:hi", "--start", "2050-01-01T00:00:30Z", "--name", "poll").out
-    )
-
-
-def test_an_interval_that_seven_fields_cannot_say_is_refused_for_clojure(run: Run, on: Server, name: str) -> None:
-    ran = run("add", name, "every 90 seconds", "#'your-app.cache/clear")
-    assert ran.status == 2
-    assert "with #'your-app.cache/clear: only Python listeners keep this interval." in ran.err
-    assert run("add", name, "every 2 minutes", "#'your-app.cache/clear").status == 0
 
 
 def test_a_zone_beside_seven_fields_is_refused(run: Run, on: Server, name: str) -> None:
@@ -314,8 +272,8 @@ def test_stats_count(run: Run, on: Server, name: str) -> None:
 def test_add_many_adds_rows_once(run: Run, on: Server, name: str, app: Path) -> None:
     rows = [{"fn": "app:greet", "at": "2050-01-01", "args": [n]} for n in range(100)]
     (app / "jobs.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n\n")
-    assert run("add-many", name, "jobs.jsonl") == (0, f"added 100 jobs to {name}\n", "")
-    assert run("add-many", name, "jobs.jsonl") == (0, f"added 0 jobs to {name}, 100 already there\n", "")
+    assert run("add-many", name, "jobs.jsonl")[:2] == (0, f"added 100 jobs to {name}\n")
+    assert run("add-many", name, "jobs.jsonl")[:2] == (0, f"added 0 jobs to {name}, 100 already there\n")
 
 
 def test_add_many_names_the_row(run: Run, on: Server, name: str, app: Path) -> None:
@@ -324,7 +282,7 @@ def test_add_many_names_the_row(run: Run, on: Server, name: str, app: Path) -> N
     assert ran.status == 2
     assert "row 2 of jobs.jsonl" in ran.err
     assert re.search(r'Did you mean "(in )?5 minutes"\?', ran.err)
-    assert "nothing doubles" in ran.err
+    assert ran.err.splitlines()[1].endswith("Nothing is added. Correct it, and run this again.")
 
 
 @pytest.mark.parametrize(
@@ -351,7 +309,7 @@ def test_every_way_to_add_tells_its_warnings_in_our_words(run: Run, on: Server, 
     row = {"fn": "#'your-app.user/activate", "at": "now", "args": [2**53 + 1]}
     both = {"fn": "app:hi", "cron": "* * 13 5 9 0 0"}
     (app / "jobs.jsonl").write_text("\n".join(map(json.dumps, [row, row, both])) + "\n")
-    first, second = run("add-many", name, "jobs.jsonl").err.splitlines()
+    _, first, second = run("add-many", name, "jobs.jsonl").err.splitlines()
     assert first.startswith(warned)
     assert first.endswith(" (2 times)")
     assert second.startswith('warning: cron="* * 13 5 9 0 0" sets both day fields')

@@ -33,7 +33,7 @@ HOW: dict[str, Any] = {"imports": ["tests.handlers"], "folder": None}
 
 # What stands for each argument of a command. A new argument needs a row.
 SAMPLES = {
-    "schedule": "NAME", "schedules": "NAME", "when": "7pm tomorrow", "function": "app:hi", "args": "",
+    "schedule": "NAME", "schedules": "NAME", "when": "7pm tomorrow", "fn": "app:hi", "args": "",
     "which": "nightly",
     "words": "nightly", "file": "jobs.jsonl", "plan": "plan.toml", "shell": "bash", "action": "verify",
     "text": "0 9 * * 1",

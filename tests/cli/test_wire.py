@@ -341,7 +341,7 @@ def on_terminal(words: list[str]) -> str:
 
 def test_a_key_of_another_kind_is_named_and_left_to_the_doctor(run: Run, server: Server, name: str) -> None:
     server.client().set(f"{name}:jobs", "not a hash")
-    for words in (("wire", "verify", name), ("now", name, "os:getcwd")):
+    for words in (("wire", "verify", name), ("now", name, "elsewhere:run")):
         ran = run(*words)
         assert ran.status == 69
         assert ran.err.endswith(f": {name}:jobs is a string, not a hash; workkit doctor {name} says more.\n")

@@ -343,7 +343,7 @@ def test_the_clojure_order_cannot_say_an_interval(given: dict[str, str]) -> None
          'Say an interval that divides a minute or an hour, or "every 90 seconds" alone.'),
         ({"every": "90 seconds from 3am"},
          '"90 seconds from 3am": "from" (column 12) leaves open whether it is a window. '
-         'Say "90 seconds starting at 3am", or a window: "from 3am to ...".'),
+         'Say "90 seconds starting at 3am", or name the end of a window: "from 3am until ...".'),
     ],
     ids=str,
 )  # fmt: skip

@@ -152,6 +152,8 @@ def main_module() -> str | None:
 @lru_cache(maxsize=1024)
 def _from_text(text: str) -> str:
     if (name := addable_name(text)) is not None:
+        if _PYTHON.fullmatch(text.strip()) and (trouble := library_trouble(name)):
+            raise InvalidFunction(f"fn={text!r}: {trouble}", given=text)
         return f"#'{name.space}/{name.path}"
     if trouble := _addable_flaw(text):
         hint = f"It is not a name: {trouble}."
@@ -193,6 +195,8 @@ def _locate(fn: Any) -> tuple[str, str]:
             f"Put it into a file, for example {fn.__name__}.py, and import it.",
             given=fn,
         )
+    if trouble := library_trouble(Name(module, fn.__qualname__)):
+        raise InvalidFunction(f"fn={fn.__qualname__} {where}: {trouble}", given=fn)
     if hidden := hidden_part(Name(module, fn.__qualname__)):
         raise InvalidFunction(
             f"fn={fn.__qualname__} {where}: {hidden} begins with _, and listeners run public names only. "
@@ -200,6 +204,19 @@ def _locate(fn: Any) -> tuple[str, str]:
             given=fn,
         )
     return module, fn.__qualname__
+
+
+def is_library(module: str) -> bool:
+    """Tell whether a module is Python's own: a listener never runs its functions."""
+    return module.partition(".")[0] in sys.stdlib_module_names
+
+
+def library_trouble(name: Name) -> str | None:
+    """Say why no listener runs a function of Python's own; None for any other."""
+    if not is_library(name.space):
+        return None
+    top = name.space.partition(".")[0]
+    return f"{top} is Python's own, and no listener runs its functions. Write a function of yours that calls it."
 
 
 NO_YIELD = "calling it runs nothing of its body. Write a handler without yield."

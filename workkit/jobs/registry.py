@@ -27,6 +27,7 @@ from workkit.jobs.names import (
     brief,
     generator,
     hidden_part,
+    is_library,
     is_module,
     main_module,
     read_name,
@@ -44,6 +45,7 @@ Handler = Callable[..., Any]
 _marked: dict[str, Handler] = {}  # registered name -> function, filled by @job at import
 MOST_NAMES = 10_000
 DEEPEST, MOST_FILES = 5, 2000  # bounds of the search for the nearest module: parts of its name, files
+MOST_SOURCES = 50  # folders of a repository with several packages
 _said: dict[tuple[str, str], RunOptions] = {}  # module and name of a function -> its options of @job
 _IMPORT = os.path.dirname(importlib.__file__)
 importing: ContextVar[str | None] = ContextVar("workkit_importing", default=None)  # what a listener imports right now
@@ -113,7 +115,7 @@ class Registry:
         for module in self.imports:
             if not is_module(module):
                 raise _no_import(module, f" {_no_name(module)}")
-            if _top(module) in sys.stdlib_module_names:
+            if is_library(module):
                 raise _no_import(module, ": the standard library is never run.")
             try:
                 _import(module)
@@ -122,6 +124,8 @@ class Registry:
             except BaseException as error:
                 if _is_missing(module, error):
                     hint = f' For a file write imports=["{module[:-3]}"].' if module.endswith(".py") else ""
+                    if self.folder is not None and (below := source_folder(module, self.folder)):
+                        hint = f" It is under {below}/: start with PYTHONPATH={below}."
                     trouble = ": no such module. Name it as Python imports it, for example app.jobs."
                     raise _no_import(module, f"{trouble}{hint}") from error
                 raise _no_import(module, f": importing it failed: {_why(error)}") from error
@@ -195,7 +199,7 @@ class Registry:
 
     def _may_import(self, module: str) -> bool:
         """Decide before the import, by the place of the top-level package."""
-        if _top(module) in sys.stdlib_module_names:
+        if is_library(module):
             return False
         if self._named(module):
             return True
@@ -212,7 +216,7 @@ class Registry:
 
     def _allows(self, module: ModuleType) -> bool:
         name = main_module() if module.__name__ == "__main__" else module.__name__
-        if name is None or _top(name) in sys.stdlib_module_names:
+        if name is None or is_library(name):
             return False
         file = getattr(module, "__file__", None)
         return self._named(name) or (file is not None and self._under_folder(Path(file)))
@@ -245,7 +249,7 @@ class Registry:
 
     def _outside(self, name: Name) -> NotAllowed:
         top = _top(name.space)
-        if top in sys.stdlib_module_names:
+        if is_library(top):
             return _may_not_run(name, f"{top} is Python's own, and never run.", given=name)
         place = "is not named with imports=" if self.folder is None else "is not under ./ and not named with imports="
         return _may_not_run(name, f"{name.space} {place}.", given=name)
@@ -255,6 +259,8 @@ class Registry:
         if self.folder is not None:
             known.update(_modules(self.folder, depth=module.count(".") + 1))
         place = "." if self.folder is None else " under ./."
+        if self.folder is not None and (below := source_folder(module, self.folder)):
+            return f"no module {module} under ./, but it is under {below}/: start with PYTHONPATH={below}."
         near = nearest_word(module, known)
         return f"no module {module}" + (f"{place[:-1]}; nearest: {near}." if near else place)
 
@@ -283,6 +289,16 @@ def _modules(folder: Path, *, depth: int) -> Iterator[str]:
                         if level == depth and (inner[-1][0] / "__init__.py").exists():
                             yield prefix + stem
         places = inner
+
+
+def source_folder(module: str, folder: Path) -> str | None:
+    """Name the folder below `folder` that Python has to search to find a module: ``src``, or ``PACKAGE/src``."""
+    relative = module.replace(".", "/")
+    with suppress(OSError):
+        for below in (folder / "src", *sorted(folder.glob("*/src"))[:MOST_SOURCES]):
+            if (below / f"{relative}.py").is_file() or (below / relative / "__init__.py").is_file():
+                return below.relative_to(folder).as_posix()
+    return None
 
 
 def _is_missing(module: str, error: BaseException) -> bool:

@@ -7,6 +7,8 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from workkit.errors import InvalidOptions, PhraseError, TriggerError
+from workkit.text.calendar import time_text
+from workkit.triggers.clock.zone import zone
 from workkit.triggers.phase import counted_from
 from workkit.triggers.refusal import NO_ZONE, refused
 from workkit.triggers.trigger import Trigger
@@ -37,6 +39,18 @@ def between(trigger: Trigger, *, start: Any, end: Any, now: datetime, tz: str) -
         trouble, remedy = f"leave{'' if len(read) > 1 else 's'} no run", "Give other bounds."
         raise TriggerError(f"{both} {trouble}. {remedy}", given=both, where=both, trouble=trouble, remedy=remedy)
     return bounded
+
+
+def days_from(period: timedelta, *, start: Any, now: datetime, tz: str) -> str | None:
+    """Say a number of days, with the hour of their start, as words: "3 days at 9:00". None for another period.
+
+    Raises what `between` raises for the start.
+    """
+    days, rest = divmod(period, timedelta(days=1))
+    if days < 1 or rest:
+        return None
+    hour = time_text(instant("start", start, now, tz).astimezone(zone(tz)))
+    return f"{'day' if days == 1 else f'{days} days'} at {hour}"
 
 
 def instant(name: str, given: Any, now: datetime, tz: str) -> datetime:

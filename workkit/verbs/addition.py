@@ -5,7 +5,8 @@ plans of `sync`, and the command line, dry runs included. No I/O: the clock is p
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
@@ -15,7 +16,7 @@ from workkit.jobs.names import Fn
 from workkit.jobs.recurrence import first_run, spread_offset_ms
 from workkit.text.duration import MILLISECOND
 from workkit.triggers import Trigger
-from workkit.triggers.between import between
+from workkit.triggers.between import between, days_from
 from workkit.triggers.trigger import once
 from workkit.triggers.when import KEYWORDS as TIMES
 from workkit.triggers.when import When, read_when
@@ -93,6 +94,9 @@ def _timed(new: NewJob, when: When, options: Options, now_ms: int) -> NewJob:
     """Give the job its time, bounds and spread. Raises TriggerError; InvalidOptions for options that this time cannot
     have.
     """
+    if isinstance(when.every, timedelta) and options.start is not None:
+        now = datetime.fromtimestamp(now_ms / 1000, UTC)
+        when = replace(when, every=days_from(when.every, start=options.start, now=now, tz=when.zone) or when.every)
     try:
         trigger, new.due_ms = _remembered(when, now_ms)
     except TypeError:  # a value that cannot be looked up is refused, with the reason

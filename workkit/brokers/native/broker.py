@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from workkit.brokers.native.batch import BATCH_SECONDS, batch_text, read_batch, read_step, step_text, token_of
 from workkit.brokers.native.codec import Codec, Stored
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.put import is_special, put_args, read_answer
@@ -19,7 +20,7 @@ from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Call, Server
 from workkit.contract.claim import Claim, Ending, Orders, Turn
 from workkit.contract.listener import ListenerInfo
-from workkit.contract.producer import Added, NewJob
+from workkit.contract.producer import Added, Batch, NewJob, Step
 from workkit.errors import ServerUnreachable
 from workkit.jobs.admission import Admission
 from workkit.jobs.terms import PLAIN, USUAL
@@ -42,8 +43,8 @@ class _Producer:
 
     __slots__ = ("seq", "token")
 
-    def __init__(self, seq: int = 0) -> None:
-        self.token, self.seq = secrets.token_hex(8), seq
+    def __init__(self, seq: int = 0, *, token: str | None = None) -> None:
+        self.token, self.seq = token or secrets.token_hex(8), seq
 
 
 @dataclass(slots=True, eq=False)
@@ -58,6 +59,7 @@ class _Request:
     producer: _Producer
     read: Callable[[Sequence[Any]], list[Added]]
     places: Sequence[int]
+    step: Step | None = None
 
 
 class NativeBroker:
@@ -132,9 +134,20 @@ class NativeBroker:
         """
         return self.adding(jobs)()
 
-    def adding(self, jobs: Sequence[NewJob]) -> Callable[[], list[Added]]:
-        """Send jobs, and return a function that waits for the answer."""
-        return self.putting(jobs, stored=self.encode(jobs))
+    def adding(self, jobs: Sequence[NewJob], *, step: Step | None = None) -> Callable[[], list[Added]]:
+        """Send jobs, and return a function that waits for the answer. See `Producer.adding`."""
+        return self.putting(jobs, stored=self.encode(jobs), step=step)
+
+    def begin(self, batch: Batch) -> None:
+        """Keep a new batch: see `Producer.begin`."""
+        with self._server.translated() as client:
+            client.set(self._keys.producer(token_of(batch.id)), batch_text(batch), ex=BATCH_SECONDS, nx=True)
+
+    def batch(self, id: str) -> Batch:
+        """Tell how far a batch is. Raises NotFound."""
+        with self._server.translated() as client:
+            text = client.get(self._keys.producer(token_of(id)))
+        return read_batch(id, text, schedule=self.schedule)
 
     def encode(self, jobs: Sequence[NewJob]) -> list[Stored]:
         """Write the bytes and ids of new jobs; they are the same for every schedule of this dialect."""
@@ -150,9 +163,14 @@ class NativeBroker:
         now_ms = self.now_ms()
         return [self._codec.encode(job, now_ms=now_ms, nonce="").id for job in jobs]
 
-    def putting(self, jobs: Sequence[NewJob], *, stored: Sequence[Stored]) -> Callable[[], list[Added]]:
+    def putting(
+        self, jobs: Sequence[NewJob], *, stored: Sequence[Stored], step: Step | None = None
+    ) -> Callable[[], list[Added]]:
         """Send jobs that `encode` has written, and return a function that waits for the answer."""
-        if any(job.terms is not PLAIN or job.entrance is not USUAL for job in jobs):
+        if step is not None:  # one request, so that they go in one step
+            send = self._put if any(map(is_special, jobs)) else self._add
+            requests = [send(jobs, stored, step=step)]
+        elif any(job.terms is not PLAIN or job.entrance is not USUAL for job in jobs):
             requests = self._sorted(jobs, stored)
         else:
             requests = [self._add(jobs, stored)]
@@ -191,6 +209,8 @@ class NativeBroker:
         effect: send it again under another token.
         """
         producer = request.producer
+        if request.step is not None:
+            return read_step(request.step, reply, request.read)
         try:
             added = request.read(reply)
         except (ValueError, IndexError):
@@ -209,7 +229,9 @@ class NativeBroker:
             for special, here in places.items()
         ]
 
-    def _add(self, jobs: Sequence[NewJob], stored: Sequence[Stored], places: Sequence[int] = ()) -> _Request:
+    def _add(
+        self, jobs: Sequence[NewJob], stored: Sequence[Stored], places: Sequence[int] = (), *, step: Step | None = None
+    ) -> _Request:
         args: list[Any] = []
         for job, what in zip(jobs, stored, strict=True):
             args += (what.id, what.payload, "" if job.due_ms is None else job.due_ms, what.second_id, what.second)
@@ -227,18 +249,23 @@ class NativeBroker:
 
         def ask(producer: _Producer) -> Call:
             add = self._scripts["add"]
-            return add, add.keys(self._keys, token=producer.token), [producer.seq, "", *args]
+            return add, add.keys(self._keys, token=producer.token), [producer.seq, "", step_text(step), *args]
 
-        return _Request(ask, self._producer(), read, places)
+        return _Request(ask, self._producer(step), read, places, step)
 
-    def _put(self, jobs: Sequence[NewJob], stored: Sequence[Stored], places: Sequence[int]) -> _Request:
+    def _put(
+        self, jobs: Sequence[NewJob], stored: Sequence[Stored], places: Sequence[int] = (), *, step: Step | None = None
+    ) -> _Request:
         def ask(producer: _Producer) -> Call:
             put = self._scripts["put"]
-            return put, put.keys(self._keys, token=producer.token), put_args(producer.seq, jobs, stored=stored)
+            args = put_args(producer.seq, step_text(step), jobs, stored=stored)
+            return put, put.keys(self._keys, token=producer.token), args
 
-        return _Request(ask, self._producer(), partial(read_answer, count=len(jobs)), places)
+        return _Request(ask, self._producer(step), partial(read_answer, count=len(jobs)), places, step)
 
-    def _producer(self) -> _Producer:
+    def _producer(self, step: Step | None) -> _Producer:
+        if step is not None:
+            return _Producer(step.after.rows, token=token_of(step.after.id))
         producer = self._producers.pop() if self._producers else _Producer()
         producer.seq += 1
         return producer

@@ -26,10 +26,10 @@ def home_of(job: NewJob) -> str | None:
     return job.terms.name or job.terms.unique_key or job.entrance.window_key
 
 
-def put_args(seq: int, jobs: Sequence[NewJob], *, stored: Sequence[Stored]) -> list[Any]:
+def put_args(seq: int, batch: str, jobs: Sequence[NewJob], *, stored: Sequence[Stored]) -> list[Any]:
     """Make the arguments of `put.lua`."""
     said = [_said(job, what) for job, what in zip(jobs, stored, strict=True)]
-    return [seq, "", msgpack.packb(said, use_bin_type=False, unicode_errors="surrogatepass")]
+    return [seq, "", batch, msgpack.packb(said, use_bin_type=False, unicode_errors="surrogatepass")]
 
 
 def read_answer(reply: Sequence[Any], *, count: int) -> list[Added]:

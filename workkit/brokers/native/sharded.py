@@ -16,7 +16,8 @@ from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.look.sharded import ShardedInspector
 from workkit.brokers.native.put import home_of
 from workkit.brokers.native.shards import shard_of, shard_of_text
-from workkit.contract.producer import Added, NewJob
+from workkit.contract.producer import Added, Batch, NewJob, Step
+from workkit.errors import NotFound, Unsupported
 from workkit.jobs.terms import PLAIN, USUAL
 
 
@@ -64,8 +65,18 @@ class ShardedBroker:
         """
         return self.adding(jobs)()
 
-    def adding(self, jobs: Sequence[NewJob]) -> Callable[[], list[Added]]:
+    def begin(self, batch: Batch) -> None:
+        """Refuse it: a batch moves on in one step, and several shards have none. Raises Unsupported."""
+        raise Unsupported(f"{self._schedule} has several shards: a batch cannot be resumed there.", given=batch.id)
+
+    def batch(self, id: str) -> Batch:
+        """Find no batch. Raises NotFound."""
+        raise NotFound(f'no batch "{id}" in {self._schedule}: it has several shards.', given=id)
+
+    def adding(self, jobs: Sequence[NewJob], *, step: Step | None = None) -> Callable[[], list[Added]]:
         """Send jobs to their shards, and return a function that waits for the answers."""
+        if step is not None:
+            self.begin(step.after)
         stored = self._brokers[0].encode(jobs)
         places: dict[int, list[int]] = {}
         for place, (job, what) in enumerate(zip(jobs, stored, strict=True)):

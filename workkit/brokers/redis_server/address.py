@@ -16,6 +16,7 @@ _OPTION = re.compile(r"(?i)password=[^&]*$")
 
 _URL_WITH_LOGIN = re.compile(r"""(?<=["'])\w[\w+.-]*://[^"'\n]*@|\w[\w+.-]*://\S*@""")
 _QUERY_PASSWORD = re.compile(r"""(?i)([?&]\w*password=)[^&\s'"]*?(?=[.,:;)]*(?:[&\s'"]|$))""")
+_DATABASE = re.compile(r"\d{0,5}", re.ASCII)
 
 Node = tuple[str, int]
 
@@ -51,8 +52,8 @@ def read_addresses(url: str) -> Addresses:
             url,
             f" names no service. Write {scheme}://{hosts}/SERVICE, by the name that the sentinels give to the primary.",
         )
-    if not re.fullmatch(r"\d{0,5}", db):
-        raise refused_url(url, f": {'***' if hides(url, db) else db!r} is not the number of a database.")
+    if not _DATABASE.fullmatch(db):
+        raise _no_database(url, db)
     if kind == "cluster" and db.strip("0"):
         raise refused_url(url, f": a cluster has only database 0. Leave /{db} out.")
     path = f"{service}/{db or 0}" if kind == "sentinel" else ""
@@ -115,6 +116,25 @@ def check_login(url: str) -> None:
     behind = re.sub(r"^[^:]*://[^/?#]*", "", url)
     if "@" in re.sub(r"(?<=[?&])[^=&#@]+=[^&#]*", "", behind):
         raise refused_url(url, " has a password with /, ? or # in it. Write them as %2F, %3F and %23.")
+
+
+def check_database(url: str) -> None:
+    """Refuse a URL of one server whose path is not the number of a database, or whose option names another one: the
+    client library would take database 0, or read digits out of it. Raises InvalidSchedule.
+    """
+    rest, _, query = url.partition("://")[2].partition("?")
+    path = rest.partition("/")[2].removesuffix("/")
+    fragment = rest[rest.index("#") :] if "#" in rest else ""
+    if fragment or not _DATABASE.fullmatch(path):
+        raise _no_database(url, fragment or path)
+    named = dict(parse_qsl(query)).get("db")
+    if path and named is not None and named != path:
+        raise refused_url(url, f" names two databases, {path} and {named}. Keep one.")
+
+
+def _no_database(url: str, given: str) -> InvalidSchedule:
+    shown = "***" if hides(url, given) else repr(given)
+    return refused_url(url, f": {shown} is not the number of a database. Write a number after the last /, or nothing.")
 
 
 def _node(text: str, *, url: str, port: int) -> Node:

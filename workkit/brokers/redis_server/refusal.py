@@ -29,6 +29,7 @@ _CODES: tuple[tuple[type[Exception], str], ...] = (
     (redis.exceptions.OutOfMemoryError, "OOM"),
 )
 _NOT_YET = ("LOADING", "MASTERDOWN", "BUSY", "CLUSTERDOWN", "UNBLOCKED", "UNKILLABLE", "NOREPLICAS")
+_WRONG = "the password is wrong."
 _FULL = re.compile(r"\b(?:OOM|MISCONF)\b")  # the script's own error may be around it
 _ON_THE_WAY = ("MOVED", "ASK", "TRYAGAIN")
 
@@ -138,8 +139,23 @@ def _unreachable(error: Exception, place: ServerPlace) -> Words:
 
 
 def _wants_password(place: ServerPlace, _: str) -> Words:
+    scheme, where = _without_login(place)
+    return Words("needs a password", f"Write {scheme}://:PASSWORD@{where}.", " ")
+
+
+def _has_no_password(place: ServerPlace, _: str) -> Words:
+    scheme, where = _without_login(place)
+    return Words("this server has no password, and one is given", f"Leave it out: {scheme}://{where}.")
+
+
+def _is_wrong_password(place: ServerPlace, _: str) -> Words:
+    user = place.settings.get("username")
+    return Words(f"the password of the user {user} is wrong, or there is no such user." if user else _WRONG)
+
+
+def _without_login(place: ServerPlace) -> tuple[str, str]:
     scheme, _, where = place.url.partition("://")
-    return Words("needs a password", f"Write {scheme}://:PASSWORD@{where.rpartition('@')[2]}.", " ")
+    return scheme, where.rpartition("@")[2]
 
 
 def _is_cluster(place: ServerPlace, _: str) -> Words:
@@ -176,14 +192,11 @@ Refusal = tuple[Callable[[Exception, str], bool], Callable[[ServerPlace, str], W
 
 # In redis-py, AuthenticationError is a ConnectionError, so check refusals first.
 _REFUSALS: tuple[Refusal, ...] = (
-    (
-        lambda e, t: "NOAUTH" in t or "Authentication required" in t or "called without any password" in t,
-        _wants_password,
-        True,
-    ),
+    (lambda e, t: "without any password configured" in t or "no password is set" in t, _has_no_password, True),
+    (lambda e, t: "NOAUTH" in t or "Authentication required" in t, _wants_password, True),
     (
         lambda e, t: isinstance(e, redis.exceptions.AuthenticationError) or "WRONGPASS" in t,
-        lambda place, t: Words("the password is wrong."),
+        _is_wrong_password,
         True,
     ),
     (lambda e, t: "NOPERM" in t, lambda place, t: Words(f"this user may not do that ({t})."), True),

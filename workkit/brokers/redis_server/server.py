@@ -20,6 +20,7 @@ from workkit.brokers.redis_server.address import (
     SCHEMES,
     Addresses,
     Node,
+    check_database,
     check_login,
     hides,
     read_addresses,
@@ -229,6 +230,9 @@ def connect(
         accepted = " ".join(f"{s}://" for s in SCHEMES)
         raise refused_url(url, f" is not a URL of a server. Accepted: {accepted}.", accepted=accepted)
     addresses = read_addresses(url) if scheme in MANY else None
+    if addresses is None and scheme in ("redis", "rediss"):
+        check_login(url)
+        check_database(url)
     client = _client(addresses.single if addresses else url, said=url)
     if addresses:
         return _routed(addresses, client, schedule=schedule)
@@ -259,8 +263,6 @@ def shown_client(given: Any) -> str:
 
 def _client(url: str, *, said: str) -> redis.Redis:
     unix = url.startswith("unix:")
-    if not unix:
-        check_login(url)
     try:
         client = redis.Redis.from_url(
             url,

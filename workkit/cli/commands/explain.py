@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from workkit.cli import quoting
 from workkit.cli.command import Command, Option
 from workkit.cli.options import Count, json_option, verbose_option, zone_of, zone_option
 from workkit.cli.printing import record as records
-from workkit.cli.printing import terminal, wording
+from workkit.cli.printing import table, terminal, wording
 from workkit.cli.printing.warning import warn
 from workkit.cli.settings import read_settings
 from workkit.errors import TriggerError
@@ -62,7 +63,7 @@ def read_time(text: str, *, now: datetime, zone: tzinfo, dialect: Dialect = "aut
         'workkit next "0 9 * * 1-5"',
     ),
 )
-@click.argument("when")
+@click.argument("words", nargs=-1, required=True, metavar="WHEN")
 @click.option(
     "-n",
     "count",
@@ -77,9 +78,12 @@ def read_time(text: str, *, now: datetime, zone: tzinfo, dialect: Dialect = "aut
 @dialect_option
 @json_option("print one JSON object, for other programs")
 @verbose_option
-def next_command(when: str, count: int, tz: str | None, start: str | None, dialect: Dialect, as_json: bool) -> None:
+def next_command(
+    words: tuple[str, ...], count: int, tz: str | None, start: str | None, dialect: Dialect, as_json: bool
+) -> None:
     """Show when words or a cron string fire."""
     zone = zone_of(tz, read_settings())
+    when = _one(words, "next", zone)
     now = datetime.now(UTC)
     origin = now if start is None else _instant(start, now=now, zone=zone)
     trigger = read_time(when, now=origin, zone=zone, dialect=dialect)
@@ -94,15 +98,23 @@ def next_command(when: str, count: int, tz: str | None, start: str | None, diale
         return
     from workkit.triggers import explain
 
-    terminal.data(explain(trigger))
+    terminal.say(explain(trigger))
     if (counted := counting(trigger)) is not None:
-        terminal.data(counted)
-    terminal.data(_cron_line(trigger))
+        terminal.say(counted)
+    terminal.say(_cron_line(trigger))
     for line in _instant_lines(instants, zone=zone_of(trigger.tz, read_settings()), now=origin):
         terminal.data(line)
     if trigger.recurs and len(instants) < count:
         terminal.data("  then never again")
     warn(trigger.warnings)
+
+
+def _one(words: tuple[str, ...], command: str, zone: tzinfo) -> str:
+    """Take WHEN. Raises UsageError where it was typed without quotes."""
+    if len(words) == 1:
+        return words[0]
+    meant = f"workkit {command} {quoting.time_of(words, zone)}"
+    raise quoting.Unquoted(f"WHEN is one argument. Put its words in quotes: {meant}")
 
 
 def _record(trigger: Trigger) -> dict[str, Any]:
@@ -149,13 +161,9 @@ def _cron_line(trigger: Trigger) -> str:
 def _instant_lines(instants: list[datetime], *, zone: tzinfo, now: datetime) -> list[str]:
     seconds = any(at.second for at in instants)
     rows = [_row(at, zone=zone, seconds=seconds, now=now) for at in instants]
-    widths = [max((wording.cells(row[n]) for row in rows), default=0) for n in range(3)]
     limit = terminal.table_width(sys.stdout)
-    lines = []
-    for row in rows:
-        line = "  " + "   ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True) if width)
-        lines.append(wording.shorten(line.rstrip(), limit) if limit else line.rstrip())
-    return lines
+    lines = [f"  {line}" for line in table.aligned(rows, gap=3)]
+    return [wording.shorten(line, limit) for line in lines] if limit else lines
 
 
 def _row(at: datetime, *, zone: tzinfo, seconds: bool, now: datetime) -> tuple[str, str, str]:
@@ -190,14 +198,15 @@ def _instant(text: str, *, now: datetime, zone: tzinfo) -> datetime:
     about=("Say in English what a cron string means. Needs no server.",),
     examples=('workkit explain "* * 13 5 9 0 0"', 'workkit explain "0 9 * * 1-5" --json'),
 )
-@click.argument("when")
+@click.argument("words", nargs=-1, required=True, metavar="WHEN")
 @zone_option("zone of words and of five fields; default UTC")
 @dialect_option
 @json_option("print one JSON object, for other programs")
 @verbose_option
-def explain_command(when: str, tz: str | None, dialect: Dialect, as_json: bool) -> None:
+def explain_command(words: tuple[str, ...], tz: str | None, dialect: Dialect, as_json: bool) -> None:
     """Say in English what a cron string means."""
     zone = zone_of(tz, read_settings())
+    when = _one(words, "explain", zone)
     trigger = read_time(when, now=datetime.now(UTC), zone=zone, dialect=dialect)
     if as_json:
         record = _record(trigger)
@@ -207,9 +216,9 @@ def explain_command(when: str, tz: str | None, dialect: Dialect, as_json: bool) 
         return
     from workkit.triggers import explain
 
-    terminal.data(explain(trigger))
+    terminal.say(explain(trigger))
     if (counted := counting(trigger)) is not None:
-        terminal.data(counted)
+        terminal.say(counted)
     warn(trigger.warnings)
 
 

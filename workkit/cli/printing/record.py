@@ -123,6 +123,8 @@ def counts_record(schedule: str, counts: Counts) -> dict[str, Any]:
         "paused": counts.paused,
         "dead": counts.dead,
         "listeners": counts.listeners,
+        "cancelling": counts.cancelling,
+        "late_ms": counts.late_ms,
         "totals": dict(counts.totals),
     }
 

@@ -60,7 +60,7 @@ class Listing:
         """Read the occurrences of one job in `S:next`, under any text, and in `S:again`."""
         now, standing = server_ms(self.server), standing_items(self.server, self.keys, id)
         batch = [(Entry(due=_text(score), item=item), score) for item, score in standing]
-        again = ((read_entry(text), score) for text, score in self._pages(self.keys.again))
+        again = ((read_entry(text), score) for text, score in self.pages(self.keys.again))
         batch += [(entry, score) for entry, score in again if entry is not None and _id(entry.item) == id]
         yield from self._states(batch, now, control)
 
@@ -98,7 +98,7 @@ class Listing:
     def queued(self, control: Control) -> Iterator[Job]:
         """Page through `S:next` and `S:again`, merged by due time."""
         k, now = self.keys, server_ms(self.server)
-        waiting, again = self._pages(k.next), self._pages(k.again)
+        waiting, again = self.pages(k.next), self.pages(k.again)
         left, right = next(waiting, None), next(again, None)
         batch: list[tuple[Entry, float]] = []
         while left is not None or right is not None:
@@ -139,7 +139,8 @@ class Listing:
             job = self.read(id, payload, due_ms=entry.due_ms, state=state or "waiting", attempt=entry.attempt)
             yield job or Job(id=id, schedule=self.codec.schedule, fn="?", error="its payload is missing")
 
-    def _pages(self, key: str) -> Iterator[tuple[bytes, float]]:
+    def pages(self, key: str) -> Iterator[tuple[bytes, float]]:
+        """Page through the members of a sorted set and their scores."""
         start = 0
         while True:
             with self.server.translated() as client:

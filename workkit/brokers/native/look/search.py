@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from heapq import merge
 from itertools import islice
 
 from workkit.brokers.native.codec import Codec
@@ -12,7 +13,7 @@ from workkit.brokers.native.look.dead_set import DeadSet
 from workkit.brokers.native.look.items import all_parked, parked_items
 from workkit.brokers.native.look.listing import Listing
 from workkit.brokers.native.look.location import PAGE
-from workkit.brokers.native.look.parked import read_parked
+from workkit.brokers.native.look.parked import Parked, read_parked
 from workkit.brokers.native.look.pauses import standing_control
 from workkit.brokers.redis_server.server import Server
 from workkit.errors import NotFound
@@ -115,15 +116,32 @@ class Search:
 def all_jobs(listing: Listing, dead: DeadSet, control: Control, *, state: JobState | None) -> Iterator[Job]:
     """Page through the jobs: see `NativeInspector.jobs`."""
     queued: tuple[JobState, ...] = ("waiting", "due", "retrying", "paused")
-    places: tuple[tuple[tuple[JobState, ...], Callable[[], Iterator[Job]]], ...] = (
-        (("running", "cancelling"), listing.running),
-        (("held", "paused"), lambda: listing.aside(all_parked(listing.server, listing.keys), control)),
-        (queued if control.paused else queued[:-1], lambda: listing.queued(control)),
-        (("dead",), dead.jobs),
-    )
-    for states, read in places:
-        if state is None or state in states:
-            yield from (job for job in read() if state is None or job.state == state)
+
+    def wanted(*states: JobState) -> bool:
+        return state is None or state in states
+
+    def found() -> Iterator[Job]:
+        if wanted("running", "cancelling"):
+            yield from sorted(listing.running(), key=_due)
+        waiting = []
+        if wanted("held", "paused"):
+            waiting.append(listing.aside(iter(_by_due(all_parked(listing.server, listing.keys))), control))
+        if wanted(*(queued if control.paused else queued[:-1])):
+            waiting.append(listing.queued(control))
+        yield from merge(*waiting, key=_due)
+        if wanted("dead"):
+            yield from dead.jobs()
+
+    return (job for job in found() if state is None or job.state == state)
+
+
+def _by_due(parked: Iterable[Parked]) -> list[Parked]:
+    """Sort what is parked, which the server keeps by what it waits for."""
+    return sorted(parked, key=lambda one: one.entry.due_ms)
+
+
+def _due(job: Job) -> float:
+    return float("-inf") if job.due is None else job.due.timestamp()
 
 
 def named_entry(value: bytes | None) -> tuple[str, str]:

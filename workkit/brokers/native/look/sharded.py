@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from heapq import merge
 
 from workkit.brokers.native.look.inspector import NativeInspector
@@ -33,11 +33,13 @@ class ShardedInspector:
         for counts in all_counts:
             for what, n in counts.totals.items():
                 totals[what] = totals.get(what, 0) + n
-        numbers = {
-            name: sum(getattr(counts, name) for counts in all_counts)
-            for name in ("waiting", "due", "running", "retrying", "held", "paused", "dead", "listeners")
+        summed = {
+            field.name: sum(getattr(counts, field.name) for counts in all_counts)
+            for field in fields(Counts)
+            if field.name not in ("totals", "late_ms")
         }
-        return Counts(**numbers, totals=totals)
+        late_ms = max((counts.late_ms for counts in all_counts if counts.late_ms is not None), default=None)
+        return Counts(**summed, late_ms=late_ms, totals=totals)
 
     def jobs(self, *, state: JobState | None = None) -> Iterator[Job]:
         """Page through the jobs of all shards: running ones, then those that wait, soonest first, then dead ones,
@@ -90,9 +92,7 @@ class ShardedInspector:
 
 def _order(job: Job) -> tuple[int, float]:
     """Sort a job as each shard sorts its own."""
-    due = float("inf") if job.due is None else job.due.timestamp()
+    due = float("-inf") if job.due is None else job.due.timestamp()
     if job.state in ("running", "cancelling"):
-        return 0, 0.0
-    if job.state == "held":
-        return 1, 0.0
-    return (3, -due) if job.state == "dead" else (2, due)
+        return 0, due
+    return (2, -due) if job.state == "dead" else (1, due)

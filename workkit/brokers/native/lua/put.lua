@@ -1,8 +1,9 @@
 -- put: add jobs with a name, a unique key, a window or a priority. Remove the jobs that they replace in the same step.
 -- KEYS jobs next producer(token) wake cancelled names unique windows held control waiting counts ended
 -- KEYS first(1) first(2) first(3) slots crashed
--- ARGV number now additions
+-- ARGV number now batch additions
 --      now: ms; '' = by this server's clock
+--      batch: rows before these, and a digest of all with these; '' = of none
 --      additions: msgpack list, a map for each job:
 --        id, payload, due: ms, a text (absent: now); recurs
 --        second {id, payload}: used if the first id is known; with fresh: always used, and id only identifies the content
@@ -18,7 +19,7 @@
 -- part: predecessor
 -- part: windows
 local now_ms = tonumber(now)
-redis.call('SET', producer, '0 []', 'EX', 600) -- a full server refuses this, before anything is done
+reserve()
 local earliest = nil
 
 local function is_paused(target)

@@ -38,7 +38,9 @@ def start(reader: Reader, parts: Parts) -> Parts | None:
                 return replace(parts, from_time=True)
             if not any(other.text in ("every", "each") for other in reader.tokens):
                 raise reader.refusal("does not recur", f'Say for example "every hour starting at {hour}"', start=token)
-            remedy = f'Say "{reader.instead(token, "starting at")}", or a window: "from {hour} to ..."'
+            remedy = (
+                f'Say "{reader.instead(token, "starting at")}", or name the end of a window: "from {hour} until ..."'
+            )
             raise reader.refusal("leaves open whether it is a window", remedy, start=token)
         if plain:
             raise reader.stuck()

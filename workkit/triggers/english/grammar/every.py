@@ -121,7 +121,7 @@ def _unit(reader: Reader, parts: Parts) -> Parts | None:
         return None
     if start.text == "quarter" and after == "of":
         return None
-    if start.text == "hour" and (after, reader.peek(2).text) == ("and", "a"):
+    if start.text in ("hour", "minute") and (after, reader.peek(2).text) == ("and", "a"):
         return None
     unit = reader.take_from(_SINGLE)
     return None if unit is None else _stepped(reader, parts, n=1, unit=unit, start=start)
@@ -222,6 +222,8 @@ def _interval(reader: Reader, parts: Parts) -> Parts | None:
         return _stepped(reader, parts, n=90, unit="minute", start=start)
     if start.kind == "period" and (length := amount(reader)) and not (length.days or length.months):
         return _stepped(reader, parts, n=int(length.seconds), unit="second", start=start)
+    if reader.take_all("minute", "and", "a", "half"):
+        return _stepped(reader, parts, n=90, unit="second", start=start)
     found = pieces(reader)
     if not found:
         return None

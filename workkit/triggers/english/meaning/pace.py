@@ -63,7 +63,8 @@ def with_hour(here: Here, parts: Parts, pace: Pace) -> tuple[Parts, int | None]:
     if start is None:
         return parts, hour
     if not (start.days or start.day is not None or start.weekdays):
-        raise here.refusal("does not say at which day it starts", 'Say for example "starting 2027-01-31 at 9am"')
+        example = f"every {pace.n} {pace.unit}s starting 2027-01-31 at {clock_text(hour)}"
+        raise here.refusal("does not say on which day it starts", f'Say for example "{example}"')
     return replace(parts, start=replace(start, times=(hour,))), None
 
 
