@@ -220,10 +220,10 @@ def _interval(reader: Reader, parts: Parts) -> Parts | None:
     start = reader.peek()
     if reader.take_all("hour", "and", "a", "half"):
         return _stepped(reader, parts, n=90, unit="minute", start=start)
-    if reader.take_all("minute", "and", "a", "half"):
-        return _stepped(reader, parts, n=90, unit="second", start=start)
     if start.kind == "period" and (length := amount(reader)) and not (length.days or length.months):
         return _stepped(reader, parts, n=int(length.seconds), unit="second", start=start)
+    if reader.take_all("minute", "and", "a", "half"):
+        return _stepped(reader, parts, n=90, unit="second", start=start)
     found = pieces(reader)
     if not found:
         return None
