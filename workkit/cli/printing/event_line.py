@@ -121,5 +121,6 @@ OF_JOBS = frozenset(TEXTS) - {
     "orphaned",
     "stopping",
     "stopped",
+    "ended",
     "summary",
 }
