@@ -154,5 +154,6 @@ TEXTS: Mapping[str, Callable[[Event], list[str]]] = {
     "orphaned": lambda event: [f"process {event.fields.get('pid')}, which started this one, is gone; it stops too."],
     "stopping": _stopping,
     "stopped": _stopped,
+    "ended": _reason,
     "summary": _summary,
 }
