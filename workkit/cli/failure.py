@@ -50,17 +50,17 @@ def report(error: BaseException, *, verbose: bool = False) -> int:
     status = status_of(error)
     if verbose and not isinstance(error, click.ClickException):
         terminal.talk("".join(traceback.format_exception(error)).rstrip())
-    say(error)
+    show_error(error)
     return status
 
 
-def say(error: BaseException) -> None:
+def show_error(error: BaseException) -> None:
     """Print an error on stderr: `error: ` and its line, then the given text with a caret under the place."""
     terminal.talk("\n".join(lines(error)))
 
 
 def lines(error: BaseException) -> list[str]:
-    """Write an error as `say` prints it."""
+    """Write an error as `show_error` prints it."""
     text = without_passwords(sentence(error))
     return [f"{terminal.paint('error:', 'red', sys.stderr)} {wording.printable(text)}", *caret(error)]
 

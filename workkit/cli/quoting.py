@@ -51,7 +51,7 @@ def time_of(words: Sequence[str], zone: tzinfo) -> str:
     return _time(words, zone) or _quoted(" ".join(words))
 
 
-def instant_of(words: Sequence[str], zone: tzinfo) -> str | None:
+def unquoted_time(words: Sequence[str], zone: tzinfo) -> str | None:
     """Write these words as one argument, where they are a time and the first of them alone is none."""
     return None if len(words) < 2 or _time(words[:1], zone) else _time(words, zone)
 

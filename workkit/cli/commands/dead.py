@@ -196,7 +196,7 @@ class Choice:
     def status(self, refused: Sequence[WorkkitError], *, done: int, most: int | None = None) -> int:
         """Say what could not be done, `most` of it one by one; the exit status."""
         for error in refused[:most]:
-            failure.say(error)
+            failure.show_error(error)
         if most is not None and len(refused) > most:
             terminal.talk(f"and {len(refused) - most:,} more could not be retried.")
         if done or refused:
@@ -220,7 +220,7 @@ def _read(schedule: str, which: tuple[str, ...], where: str | None, server: str 
             wanted |= {id(job) for job in named_dead(found, one, schedule=s.name)}
         except NotFound as error:
             missed.append(error)
-            failure.say(error)
+            failure.show_error(error)
     meant = [job for job in found if id(job) in wanted] if which else found
     return Choice(admin=broker.admin, schedule=s.name, where=where, meant=meant, missed=missed)
 

@@ -29,7 +29,7 @@ from workkit.triggers.english.grammar.every import adverb, every, times_a
 from workkit.triggers.english.grammar.iso import numeric
 from workkit.triggers.english.grammar.marks import hour_marks
 from workkit.triggers.english.grammar.months import month_of, next_month, place_of_month, spans
-from workkit.triggers.english.grammar.moved import counted_from, next_day
+from workkit.triggers.english.grammar.moved import from_a_day, next_day
 from workkit.triggers.english.grammar.numbers import amount
 from workkit.triggers.english.grammar.parts import Amount, Parts
 from workkit.triggers.english.grammar.reader import EXAMPLES, Misread, Reader
@@ -186,7 +186,7 @@ def _amount(reader: Reader, parts: Parts) -> Parts | None:
         raise reader.refusal("is no time at all", 'Say "now", or a length of at least a second', start=start)
     if reader.take_all("from", "now"):
         return reader.put(parts, start, amount=found, ahead=True)
-    from_day = counted_from(reader, parts, found, start=start, ahead=ahead)
+    from_day = from_a_day(reader, parts, found, start=start, ahead=ahead)
     return from_day or reader.put(parts, start, amount=found, ahead=ahead)
 
 

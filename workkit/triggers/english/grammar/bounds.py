@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from workkit.text.calendar import clock_text
-from workkit.triggers.clock.zone import nearest_zone, zone_name
+from workkit.triggers.clock.zone import known_zone, nearest_zone
 from workkit.triggers.english.grammar.clock import time
 from workkit.triggers.english.grammar.dates import dated, month_list, year_number
 from workkit.triggers.english.grammar.days import each, relative
@@ -169,7 +169,7 @@ def zone_clause(reader: Reader, parts: Parts) -> Parts | None:
         reader.i = mark
         return None
     reader.next()
-    known = zone_name(reader.text[name.start : name.end])
+    known = known_zone(reader.text[name.start : name.end])
     if known is None:
         near = nearest_zone(name.text)
         hint = f'Did you mean "{near}"?' if near else "Accepted: an IANA name such as Europe/Paris, or UTC"

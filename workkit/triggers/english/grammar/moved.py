@@ -26,7 +26,7 @@ def next_day(reader: Reader, parts: Parts) -> Parts | None:
     return _counted(reader, parts, start, days=1 if side == "after" else -1)
 
 
-def counted_from(reader: Reader, parts: Parts, found: Amount, *, start: Token, ahead: bool) -> Parts | None:
+def from_a_day(reader: Reader, parts: Parts, found: Amount, *, start: Token, ahead: bool) -> Parts | None:
     """Read what an amount is counted from: "from monday", "on tuesday", "before 24 december", "today"."""
     mark = reader.i
     side = reader.take("from", "after", "before")
