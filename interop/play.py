@@ -168,7 +168,7 @@ class Play:
         self._await(lambda: len(self._found(given)) >= least, f"{least} runs of {given}", step)
 
     def _doctor(self, given: Record, step: Record) -> None:
-        """Have it find what `finds` says, and mend it."""
+        """Have it find what `finds` says, and repair it."""
         self._await(lambda: given["finds"] in self._examine(fix=False), f"doctor to find {given}", step)
         self._examine(fix=True)
 

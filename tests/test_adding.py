@@ -13,6 +13,7 @@ from workkit import schedule
 from workkit.brokers.native.codec import Codec
 from workkit.contract.producer import NewJob
 from workkit.errors import InvalidOptions
+from workkit.jobs.names import clojure
 from workkit.jobs.recurrence import spread_offset_ms
 from workkit.jobs.run_options import UNSAID
 from workkit.jobs.terms import PLAIN, USUAL, Entrance, Terms
@@ -156,3 +157,68 @@ def test_the_same_row_with_words_remembered_is_bounded_by_its_own_options() -> N
     assert plain.trigger.start is None
     assert bounded.due_ms == round(datetime(2030, 1, 1, tzinfo=UTC).timestamp() * 1000)
     assert row(every=timedelta(minutes=1)).due_ms == plain.due_ms
+
+
+LATER = [
+    ({"in_": "2 seconds"}, 2_000, "2026 11 21 * 12 0 23"),
+    ({"in_": "in 2 seconds"}, 2_000, "2026 11 21 * 12 0 23"),
+    ({"in_": timedelta(seconds=2)}, 2_000, "2026 11 21 * 12 0 23"),
+    ({"when": "in 2 seconds"}, 2_000, "2026 11 21 * 12 0 23"),
+    ({"at": "2 seconds from now"}, 2_000, "2026 11 21 * 12 0 23"),
+    ({"in_": "1.5 seconds"}, 1_500, "2026 11 21 * 12 0 22"),
+    ({"in_": timedelta(milliseconds=20)}, 20, "2026 11 21 * 12 0 21"),
+    ({"in_": timedelta(microseconds=20)}, 1, "2026 11 21 * 12 0 21"),
+    ({"in_": "5 minutes"}, 300_000, "2026 11 21 * 12 5 21"),
+    ({"in_": "2 days"}, 2 * 24 * HOUR, "2026 11 23 * 12 0 21"),
+]
+
+
+@pytest.mark.parametrize(("when", "after", "cron"), LATER, ids=str)
+def test_a_length_is_due_to_the_millisecond_and_stored_as_the_second_it_ends_in(
+    when: dict[str, Any], after: int, cron: str
+) -> None:
+    new = row(**when)
+    assert new.trigger is not None
+    assert (new.due_ms, new.trigger.cron) == (NOW + after, cron)
+
+
+@pytest.mark.parametrize("when", [{"at": "12:05"}, {"at": "tomorrow"}, {"when": "in 3 days at 9am"}], ids=str)
+def test_what_names_a_time_of_day_is_due_at_a_whole_second(when: dict[str, Any]) -> None:
+    due = row(**when).due_ms
+    assert due is not None
+    assert due % 1_000 == 0
+
+
+@pytest.mark.parametrize("fn", ["#'your-app.cache/clear", "#'app/f", clojure("(fn [] 1)")])
+def test_a_length_for_clojure_is_due_no_earlier_than_its_cron(fn: str) -> None:
+    new = row(fn=fn, in_="2 seconds")  # that peer would run it again at a second that is yet to come
+    assert new.trigger is not None
+    assert (new.due_ms, new.trigger.cron) == (NOW + 2_500, "2026 11 21 * 12 0 23")
+
+
+def test_the_same_length_within_a_second_is_the_same_job() -> None:
+    codec = Codec("s")
+    added = [
+        addition({"fn": "app:f", "in_": "2 seconds"}, s=NOWHERE, now_ms=lambda at=at: at)  # type: ignore[misc]
+        for at in (NOW - 499, NOW, NOW + 499)
+    ]
+    assert len({codec.encode(new, now_ms=NOW, nonce="n").id for new in added}) == 1
+
+
+@pytest.mark.parametrize(
+    ("period", "words"),
+    [
+        (timedelta(days=1), "day at 9:30"),
+        (timedelta(days=3), "3 days at 9:30"),
+        (timedelta(weeks=2), "14 days at 9:30"),
+        (timedelta(hours=36), "36 hours"),
+        (timedelta(seconds=90), "90 seconds"),
+    ],
+    ids=str,
+)
+def test_days_of_a_timedelta_take_the_hour_of_their_start(period: timedelta, words: str) -> None:
+    said = {"start": "2026-11-23 9:30am", "tz": "Europe/Paris"}
+    new = row(every=period, **said)
+    assert new.trigger is not None
+    assert new.trigger == row(every=words, **said).trigger
+    assert new.due_ms == round(datetime(2026, 11, 23, 8, 30, tzinfo=UTC).timestamp() * 1000)

@@ -291,7 +291,7 @@ def test_an_id_that_is_not_the_digest_is_told_with_the_right_one() -> None:
 
 def test_an_id_that_is_no_text_makes_a_job_unreadable() -> None:
     (fault,) = judge(pair(payload(), id=b"\xff", item=None), dialect="published", now_ms=NOW)
-    assert (fault.kind, fault.mends, fault.stops) == ("unreadable", True, True)
+    assert (fault.kind, fault.repairs, fault.stops) == ("unreadable", True, True)
     assert kinds(pair(payload(), id="\ufffd".encode(), item=None)) == ["id"], "this character is text"
 
 
@@ -344,29 +344,29 @@ def test_nothing_that_can_stand_there_is_too_odd(data: bytes, item: bytes | None
 
 @given(PAYLOADS, st.sampled_from(["published", "cuckoo"]))
 def test_a_job_is_stopped_exactly_where_our_own_listeners_cannot_read_it(data: bytes, dialect: str) -> None:
-    stops, mends = stopping(pair(data), dialect=dialect)
+    stops, repairs = stopping(pair(data), dialect=dialect)
     try:
         Codec("t", dialect).decode("x", data)
     except OtherDialect:
         assert stops[:1] == ["other-dialect"]
-        assert not mends
+        assert not repairs
     except CorruptRecord:
         assert stops
         assert set(stops) <= {"unreadable", "unclear", "cron"}
-        assert bool(mends) == (wire.job_of(data) is None), "a repair buries only what names no function"
+        assert bool(repairs) == (wire.job_of(data) is None), "a repair buries only what names no function"
     else:
         assert not stops
-        assert not mends
+        assert not repairs
 
 
 def stopping(pair: Pair, *, dialect: str) -> tuple[list[str], list[str]]:
-    """The kinds of the faults of a job that stop it, by the thorough look and by the quick one alike; which mend."""
+    """The kinds of the faults of a job that stop it, by the thorough look and by the quick one alike; which repair."""
     for thorough in (True, False):
         faults = [f for f in judge(pair, dialect=dialect, now_ms=NOW, thorough=thorough) if f.stops]
-        stops, mends = [f.kind for f in faults], [f.kind for f in faults if f.mends]
+        stops, repairs = [f.kind for f in faults], [f.kind for f in faults if f.repairs]
         if thorough:
-            expected = stops, mends
-    assert (stops, mends) == expected
+            expected = stops, repairs
+    assert (stops, repairs) == expected
     return expected
 
 

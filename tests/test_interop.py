@@ -57,7 +57,7 @@ def test_each_peer_runs_what_each_other_adds(processes: Processes) -> None:
 
 
 @pytest.mark.skipif(not (os.environ.get("CI") or shutil.which("node")), reason="no node")
-def test_what_a_killed_peer_leaves_is_found_and_mended(processes: Processes) -> None:
+def test_what_a_killed_peer_leaves_is_found_and_repaired(processes: Processes) -> None:
     crashes = "crash-after-hsetnx,crash-after-pop,crash-after-run"
     playing = processes.run(sys.executable, str(RUN), "--peers", "python,node", "--scenarios", crashes)
     assert playing.wait(timeout=120) == 0, playing.transcript()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -95,46 +96,17 @@ async def main() -> None:
         listener.quiet()
 """
 
-SURROUNDINGS = """\
-import time
-import tomllib
-from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from typing import Any
-
-from workkit import Schedule, call, current_job, job, schedule
-
-s: Schedule
-critical: Schedule
-cache: Any
-users: Any
-gateway: Any
-orders: Any
-reports: Any
-index: Any
-mail: Any
-api: Any
-read: Any
-save: Any
-"""
-
 
 @pytest.fixture(scope="module")
 def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     """What mypy --strict says, by file; it reads workkit as an installed package."""
     folder = tmp_path_factory.mktemp("programs")
-    for name in ("__init__", "cache", "users"):
-        (folder / "app").mkdir(exist_ok=True)
-        (folder / "app" / f"{name}.py").write_text("def clear() -> None: ...\ndef activate(email: str) -> None: ...\n"
-                                                   "def digest() -> None: ...\n")  # fmt: skip
+    shutil.copytree(ROOT / "examples" / "readme" / "app", folder / "app")
     (folder / "mistakes.py").write_text(MISTAKES)
     (folder / "right.py").write_text(RIGHT)
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     assert len(blocks) >= 5
-    for number, block in enumerate(blocks):
-        around = "" if "from app import" in block else SURROUNDINGS
-        (folder / f"readme_{number}.py").write_text(around + block)
+    (folder / "readme.py").write_text("\n".join(blocks))  # one program, as the page says
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--hide-error-context",
          *sorted(path.name for path in folder.glob("*.py"))],

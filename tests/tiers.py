@@ -34,18 +34,26 @@ SLOW = (
     "brokers/test_native_hostile.py",
     "brokers/test_native_put.py::test_a_name_and_a_key_never_stand_for_two",
     "brokers/test_sentinel.py",
+    "cli/test_add_many.py::test_a_batch_that_is_killed",
+    "cli/test_add_many.py::test_two_programs_that_resume",
     "cli/test_ages.py",
     "cli/test_doctor.py::test_fix_asks_on_a_terminal",
+    "cli/test_listen_imports.py::test_a_module_in_src",
     "cli/test_listen_imports.py::test_several_processes",
     "cli/test_listen_processes.py",
+    "cli/test_look.py::test_no_line_on_a_terminal",
+    "cli/test_look.py::test_watch_shows",
     "cli/test_passwords.py::test_a_listener_shows",
     "cli/test_passwords.py::test_workkit_listen_shows",
     "cli/test_processes.py",
     "cli/test_refused.py::test_a_listener_",
+    "jobs/test_interval_year.py::test_outages",
     "jobs/test_symbols.py::test_names_at_random",
     "model/",
     "test_examples.py",
     "test_interop.py",
+    "test_intervals.py",
+    "test_readme.py",
     "test_schedule.py::test_tls_spoken_to_a_plain_port",
     "test_sync.py::test_a_large_plan",
     "test_wire.py::test_a_payload_reads_back",
@@ -86,7 +94,7 @@ ALONE = (
 )
 
 # Commands as processes: pipes, terminals, signals. Which product the server is plays no part, so one is enough.
-ONE_PRODUCT = ("cli/test_processes.py",)
+ONE_PRODUCT = ("cli/test_processes.py", "test_intervals.py")
 
 
 class Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # untyped

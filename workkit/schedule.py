@@ -90,7 +90,8 @@ def add(
     Adding the same job again changes nothing.
 
     `when` takes words or a cron string, and the text says whether the job recurs; `at` and `in_` are one instant,
-    `every` recurs, `cron` is a cron string.
+    `every` recurs, `cron` is a cron string. An interval that divides its unit is aligned to the clock, any other is
+    counted from 1970, or from `start`.
 
     `options`, each with its default: tz=None (a zone), start=None, end=None (bounds of a recurrence); name=None (the
     job under it is replaced); unique=True, unique_key=None, unique_until="done" ("started"), on_conflict="keep"
@@ -133,8 +134,8 @@ def _added(s: Schedule, given: Mapping[str, Any], *, verb: str) -> Job:
 def add_many(s: Schedule, rows: Iterable[Mapping[str, object]]) -> Tally:
     """Add a job for each row, which holds `add`'s keywords, `fn` or `call` among them. Streams, in batches of 500.
 
-    A bad row raises with its number; the rows before its batch are added, and adding all again doubles nothing but
-    `at="now"`.
+    A bad row raises with its number, and which rows before it are added. Adding these again changes nothing where a row
+    has a name or a unique key, or a time that stays the same; rows with `in_`, or at "now", are added once more.
     """
     try:
         return add_rows(rows, s=s, broker=producer_of(s))

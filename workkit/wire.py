@@ -7,7 +7,6 @@ spec/job.md; an id is the SHA-1 of the stored bytes, never of a payload that was
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -17,6 +16,8 @@ from json.encoder import encode_basestring_ascii
 from typing import Any, NoReturn
 
 from workkit.errors import CorruptRecord, InvalidArguments
+from workkit.jobs.json_value import at_key, brief, check_finite, check_key, integer_text, plain_value
+from workkit.text.digits import significant_digits
 
 MAX_SAFE_INTEGER = 2**53
 _ID = re.compile(r"[0-9a-f]{40}")
@@ -51,7 +52,7 @@ def payload(*, cron: str, job: str, args: Any, extra: Mapping[str, Any] | None =
     if args is None:
         args = ()
     if not isinstance(args, (list, tuple)):
-        raise InvalidArguments(f"args={_brief(args)} is not a list. Write args=[{_brief(args)}].", given=args)
+        raise InvalidArguments(f"args={brief(args)} is not a list. Write args=[{brief(args)}].", given=args)
     if extra:
         fields = {**extra, "args": args, "cron": cron, "job": job}
         inner = ",".join(f"{_string(key)}:{_text(fields[key], key)}" for key in sorted(fields))
@@ -135,11 +136,11 @@ def _payload_fields(data: bytes) -> dict[str, Any]:
     fields = _object(data, "payload")
     cron, job, args = fields.get("cron"), fields.get("job"), fields.get("args")
     if type(cron) is not str:
-        raise CorruptRecord(f"payload: cron is {_brief(cron)}, not a text", given=data)
+        raise CorruptRecord(f"payload: cron is {brief(cron)}, not a text", given=data)
     if type(job) is not str:
-        raise CorruptRecord(f"payload: job is {_brief(job)}, not a text", given=data)
+        raise CorruptRecord(f"payload: job is {brief(job)}, not a text", given=data)
     if args is not None and type(args) is not list:
-        raise CorruptRecord(f"payload: args is {_brief(args)}, not a list", given=data)
+        raise CorruptRecord(f"payload: args is {brief(args)}, not a list", given=data)
     return fields
 
 
@@ -177,7 +178,7 @@ def _object(data: bytes, what: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise CorruptRecord(f"{what}: not JSON in UTF-8 ({error})", given=data) from error
     if not isinstance(value, dict):
-        raise CorruptRecord(f"{what}: {_brief(value)} is not an object", given=data)
+        raise CorruptRecord(f"{what}: {brief(value)} is not an object", given=data)
     return value
 
 
@@ -203,7 +204,7 @@ def _text(value: Any, path: str) -> str:
     if kind is bool:
         return "true" if value else "false"
     if kind is int:
-        return _integer(value, path)
+        return integer_text(value, path)
     if kind is list or kind is tuple:
         try:
             return "[" + ",".join([_PLAIN[type(v)](v) for v in value]) + "]"
@@ -213,7 +214,7 @@ def _text(value: Any, path: str) -> str:
         return _double(value, path)
     if kind is dict:
         return _map(value, path)
-    return _subclass(value, path)
+    return _text(plain_value(value, path), path)
 
 
 def _boolean(value: bool) -> str:
@@ -231,11 +232,8 @@ _PLAIN: Mapping[type, Callable[[Any], str]] = {
 def _map(value: dict[Any, Any], path: str) -> str:
     pairs = []
     for key, inner in value.items():
-        if not isinstance(key, str):
-            raise InvalidArguments(
-                f"{path} has the key {_brief(key)}, and JSON keys are text. Write {str(key)!r}.", given=key
-            )
-        pairs.append(f"{_string(key)}:{_text(inner, f'{path}[{key!r}]'.replace(chr(39), chr(34)))}")
+        check_key(key, path)
+        pairs.append(f"{_string(key)}:{_text(inner, at_key(path, key))}")
     return "{" + ",".join(pairs) + "}"
 
 
@@ -252,7 +250,7 @@ def _refuse_surrogates(value: Any, path: str) -> None:
     elif isinstance(value, Mapping):
         for key, inner in value.items():
             _refuse_surrogates(key, f"a key of {path}")
-            _refuse_surrogates(inner, f"{path}[{key!r}]".replace("'", '"'))
+            _refuse_surrogates(inner, at_key(path, key))
     elif isinstance(value, (list, tuple)):
         for number, inner in enumerate(value):
             _refuse_surrogates(inner, f"{path}[{number}]")
@@ -261,65 +259,14 @@ def _refuse_surrogates(value: Any, path: str) -> None:
 _LONE = re.compile("[\\ud800-\\udfff]")  # a str holds whole characters: every surrogate in it is a lone one
 
 
-def _subclass(value: Any, path: str) -> str:
-    """Subclasses of what JSON carries (enums of text, named tuples, ordered dicts) travel as what they extend."""
-    for plain in (str, int, float):
-        if isinstance(value, plain):
-            return _text(plain(value), path)
-    if isinstance(value, (list, tuple)):
-        return _text(list(value), path)
-    if isinstance(value, dict):
-        return _text(dict(value), path)
-    name = type(value).__name__
-    advice = _ADVICE.get(name, "Pass what identifies it, as text or number.")
-    article = "an" if name[:1].lower() in "aeiou" else "a"
-    raise InvalidArguments(f"{path} is {article} {name}, which JSON cannot carry. {advice}", given=value)
-
-
-_ADVICE = {
-    "datetime": "Pass .isoformat(), and parse it in the function.",
-    "date": "Pass .isoformat(), and parse it in the function.",
-    "time": "Pass .isoformat(), and parse it in the function.",
-    "timedelta": "Pass .total_seconds().",
-    "Decimal": "Pass str(value), and parse it in the function.",
-    "UUID": "Pass str(value), and parse it in the function.",
-    "set": "Pass a sorted list.",
-    "frozenset": "Pass a sorted list.",
-    "bytes": "Pass text, for example base64.b64encode(value).decode().",
-    "PosixPath": "Pass str(value).",
-}
-
-
-def _integer(value: int, path: str) -> str:
-    try:
-        return str(value)
-    except ValueError as error:
-        raise InvalidArguments(f"{path} is an integer of more digits than can be written as text.") from error
-
-
 def _double(value: float, path: str) -> str:
     """A double as Java 19 and later print it: shortest digits, plain between 1e-3 and 1e7, else ``1.0E-4``."""
-    if not math.isfinite(value):
-        raise InvalidArguments(f"{path} is {value}, which JSON cannot carry. Pass None or a text.", given=value)
-    text = repr(value)
+    check_finite(value, path)
     if value == 0 or 1e-3 <= abs(value) < 1e7:
-        return text
-    digits, point = _shortest(text)
+        return repr(value)
+    digits, point = significant_digits(repr(value))
     if len(digits) == 1 and float(two := f"{abs(value):.1e}") == abs(value):
-        digits, point = _shortest(two)  # of two digits Java takes those nearest to the value: 4.9E-324, not 5.0E-324
+        # of two digits Java takes those nearest to the value: 4.9E-324, not 5.0E-324
+        digits, point = significant_digits(two)
     sign = "-" if value < 0 else ""
     return f"{sign}{digits[0]}.{digits[1:].rstrip('0') or '0'}E{point - 1}"
-
-
-def _shortest(text: str) -> tuple[str, int]:
-    """The significant digits of a float's repr, and where the point stands among them: 0.d1d2.. times 10^point."""
-    mantissa, _, exponent = text.lstrip("-").partition("e")
-    whole, _, fraction = mantissa.partition(".")
-    digits = (whole + fraction).lstrip("0")
-    leading = len(whole + fraction) - len(digits)
-    return digits.rstrip("0") or "0", len(whole) - leading + int(exponent or 0)
-
-
-def _brief(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False, default=repr) if isinstance(value, (str, int, float)) else repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -23,7 +23,7 @@ CALL = '__import__("tests.acceptance.faulty_points", fromlist=["hit"]).hit'
 
 # Scripts that only an administrator's command runs: no job is on its way between add and settle there.
 ADMINISTRATION = frozenset(
-    {"bury", "declare", "discard", "mend", "pause", "reschedule", "restore", "resume", "revive", "run", "tidy"}
+    {"bury", "declare", "discard", "repair", "pause", "reschedule", "restore", "resume", "revive", "run", "tidy"}
 )
 TOGETHER = ("settle+claim",)  # scripts sent as one request
 OUTCOMES = ("Done", "Again", "Dead")  # what `decide` answers for a run; Released is never decided by it

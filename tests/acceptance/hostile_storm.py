@@ -296,7 +296,7 @@ class Storm:
             self._complain(f"a third listener ends with {status}: {last.transcript()[-300:]}")
 
     def _repaired(self, allowed: set[str]) -> frozenset[str]:
-        """Repair until nothing is found that a repair could mend; what the last look told of."""
+        """Repair until nothing is found that a repair could repair; what the last look told of."""
         findings: list[dict[str, Any]] = []
         until_at = time.monotonic() + REPAIR
         while time.monotonic() < until_at:

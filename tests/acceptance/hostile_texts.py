@@ -24,6 +24,8 @@ _BASES: tuple[dict[str, str], ...] = (
     {"args": "[3]", "cron": '"* 2 2 * 0 0 0"', "job": f'"{FN}"', "kwargs": '{"a":1}'},
     {"args": "[4]", "cron": '"* 3 3 * 0 0 0"', "job": f'"{FN}"', "local": '["* 3 3 * 1 0 0"]', "zone": '"Asia/Tokyo"'},
     {"args": "[5]", "cron": '"* 4 4 * 0 0 0"', "job": f'"{FN}"', "from": "0", "until": "253402300799000"},
+    {"args": "[6]", "cron": '"* * * * 0/9 0 0"', "job": f'"{FN}"', "interval": '{"phase":8,"days":9999}'},
+    {"args": "[7]", "cron": '"* * * * 0/9 0 0"', "job": f'"{FN}"', "interval": '{"phase":5,"seconds":999999999}'},
 )  # fmt: skip
 _OPTS: tuple[dict[str, str], ...] = (
     {"name": '"hostile"', "count": "3", "overlap": '"queue"', "priority": "2"},

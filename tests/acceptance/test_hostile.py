@@ -33,7 +33,7 @@ def _secret(*args): r.set("pwned", 1)
 """
 SEED = 20261120
 LATEST = 2.0  # seconds; what is asked for is one, on a machine with nothing else to do
-Fate = Literal["runs", "dead", "missing", "unrun", "told", "runs when mended"]
+Fate = Literal["runs", "dead", "missing", "unrun", "told", "runs when repaired"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,8 +127,8 @@ KINDS: dict[str, Callable[[int, random.Random], Record]] = {
     "float score": lambda n, r: stored("", "runs", job(args=[n]), score=1394012056000.5),
     "negative score": lambda n, r: stored("", "runs", job(args=[n]), score=-1 - n),
     "-inf": lambda n, r: stored("", "runs", job(args=[n]), score="-inf"),
-    "+inf": lambda n, r: stored("", "runs when mended", job(args=[n]), score="+inf"),
-    "1e308": lambda n, r: stored("", "runs when mended", job(args=[n]), score=1e308),
+    "+inf": lambda n, r: stored("", "runs when repaired", job(args=[n]), score="+inf"),
+    "1e308": lambda n, r: stored("", "runs when repaired", job(args=[n]), score=1e308),
     "lone surrogate": lambda n, r: stored("", "runs", text(n, args='["\\ud800","\\udfff\\ud800"]')),
     "lone surrogate in the name": lambda n, r: stored("", "unrun", text(n, fn="#'app\\/\\ud800")),
     "lone surrogate in the item": lambda n, r: Record(kind="", fate="dead", item=b'{"id":"\\ud800%d"}' % n),
@@ -136,7 +136,7 @@ KINDS: dict[str, Callable[[int, random.Random], Record]] = {
     "NUL in the name": lambda n, r: stored("", "unrun", text(n, fn="#'app\\/hostile\\u0000")),
     "raw NUL": lambda n, r: stored("", "dead", text(n) + b"\x00"),
     "empty": lambda n, r: Record(kind="", fate="dead", id=b"%040x" % n, payload=b"", item=b'{"id":"%040x"}' % n),
-    "no item": lambda n, r: stored("", "runs when mended", job(args=[n, "lost"]), has_item=False),
+    "no item": lambda n, r: stored("", "runs when repaired", job(args=[n, "lost"]), has_item=False),
     "unreadable, no item": lambda n, r: stored("", "told", b"{%d" % n, has_item=False),
     "unreadable, id is no text": lambda n, r: Record(kind="", fate="told", id=b"\xff%d" % n, payload=b"{%d" % n),
 }
@@ -213,7 +213,7 @@ def check_fates(records: list[Record], *, ran: set[bytes], dead: set[bytes], abo
         told, is_dead, has_run = is_told(record, about), record.dead_bytes in dead, record.id in ran
         assert has_run == (record.fate == "runs"), record
         assert is_dead == (record.fate == "dead"), record
-        if record.fate in ("told", "unrun", "runs when mended"):
+        if record.fate in ("told", "unrun", "runs when repaired"):
             assert told, record
         if record.fate == "missing":
             assert re.search(rf"missing +{json.loads(record.item or b'')['id'][:8]}", log), record
@@ -263,8 +263,8 @@ def test_hostile_records_harm_nothing_and_can_be_cleared_away(
     )
     clear(processes, server, name, findings)
     until(lambda: not left(client, name, records), timeout=20, what="nothing of the hostile records to be left")
-    mended = {record.id for record in records if record.fate == "runs when mended"}
-    until(lambda: mended <= client.smembers("ran"), what="the mended ones to run")
+    repaired = {record.id for record in records if record.fate == "runs when repaired"}
+    until(lambda: repaired <= client.smembers("ran"), what="the repaired ones to run")
     check_end(client, listener, name, tmp_path)
     _, findings = doctor(processes, server, name)
     assert {finding["kind"] for finding in findings} <= {"no-append-file"}
@@ -277,7 +277,7 @@ def settled(client: Any, name: str, records: list[Record]) -> bool:
     still = {record.fate for record in left(client, name, records)}
     skipped = sum(client.scard(key) for key in client.scan_iter(f"{name}:skip:*"))
     unrun = sum(record.fate == "unrun" for record in records)
-    return still <= {"unrun", "told", "runs when mended"} and skipped == unrun
+    return still <= {"unrun", "told", "runs when repaired"} and skipped == unrun
 
 
 def clear(processes: Processes, server: Server, name: str, findings: list[dict[str, Any]]) -> None:

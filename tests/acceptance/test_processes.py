@@ -1,4 +1,4 @@
-"""`workkit listen --processes N` as real processes: the work is shared, deaths are mended, one voice, one ending."""
+"""`workkit listen --processes N` as real processes: the work is shared, deaths are repaired, one voice, one ending."""
 
 from __future__ import annotations
 

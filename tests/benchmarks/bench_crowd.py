@@ -9,17 +9,14 @@ added one by one, each as the one before has run. Every own job must run exactly
 
 from __future__ import annotations
 
-import shutil
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-from tests.processes import Processes, until
-from tests.servers import Server
+from tests.benchmarks.stage import stage
+from tests.processes import until
 from workkit import schedule, wire
 
 APP = """
@@ -45,14 +42,8 @@ def main(crowds: list[int]) -> None:
 
 
 def _costs(crowd: int) -> dict[str, list[float]]:
-    program = shutil.which("redis-server") or shutil.which("valkey-server")
-    assert program, "no redis-server on PATH"
-    folder = Path(tempfile.mkdtemp(prefix="workkit-bench-"))
-    (folder / "app.py").write_text(APP)
-    server, processes = Server(program, folder=folder, is_durable=False), Processes(folder)
     figures: dict[str, list[float]] = {}
-    try:
-        server.start()
+    with stage(APP) as (server, processes, folder):
         s, client = schedule.create("crowd", redis=server.url), server.client()
         standing = _write(client, crowd)
         processes.workkit("listen", "crowd", "-q", "--redis", server.url)
@@ -74,10 +65,6 @@ def _costs(crowd: int) -> dict[str, list[float]]:
         ran = (folder / "ran").read_text().split()
         assert sorted(map(int, ran)) == list(range(number)), "not every job ran exactly once: these figures are void"
         assert dict(client.zrange("crowd:next", 0, -1, withscores=True)) == standing, "the crowd is not as it was"
-    finally:
-        processes.close()
-        server.close()
-        shutil.rmtree(folder)
     return figures
 
 

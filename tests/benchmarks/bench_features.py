@@ -11,16 +11,13 @@ are empty, in turns. Every job must run exactly once, or the figures are void.
 from __future__ import annotations
 
 import json
-import shutil
 import statistics
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 
+from tests.benchmarks.stage import stage
 from tests.processes import Processes, until
 from tests.servers import Server
 from workkit import schedule
@@ -56,26 +53,9 @@ def stamped(n):
 """.replace("LIMIT", str(LIMIT))
 
 
-@contextmanager
-def stage() -> Iterator[tuple[Server, Processes, Path]]:
-    """A folder with the functions, a server, and processes; gone with the block."""
-    folder = Path(tempfile.mkdtemp(prefix="workkit-bench-"))
-    (folder / "app.py").write_text(APP)
-    program = shutil.which("redis-server") or shutil.which("valkey-server")
-    assert program, "no redis-server on PATH"
-    server, processes = Server(program, folder=folder, is_durable=False), Processes(folder)
-    try:
-        server.start()
-        yield server, processes, folder
-    finally:
-        processes.close()
-        server.close()
-        shutil.rmtree(folder)
-
-
 def limits(jobs: int, _: int) -> None:
     """Never more at once than the limit, and all of them once."""
-    with stage() as (server, processes, _folder):
+    with stage(APP) as (server, processes, _folder):
         s, client = schedule.create("bench", redis=server.url), server.client()
         schedule.add_many(s, ({"fn": "app:counted", "at": "now", "args": [n]} for n in range(jobs)))
         env = {"COUNTS_URL": server.url}
@@ -94,7 +74,7 @@ def limits(jobs: int, _: int) -> None:
 
 def slots(jobs: int, _: int) -> None:
     """How soon a slot that is free is taken."""
-    with stage() as (server, processes, _folder):
+    with stage(APP) as (server, processes, _folder):
         s, client = schedule.create("bench", redis=server.url), server.client()
         schedule.add_many(s, ({"fn": "app:stamped", "at": "now", "args": [n]} for n in range(jobs)))
         env = {"COUNTS_URL": server.url}
@@ -112,7 +92,7 @@ def slots(jobs: int, _: int) -> None:
 def schedules(jobs: int, runs: int) -> None:
     """One listener on one schedule, and on many of which one has work."""
     figures: dict[int, list[float]] = {1: [], SCHEDULES: []}
-    with stage() as (server, processes, folder):
+    with stage(APP) as (server, processes, folder):
         for run in range(runs + 1):
             for count in figures if run % 2 else reversed(figures):
                 rate = _drained(server, processes, folder, jobs=jobs, count=count)

@@ -9,15 +9,12 @@ comes at a random moment. A run of a job is a line in a file, so that what was r
 from __future__ import annotations
 
 import random
-import shutil
 import signal
 import statistics
 import sys
-import tempfile
-from pathlib import Path
 
-from tests.processes import Processes, until
-from tests.servers import Server
+from tests.benchmarks.stage import stage
+from tests.processes import until
 from workkit import schedule
 
 APP = """
@@ -30,19 +27,13 @@ def slow(n): time.sleep(0.005); os.write(fd, b"%d\\n" % n)
 
 def main(jobs: int, runs: int) -> None:
     """Run all of it and print the figures."""
-    program = shutil.which("redis-server") or shutil.which("valkey-server")
-    assert program, "no redis-server on PATH"
     for fn, count in (("note", jobs), ("slow", jobs // 10)):
-        again = [_killed(program, fn, count) for _ in range(runs)]
+        again = [_killed(fn, count) for _ in range(runs)]
         print(f"{count:,} jobs of app:{fn}, run again: median {statistics.median(again):g} of {sorted(again)}")
 
 
-def _killed(program: str, fn: str, jobs: int) -> int:
-    folder = Path(tempfile.mkdtemp(prefix="workkit-bench-"))
-    (folder / "app.py").write_text(APP)
-    server, processes = Server(program, folder=folder, is_durable=False), Processes(folder)
-    try:
-        server.start()
+def _killed(fn: str, jobs: int) -> int:
+    with stage(APP) as (server, processes, folder):
         s, client = schedule.create("bench", redis=server.url), server.client()
         schedule.add_many(s, [{"fn": f"app:{fn}", "at": "now", "args": [n]} for n in range(jobs)])
         listener = processes.workkit("listen", "bench", "-q", "--redis", server.url)
@@ -55,10 +46,6 @@ def _killed(program: str, fn: str, jobs: int) -> int:
         ran = (folder / "ran").read_text().split()
         assert len(set(ran)) == jobs, "not every job ran: this figure is void"
         return len(ran) - jobs
-    finally:
-        processes.close()
-        server.close()
-        shutil.rmtree(folder)
 
 
 if __name__ == "__main__":

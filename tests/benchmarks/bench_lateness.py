@@ -13,10 +13,8 @@ from __future__ import annotations
 import json
 import math
 import os
-import shutil
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -24,8 +22,8 @@ from pathlib import Path
 
 import redis
 
-from tests.processes import Processes, until
-from tests.servers import Server
+from tests.benchmarks.stage import stage
+from tests.processes import until
 from workkit import schedule
 
 APP = """
@@ -62,17 +60,11 @@ class Listener:
 
 def main(jobs: int, seconds: int) -> None:
     """Run all of it and print the figures."""
-    folder = Path(tempfile.mkdtemp(prefix="workkit-bench-"))
-    (folder / "app.py").write_text(APP)
-    program = shutil.which("redis-server") or shutil.which("valkey-server")
-    assert program, "no redis-server on PATH"
-    server, processes = Server(program, folder=folder, is_durable=False), Processes(folder)
-    try:
-        server.start()
+    with stage(APP) as (server, processes, folder):
         process = processes.workkit("listen", "bench", "-q", "--redis", server.url)
         listener = Listener(schedule.create("bench", redis=server.url), folder)
         listener.heard()
-        print(f"{Path(program).name}, redis-py {redis.__version__}, {os.cpu_count()} cores")
+        print(f"{Path(server.program).name}, redis-py {redis.__version__}, {os.cpu_count()} cores")
         s = listener.s
         _immediate(s, jobs)
         _say("immediate", listener.heard(), range(jobs))
@@ -84,10 +76,6 @@ def main(jobs: int, seconds: int) -> None:
         added = _busy(s, seconds)
         _say(f"{BATCH / PAUSE:,.0f} a second", listener.heard(), range(added))
         assert process.is_running
-    finally:
-        processes.close()
-        server.close()
-        shutil.rmtree(folder)
 
 
 def _say(kind: str, runs: Sequence[tuple[float, float]], expected: Iterable[float]) -> None:

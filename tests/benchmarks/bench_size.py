@@ -11,17 +11,15 @@ structures alone; how long each page of a listing takes, to the last; and how lo
 from __future__ import annotations
 
 import itertools
-import shutil
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import redis
 
 from tests.benchmarks import bench_crowd
+from tests.benchmarks.stage import stage
 from tests.servers import Server
 from workkit import schedule
 from workkit.brokers.connect import open_broker
@@ -35,12 +33,7 @@ RUNS = 5
 
 def main(sizes: list[int]) -> None:
     """Run all of it and print the figures."""
-    folder = Path(tempfile.mkdtemp(prefix="workkit-bench-"))
-    program = shutil.which("redis-server") or shutil.which("valkey-server")
-    assert program, "no redis-server on PATH"
-    server = Server(program, folder=folder, is_durable=False)
-    try:
-        server.start()
+    with stage() as (server, _processes, _folder):
         costs = []
         for size in sizes:
             server.client().flushall()
@@ -51,9 +44,6 @@ def main(sizes: list[int]) -> None:
         print(f"\n{sizes[-1]:,} set against {sizes[0]:,}")
         for name in costs[0]:
             print(f"  {name:44} {statistics.median(costs[-1][name]) / statistics.median(costs[0][name]):10,.2f} times")
-    finally:
-        server.close()
-        shutil.rmtree(folder)
 
 
 def _costs(server: Server, size: int) -> dict[str, list[float]]:

@@ -10,16 +10,15 @@ PING on a connection of the same kind, since both are one round trip.
 from __future__ import annotations
 
 import os
-import shutil
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import redis
 
+from tests.benchmarks.stage import stage
 from tests.processes import Processes, until
 from tests.servers import Server
 from workkit import schedule
@@ -42,14 +41,9 @@ SINGLE = 5000  # additions, and PINGs, one by one
 
 def main(jobs: int, runs: int) -> None:
     """Run all of it and print the figures."""
-    folder = Path(tempfile.mkdtemp(prefix="workkit-bench-"))
-    (folder / "app.py").write_text(APP)
-    program = shutil.which("redis-server") or shutil.which("valkey-server")
-    assert program, "no redis-server on PATH"
-    server, processes = Server(program, folder=folder, is_durable=False), Processes(folder)
-    try:
-        server.start()
-        print(f"{Path(program).name}, redis-py {redis.__version__}, {os.cpu_count()} cores, {jobs:,} jobs, {runs} runs")
+    with stage(APP) as (server, processes, folder):
+        product = Path(server.program).name
+        print(f"{product}, redis-py {redis.__version__}, {os.cpu_count()} cores, {jobs:,} jobs, {runs} runs")
         figures: dict[str, list[float]] = {}
         for run in range(runs + 1):
             for name, value in _once(server, processes, folder, jobs).items():
@@ -57,10 +51,6 @@ def main(jobs: int, runs: int) -> None:
                     figures.setdefault(name, []).append(value)
         for name, values in figures.items():
             print(f"{name:34} {statistics.median(values):12,.4g}   ({min(values):,.4g} to {max(values):,.4g})")
-    finally:
-        processes.close()
-        server.close()
-        shutil.rmtree(folder)
 
 
 def _once(server: Server, processes: Processes, folder: Path, jobs: int) -> dict[str, float]:

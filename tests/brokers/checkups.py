@@ -40,7 +40,7 @@ def only(doctor: Doctor, kind: str, *, patience_ms: int = DAY) -> Finding:
     return findings[0]
 
 
-def mended(doctor: Doctor, finding: Finding) -> None:
+def repaired(doctor: Doctor, finding: Finding) -> None:
     """Repair works once, and leaves nothing to find."""
     assert finding.repairs
     assert doctor.repair(finding)

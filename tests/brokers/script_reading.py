@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from pathlib import Path
 
 from workkit.brokers.redis_server.script import Script, local_name
 
 FOLDER = Path(__file__).parents[2] / "workkit" / "brokers" / "native" / "lua"
-_WRITES = (
-    "DEL", "EXPIRE", "HDEL", "HINCRBY", "HSET", "HSETNX", "LPUSH", "SADD", "SET", "SREM", "XADD", "XDEL", "ZADD",
-    "ZREM", "ZREMRANGEBYRANK", "ZREMRANGEBYSCORE",
-)  # fmt: skip
+WRITING = frozenset({"HINCRBY", "HSET", "HSETNX", "LPUSH", "SADD", "SET", "XADD", "ZADD"})
+REMOVING = frozenset({"DEL", "EXPIRE", "HDEL", "SREM", "XDEL", "ZREM", "ZREMRANGEBYRANK", "ZREMRANGEBYSCORE"})
 _FUNCTION = re.compile(r"^local function (\w+)\((.*?)\)(.*)$")
-_CALL = re.compile(rf"redis\.p?call\('({'|'.join(_WRITES)})', ")
+_CALL = re.compile(rf"redis\.p?call\('({'|'.join(sorted(WRITING | REMOVING))})', ")
 _EACH = re.compile(r"for _, (\w+) in ipairs\(([^\n]*)\) do")
 _COMMENT = re.compile(r"--.*$", re.MULTILINE)
 _NAME = re.compile(r"[A-Za-z_]\w*")
@@ -43,8 +41,8 @@ class _Function:
     body: str
 
 
-def written(script: Script) -> set[str]:
-    """The keys that a script writes to, by their functions: through parameters and loops over keys too."""
+def changed(script: Script, commands: Set[str]) -> set[str]:
+    """The keys that a script changes by one of these commands: through parameters and loops over keys too."""
     functions = {function.name: function for function in _functions(code(script.text))}
     locals_ = {local_name(key.name): key.name for key in script.declared}
     found: set[str] = set()
@@ -61,6 +59,8 @@ def written(script: Script) -> set[str]:
             if keys := frozenset().union(*(here.get(word, frozenset()) for word in _NAME.findall(among))):
                 here[variable] = keys
         for command in _CALL.finditer(body):
+            if command[1] not in commands:
+                continue
             arguments = list(_arguments(body, command.end()))
             for argument in arguments if command[1] == "DEL" else arguments[:1]:
                 if word := _NAME.match(argument):

@@ -160,7 +160,7 @@ def test_an_addition_waits_while_its_keys_are_on_their_way(fleet: ClusterFleet, 
         broker.add([new_job(0)])
         to = fleet.other(name)
         source = fleet.begin_move(name, to)
-        with pytest.raises(ServerUnreachable, match=r"its keys are on their way to another node\. Try again\."):
+        with pytest.raises(ServerUnreachable, match=r"its keys are moving to another node\. Try again\."):
             broker.inspector.counts()
         moved = fleet.move_keys(name, source, to)
         assert moved >= 3  # jobs, next, the producer's answer

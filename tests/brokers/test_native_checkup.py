@@ -8,7 +8,6 @@ import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,37 +15,19 @@ from typing import Any
 import pytest
 
 from tests import handlers
-from tests.brokers.checkups import DAY, fixed, found, keys, mended, only, payload, ran, registered
+from tests.brokers.checkups import DAY, fixed, found, keys, only, payload, ran, registered, repaired
 from tests.processes import Processes, until
 from tests.servers import Server
 from workkit import schedule, wire
-from workkit.brokers.connect import open_broker
 from workkit.brokers.native.broker import NativeBroker
 from workkit.contract.doctor import Doctor
 
-
-@pytest.fixture(autouse=True)
-def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the second look at an orphan follow at once; the moment between is for foreign peers, and none is here."""
-    monkeypatch.setattr("workkit.brokers.native.look.location.MOMENT", 0.01)
+pytestmark = pytest.mark.usefixtures("second_look_at_once")
 
 
 @pytest.fixture
 def client(server: Server) -> Any:
     return server.client()
-
-
-@pytest.fixture
-def doctor(server: Server, name: str) -> Doctor:
-    return open_broker(name, redis=server.url).doctor
-
-
-@pytest.fixture
-def peer(server: Server, name: str) -> Iterator[NativeBroker]:
-    """A listener that is there and does nothing."""
-    broker = registered(server, name)
-    yield broker
-    broker.close()
 
 
 # Nothing wrong.
@@ -90,7 +71,7 @@ def test_a_recurring_orphan_is_put_back_at_its_next_time(
     finding = only(doctor, "no-item")
     assert finding.about == (id,)
     assert finding.remedy == f"workkit doctor {name} --fix"
-    mended(doctor, finding)
+    repaired(doctor, finding)
     ((item, due),) = client.zrange(f"{name}:next", 0, -1, withscores=True)
     at = datetime.fromtimestamp(due / 1000, UTC)
     assert item == wire.item(id)
@@ -105,7 +86,7 @@ def test_a_one_shot_whose_time_is_to_come_is_put_back_at_that_time(
     cron, due = fixed(timedelta(hours=1))
     id, data = payload(cron)
     client.hset(f"{name}:jobs", id, data)
-    mended(doctor, only(doctor, "no-item"))
+    repaired(doctor, only(doctor, "no-item"))
     assert client.zrange(f"{name}:next", 0, -1, withscores=True) == [(wire.item(id), due)]
 
 
@@ -117,7 +98,7 @@ def test_a_one_shot_whose_time_is_over_waits_out_the_patience_and_runs_at_once(
     id, data = payload(cron)
     client.hset(f"{name}:jobs", id, data)
     assert found(doctor, patience_ms=3 * 3_600_000) == []
-    mended(doctor, only(doctor, "no-item", patience_ms=3_600_000))
+    repaired(doctor, only(doctor, "no-item", patience_ms=3_600_000))
     assert ran(s) == 1
     assert keys(client, name) == {}
 
@@ -200,8 +181,8 @@ def test_a_listener_that_does_not_beat_is_stuck_or_gone(doctor: Doctor, client: 
     assert len(broker.claim(10).claims) == 1
     client.zadd(f"{name}:listeners", {broker.listener: time.time() * 1000 // 1 - 120_000})
     finding = only(doctor, "stuck")
-    assert f"process {os.getpid()} is there" in finding.what
-    assert "for 2 min and holds 1 job;" in finding.what
+    assert "for 2 min and holds 1 job, " in finding.what
+    assert f"process {os.getpid()} exists" in finding.what
     elsewhere = broker.listener.replace(socket.gethostname(), "web-1.example")
     client.rename(f"{name}:running:{broker.listener}", f"{name}:running:{elsewhere}")
     client.hdel(f"{name}:running:{elsewhere}", "info")
@@ -209,7 +190,7 @@ def test_a_listener_that_does_not_beat_is_stuck_or_gone(doctor: Doctor, client: 
     client.zrem(f"{name}:listeners", broker.listener)
     finding = only(doctor, "stale")
     assert finding.about == (elsewhere,)
-    assert "nobody is there to take it over" in finding.why
+    assert "No listener is there to take its jobs over." in finding.why
     broker.close()
 
 

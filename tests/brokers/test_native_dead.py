@@ -12,7 +12,7 @@ from tests import handlers
 from tests.brokers.test_native_session import add, claim_one, listening, standing
 from tests.processes import until
 from tests.servers import Server
-from workkit import errors, schedule
+from workkit import errors, schedule, wire
 from workkit.jobs.job import Job
 from workkit.jobs.outcome import Dead, Done, Failure
 
@@ -238,3 +238,17 @@ def test_a_damaged_record_hides_no_other_and_goes_by_discard(server: Server, nam
     assert schedule.retry(s) == 1
     assert schedule.discard(s) == 3
     assert standing(server, name) == {"jobs", "next"}
+
+
+def test_a_name_that_is_no_text_goes_back_and_by_discard(server: Server, name: str, s: schedule.Schedule) -> None:
+    client = server.client()
+    for job, end in zip(die(server, name, 2), (b"@\xe9\x80", b"@\xff"), strict=True):
+        client.hset(f"{name}:graves", job.id.encode() + end, client.hget(f"{name}:graves", job.dead_id))
+        client.zadd(f"{name}:dead", {job.id.encode() + end: time.time() * 1000})
+        schedule.discard(s, job)
+    first, second = schedule.jobs(s, state="dead")
+    assert schedule.retry(s, second) == 1
+    assert client.zscore(f"{name}:next", wire.item(second.id)) is not None
+    assert schedule.discard(s, first) == 1
+    assert list(schedule.jobs(s, state="dead")) == []
+    assert not client.exists(f"{name}:graves")

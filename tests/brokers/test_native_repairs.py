@@ -1,9 +1,8 @@
-"""What cannot be read, items that cannot be claimed, and marks that nothing refers to: found, and mended."""
+"""What cannot be read, items that cannot be claimed, and marks that nothing refers to: found, and repaired."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from hashlib import sha1
 from typing import Any
@@ -11,36 +10,19 @@ from typing import Any
 import msgpack
 import pytest
 
-from tests.brokers.checkups import fixed, found, keys, mended, only, payload, ran, registered
+from tests.brokers.checkups import fixed, found, keys, only, payload, ran, repaired
 from tests.servers import Server
 from workkit import schedule, wire
 from workkit.brokers.connect import open_broker
 from workkit.brokers.native.broker import NativeBroker
 from workkit.contract.doctor import Doctor
 
-
-@pytest.fixture(autouse=True)
-def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the second look at an orphan follow at once; the moment between is for foreign peers, and none is here."""
-    monkeypatch.setattr("workkit.brokers.native.look.location.MOMENT", 0.01)
+pytestmark = pytest.mark.usefixtures("second_look_at_once")
 
 
 @pytest.fixture
 def client(server: Server) -> Any:
     return server.client()
-
-
-@pytest.fixture
-def doctor(server: Server, name: str) -> Doctor:
-    return open_broker(name, redis=server.url).doctor
-
-
-@pytest.fixture
-def peer(server: Server, name: str) -> Iterator[NativeBroker]:
-    """A listener that is there and does nothing."""
-    broker = registered(server, name)
-    yield broker
-    broker.close()
 
 
 # What cannot be read.
@@ -68,7 +50,7 @@ def test_an_unreadable_payload_goes_to_the_dead_set_with_its_bytes(
         client.zadd(f"{name}:next", {item: 9_000_000_000_000})
     finding = only(doctor, "unreadable")
     assert finding.about == (id,)
-    mended(doctor, finding)
+    repaired(doctor, finding)
     (grave,) = client.hvals(f"{name}:graves")
     kept = msgpack.unpackb(grave)
     assert (kept["id"], kept["payload"], kept["reason"]) == (id.encode(), BAD[kind], "corrupt")
@@ -101,7 +83,7 @@ def test_an_unreadable_item_goes_to_the_dead_set(doctor: Doctor, client: Any, na
     findings = found(doctor)
     assert [f.kind for f in findings] == ["item"] * len(items)
     for finding in findings:
-        mended(doctor, finding)
+        repaired(doctor, finding)
     members = {msgpack.unpackb(kept, raw=True)[b"member"] for kept in client.hvals(f"{name}:graves")}
     assert members == set(items)
     assert set(client.zrange(f"{name}:dead", 0, -1)) == {sha1(item).hexdigest().encode() for item in items}
@@ -126,7 +108,7 @@ def test_an_item_without_a_job_is_taken_out(doctor: Doctor, client: Any, name: s
     client.zadd(f"{name}:next", {wire.item("b" * 40): 9e12})
     finding = only(doctor, "no-job")
     assert finding.about == ("b" * 40,)
-    mended(doctor, finding)
+    repaired(doctor, finding)
     assert keys(client, name) == {}
 
 
@@ -157,7 +139,7 @@ def test_an_item_without_a_usable_due_time_gets_that_of_its_job(
     client.zadd(f"{name}:next", {wire.item(id): score})
     finding = only(doctor, kind)
     assert finding.about == (id,)
-    mended(doctor, finding)
+    repaired(doctor, finding)
     ((_, due),) = client.zrange(f"{name}:next", 0, -1, withscores=True)
     assert datetime.fromtimestamp(due / 1000, UTC).hour == 9
     assert found(doctor) == []
@@ -169,7 +151,7 @@ def test_a_passed_one_shot_that_would_never_be_due_runs_at_once(
     id, data = payload(fixed(-timedelta(days=3))[0])
     client.hset(f"{name}:jobs", id, data)
     client.zadd(f"{name}:next", {wire.item(id): "inf"})
-    mended(doctor, only(doctor, "score"))
+    repaired(doctor, only(doctor, "score"))
     ((_, due),) = client.zrange(f"{name}:next", 0, -1, withscores=True)
     assert abs(due / 1000 - time.time()) < 5
 
@@ -187,7 +169,7 @@ def test_marks_that_nothing_refers_to_are_swept(doctor: Doctor, client: Any, nam
     findings = found(doctor)
     assert sorted(f.kind for f in findings) == ["ended", "error", "slot", "slot"]
     for finding in findings:
-        mended(doctor, finding)
+        repaired(doctor, finding)
     assert keys(client, name) == {}  # with the last run closed, the ended job went too
 
 
@@ -197,7 +179,7 @@ def test_a_job_marked_as_over_without_an_open_run_leaves(
     id, data = payload(fixed(-timedelta(minutes=1))[0])
     client.hset(f"{name}:jobs", id, data)
     client.sadd(f"{name}:ended", id)
-    mended(doctor, only(doctor, "ended"))
+    repaired(doctor, only(doctor, "ended"))
     assert keys(client, name) == {}
 
 
@@ -228,7 +210,7 @@ def test_the_records_of_a_listener_that_is_not_listed_come_back(doctor: Doctor, 
     client.sadd(f"{name}:skip:{lost}", id)
     finding = next(f for f in found(doctor) if f.kind == "unlisted")
     assert finding.about == (lost,)
-    mended(doctor, finding)
+    repaired(doctor, finding)
     assert set(keys(client, name)) == {"jobs", "next", "crashed"}
     back = client.zrange(f"{name}:next", 0, -1, withscores=True)
     assert len(back) == 1_200
@@ -241,7 +223,7 @@ def test_a_listed_listener_without_records_is_taken_off(
     doctor: Doctor, client: Any, name: str, peer: NativeBroker
 ) -> None:
     client.zadd(f"{name}:listeners", {"web-1:77:0123456789ab": time.time() * 1000 // 1})
-    mended(doctor, only(doctor, "half-listed"))
+    repaired(doctor, only(doctor, "half-listed"))
     assert client.zrange(f"{name}:listeners", 0, -1) == [peer.listener.encode()]
 
 

@@ -188,6 +188,17 @@ def test_a_stale_listener_without_a_name_is_reaped_and_no_other(server: Server, 
     assert standing(server, name) == set()
 
 
+@pytest.mark.parametrize("written", [b"\xc1", None], ids=["overwritten", "removed"])
+def test_a_heartbeat_writes_again_who_the_listener_is(server: Server, name: str, written: bytes | None) -> None:
+    b, _ = listening(server, name)
+    client, key = server.client(), f"{name}:running:{b.listener}"
+    before = client.hget(key, "info")
+    assert before is not None
+    client.hset(key, "info", written) if written else client.hdel(key, "info")
+    b.heartbeat()
+    assert client.hget(key, "info") == before
+
+
 def test_one_look_does_not_make_a_listener_dead(server: Server, name: str) -> None:
     gone, _ = listening(server, name, timeout_ms=50)
     until(lambda: gone.now_ms() % 1000 > 0)
@@ -256,7 +267,7 @@ def test_a_full_server_refuses_additions_whole_and_drains(own_server: Server, na
     b, _ = listening(own_server, name)
     client = own_server.client()
     client.config_set("maxmemory", 1)
-    with pytest.raises(ConnectionError, match=r"out of memory .* took nothing"):
+    with pytest.raises(ConnectionError, match=r"out of memory .* stored nothing"):
         schedule.add_now(s, "app:note", args=["x"])
     claims = b.claim(5).claims
     assert len(claims) == 5

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.brokers.script_reading import FOLDER, code, source, written
+from tests.brokers.script_reading import FOLDER, REMOVING, WRITING, changed, code, source
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.redis_server.script import BadScript, load, local_name, read_script
 
@@ -36,8 +36,8 @@ def test_a_head_gives_the_locals_and_the_list_of_keys() -> None:
         "local me = ARGV[1]; local rows_at = 2",
         "return 1",
     ]
-    found = script.keys(Keys("S"), listener="L", others=["M", "N"])
-    assert found == ["S:next", "S:running:L", "S:first:3", "S:first:1", "S:skip:M", "S:skip:N"]
+    found = script.keys(Keys("S"), listener="L", others=("M", "N"))
+    assert found == ("S:next", "S:running:L", "S:first:3", "S:first:1", "S:skip:M", "S:skip:N")
 
 
 @pytest.mark.parametrize("given", [{}, {"listener": "L", "token": "T"}, {"token": "T"}])
@@ -114,7 +114,9 @@ def test_a_script_calls_only_functions_that_it_or_its_parts_have_defined_before(
 @pytest.mark.parametrize("verb", VERBS)
 def test_all_keys_of_a_call_stand_in_one_slot_of_a_cluster(verb: str) -> None:
     script = load("native")[verb]
-    of = {key.of: ["L", "M"] if key.is_list else "{S}:x" for key in script.declared if key.of}
+    of: dict[str, str | tuple[str, ...]] = {
+        key.of: ("L", "M") if key.is_list else "{S}:x" for key in script.declared if key.of
+    }
     found = script.keys(Keys("{S}"), **of)
     assert found
     assert len(set(found)) == len(found)
@@ -153,24 +155,32 @@ def test_no_script_is_too_long_to_be_read(verb: str) -> None:
     assert len(source(verb).splitlines()) <= MOST_LINES
 
 
-def table() -> dict[str, set[str]]:
-    """Which scripts write to each key, as the table of the specification says."""
+def table(column: int) -> dict[str, set[str]]:
+    """Which scripts change each key, as a column of the table of the specification says."""
     rows = [line.split("|") for line in SPEC[SPEC.index("## 3. All keys") : SPEC.index("## 4.")].splitlines()]
-    cells = {row[1].split("`")[1].split(":")[1]: row[4] for row in rows if len(row) > 5 and row[1].startswith(" `S:")}
+    cells = {row[1].split("`")[1].split(":")[1]: row[column] for row in rows if len(row) == 8 and " `S:" in row[1]}
     return {key: set(re.findall(r"\w+", cell)) & set(VERBS) - {"tidy"} for key, cell in cells.items()}
 
 
-@pytest.mark.parametrize("key", sorted(table()))
+WRITTEN, REMOVED = 4, 5  # columns
+
+
+@pytest.mark.parametrize("key", sorted(table(WRITTEN)))
 def test_the_specification_says_which_scripts_write_to_a_key(key: str) -> None:
-    found = {verb for verb in VERBS if key in written(load("native")[verb])}
+    found = {verb for verb in VERBS if key in changed(load("native")[verb], WRITING)}
+    assert found == table(WRITTEN)[key]  # `tidy` takes any key
+
+
+@pytest.mark.parametrize("key", sorted(table(REMOVED)))
+def test_the_specification_says_which_scripts_remove_from_a_key(key: str) -> None:
+    found = {verb for verb in VERBS if key in changed(load("native")[verb], REMOVING)}
     if key == "again":
         found |= {"claim"}  # it remembers where it has read each item
-    assert found == table()[key]  # tidy takes any key key
+    assert found == table(REMOVED)[key]
 
 
 def test_the_specification_describes_every_script() -> None:
-    rows = SPEC[SPEC.index("| script | in one step |") : SPEC.index("## 7.")].splitlines()
-    assert (
-        sorted(verb for row in rows[2:] if row.startswith("|") for verb in row.split("|")[1].strip().split(" · "))
-        == VERBS
-    )
+    section = SPEC[SPEC.index("\n## 6. Scripts\n") : SPEC.index("\n## 7. ")]
+    headings = re.findall(r"^### `(\w+)`\n\n`(\w+)` ", section, re.MULTILINE)
+    assert sorted(verb for verb, _ in headings) == VERBS
+    assert all(verb == subject for verb, subject in headings)

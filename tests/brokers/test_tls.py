@@ -152,7 +152,7 @@ def test_a_secure_server_that_takes_no_more_clients_is_told_from_one_without_tls
     client.config_set("maxclients", 1)
     try:
         assert refused(f"{where(secure)}?ssl_ca_certs={papers}/ca.pem") == (
-            "closed without a TLS answer; either it takes no more clients (maxclients), or try "
+            "closed without a TLS answer; either it accepts no more clients (maxclients), or try "
             f"redis://127.0.0.1:{secure.options[1]}/0."
         )
     finally:

@@ -58,7 +58,25 @@ def test_a_server_is_shown_by_all_that_lead_to_it(url: str, shown: str) -> None:
             "redis='redis+sentinel://:***@h:26379' names no service. Write redis+sentinel://h:26379/SERVICE, by the "
             "name that the sentinels give to the primary.",
         ),
-        ("redis+sentinel://h/tasks/x", "redis='redis+sentinel://h/tasks/x': 'x' is not the number of a database."),
+        *(
+            (
+                f"{url}{path}",
+                f"redis='{url}{path}': '{path.strip('/')}' is not the number of a database. "
+                "Write a number after the last /, or nothing.",
+            )
+            for url, path in (
+                ("redis+sentinel://h/tasks", "/x"),
+                ("redis://h:7401", "/abc"),
+                ("rediss://h:7401", "/abc"),
+                ("redis://h", "/1/2"),
+                ("redis://h", "/1_0"),
+                ("redis://h", "/-1"),
+                ("redis://h", "/%31"),
+                ("redis://h", "#1"),
+                ("redis://h", "/123456"),
+            )
+        ),
+        ("redis://h/1?db=2", "redis='redis://h/1?db=2' names two databases, 1 and 2. Keep one."),
         ("redis+cluster://h/1", "redis='redis+cluster://h/1': a cluster has only database 0. Leave /1 out."),
         (
             "redis+cluster://h:1,,i",
@@ -247,3 +265,18 @@ def test_a_url_where_a_name_belongs_is_refused_without_its_password() -> None:
 def test_a_text_is_shown_without_the_passwords_of_its_urls(text: str, hidden: str) -> None:
     assert without_passwords(text) == hidden
     assert without_passwords(hidden) == hidden
+
+
+@pytest.mark.parametrize(
+    ("url", "db"),
+    [
+        ("redis://h", 0),
+        ("redis://h/", 0),
+        ("redis://h/3", 3),
+        ("redis://h/3/", 3),
+        ("redis://h/3?db=3", 3),
+        ("redis://h?db=4", 4),
+    ],
+)
+def test_the_database_is_the_one_that_a_url_names(url: str, db: int) -> None:
+    assert connect(url).url == f"redis://h:6379/{db}"

@@ -120,11 +120,11 @@ def test_an_orphan_whose_only_time_is_over_is_explained(
     well.client().hset(f"{name}:jobs", wire.job_id(data), data)
     section = run("doctor", name, "--dialect", dialect).out.split("\n\n")[1].splitlines()
     assert section[1:3] == [
-        f"  no-item  job {wire.job_id(data)[:8]} app.hi waits nowhere, and no listener has it; put back, it runs at "
-        f'once, as its cron "{cron}" names no later time',
-        "    It never ran where a foreign peer added it for the current second: such a peer stores the payload, finds "
-        "no later time, and queues no item. Else whoever added or ran it was cut off in the middle, or still has it; "
-        "then it may have run already.",
+        f"  no-item  job {wire.job_id(data)[:8]} app.hi waits nowhere, and no listener has it; after a repair, it runs "
+        f'at once, because its cron "{cron}" names no later time',
+        "    If a foreign peer added it for the current second, it never ran: such a peer stores the payload, finds no "
+        "later time, and queues no item. Otherwise the program that added it or ran it was interrupted, or still runs "
+        "it. It may have run already.",
     ]
 
 
@@ -135,11 +135,12 @@ def test_a_finding_says_what_why_and_the_command(run: Run, well: Server, name: s
     section = ran.out.split("\n\n")[1].splitlines()
     assert section[0] == f"{name}: 1 finding"
     assert re.fullmatch(
-        rf"  no-item  job {id[:8]} app\.hi waits nowhere, and no listener has it; put back, it runs in \d+ (h|min|s)",
+        rf"  no-item  job {id[:8]} app\.hi waits nowhere, and no listener has it; "
+        r"after a repair, it runs in \d+ (h|min|s)",
         section[1],
     )
     assert section[2:] == [
-        "    Whoever added or ran it was cut off in the middle, or still has it; it may have run already.",
+        "    The program that added it or ran it was interrupted, or still runs it. It may have run already.",
         f"    > workkit doctor {name} --fix",
     ]
 
@@ -319,7 +320,7 @@ def test_names_that_no_listener_may_run_are_told(
     assert ran.status == 1
     for fn, id in zip(("os.system", "app.os.system", "app._secret", "rich.print"), ids, strict=True):
         assert f"  nobody-runs  {fn}: the listener cannot run it (1 job: {id[:8]})\n" in ran.out
-        assert f"    > workkit listen {name} where the code is, or workkit cancel {name} {id[:8]}\n" in ran.out
+        assert f"    > workkit listen {name} on a machine with the code, or workkit cancel {name} {id[:8]}\n" in ran.out
     assert not (folder / "pwned").exists()
     assert len([line for line in listener.lines if "cannot run" in line]) == 4
     listener.send(signal.SIGTERM)

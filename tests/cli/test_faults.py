@@ -50,6 +50,9 @@ GOOD = payload()
         ([payload(cron="x")], {OURS: DUE}, ["cron"]),
         ([payload(cron="2026 2 30 * 24 0 0")], {OURS: DUE}, ["cron"]),
         ([payload(cron="x", local=["* * * * 9 0 0"], zone="Europe/Paris")], {OURS: DUE}, []),
+        ([payload(cron="x", interval={"seconds": 90})], {OURS: DUE}, []),
+        ([payload(cron="x", interval={"days": 2})], {OURS: DUE}, ["cron"]),
+        ([payload(interval={"seconds": 0})], {OURS: DUE}, ["unclear"]),
         ([payload(cron="0 0 9 * * 1 2027")], {OURS: DUE}, ["other-dialect"]),
         ([payload(kwargs=[1])], {OURS: DUE}, ["unclear"]),
         ([payload(opts={"retries": "3"})], {}, ["unclear"]),
@@ -97,9 +100,9 @@ def test_what_verify_says_is_repaired_is_what_the_doctor_repairs(run: Run, serve
     for data in (b"[]", payload(cron="x"), payload(job="", cron="x"), payload(kwargs=[1]), GOOD):
         client.hset(f"{name}:jobs", wire.job_id(data), data)
     client.zadd(f"{name}:next", {b"\xff": 5, b'{"id":"gone"}': 5, wire.item(wire.job_id(payload(cron="x"))): 0.5})
-    mended = {record["kind"] for record in json.loads(run("wire", "verify", name, "--json").out) if record["mends"]}
+    promised = {record["kind"] for record in json.loads(run("wire", "verify", name, "--json").out) if record["repairs"]}
     repaired = {record["kind"] for record in json.loads(run("doctor", name, "--json").out) if record["repairs"]}
-    assert mended == repaired == {"unreadable", "cron", "no-item", "item", "no-job", "score"}
+    assert promised == repaired == {"unreadable", "cron", "no-item", "item", "no-job", "score"}
 
 
 def test_the_doctor_has_no_other_names_for_what_the_judge_names(run: Run, server: Server, name: str) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Run
 from tests.jobs.test_lookups import HOSTILE
-from tests.processes import Processes
+from tests.processes import ROOT, Processes
 from tests.servers import Server
+from workkit import schedule
 
 NOWHERE = "redis://127.0.0.1:1"
 
@@ -57,3 +59,19 @@ def test_several_processes_refuse_it_once(
     assert listener.wait() == 2
     listener.wait_for(sentence)
     assert len([line for line in listener.lines if line.startswith("error")]) == 1, listener.transcript()
+
+
+@pytest.mark.parametrize("server", ["valkey"], indirect=True)
+def test_a_module_in_src_is_refused_with_what_helps_and_that_helps(
+    processes: Processes, server: Server, name: str, folder: Path
+) -> None:
+    (folder / "src" / "shop").mkdir(parents=True)
+    (folder / "src" / "shop" / "jobs.py").write_text("def hi(): print('hi', flush=True)\n")
+    refused = processes.workkit("listen", name, "--redis", server.url, "--import", "shop.jobs")
+    assert refused.wait() == 2
+    refused.wait_for(r"no such module\..* It is under src/: start with PYTHONPATH=src\.$")
+    schedule.add_now(schedule.create(name, redis=server.url), "shop.jobs:hi")
+    listener = processes.workkit("listen", name, "--redis", server.url)
+    listener.wait_for(r"no module shop\.jobs under \./, but it is under src/: start with PYTHONPATH=src\.")
+    env = {"PYTHONPATH": f"{ROOT}{os.pathsep}src"}
+    processes.workkit("listen", name, "--redis", server.url, env=env).wait_for("^hi$")

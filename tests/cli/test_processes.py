@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import re
 import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from tests import terminals
 from tests.processes import Process, Processes, until
 from tests.servers import Server
+from workkit import schedule
+from workkit.cli.printing.cells import cells
 
 APP = """
 import os, time
@@ -177,28 +180,8 @@ def test_a_reader_that_leaves_is_no_error(server: Server, name: str) -> None:
 
 def on_terminal(*words: str, columns: int, env: dict[str, str] | None = None) -> tuple[int, str]:
     """Run a command line on a terminal so wide, and give what it showed."""
-    import fcntl
-    import struct
-    import termios
-
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    command = [sys.executable, "-m", "workkit", *words]
-    with subprocess.Popen(
-        command, stdin=theirs, stdout=theirs, stderr=theirs, env={**os.environ, "TERM": "xterm", **(env or {})}
-    ) as child:
-        os.close(theirs)
-        shown = b""
-        while True:
-            try:
-                part = os.read(ours, 65536)
-            except OSError:
-                break
-            if not part:
-                break
-            shown += part
-    os.close(ours)
-    return child.returncode, shown.decode().replace("\r\n", "\n")
+    with closing(terminals.on_terminal(*words, columns=columns, cwd=Path.cwd(), env=env)) as shown:
+        return shown.wait(), shown.text
 
 
 @pytest.fixture
@@ -252,7 +235,45 @@ def test_demo_shows_what_it_measured(processes: Processes) -> None:
     assert re.search(r"done       workkit\.demo\.tick\(\)        [\d.]+ m?s after due +tick 2$", text, re.MULTILINE)
     still = r"Still waiting: 7pm tomorrow, and the next tick\.$"
     assert re.search(rf"stopped    ran [45], failed 0\. {still}", text, re.MULTILINE)
-    assert demo.out[-1] == '  workkit next "every weekday at 9am"              try words, no server needed'
+    commands = [re.sub(r"^.*workkit (?=\w+ )", "", line).split("  ")[0] for line in demo.out[-3:]]
+    assert commands == ["listen my-tasks --embedded", "now my-tasks app:hi --embedded", 'next "every weekday at 9am"']
+
+
+@pytest.mark.parametrize("columns", [60, 100])
+def test_the_lines_of_a_listener_break_no_word_on_a_terminal(
+    server: Server, name: str, app: Path, columns: int
+) -> None:
+    s = schedule.create(name, redis=server.url)
+    schedule.add_now(s, "app:greet", args=["a rather long-winded argument of this function, of many words"])
+    schedule.add_now(s, "app:fail")
+    with closing(terminals.on_terminal("listen", name, "--redis", server.url, columns=columns, cwd=app)) as listener:
+        listener.wait_for(r"(?s)dead.*disk full.*done|(?s:done.*disk full)")
+        listener.child.send_signal(signal.SIGINT)
+        assert listener.wait() == 0
+    lines = [line for line in listener.plain.splitlines() if not line.startswith("a rather")]  # what the job prints
+    assert all(cells(line) <= columns for line in lines), listener.plain
+    said = " ".join(listener.plain.split())
+    assert "functions under ./. Ctrl-C stops." in said
+    assert '"a rather long-winded argument of this function, of many words"' in said
+    assert any(line.startswith(" " * 21) and line.strip() for line in lines)
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_demo_is_in_colour_and_breaks_no_word_on_a_terminal(tmp_path: Path, columns: int) -> None:
+    with closing(terminals.on_terminal("demo", columns=columns, cwd=tmp_path)) as demo:
+        assert demo.wait(60) == 0
+    assert "\x1b[32mdone\x1b[0m" in demo.text
+    assert "\x1b[31mrefused:\x1b[0m" in demo.text
+    lines = demo.plain.splitlines()
+    assert all(cells(line) <= columns for line in lines)
+    said = " ".join(demo.plain.split())
+    for whole in (
+        "four jobs, one listener. About 12 seconds; Ctrl-C ends it sooner.",
+        'schedule.add(s, in_="3 seconds", fn=hello, args=["3s"])',
+        "failed 0. Still waiting: 7pm tomorrow, and the next tick.",
+        "listen my-tasks --embedded",
+    ):
+        assert whole in said
 
 
 def test_demo_ends_sooner_with_ctrl_c(processes: Processes) -> None:

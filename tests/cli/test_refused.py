@@ -17,12 +17,12 @@ from workkit import schedule, wire
 from workkit.brokers.redis_server.key_type import wrong_types
 
 FULL = (
-    "it has as many clients as it takes (maxclients); raise maxclients, or close connections that nobody needs. "
+    "it accepts no more clients (maxclients); raise maxclients, or close connections that nobody needs. "
     "CLIENT LIST names them."
 )
 UNSAVED = (
-    "it takes no writes (MISCONF), because it cannot save its snapshot; its log says why, such as a full disk. "
-    "Make room for it, or set stop-writes-on-bgsave-error no and go without snapshots. "
+    "it accepts no writes (MISCONF), because it cannot save its snapshot; its log says why, such as a full disk. "
+    "Make room for it, or set stop-writes-on-bgsave-error no and do without snapshots. "
     "Nothing was half-added, so simply add again."
 )
 COMMANDS = (
@@ -119,7 +119,7 @@ def test_an_addition_that_a_server_without_snapshots_refuses_is_refused_whole(
 def test_a_listener_waits_for_a_server_that_cannot_save(mortal: Server, name: str, processes: Processes) -> None:
     process = listens(processes, mortal, name)
     client = refuses_writes(mortal)
-    process.wait_for(r"lost .* it takes no writes \(MISCONF\), because it cannot save its snapshot; its log says why")
+    process.wait_for(r"lost .* it accepts no writes \(MISCONF\), because it cannot save its snapshot; its log says why")
     client.config_set("stop-writes-on-bgsave-error", "no")
     process.wait_for("back")
     runs(process, mortal, name)
@@ -132,7 +132,7 @@ def test_a_listener_that_starts_waits_until_the_server_saves_again(
 ) -> None:
     client = refuses_writes(mortal)
     process = processes.workkit("listen", name, "--redis", mortal.url)
-    process.wait_for(r"lost .* it takes no writes \(MISCONF\)")
+    process.wait_for(r"lost .* it accepts no writes \(MISCONF\)")
     client.config_set("stop-writes-on-bgsave-error", "no")
     process.wait_for("back")
     runs(process, mortal, name)
@@ -144,7 +144,7 @@ def test_an_addition_to_a_full_server_is_refused_whole_and_said_once(run: Run, m
     for command in (("now", "app:hi"), ("add", "7pm tomorrow", "app:hi", "--name", "x")):
         ran = run(*in_place(command, name), "--redis", mortal.url)
         assert (ran.status, ran.out, ran.err.count("\n")) == (69, "", 1), command
-        assert "is out of memory (maxmemory) and took nothing. Add memory; nothing was half-added" in ran.err
+        assert "is out of memory (maxmemory) and stored nothing. Add memory; nothing was half-added" in ran.err
     assert client.keys("*") == []
 
 

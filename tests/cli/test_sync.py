@@ -175,3 +175,11 @@ def test_cancel_takes_a_name(run: Run, on: Server, name: str) -> None:
     assert 'Nearest: "digest" app.hi (waiting).' in ran.err
     assert run("cancel", name, "digest").status == 0
     assert run("list", name, "--json").out == "[]\n"
+
+
+def test_a_plan_whose_arguments_do_not_fit_is_refused(run: Run, on: Server, app: Path, name: str) -> None:
+    (app / "plan.toml").write_text('[greet]\nfn = "app:greet"\nevery = "day at 9am"\nargs = ["a", "b", "c"]\n')
+    ran = run("sync", name, "plan.toml")
+    assert (ran.status, ran.out) == (2, "")
+    assert ran.err.startswith("error: job greet: greet(")
+    assert "3 given." in ran.err

@@ -3,17 +3,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workkit.cli.commands.list import JOBS as COLUMNS
 from workkit.cli.printing import wording
-from workkit.cli.printing.table import GAP, SHORTEST, Column, fitted
+from workkit.cli.printing.cells import cells, folded, shorten
+from workkit.cli.printing.table import GAP, Column, aligned, fitted
 
-COLUMNS = (
-    Column(title="NEXT", least=20),
-    Column(title="ID"),
-    Column(title="FUNCTION", shrinks=True),
-    Column(title="WHEN"),
-    Column(title="NAME"),
-    Column(title="STATE"),
-)
 ROWS = [
     ["today     10:20:00", "8cd9280b", "app.mail.poll()", "every 5 minutes", "-", "running"],
     ["today     10:20:30", "09b802b1", 'app.users.activate("tracy@domain.com")', "once", "-", "waiting"],
@@ -29,37 +23,79 @@ Mon 23    09:00:00    3a442290  app.reports.nightly()                   every we
 """
 
 
-def lines(width: int | None) -> list[str]:
-    return [(" " * GAP).join(cells).rstrip() for cells in fitted(COLUMNS, ROWS, width=width)]
+def lines(width: int | None, rows: list[list[str]] = ROWS) -> list[str]:
+    return [(" " * GAP).join(row).rstrip() for row in fitted(COLUMNS, rows, width=width)]
 
 
 def test_a_pipe_gets_the_full_width() -> None:
     assert "\n".join(lines(None)) + "\n" == SAMPLE
 
 
-def test_a_narrower_terminal_shortens_the_function_first() -> None:
+def test_a_narrower_terminal_cuts_the_longest_cells_first() -> None:
     shown = lines(100)
     assert shown[0].endswith("STATE")
     assert "…" in shown[2]
+    assert "every weekday at 9:00" in shown[4]
     assert all(len(line) <= 100 for line in shown)
 
 
-def test_forty_columns_keep_time_id_and_function() -> None:
-    shown = lines(40)
-    assert shown[0] == "NEXT                  ID        FUNCTION"
-    assert shown[2] == "today     10:20:30    09b802b1  app.use…"
+def test_eighty_columns_have_room_for_every_column() -> None:
+    shown = lines(80)
+    assert shown[0].split() == ["NEXT", "ID", "FUNCTION", "WHEN", "NAME", "STATE"]
+    assert shown[4] == "Mon 23    09:00:00    3a442290  app.reports.n…  every weekday …  report  waiting"
 
 
-@given(st.integers(1, 120))
+def test_the_least_important_columns_go_first() -> None:
+    gone: dict[str, int] = {}
+    for width in range(120, 20, -1):
+        for title in {"NEXT", "ID", "FUNCTION", "WHEN", "NAME", "STATE"} - {*lines(width)[0].split()}:
+            gone.setdefault(title, width)
+    assert sorted(gone, key=lambda title: -gone[title]) == ["WHEN", "NAME", "NEXT", "ID"]
+
+
+@given(st.integers(1, 200))
 def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     assert all(wording.cells(line) <= width for line in lines(width))
 
 
-@given(st.integers(20 + 8 + SHORTEST + 2 * GAP, 120))
-def test_the_function_stays_readable(width: int) -> None:
-    assert "FUNCTION" in lines(width)[0]
+@given(st.integers(20, 200), st.text(max_size=300), st.text(max_size=80))
+def test_the_state_is_always_whole(width: int, function: str, name: str) -> None:
+    row = ["today     10:20:00", "8cd9280b", function, "every 5 minutes", name, "cancelling"]
+    shown = lines(width, [row])
+    assert shown[0].endswith("STATE")
+    assert shown[1].endswith("cancelling")
+    assert all(cells(line) <= width for line in shown)
+
+
+def test_wide_characters_fill_two_columns_and_combining_ones_none() -> None:
+    assert (cells("日本"), cells("e\u0301"), cells("\x1b[31mred\x1b[0m")) == (4, 1, 3)
+    _, wide, narrow = fitted((Column(title="A"), Column(title="B")), [["日本語", "x"], ["abc", "y"]], width=None)
+    assert (wide[0], narrow[0]) == ("日本語", "abc   ")
+
+
+def test_a_cell_of_any_length_does_not_make_every_row_as_long() -> None:
+    shown = lines(None, [[*ROWS[0][:2], "x" * 1_000_000, *ROWS[0][3:]], *ROWS])
+    assert max(map(len, shown)) < 600
+
+
+@given(st.text(st.characters(blacklist_categories=("C", "Z")), min_size=1, max_size=30), st.integers(12, 60))
+def test_a_line_is_folded_between_words_only(word: str, width: int) -> None:
+    text = f"  {word} app-tasks two-words, {word} 日本語 end."
+    parts = folded(text, width, indent=2)
+    assert all(cells(part) <= width for part in parts)
+    if cells(word) <= width // 2:
+        assert " ".join(parts).split() == text.split()
+
+
+def test_a_text_is_cut_before_the_character_that_has_no_room() -> None:
+    assert [shorten("日本語", width) for width in (6, 5, 4, 1, 0)] == ["日本語", "日本…", "日…", "…", ""]
 
 
 def test_control_characters_in_a_cell_are_spelled_out() -> None:
     row = next(iter([*fitted((Column(title="A"),), [["\x1b[2J"]], width=None)][1:]))
     assert row == ["\\x1b[2J"]
+
+
+def test_rows_without_titles_are_aligned_by_columns_that_are_seen() -> None:
+    rows = [["日本", "", "x"], ["abcde", "", "y"], ["k" * 9, "", "z"]]
+    assert [*aligned(rows, gap=1, most=5)] == ["日本  x", "abcde y", f"{'k' * 9} z"]

@@ -10,6 +10,7 @@ FROM = ("--from", "2026-11-20T10:15:30Z")
 
 EVERY_SECOND_SUNDAY = """\
 every other Sunday at 17:00 Europe/Paris
+counted from 1970; to choose, add "starting 2027-01-31", or --start TIME
 cron: none; seven UTC fields cannot follow the clock changes of Europe/Paris. Stored with its zone.
   Sun 29 Nov 2026  17:00 +01:00   16:00 UTC   in 9 d 5 h
   Sun 13 Dec 2026  17:00 +01:00   16:00 UTC   in 23 d 5 h
@@ -30,8 +31,10 @@ def test_next_as_json(run: Run) -> None:
         "recurs": True,
         "next": ["2026-11-29T16:00:00.000Z", "2026-12-13T16:00:00.000Z"],
         "warnings": [],
+        "interval": None,
+        "counted": "counted from 1970",
     }
-    assert list(json.loads(ran.out)) == ["words", "cron", "tz", "recurs", "next", "warnings"]
+    assert list(json.loads(ran.out)) == ["words", "cron", "tz", "recurs", "next", "warnings", "interval", "counted"]
 
 
 def test_next_of_one_instant_in_a_zone(run: Run) -> None:
@@ -99,6 +102,23 @@ def test_next_puts_the_caret_under_the_word(run: Run) -> None:
     assert run("next", "7pm tomorow", *FROM).err.splitlines()[1:] == ["  7pm tomorow", "      ^"]
 
 
+NINETY_SECONDS = """\
+every 90 seconds starting at 0:00:30 UTC
+counted from 0:00:30 UTC
+cron: none; seven fields cannot say this. Stored with fields of its own, beside * * * * * */2 0
+  Fri 20 Nov 2026  10:17:00 UTC   in 1 min 30 s
+  Fri 20 Nov 2026  10:18:30 UTC   in 3 min
+"""
+
+
+def test_next_says_how_an_interval_is_counted(run: Run) -> None:
+    assert run("next", "every 90 seconds starting at 9:00:30", "-n", "2", *FROM) == (0, NINETY_SECONDS, "")
+
+
+def test_a_cron_string_offers_no_phase(run: Run) -> None:
+    assert run("explain", "*/15 * * * *").out == "every 15 minutes\naligned to the clock\n"
+
+
 def test_explain_says_either_day_and_warns(run: Run) -> None:
     ran = run("explain", "* * 13 5 9 0 0")
     assert ran.status == 0
@@ -108,7 +128,7 @@ def test_explain_says_either_day_and_warns(run: Run) -> None:
 
 def test_explain_as_json(run: Run) -> None:
     record = json.loads(run("explain", "* * 13 5 9 0 0", "--json").out)
-    assert list(record) == ["words", "cron", "tz", "recurs", "fields", "warnings"]
+    assert list(record) == ["words", "cron", "tz", "recurs", "interval", "counted", "fields", "warnings"]
     assert record["fields"] == {"day": "13", "weekday": "5", "hour": "9", "minute": "0", "second": "0"}
     assert record["cron"] == "* * 13 5 9 0 0"
     assert len(record["warnings"]) == 1

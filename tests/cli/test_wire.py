@@ -132,7 +132,7 @@ def test_dump_reads_many_pages_whole(run: Run, server: Server, name: str) -> Non
     assert sum(record["item"] is None for record in records) == 767
     assert run("wire", "verify", name).out.endswith(
         f"{name}: 767 orphans in 2,300 jobs and 1,533 items, read as published: year first.\n"
-        f"  > workkit doctor {name} --fix   mends 767 of them\n"
+        f"  > workkit doctor {name} --fix   repairs 767 of them\n"
     )
 
 
@@ -198,7 +198,7 @@ def test_each_thing_is_named_in_one_line_the_worst_first(run: Run, server: Serve
     assert ran.status == 1
     assert ran.out.splitlines() == [
         f'deviation  {other[:8]}  cron "0 0 9 * * 1 2027" has its fields in the order of the dialect cuckoo',
-        "  Listeners of this dialect leave it alone. Is it the schedule's dialect that is wrong?",
+        "  Listeners of this dialect leave it alone. Perhaps the dialect of the schedule is wrong.",
         "",
         f"orphan  {lone[:8]}  no item points to it, no listener has it",
         "  Nothing points to the job, so it never runs; adding it again changes nothing.",
@@ -206,11 +206,11 @@ def test_each_thing_is_named_in_one_line_the_worst_first(run: Run, server: Serve
         f'hazard  {spaced[:8]}  its item {{"id": "{spaced}"}} becomes {{"id":"{spaced}"}}',
         "  A Clojure peer that takes it too early puts this other text back.",
         "",
-        f"hazard  {python[:8]}  job app.core:go is a Python name as it is typed, not as it is stored",
+        f"hazard  {python[:8]}  job app.core:go is a Python name as people type it, not as payloads store it",
         "  Clojure cannot resolve it, and a Clojure peer that takes the item loses the run.",
         "",
         f"{name}: 1 deviation, 1 orphan and 2 hazards in 5 jobs and 4 items, read as published: year first.",
-        f"  > workkit doctor {name} --fix   mends 1 of them",
+        f"  > workkit doctor {name} --fix   repairs 1 of them",
         f"  > workkit wire verify {name} --dialect cuckoo   reads them in the other order",
     ]
 
@@ -241,12 +241,12 @@ def test_many_of_a_kind_are_counted_and_json_has_all(run: Run, server: Server, n
     records = json.loads(ran.out)
     assert ran.status == 1
     assert {record["id"] for record in records} == ids
-    assert set(records[0]) == {"schedule", "severity", "kind", "id", "item", "what", "why", "mends"}
+    assert set(records[0]) == {"schedule", "severity", "kind", "id", "item", "what", "why", "repairs"}
     one = run("wire", "verify", name, "--where", min(ids)).out
     assert f"{name}: 1 deviation in 1 job and 1 item," in one
 
 
-def test_what_is_said_to_mend_is_mended_by_the_doctor(run: Run, server: Server, name: str) -> None:
+def test_what_is_said_to_be_repaired_is_repaired_by_the_doctor(run: Run, server: Server, name: str) -> None:
     client = server.client()
     put(server, name, payload(cron="x"))
     put(server, name, ODD)
@@ -259,17 +259,17 @@ def test_what_is_said_to_mend_is_mended_by_the_doctor(run: Run, server: Server, 
     client.hset(f"{name}:jobs", b"\xff", payload(args=[5]))
     client.zadd(f"{name}:next", {b'{"id":"gone"}': 7, b"\xff": 8})
     before = json.loads(run("wire", "verify", name, "--json").out)
-    assert sum(record["mends"] for record in before) >= 9
+    assert sum(record["repairs"] for record in before) >= 9
     run("doctor", name, "--fix", "--yes")
     after = json.loads(run("wire", "verify", name, "--json").out)
-    left = sorted((record["kind"], record["mends"]) for record in after)
+    left = sorted((record["kind"], record["repairs"]) for record in after)
     assert left == [("cron", False), ("other-dialect", False)], "foreign peers may run them"
 
 
 def test_a_command_names_the_server_that_was_named(run: Run, server: Server, name: str) -> None:
     put(server, name, payload(), item=None)
     out = run("wire", "verify", name, "--redis", server.url).out
-    assert out.endswith(f"  > workkit doctor {name} --redis {server.url} --fix   mends it\n")
+    assert out.endswith(f"  > workkit doctor {name} --redis {server.url} --fix   repairs it\n")
 
 
 def test_looking_changes_nothing(run: Run, server: Server, name: str) -> None:
@@ -341,7 +341,7 @@ def on_terminal(words: list[str]) -> str:
 
 def test_a_key_of_another_kind_is_named_and_left_to_the_doctor(run: Run, server: Server, name: str) -> None:
     server.client().set(f"{name}:jobs", "not a hash")
-    for words in (("wire", "verify", name), ("now", name, "os:getcwd")):
+    for words in (("wire", "verify", name), ("now", name, "elsewhere:run")):
         ran = run(*words)
         assert ran.status == 69
         assert ran.err.endswith(f": {name}:jobs is a string, not a hash; workkit doctor {name} says more.\n")

@@ -103,7 +103,7 @@ def test_parse_refuses_the_recorded_mistake(item: dict[str, Any]) -> None:
         (
             "biweekly on monday",
             '"biweekly on monday": "biweekly" (column 1) is twice a week to some and every two weeks to others. '
-            'Say "every other monday at 9am".',
+            'Say "every 2 weeks on monday".',
         ),
         (
             "every monday at",
@@ -277,7 +277,8 @@ def test_the_word_every_may_be_left_out_for_the_lead_every(text: str, cron: str)
         ("weekly", '"weekly" does not say which day. Say "every monday at 9am".'),
         (
             "weekday at 9am tomorow",
-            '"weekday at 9am tomorow": "tomorow" (column 16) is not understood. Did you mean "weekday at 9am"?',
+            '"weekday at 9am tomorow": "tomorow" (column 16) is not understood. '
+            'Say for example "7pm tomorrow", "in 5 minutes" or "every weekday at 9am".',
         ),
         (
             "daily at nooon",

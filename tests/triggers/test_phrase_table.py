@@ -51,6 +51,10 @@ once, Friday 20 November 2026 at 10:20  | 2026-11-20 10:20:00
 9am in Europe/Paris                     | 2026-11-19 08:00:00
 9am europe/paris tomorrow               | 2026-11-19 08:00:00
 7pm, tomorrow                           | 2026-11-19 19:00:00
+a week on monday                        | 2026-11-30 00:00:00
+9am tomorrow +02:00                     | 2026-11-19 07:00:00
+9.30am                                  | 2026-11-19 09:30:00
+at 0930                                 | 2026-11-19 09:30:00
 9 o'clock pm                            | 2026-11-18 21:00:00
 at 9 p.m.                               | 2026-11-18 21:00:00
 """
@@ -77,7 +81,6 @@ every day at 12 noon                           | * * * * 12 0 0
 every 15 minutes on weekdays between 9am and 5pm | * * * 1-5 9-17 */15 0
 every hour 9am-5pm on weekdays                 | * * * 1-5 9-17 0 0
 every hour from 9:00 to 17:00                  | * * * * 9-17 0 0
-every 15 minutes from 9am until 5pm            | * * * * 9-17 */15 0
 every 5 minutes from noon to 12:30pm           | * * * * 12 0-30/5 0
 every 20 minutes from 9:00:00 to 9:59:59       | * * * * 9 */20 0
 every hour at :15 and :45                      | * * * * * 15,45 0
@@ -151,12 +154,15 @@ every day from 2028 to 2027 | every day until 2027-01-31 starting 2027-02-01 | u
 every monday and every friday at 9am and every sunday | every monday at 9am until 2027-05-01 and every friday at 9am
 every day except sunday except monday | every month except sundays | every weekday except weekdays | every day except
 5 times a day | twice a day at 9am | 0 times a day | three times | twice | once | twice a year
-every 90 seconds | every 120 seconds | every 1.5 minutes and | every half day | every 1 day 3 hours | every 0 hours
+every 90 seconds on sundays | every 90 seconds from 9am to 5pm | every 3 days | every other day | every 2 weeks
+every 7 hours starting at 9am | every 90 seconds from 3am | every 7 seconds at 9am | starting at 9am
+every 6 hours starting at 3am and 4am | every 6 hours starting 2027 at 3am
+every 1.5 minutes and | every half day | every 1 day 3 hours | every 0 hours
 every 1000000000 minutes | in 9999999999999 days | in 0 minutes | in half a day | 1.5 days | in 5 minutes 2 hours
-in 2 hours at 9am | a week on monday | now now | tomorrow today | monday monday | at 9am at 10am | utc | 9am utc utc
-9am tomorrow +02:00 | 9am GMT | 9am CET | tue/thu at 9 | 9am ../etc | 12/25 | 1.12.2026 | 25 dec 26 | december 2026
+in 2 hours at 9am | now now | tomorrow today | monday monday | at 9am at 10am | utc | 9am utc utc
+9am GMT | 9am CET | tue/thu at 9 | 9am ../etc | 12/25 | 1.12.2026 | 25 dec 26 | december 2026
 31 november | 2027-04-31 | feb 30 2028 | 0th | the 0th | 32 january | 2027-00-10 | 1969-12-31 | 10000-01-01
-every day at 24:00 | 25:61 | 9.30am | at 0930 | 0930 | 9:5 | at 9:60 | 00:30am | 13:00pm
+every day at 24:00 | 25:61 | 0930 | 9:5 | at 9:60 | 00:30am | 13:00pm
 the the 1st | every every day | every day day | tomorrow, | , tomorrow | at tomorrow | on at 9am | and | every and
 in 1,000 seconds | in .5 hours | in five | 5 | second | in a | every other | every 2nd | +5 minutes
 * * * * * | */5 * * * * | 0 9 * * mon-fri | @hourly | 0 0 9 * * MON | * * * * * * * * | 2027 1 1 * 24 0 0
@@ -196,6 +202,7 @@ def test_parse_refuses_words_that_leave_the_time_open(text: str) -> None:
         ("every day at 9:00, 9:30, 17:00 and 17:30", ("* * * * 9,17 0,30 0",)),
         ("every 30 minutes from 9:30am to 4:30pm", ("* * * * 9 30 0", "* * * * 10-16 0,30 0")),
         ("every hour from 10pm to 2am", ("* * * * 0-2,22-23 0 0",)),
+        ("every 15 minutes from 9am until 5pm", ("* * * * 17 0 0", "* * * * 9-16 */15 0")),
         ("every 5 seconds from 9:30 to 9:31", ("* * * * 9 30-31 */5",)),
     ],
 )
@@ -248,6 +255,7 @@ def test_the_same_words_are_the_same_trigger_later_on(text: str) -> None:
 def test_an_interval_without_a_place_on_the_clock_knows_no_zone(text: str, cron: str, zone: str) -> None:
     trigger = parse(text, now=NOW, tz=zone)
     assert (trigger.cron, trigger.tz) == (cron, "UTC")
+    assert "local" not in parse(f"{text.replace('7 minutes', '9 hours')} at :15", now=NOW, tz=zone).fields()
 
 
 def test_a_bound_may_be_the_second_of_two_equal_times() -> None:

@@ -37,3 +37,9 @@ def test_the_warning_names_the_first_time_that_a_change_skips() -> None:
 )  # fmt: skip
 def test_times_that_no_change_skips_have_no_warning(text: str, tz: str) -> None:
     assert warnings(text, tz) == ()
+
+
+@pytest.mark.parametrize(("start", "skipped"), [("2027-03-25", True), ("2027-03-26", False), ("2027-03-27", False)])
+def test_the_warning_goes_by_the_days_that_an_interval_counts(start: str, skipped: bool) -> None:
+    found = warnings(f"every 3 days at 2:30am starting {start}", "Europe/Paris")  # the change is on 28 March
+    assert ("2:30 on Sunday 28 March 2027" in "".join(found)) is skipped

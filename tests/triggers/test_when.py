@@ -110,7 +110,7 @@ def test_when_tells_by_itself_whether_a_text_recurs(text: str, recurs: bool, fir
         ("5 minutes", PhraseError,
          'when="5 minutes" may mean once or again and again. Write when="in 5 minutes" or when="every 5 minutes".'),
         ("90 seconds", PhraseError,
-         'when="90 seconds" may mean once or again and again. Write when="in 90 seconds".'),
+         'when="90 seconds" may mean once or again and again. Write when="in 90 seconds" or when="every 90 seconds".'),
         ("3 days at 9am", PhraseError,
          'when="3 days at 9am" may mean once or again and again. '
          'Write when="in 3 days at 9am" or when="every 3 days at 9am".'),

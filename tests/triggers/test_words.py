@@ -18,6 +18,11 @@ from workkit.triggers.english.grammar.words import MAX_LENGTH, quote, tokens
         ("2026-12-01T09:00:00-05:30", "date word clock offset"),
         ("2026/12/01 9:00+0200", "date clock offset"),
         ("9:00-17:00", "clock sign clock"),
+        ("9:00 -17:00", "clock sign clock"),
+        ("18:00 +01:00", "clock offset"),
+        ("2026-12-24 18:00 -05:00", "date clock offset"),
+        ("9am UTC-5", "number word offset"),
+        ("9am utc - 5pm utc", "number word word sign number word word"),
         ("mon-fri", "word sign word"),
         ("01/02/2027", "slashed"),
         ("20261201T090000Z", "stamp"),
@@ -36,9 +41,24 @@ def test_tokens_are_cut_by_kind(text: str, kinds: str) -> None:
 
 @given(st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=MAX_LENGTH))
 def test_tokens_leave_nothing_out_but_blanks(text: str) -> None:
+    spans = dict.fromkeys((token.start, token.end) for token in tokens(text))
+    assert list(spans) == sorted(spans)
+    assert "".join("".join(text[start:end].split()) for start, end in spans) == "".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "meaning"),
+    [
+        ("7pm tmrw", "7 pm tomorrow"), ("every business day", "every workday"), ("m-f", "mon - fri"),
+        ("tue/thu", "tue , thu"),
+        ("new year's eve 2026", "31 december 2026"), ("every month end", "every end of month"), ("19h30", "19:30"),
+        ("fri @ 5pm", "fri at 5 pm"), ("1h30m", "1 h 30 m"), ("m/w/f", "mon , wed , fri"),
+    ],
+)  # fmt: skip
+def test_synonyms_are_exchanged(text: str, meaning: str) -> None:
     found = tokens(text)
-    assert "".join(token.text for token in found) == "".join(text.lower().split())
-    assert all(text[token.start : token.end].lower() == token.text for token in found)
+    assert [token.text for token in found] == meaning.split()
+    assert all(0 <= token.start < token.end <= len(text) for token in found)
 
 
 @pytest.mark.parametrize(

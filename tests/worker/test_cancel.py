@@ -244,7 +244,7 @@ def test_a_cancelled_claim_that_no_thread_has_begun_is_not_called(server: Server
     schedule.add_now(s, note, args=["called"])
     broker = NativeBroker(connect(server.url), schedule=name)
     broker.register(INFO)
-    run = LaneRun(broker.claim(1).claims[0], lane=Lane(broker))
+    run = LaneRun(broker.claim(1).claims[0], Lane(broker))
     run.cancel()
     executor = Executor(Registry(imports=(__name__,), folder=None))
     executor.registry.load()

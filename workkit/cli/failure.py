@@ -12,6 +12,7 @@ import click
 from workkit import errors
 from workkit.brokers.redis_server.address import without_passwords
 from workkit.cli.printing import terminal, wording
+from workkit.cli.quoting import Unquoted
 from workkit.cli.spelling import in_flags
 
 USAGE, MISSING, REFUSED, SERVER, BUG = 2, 3, 4, 69, 70
@@ -90,6 +91,8 @@ def usage(error: click.UsageError) -> str:
     command = error.ctx.command_path if error.ctx else "workkit"
     look = f"Try: {command} --help."
     match error:
+        case Unquoted():
+            return error.message
         case click.NoSuchOption():
             if error.option_name[1:2].isdigit():
                 return (

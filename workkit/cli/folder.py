@@ -2,41 +2,38 @@
 
 from __future__ import annotations
 
-import ast
 import sys
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from workkit.errors import InvalidFunction
-from workkit.jobs.names import Name, clojure, hidden_part, read_name, stored_name
+from workkit.cli.source import Function, names_in, signature_of, yields
+from workkit.errors import InvalidArguments, InvalidFunction
+from workkit.jobs.arguments import misfit, parameters_text
+from workkit.jobs.names import NO_YIELD, Name, clojure, hidden_part, library_trouble, read_name, stored_name
+from workkit.jobs.registry import source_folder
 from workkit.text.listing import listed
 from workkit.text.nearest import nearest_word
 
 SHOWN = 6
 FOREIGN = ("site-packages", "dist-packages")
-OPEN_ENDED = ("*", "__getattr__")
+Arguments = tuple[Sequence[Any], Mapping[str, Any]]
 
 
-@dataclass(slots=True)
-class Names:
-    """What a module or class binds: functions, classes with what they bind, and everything else."""
-
-    functions: set[str] = field(default_factory=set)
-    classes: dict[str, Names] = field(default_factory=dict)
-    others: set[str] = field(default_factory=set)
-
-
-def checked(text: str, folder: Path) -> tuple[str, str | None]:
+def checked(text: str, folder: Path, *, call: Arguments | None = None) -> tuple[str, str | None]:
     """Return FUNCTION as `schedule.add` takes it, and a note where this folder cannot vouch for it.
 
-    Raises InvalidFunction where the module is here and has no such function, naming the nearest.
+    Raises InvalidFunction for what no listener runs, and where the module is here and has no such function, naming the
+    nearest. `call` holds the arguments: InvalidArguments where the function is here and does not take them.
     """
     if text.startswith("("):
         return (text if read_name(text) else clojure(text)), None
     if text.startswith("#'"):
         return text, None
     _refuse_file(text)
+    said = read_name(text)
+    if said is not None and (trouble := library_trouble(said)):
+        raise InvalidFunction(f'"{text}": {trouble}', given=text)
     name = read_name(stored_name(text))
     if name is None or not name.is_python:
         return text, None
@@ -48,9 +45,17 @@ def checked(text: str, folder: Path) -> tuple[str, str | None]:
         )
     file = find_function(name.space, folder)
     if file is None:
-        near = nearest_word(name.space, modules(folder, depth=name.space.count(".") + 1))
-        return text, f"no module {name.space} under ./{f'; nearest: {near}' if near else ''}"
-    return text, _look(name, file, text, folder)
+        return text, _elsewhere(name.space, folder)
+    return text, _look(name, file, text, folder, call)
+
+
+def _elsewhere(module: str, folder: Path) -> str:
+    """Say that a module is not here, and where it may be."""
+    where = f"no module {module} under ./"
+    if below := source_folder(module, folder):
+        return f"{where}, but it is under {below}/. A listener finds it with PYTHONPATH={below}"
+    near = nearest_word(module, modules(folder, depth=module.count(".") + 1))
+    return f"{where}; nearest: {near}" if near else where
 
 
 def _refuse_file(text: str) -> None:
@@ -63,26 +68,41 @@ def _refuse_file(text: str) -> None:
         raise InvalidFunction(message, given=text, accepted="pkg.mod:func", suggestion=hint)
 
 
-def _look(name: Name, file: Path, text: str, folder: Path) -> str | None:
+def _look(name: Name, file: Path, text: str, folder: Path, call: Arguments | None) -> str | None:
     shown = _shown(file, folder)
     try:
-        names = _bound(ast.parse(file.read_bytes()).body)
+        names = names_in(file.read_bytes())
     except (SyntaxError, ValueError, OSError) as error:
         line = f" (line {error.lineno})" if isinstance(error, SyntaxError) else ""
         return f"{shown} cannot be read as Python{line}"
     *outer, last = name.path.split(".")
     for part in outer:
         if part not in names.classes:
-            if _may_bind(names, part):
+            if names.may_bind(part):
                 return None
             raise _missing(text, part, shown, f"{name.space}:", names.classes)
         names = names.classes[part]
-    if last in names.functions or _may_bind(names, last):
+    if last in names.functions and last not in names.others:
+        _check(names.functions[last], name, text, shown, call)
+    if last in names.functions or names.may_bind(last):
         return None
     if last in names.classes:
         raise InvalidFunction(f'"{text}": {last} is a class in {shown}. Name a function.', given=text)
     prefix = "".join(f"{part}." for part in outer)
     raise _missing(text, last, shown, f"{name.space}:{prefix}", names.functions)
+
+
+def _check(function: Function, name: Name, text: str, shown: str, call: Arguments | None) -> None:
+    """Refuse a generator function, and arguments that a function does not take."""
+    if yields(function):
+        raise InvalidFunction(f'"{text}": {function.name} in {shown} is a generator function: {NO_YIELD}', given=text)
+    signature = signature_of(function)
+    if signature is None or call is None:
+        return
+    args, kwargs = call
+    if trouble := misfit(signature, args=args, kwargs=kwargs, said=f"{len(args)} given"):
+        called = f"{name.path}{parameters_text(signature)} in {shown}"
+        raise InvalidArguments.about(called, trouble, where="args", given=list(args))
 
 
 def _missing(text: str, part: str, shown: str, start: str, known: Iterable[str]) -> InvalidFunction:
@@ -97,42 +117,6 @@ def _missing(text: str, part: str, shown: str, start: str, known: Iterable[str])
         hint = ". It defines none."
     message = f'"{text}": no such function in {shown}{hint}'
     return InvalidFunction(message, given=text, position=text.rfind(part), suggestion=near)
-
-
-def _may_bind(names: Names, part: str) -> bool:
-    """Names that only running the file could decide: assigned, imported, or made up on the way."""
-    return part in names.others or any(sign in names.others | names.functions for sign in OPEN_ENDED)
-
-
-def _bound(body: Iterable[ast.stmt]) -> Names:
-    names = Names()
-    for node in _statements(body):
-        match node:
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                names.functions.add(name)
-            case ast.ClassDef(name=name, body=inner, bases=bases):
-                names.classes[name] = _bound(inner)
-                if bases:  # inherited functions are not in this body
-                    names.classes[name].others.add("*")
-            case ast.Import(names=imported) | ast.ImportFrom(names=imported):
-                names.others.update((alias.asname or alias.name).partition(".")[0] for alias in imported)
-            case _:
-                names.others.update(
-                    leaf.id for leaf in ast.walk(node) if isinstance(leaf, ast.Name) and isinstance(leaf.ctx, ast.Store)
-                )
-    return names
-
-
-def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """Every statement that binds in the same scope: those inside if, try, with and loops too."""
-    for node in body:
-        yield node
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            continue
-        for part in ("body", "orelse", "finalbody"):
-            yield from _statements(getattr(node, part, []))
-        for handler in (*getattr(node, "handlers", []), *getattr(node, "cases", [])):
-            yield from _statements(handler.body)
 
 
 def find_function(module: str, folder: Path) -> Path | None:

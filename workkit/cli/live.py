@@ -1,11 +1,17 @@
-"""Words that a shell completes from what is there: schedules of the settings, ids of jobs. Never an error."""
+"""Words that a shell completes from what is there: schedules, names and ids of jobs, functions. Never an error.
+
+A server is asked for a moment only, and at most every five seconds; a private one is not started for that.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
+import shlex
+import threading
 import time
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -14,58 +20,136 @@ import click
 from click.shell_completion import CompletionItem
 from click.types import StringParamType
 
-from workkit.cli.options import EMBEDDED_SCHEME, server_url
+from workkit.cli.options import EMBEDDED_SCHEME, SCHEDULES_ENV, server_url
 from workkit.cli.printing import wording
 from workkit.cli.settings import read_settings
 
 FRESH_SECONDS = 5.0
+MOMENT_SECONDS = 0.8  # whoever pressed a key waits no longer
 MOST = 200
+Found = dict[str, str]  # what may be typed -> what it is
 
 
 class ScheduleName(StringParamType):
-    """A schedule, completed from the settings."""
+    """A schedule, completed from the settings, the environment and the server."""
 
     name = "schedule"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Name the schedules of the settings."""
+        """Name the schedules that are known."""
+        known: Found = {}
         with suppress(Exception):
-            return [CompletionItem(name) for name in read_settings().schedules if name.startswith(incomplete)]
-        return []
+            known |= dict.fromkeys(read_settings().schedules, "")
+        known |= dict.fromkeys(filter(None, map(str.strip, os.environ.get(SCHEDULES_ENV, "").split(","))), "")
+        return _items(known | _live(ctx, "", _schedules), incomplete)
 
 
 class Which(StringParamType):
-    """A job, completed by the beginnings of the ids that are there."""
+    """A job, completed by the names and the beginnings of the ids that are there."""
 
     name = "which"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Name the jobs of the schedule that stands before; a private server is not started for that."""
+        """Name the jobs of the schedule that stands before."""
+        return _items(_live(ctx, _schedule_of(ctx), _jobs), incomplete)
+
+
+class DeadWhich(StringParamType):
+    """A dead job, completed by the beginnings of the ids in the dead set."""
+
+    name = "which"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Name the dead jobs of the schedule that stands before."""
+        return _items(_live(ctx, _schedule_of(ctx), _dead), incomplete)
+
+
+class FunctionOfJobs(StringParamType):
+    """A function, completed by those of the jobs that are there."""
+
+    name = "function"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Name the functions of the schedule that stands before."""
+        return _items(_live(ctx, _schedule_of(ctx), _functions), incomplete)
+
+
+def _items(found: Mapping[str, str], incomplete: str) -> list[CompletionItem]:
+    return [CompletionItem(word, help=text or None) for word, text in found.items() if word.startswith(incomplete)]
+
+
+def _schedule_of(ctx: click.Context) -> str:
+    """Tell the schedule of the words before. Where the value of an option is completed, click has not read them."""
+    words = ctx.params.get("words") or (ctx.params.get("schedule"),)
+    if words[0]:
+        return str(words[0])
+    with suppress(ValueError):
+        return next((word for word in shlex.split(os.environ.get("COMP_WORDS", ""))[2:] if word[0] != "-"), "")
+    return ""
+
+
+def _live(ctx: click.Context, schedule: str, read: Callable[[str, str | None], Found]) -> Found:
+    """Read words from the server, or what was kept of them; nothing where it does not answer in time."""
+    found: Found = {}
+
+    def look() -> None:
         with suppress(Exception):
-            words = ctx.params.get("words") or (ctx.params.get("schedule"),)
             url = server_url(ctx.params.get("redis"), ctx.params.get("embedded"))
-            if words[0] and not (url or "").startswith(EMBEDDED_SCHEME):
-                found = _jobs(words[0], url).items()
-                return [CompletionItem(name, help=text) for name, text in found if name.startswith(incomplete)]
-        return []
+            url = url or os.environ.get("WORKKIT_REDIS_URL") or os.environ.get("REDIS_URL")
+            if not (url or "").startswith(EMBEDDED_SCHEME):
+                found.update(_kept((url or "", read.__name__, schedule), lambda: read(schedule, url)))
+
+    if not schedule and read is not _schedules:
+        return {}
+    looking = threading.Thread(target=look, daemon=True)
+    looking.start()
+    looking.join(MOMENT_SECONDS)
+    return dict(found)
 
 
-def _jobs(schedule: str, url: str | None) -> dict[str, str]:
-    """Read beginnings of ids and what they call, at most every five seconds; also that nothing could be read."""
-    server = url or os.environ.get("WORKKIT_REDIS_URL") or os.environ.get("REDIS_URL") or ""
+def _kept(key: Iterable[str], read: Callable[[], Found]) -> Found:
+    """Read at most every five seconds; also that nothing could be read."""
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "workkit"
-    digest = hashlib.sha256("\n".join((server, schedule)).encode()).hexdigest()
-    kept = home / f"{digest[:24]}.json"
-    if kept.is_file() and time.time() - kept.stat().st_mtime < FRESH_SECONDS:
-        return dict(json.loads(kept.read_text(encoding="utf-8")))
-    found: dict[str, str] = {}
+    kept = home / f"{hashlib.sha256(chr(10).join(key).encode()).hexdigest()[:24]}.json"
+    with suppress(OSError, ValueError):
+        if time.time() - kept.stat().st_mtime < FRESH_SECONDS:
+            return dict(json.loads(kept.read_text(encoding="utf-8")))
+    found: Found = {}
     with suppress(Exception):
-        from workkit import schedule as verbs
-
-        jobs = islice(verbs.jobs(verbs.create(schedule, redis=url)), MOST)
-        found = {job.id[:8]: wording.shorten(wording.call_text(job), 60) for job in jobs}
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    part = kept.with_suffix(f".{os.getpid()}")
-    part.write_text(json.dumps(found), encoding="utf-8")
-    part.replace(kept)
+        found = read()
+    with suppress(OSError):
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        part = kept.with_suffix(f".{os.getpid()}")
+        part.write_text(json.dumps(found), encoding="utf-8")
+        part.replace(kept)
     return found
+
+
+def _schedules(_: str, url: str | None) -> Found:
+    from workkit.brokers.native.look.schedules import schedule_names
+    from workkit.brokers.redis_server.server import connect
+    from workkit.verbs.opening import DEFAULT_URL
+
+    return dict.fromkeys(sorted(islice(schedule_names(connect(url or DEFAULT_URL)), MOST)), "")
+
+
+def _jobs(schedule: str, url: str | None) -> Found:
+    from workkit import schedule as verbs
+
+    jobs = list(islice(verbs.jobs(verbs.create(schedule, redis=url)), MOST))
+    called = [(job, wording.shorten(wording.call_text(job), 60)) for job in jobs]
+    return {job.name: text for job, text in called if job.name} | {job.id[:8]: text for job, text in called}
+
+
+def _dead(schedule: str, url: str | None) -> Found:
+    from workkit import schedule as verbs
+
+    jobs = islice(verbs.jobs(verbs.create(schedule, redis=url), state="dead"), MOST)
+    return {job.id[:8]: wording.shorten(f"{wording.call_text(job)} {job.error or ''}", 60) for job in jobs}
+
+
+def _functions(schedule: str, url: str | None) -> Found:
+    from workkit import schedule as verbs
+
+    jobs = islice(verbs.jobs(verbs.create(schedule, redis=url)), MOST)
+    return {wording.spoken(job.fn): "" for job in jobs}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import os
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
 from urllib.parse import quote, unquote
 
 import click
@@ -16,7 +16,7 @@ from click.types import IntParamType, StringParamType
 from workkit.brokers.redis_server.address import masked
 from workkit.cli.command import EMBEDDED_FOLDER, Option
 from workkit.cli.settings import Settings, read_settings
-from workkit.jobs.options import ADD, OPTIONS, VerbOption
+from workkit.jobs.options import ADD, OPTIONS, PRIORITIES, VerbOption
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
@@ -57,8 +57,19 @@ class Count(click.IntRange):
         return int(text)
 
 
+def _completed(values: Iterable[Any], incomplete: str) -> list[Any]:
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(text) for text in map(str, values) if text.startswith(incomplete)]
+
+
 class Whole(IntParamType):
-    """A whole number; what it may be is said where it is used, since the message is the same as in Python."""
+    """A whole number, completed from those that are accepted, where they are few. What it may be is checked where it is
+    used, since the message is the same as in Python.
+    """
+
+    def __init__(self, accepted: Sequence[int] = ()) -> None:
+        self.accepted = accepted
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Read it; refuse what is none."""
@@ -66,6 +77,23 @@ class Whole(IntParamType):
             return int(value)
         except ValueError:
             raise click.BadParameter(f'"{value}" is not a whole number.', ctx, param) from None
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+        """Name the numbers that are accepted."""
+        return _completed(self.accepted, incomplete)
+
+
+class Word(StringParamType):
+    """One of some words, completed here. Checked where it is used, since the message is the same as in Python."""
+
+    name = "word"
+
+    def __init__(self, accepted: Sequence[str]) -> None:
+        self.accepted = accepted
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+        """Name the words that are accepted."""
+        return _completed(self.accepted, incomplete)
 
 
 class Zone(StringParamType):
@@ -119,7 +147,9 @@ def run_option_flags(function: Callable[..., R]) -> Callable[..., R]:
     for option in reversed(OFFERED):
         how: dict[str, Any] = {"metavar": option.value} if option.value else {"is_flag": True}
         if option.value == "N":
-            how["type"] = Whole()
+            how["type"] = Whole(PRIORITIES if option.name == "priority" else ())
+        elif get_origin(option.type) is Literal:
+            how["type"] = Word(get_args(option.type))
         with_run = click.option(
             flag(option), option.name, cls=Option, section=option.section, help=_help(option), **how
         )(with_run)

@@ -15,19 +15,21 @@ from workkit.text.brief import brief_repr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """How many jobs of one schedule are in each state. `paused` counts the jobs that a pause has parked; a job that
-    stays in the queue of a paused schedule or function counts as waiting or due. `totals`: runs of the last 48 hours,
-    by what became of them.
+    """How many jobs of one schedule are in each state, by the same rules as `Inspector.jobs` shows them. `late_ms`:
+    how long the job that is due for longest has waited for a listener; None where none is due. `totals`: runs of the
+    last 48 hours, by what became of them.
     """
 
     waiting: int = 0
     due: int = 0
     running: int = 0
+    cancelling: int = 0
     retrying: int = 0
     held: int = 0
     paused: int = 0
     dead: int = 0
     listeners: int = 0
+    late_ms: int | None = None
     totals: dict[str, int] = field(default_factory=dict)
 
     __repr__ = brief_repr

@@ -46,6 +46,25 @@ class Added:
     replaced: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """How far a batch of rows is that can be resumed: its first `rows` rows are added, and `digest` (hex) tells which
+    they were.
+    """
+
+    id: str
+    rows: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What an addition makes of a batch: from where it was `before` to where it is `after`."""
+
+    before: Batch
+    after: Batch
+
+
 class Producer(Connection, Protocol):
     """Adds jobs to one schedule, and gives the sides that look, change and check."""
 
@@ -64,8 +83,18 @@ class Producer(Connection, Protocol):
     def add(self, jobs: Sequence[NewJob]) -> list[Added]:
         """Add jobs. The jobs of one call that go to the same shard are added in one step, or none of them is."""
 
-    def adding(self, jobs: Sequence[NewJob]) -> Callable[[], list[Added]]:
-        """Send jobs, and return a function that waits for the answer. The caller must call it."""
+    def adding(self, jobs: Sequence[NewJob], *, step: Step | None = None) -> Callable[[], list[Added]]:
+        """Send jobs, and return a function that waits for the answer. The caller must call it.
+
+        With a `step` all are added, and the batch is moved on, in one step; or InvalidOptions is raised, where the
+        batch is not as it was before.
+        """
+
+    def begin(self, batch: Batch) -> None:
+        """Keep a new batch, for a week after its last addition. Raises Unsupported where none is kept."""
+
+    def batch(self, id: str) -> Batch:
+        """Tell how far a batch is. Raises NotFound."""
 
     def contents(self, jobs: Sequence[NewJob]) -> list[str]:
         """Name the content of each job: two jobs have the same name if only a nonce tells them apart."""

@@ -1,5 +1,5 @@
-"""What must be agreed with the server before a claim may start, as a value: slots, turns, what may be paused. Decided
-here, applied by one atomic step. Pure; the rules: spec/features.md.
+"""What a claim needs from the server before its run may start, as a value: slots, turns, no pause. One atomic script
+grants it. Pure; the rules: spec/features.md.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Pause:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Control:
-    """What holds for a schedule right now, for all listeners: what is paused, by target, and its own limits.
+    """The pauses and limits of a schedule at this moment, for all listeners.
 
     Targets: ``schedule``, ``fn:<name as stored>``, ``job:<name, or else id>``.
     """
@@ -32,15 +32,17 @@ class Control:
     turn_ms: float | None = None  # between two starts
 
     def lapsed(self, now_ms: int) -> list[str]:
-        """The targets whose pause is over by its own time."""
+        """List the targets whose pause has reached its end."""
         return [t for t, pause in self.paused.items() if pause.until_ms is not None and pause.until_ms <= now_ms]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
-    """`keys`: limit keys and how many may run under each, from the most specific to the most general. `turns`: keys
-    of rates, and the milliseconds between their turns. `overlap`: what to do where the first key is full. `pause`: the
-    target by which it may be paused. `frees`: a unique key that ends with the start.
+    """What one claim needs before its start.
+
+    `keys`: limit keys with the number of runs that each allows, from the most specific to the most general. `turns`:
+    rate keys with the milliseconds between two starts. `overlap`: the policy when the first key is full. `pause`: the
+    target that may pause it. `frees`: the unique key that is free again when it starts.
     """
 
     keys: tuple[tuple[str, int], ...] = ()
@@ -70,7 +72,7 @@ def admission(
     options: RunOptions,
     control: Control,
 ) -> Admission | None:
-    """What a claim needs before its start; None where it needs nothing but, if it recurs, its next occurrence."""
+    """Return what a claim needs before its start; None for a plain claim, which needs nothing."""
     pause = next((t for t in (f"job:{terms.name or id}", f"fn:{fn}") if t in control.paused), None)
     if terms is PLAIN and pause is None and not (options.limit or options.rate_ms or control.limit or control.turn_ms):
         return None

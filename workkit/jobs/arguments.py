@@ -41,12 +41,10 @@ def check_call(fn: Callable[..., Any], *, args: Sequence[Any], kwargs: Mapping[s
         signature = inspect.signature(fn)
     except (ValueError, TypeError):
         return
-    called = f"{fn.__qualname__}{_parameters(signature)}"
-    try:
-        bound = signature.bind(*args, **kwargs)
-    except TypeError as error:
-        trouble = _counted(signature, args, kwargs, error)
-        raise InvalidArguments.about(called, trouble, where="args", given=list(args)) from None
+    called = f"{fn.__qualname__}{parameters_text(signature)}"
+    if trouble := misfit(signature, args=args, kwargs=kwargs, said=f"args has {len(args)}"):
+        raise InvalidArguments.about(called, trouble, where="args", given=list(args))
+    bound = signature.bind(*args, **kwargs)
     kinds = _kinds(fn, signature)
     for name, value in bound.arguments.items():
         if name in kinds and (found := kinds[name].misfit(value, name)):
@@ -110,16 +108,23 @@ def foreign_remarks(args: Sequence[Any]) -> Iterator[str]:
         )
 
 
-def _counted(signature: inspect.Signature, args: Sequence[Any], kwargs: Mapping[str, Any], error: TypeError) -> str:
-    positional = [p for p in signature.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    if kwargs or any(p.kind == p.VAR_POSITIONAL for p in signature.parameters.values()):
-        return f"cannot be called so: {error}"
-    least, most = sum(p.default is p.empty for p in positional), len(positional)
-    takes = f"{least} to {most}" if least != most else str(most)
-    return f"takes {takes} argument{'' if takes == '1' else 's'}; args has {len(args)}"
+def misfit(signature: inspect.Signature, *, args: Sequence[Any], kwargs: Mapping[str, Any], said: str) -> str | None:
+    """Say why a function of this signature cannot be called so; None where it can. `said` is how many were given."""
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as error:
+        positional = [p for p in signature.parameters.values() if p.kind in _POSITIONAL]
+        least, most = sum(p.default is p.empty for p in positional), len(positional)
+        is_open = any(p.kind == p.VAR_POSITIONAL for p in signature.parameters.values())
+        if kwargs or is_open or least <= len(args) <= most:
+            return f"cannot be called so: {error}"
+        takes = f"{least} to {most}" if least != most else str(most)
+        return f"takes {takes} argument{'' if takes == '1' else 's'}; {said}"
+    return None
 
 
-def _parameters(signature: inspect.Signature) -> str:
+def parameters_text(signature: inspect.Signature) -> str:
+    """Write the names of parameters in brackets: ``(name, *rest)``."""
     return (
         "(" + ", ".join(str(p).partition(":")[0].partition("=")[0].strip() for p in signature.parameters.values()) + ")"
     )

@@ -1,7 +1,7 @@
-"""What a program runs around its jobs, and on their way in: generator functions with one `yield`, by schedule. Pure.
+"""Middleware: generator functions with one `yield`, around the runs of a schedule or around its additions. Pure.
 
-Around a run: before the `yield` comes the run, after it the end; the handler's error is raised at the `yield`, and what
-leaves the generator then counts. On the way in: the generator is called with the job and yields the one to add.
+Around a run, the handler runs at the `yield`. The `yield` raises the handler's error, and the error that leaves the
+generator is the result of the run. Around an addition, the generator gets the job and yields the job to add.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What stands around the runs of one schedule, outermost first. Those of coroutines have both: `plain` outside."""
+    """The middleware around the runs of one schedule, outermost first. Coroutines have both kinds, `plain` outside."""
 
     plain: tuple[Callable[[], Generator[Any, Any, Any]], ...] = ()
     coroutines: tuple[Callable[[], AsyncGenerator[Any, Any]], ...] = ()
@@ -30,17 +30,17 @@ ENTERING: dict[str, tuple[Callable[[Job], Generator[Any, Any, Any]], ...]] = {}
 
 
 def register(schedules: Iterable[str], fn: F, *, on: str) -> F:
-    """Have a generator function with one `yield` stand around the runs of schedules, or in the way of their additions;
-    from now on, in this process. Returns the function itself.
+    """Put a generator function with one `yield` around the runs of schedules, or around their additions, from now on,
+    in this process. Returns the function itself.
 
-    Around a run: it is called without arguments; before the `yield` comes the run, after it the end. The handler's
-    error is raised at the `yield`. What leaves the generator counts: another error, Retry, Discard; nothing, and the
-    run was a success. `current_job().context` carries values on. An ``async def`` stands around coroutines only, on
-    their event loop; others around both, in the thread of the run, and outside of those. The first registered is the
-    outermost.
+    ``on="run"``: it takes no arguments, and the handler runs at the `yield`. The `yield` raises the handler's error.
+    The error that leaves the generator decides: another error, Retry, Discard; none, and the run is a success.
+    `current_job().context` carries values to the handler. An ``async def`` is around coroutines only, on their event
+    loop. A plain one is around both kinds of handlers, in the thread of the run, and outside of the ``async def`` ones.
+    The first one registered is the outermost.
 
-    ``on="add"``: it is called with each Job as it would be added, and yields the one to add, with other `args`,
-    `kwargs` or `options`; raising refuses it. What comes after the `yield` is done before the job is sent.
+    ``on="add"``: it takes the Job, and yields the one to add, with other `args`, `kwargs` or `options`. An error
+    refuses the job. The code after the `yield` runs before the job is sent.
 
     Raises InvalidFunction.
     """
@@ -68,7 +68,9 @@ def register(schedules: Iterable[str], fn: F, *, on: str) -> F:
 
 
 def entered(schedule: str, job: Job) -> Job:
-    """The job as it is added after all middleware has seen it. Raises what they raise, InvalidFunction."""
+    """Pass a job through the middleware of its schedule; return the job to add. Raises InvalidFunction, and any error
+    of the middleware.
+    """
     for fn in ENTERING.get(schedule, ()):
         seen = fn(job)
         try:
@@ -89,7 +91,7 @@ def entered(schedule: str, job: Job) -> Job:
 
 
 def within(made: Sequence[Callable[[], Generator[Any, Any, Any]]], run: Callable[[], None]) -> None:
-    """Call `run` with generators around it, as nested ``with`` would."""
+    """Call `run` inside of the generators, as nested ``with`` blocks would."""
     if not made:
         run()
         return
@@ -117,7 +119,7 @@ def within(made: Sequence[Callable[[], Generator[Any, Any, Any]]], run: Callable
 
 
 async def within_async(made: Sequence[Callable[[], AsyncGenerator[Any, Any]]], run: Coroutine[Any, Any, Any]) -> None:
-    """Await `run` with asynchronous generators around it."""
+    """Await `run` inside of the asynchronous generators."""
     if not made:
         await run
         return
@@ -148,7 +150,7 @@ async def within_async(made: Sequence[Callable[[], AsyncGenerator[Any, Any]]], r
 
 
 def _left(fn: Any, begun: Generator[Any, Any, Any], error: BaseException) -> BaseException | None:
-    """What is left of an error, once a generator was told of it."""
+    """Raise the error at the yield of a generator, and return the error that leaves it, or None."""
     try:
         begun.throw(error)
     except StopIteration:
@@ -171,7 +173,7 @@ async def _left_async(fn: Any, begun: AsyncGenerator[Any, Any], error: BaseExcep
 
 
 def _same(raised: BaseException, error: BaseException) -> BaseException:
-    """The error itself where the generator let it pass: Python makes a RuntimeError of one that ends iterations."""
+    """Return the error itself if the generator let it pass: Python wraps StopIteration into a RuntimeError."""
     is_wrapped = isinstance(error, StopIteration | StopAsyncIteration) and raised.__cause__ is error
     return error if is_wrapped else raised
 

@@ -1,7 +1,7 @@
-"""Function <-> stored name. A name is what stands in a payload's `job`: a form that Clojure's reader can read.
+"""Function <-> stored name, the text of a payload's `job`: a form that Clojure's reader can read.
 
-A Python function is stored as ``#'pkg.mod/func``; ``pkg.mod:func`` and the function itself are ways to say it. Nothing
-here imports or evaluates what a name points to.
+A Python function is stored as ``#'pkg.mod/func``. A caller gives the function itself, or ``pkg.mod:func``. Nothing
+here imports or evaluates a name.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LONGEST = 500  # characters of a stored name that a listener looks up
 SHOWN = 80  # characters of it that a message quotes
 
 _SYMBOL = r"[^\s/()\[\]{}\"';:`,~@^#\\]+"
-_LENIENT = re.compile(rf"{_SYMBOL}/(?:{_SYMBOL}|/)")  # what other programs may have stored: #'a.b/1st
+_LENIENT = re.compile(rf"{_SYMBOL}/(?:{_SYMBOL}|/)")  # other programs store such names: #'a.b/1st
 _FORMS = tuple(
     re.compile(pattern.replace("NAME", r"([^\s()]+)"))
     for pattern in (
@@ -41,7 +41,7 @@ _PYTHON = re.compile(r"([^\W\d]\w*(?:\.[^\W\d]\w*)*):([^\W\d]\w*(?:\.[^\W\d]\w*)
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A namespace (or module) and what is looked up in it."""
+    """A namespace (or module), and the path of a function in it."""
 
     space: str
     path: str
@@ -51,12 +51,12 @@ class Name:
 
     @property
     def is_python(self) -> bool:
-        """Whether both halves are Python names, so that it can mean a Python function without munging."""
+        """Whether both halves are Python names, so that no character needs a replacement."""
         return bool(_PYTHON.fullmatch(str(self)))
 
 
 class Clojure(str):
-    """A Clojure form, stored as it stands: ``clojure("(fn [] ...)")``. Only Clojure listeners can run it."""
+    """A Clojure form, stored unchanged: ``clojure("(fn [] ...)")``. Only Clojure listeners can run it."""
 
     __slots__ = ()
 
@@ -71,7 +71,7 @@ def clojure(form: str) -> Clojure:
 
 
 def stored_name(fn: Fn) -> str:
-    """The text that names `fn` in a payload. Raises InvalidFunction with what to do instead."""
+    """Return the text that names `fn` in a payload. Raises InvalidFunction."""
     if isinstance(fn, Clojure):
         return str(fn)
     if isinstance(fn, str):
@@ -81,13 +81,13 @@ def stored_name(fn: Fn) -> str:
 
 
 def known_name(fn: Fn) -> str:
-    """As `stored_name`, for a job that is stored already: another program may store a name that nobody can add here."""
+    """Return the stored name for a search: as `stored_name`, and also for names that only other programs can store."""
     name = read_name(fn) if isinstance(fn, str) and not isinstance(fn, Clojure) else None
     return stored_name(fn) if name is None else f"#'{name.space}/{name.path}"
 
 
 def read_name(job: str) -> Name | None:
-    """The name in a stored `job`, or None for a form that is not a name (it is for Clojure listeners)."""
+    """Read the name in a stored `job`; None for any other form, which only Clojure listeners can run."""
     text = job.strip()
     named = _named(text)
     if named is not None and (_LENIENT.fullmatch(named) or flaw(named) is None):
@@ -99,12 +99,12 @@ def read_name(job: str) -> Name | None:
 
 
 def _named(text: str) -> str | None:
-    """What stands at the place of the name in one of the forms; it may be no name."""
+    """Return the text at the place of the name in one of the forms, valid or not."""
     return next((found[1] for form in _FORMS if (found := form.fullmatch(text))), None)
 
 
 def addable_name(text: str) -> Name | None:
-    """The name in what a user adds or registers, or None. As `read_name`, without names that Clojure refuses."""
+    """Read the name that a user adds or registers; None if it is none, or if Clojure refuses it."""
     return read_name(text) if _addable_flaw(text) is None else None
 
 
@@ -114,7 +114,7 @@ def _addable_flaw(text: str) -> str | None:
 
 
 def shown(job: str) -> str:
-    """A stored `job` as people write it: ``app.cache.clear`` for a name, the form itself otherwise."""
+    """Write a stored `job` for people: ``app.cache.clear`` for a name, any other form unchanged."""
     name = read_name(job)
     if name is None:
         return job
@@ -122,24 +122,24 @@ def shown(job: str) -> str:
 
 
 def brief(text: str) -> str:
-    """A text as a message quotes it: its beginning, where it is long."""
+    """Shorten a text for a message: at most `SHOWN` characters and dots."""
     return text if len(text) <= SHOWN else text[:SHOWN] + "..."
 
 
 def is_module(text: str) -> bool:
-    """Whether a text names a module as Python imports it: ``app.jobs``."""
+    """Whether Python could import a module of this name: ``app.jobs``."""
     return bool(_PYTHON.fullmatch(f"{text}:f"))
 
 
 def generator(fn: Any) -> str | None:
-    """What kind of generator function this is, or None. Calling one runs nothing of its body, so it is no handler."""
+    """Name the kind of generator function, or None. A call runs nothing of its body, so it cannot be a handler."""
     if inspect.isgeneratorfunction(fn):
         return "a generator function"
     return "an async generator function" if inspect.isasyncgenfunction(fn) else None
 
 
 def main_module() -> str | None:
-    """The module name under which ``__main__`` can be imported elsewhere, or None at a prompt or in a notebook."""
+    """Return the name under which other processes can import ``__main__``; None at a prompt or in a notebook."""
     main = sys.modules.get("__main__")
     spec = getattr(main, "__spec__", None)
     if spec is not None:
@@ -152,6 +152,8 @@ def main_module() -> str | None:
 @lru_cache(maxsize=1024)
 def _from_text(text: str) -> str:
     if (name := addable_name(text)) is not None:
+        if _PYTHON.fullmatch(text.strip()) and (trouble := library_trouble(name)):
+            raise InvalidFunction(f"fn={text!r}: {trouble}", given=text)
         return f"#'{name.space}/{name.path}"
     if trouble := _addable_flaw(text):
         hint = f"It is not a name: {trouble}."
@@ -166,7 +168,7 @@ def _from_text(text: str) -> str:
 
 
 def _locate(fn: Any) -> tuple[str, str]:
-    """(module, qualified name) of a function that a listener can import, or InvalidFunction."""
+    """Return module and qualified name of a function that a listener can import. Raises InvalidFunction."""
     if isinstance(fn, MethodType):
         raise InvalidFunction(
             f"fn={_called(fn)} is bound to an object, and objects do not travel. {_MODULE_LEVEL}", given=fn
@@ -193,6 +195,8 @@ def _locate(fn: Any) -> tuple[str, str]:
             f"Put it into a file, for example {fn.__name__}.py, and import it.",
             given=fn,
         )
+    if trouble := library_trouble(Name(module, fn.__qualname__)):
+        raise InvalidFunction(f"fn={fn.__qualname__} {where}: {trouble}", given=fn)
     if hidden := hidden_part(Name(module, fn.__qualname__)):
         raise InvalidFunction(
             f"fn={fn.__qualname__} {where}: {hidden} begins with _, and listeners run public names only. "
@@ -202,12 +206,25 @@ def _locate(fn: Any) -> tuple[str, str]:
     return module, fn.__qualname__
 
 
+def is_library(module: str) -> bool:
+    """Tell whether a module is Python's own: a listener never runs its functions."""
+    return module.partition(".")[0] in sys.stdlib_module_names
+
+
+def library_trouble(name: Name) -> str | None:
+    """Say why no listener runs a function of Python's own; None for any other."""
+    if not is_library(name.space):
+        return None
+    top = name.space.partition(".")[0]
+    return f"{top} is Python's own, and no listener runs its functions. Write a function of yours that calls it."
+
+
 NO_YIELD = "calling it runs nothing of its body. Write a handler without yield."
 _MODULE_LEVEL = "Use a module-level function and pass what it needs in args=[...]."
 
 
 def hidden_part(name: Name) -> str | None:
-    """The first part of a name that begins with an underscore: private, and never run."""
+    """Return the first part of a name that begins with an underscore, or None. Private functions never run."""
     parts = [*name.space.split("."), *name.path.split(".")]
     if name.space.endswith(".__main__"):  # python -m pkg
         parts.remove("__main__")

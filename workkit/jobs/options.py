@@ -120,7 +120,7 @@ OPTIONS: tuple[VerbOption, ...] = (
                member="priority", fits=read.among(PRIORITIES)),
 
     VerbOption(name="start", **_RECURS, type=Instant, read=read.as_given, value="TIME",
-               meaning="no run before this instant"),
+               meaning="no run before this instant; intervals are counted from it"),
     VerbOption(name="end", **_RECURS, type=Instant, read=read.as_given, value="TIME",
                meaning="no run at or after this instant"),
     VerbOption(name="count", **_RECURS, type=int, value="N", meaning="so many runs in all",

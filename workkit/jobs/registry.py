@@ -1,7 +1,7 @@
 """Which functions a listener may run, and how a stored name finds one.
 
-What stands on the server can never name arbitrary code. A name is resolved only to a function that was *defined* in an
-allowed module: one marked with `@job`, one of a module named by `imports`, or one whose file lies under `folder`.
+A name on the server can never run arbitrary code. It resolves only to a function that was *defined* in an allowed
+module: one marked with `@job`, one of a module named by `imports`, or one whose file lies under `folder`.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from workkit.jobs.names import (
     brief,
     generator,
     hidden_part,
+    is_library,
     is_module,
     main_module,
     read_name,
@@ -43,8 +44,9 @@ Handler = Callable[..., Any]
 
 _marked: dict[str, Handler] = {}  # registered name -> function, filled by @job at import
 MOST_NAMES = 10_000
-DEEPEST, MOST_FILES = 5, 2000  # how far a search for the nearest module goes: parts of its name, files looked at
-_said: dict[tuple[str, str], RunOptions] = {}  # module and name of a function -> what @job says of its runs
+DEEPEST, MOST_FILES = 5, 2000  # bounds of the search for the nearest module: parts of its name, files
+MOST_SOURCES = 50  # folders of a repository with several packages
+_said: dict[tuple[str, str], RunOptions] = {}  # module and name of a function -> its options of @job
 _IMPORT = os.path.dirname(importlib.__file__)
 importing: ContextVar[str | None] = ContextVar("workkit_importing", default=None)  # what a listener imports right now
 
@@ -60,9 +62,9 @@ def job(name: Any = None, /, **options: Any) -> Any:
     ``@job(retries=5, backoff="exponential", base="5s", cap="1h", jitter=True, retry_on=(OSError,), discard_on=(),
     timeout="2m")``: the options of its runs; an option given to `add` wins. ``@job(limit=2, limit_key="customer",
     rate="100/minute", cpu=True)``: how many run at once, and how many start in a time, over all listeners, for each
-    value of the parameter (or of a function of the same arguments); and in a process of its own. What each option
-    means: `workkit.jobs.options.OPTIONS`. Raises InvalidFunction where the name is taken by another function,
-    InvalidOptions, TriggerError for a duration.
+    value of the parameter (or of a function of the same arguments); `cpu`: in a worker process. What each option
+    means: `workkit.jobs.options.OPTIONS`. Raises InvalidFunction where another function has the name, InvalidOptions,
+    TriggerError for a duration.
     """
     read = run_options(read_options(options, place=JOB, verb="@job"))
     if callable(name):
@@ -97,7 +99,9 @@ def _mark(fn: Any, name: str | None, options: RunOptions) -> Any:
 
 
 class Registry:
-    """What one listener may run: `imports` (modules with their submodules), and modules under `folder`, if given."""
+    """The functions that one listener may run: those of `imports` (modules with their submodules), and those of modules
+    under `folder`, if given.
+    """
 
     def __init__(self, *, imports: Iterable[str] = (), folder: Path | None = None) -> None:
         self.imports = tuple(imports)
@@ -105,13 +109,13 @@ class Registry:
         self._found: dict[str, tuple[Handler, RunOptions] | CannotRun] = {}
 
     def load(self) -> None:
-        """Import what `imports` names. Raises InvalidFunction for what is no module, and for one that fails or exits
-        at its import; ListenerStopped where it listens there.
+        """Import the modules of `imports`. Raises InvalidFunction for a name that is no module, and for a module that
+        fails or exits while it is imported; ListenerStopped for a module that starts a listener.
         """
         for module in self.imports:
             if not is_module(module):
                 raise _no_import(module, f" {_no_name(module)}")
-            if _top(module) in sys.stdlib_module_names:
+            if is_library(module):
                 raise _no_import(module, ": the standard library is never run.")
             try:
                 _import(module)
@@ -120,28 +124,30 @@ class Registry:
             except BaseException as error:
                 if _is_missing(module, error):
                     hint = f' For a file write imports=["{module[:-3]}"].' if module.endswith(".py") else ""
+                    if self.folder is not None and (below := source_folder(module, self.folder)):
+                        hint = f" It is under {below}/: start with PYTHONPATH={below}."
                     trouble = ": no such module. Name it as Python imports it, for example app.jobs."
                     raise _no_import(module, f"{trouble}{hint}") from error
                 raise _no_import(module, f": importing it failed: {_why(error)}") from error
 
     def resolve(self, job: str) -> Handler:
-        """The function that a stored `job` names. Raises NotAllowed or FunctionNotFound, the same one every time."""
+        """Find the function that a stored `job` names. Raises NotAllowed or FunctionNotFound, always the same one."""
         return self.handler(job)[0]
 
     def handler(self, job: str) -> tuple[Handler, RunOptions]:
-        """The same, and what `@job` says of its runs."""
+        """Find the function that a stored `job` names, with its options of `@job`. Raises as `resolve`."""
         found = self._found.get(job)
         if found is None:
-            if len(job) > LONGEST:  # refused at once, and not remembered: it may be of any length
+            if len(job) > LONGEST:  # not remembered: it may have any length
                 raise _too_long(job)
             try:
                 function = self._find(job)
                 found = function, _said.get(_key(function), UNSAID)
             except CannotRun as error:
                 found = error
-            except BaseException as error:  # an import runs code of any kind, and may raise anything
+            except BaseException as error:  # an import runs any code, which may raise anything
                 found = _cannot_run(brief(shown(job)), f"looking it up failed: {_why(error)}")
-            if len(self._found) >= MOST_NAMES:  # whoever writes names without end must not fill this memory
+            if len(self._found) >= MOST_NAMES:  # a producer of endless new names must not fill this memory
                 self._found.clear()
             self._found[job] = found
         if isinstance(found, CannotRun):
@@ -176,7 +182,7 @@ class Registry:
         return self._checked(_attribute(module, munged), munged)
 
     def _module(self, name: Name) -> ModuleType:
-        """Import the module of a name, once its top level is known to be allowed."""
+        """Import the module of a name, after a check that its top-level package is allowed."""
         if name.space == main_module() and (main := sys.modules.get("__main__")) and self._allows(main):
             return main
         if not self._may_import(name.space):
@@ -192,8 +198,8 @@ class Registry:
         return module
 
     def _may_import(self, module: str) -> bool:
-        """Decide before anything is imported, by where the top-level package lies."""
-        if _top(module) in sys.stdlib_module_names:
+        """Decide before the import, by the place of the top-level package."""
+        if is_library(module):
             return False
         if self._named(module):
             return True
@@ -210,7 +216,7 @@ class Registry:
 
     def _allows(self, module: ModuleType) -> bool:
         name = main_module() if module.__name__ == "__main__" else module.__name__
-        if name is None or _top(name) in sys.stdlib_module_names:
+        if name is None or is_library(name):
             return False
         file = getattr(module, "__file__", None)
         return self._named(name) or (file is not None and self._under_folder(Path(file)))
@@ -243,7 +249,7 @@ class Registry:
 
     def _outside(self, name: Name) -> NotAllowed:
         top = _top(name.space)
-        if top in sys.stdlib_module_names:
+        if is_library(top):
             return _may_not_run(name, f"{top} is Python's own, and never run.", given=name)
         place = "is not named with imports=" if self.folder is None else "is not under ./ and not named with imports="
         return _may_not_run(name, f"{name.space} {place}.", given=name)
@@ -253,6 +259,8 @@ class Registry:
         if self.folder is not None:
             known.update(_modules(self.folder, depth=module.count(".") + 1))
         place = "." if self.folder is None else " under ./."
+        if self.folder is not None and (below := source_folder(module, self.folder)):
+            return f"no module {module} under ./, but it is under {below}/: start with PYTHONPATH={below}."
         near = nearest_word(module, known)
         return f"no module {module}" + (f"{place[:-1]}; nearest: {near}." if near else place)
 
@@ -283,8 +291,18 @@ def _modules(folder: Path, *, depth: int) -> Iterator[str]:
         places = inner
 
 
+def source_folder(module: str, folder: Path) -> str | None:
+    """Name the folder below `folder` that Python has to search to find a module: ``src``, or ``PACKAGE/src``."""
+    relative = module.replace(".", "/")
+    with suppress(OSError):
+        for below in (folder / "src", *sorted(folder.glob("*/src"))[:MOST_SOURCES]):
+            if (below / f"{relative}.py").is_file() or (below / relative / "__init__.py").is_file():
+                return below.relative_to(folder).as_posix()
+    return None
+
+
 def _is_missing(module: str, error: BaseException) -> bool:
-    """Whether an import failed because there is no such module, and not for one that it imports itself."""
+    """Whether an import failed because this module is missing; False if one that it imports is missing."""
     if not issubclass(type(error), ModuleNotFoundError):
         return False
     name = getattr(error, "name", None)
@@ -292,7 +310,7 @@ def _is_missing(module: str, error: BaseException) -> bool:
 
 
 def _why(error: BaseException) -> str:
-    """Why an import failed, and where; never raises."""
+    """Word why an import failed, and where. Never raises."""
     frames = []
     with suppress(Exception):
         frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(("<", __file__))]
@@ -304,7 +322,7 @@ def _why(error: BaseException) -> str:
 
 
 def _no_name(module: str) -> str:
-    """What is wrong with what names no module, and what to write instead."""
+    """Word what to write instead of a text that names no module."""
     stem = module.removesuffix(".py").removeprefix("./").replace("/", ".")
     if "/" in module and is_module(stem):
         return f"names a file. Name the module, as Python imports it: {stem}."
@@ -333,7 +351,7 @@ def _too_long(job: str) -> FunctionNotFound:
 
 
 def _attribute(module: ModuleType, name: Name) -> Any:
-    """Walk from the module through classes only: no property, no `__getattr__` and no other module is asked."""
+    """Walk from the module through classes only. Runs no property and no `__getattr__`, and enters no other module."""
     found: Any = module
     for part in name.path.split("."):
         if not isinstance(found, type) and found is not module:

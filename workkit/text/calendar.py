@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Final
 
 WEEKDAY_NAMES: Final = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
@@ -43,3 +43,10 @@ def clock_text(seconds: int) -> str:
     """Write a time of day, given in seconds since midnight: ``9:00``, ``17:59:59``."""
     hour, minute, second = seconds // 3600, seconds // 60 % 60, seconds % 60
     return f"{hour}:{minute:02}" + (f":{second:02}" if second else "")
+
+
+def offset_text(offset: timedelta) -> str:
+    """Write an offset from UTC: ``UTC+2``, ``UTC-5:30``."""
+    minutes = int(offset.total_seconds()) // 60
+    hours, rest = divmod(abs(minutes), 60)
+    return f"UTC{'-' if minutes < 0 else '+'}{hours}" + (f":{rest:02}" if rest else "")

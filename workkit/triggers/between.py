@@ -7,6 +7,9 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from workkit.errors import InvalidOptions, PhraseError, TriggerError
+from workkit.text.calendar import time_text
+from workkit.triggers.clock.zone import zone
+from workkit.triggers.phase import counted_from
 from workkit.triggers.refusal import NO_ZONE, refused
 from workkit.triggers.trigger import Trigger
 
@@ -15,7 +18,7 @@ _LONG_AGO = (datetime(1970, 1, 5, tzinfo=UTC), datetime(1971, 4, 8, tzinfo=UTC))
 
 
 def between(trigger: Trigger, *, start: Any, end: Any, now: datetime, tz: str) -> Trigger:
-    """Bound a trigger: it fires from `start` on and before `end`.
+    """Bound a trigger: it fires from `start` on and before `end`. A plain interval is counted from `start` too.
 
     Bounds are words in the zone `tz` or aware datetimes; None leaves a side open. They may be past, so that the same
     addition can be repeated. Raises TriggerError or PhraseError; InvalidOptions where the time itself has such a bound.
@@ -28,12 +31,26 @@ def between(trigger: Trigger, *, start: Any, end: Any, now: datetime, tz: str) -
                 f"{name}={_shown(given)}: {trouble}. {remedy}", given=given, where=name, trouble=trouble, remedy=remedy
             )
     read = {name: instant(name, given, now, tz) for name, (given, _) in bounds.items() if given is not None}
+    if "start" in read:
+        trigger = counted_from(trigger, read["start"])
     bounded = replace(trigger, start=read.get("start", trigger.start), end=read.get("end", trigger.end))
     if bounded.next_after(now - timedelta(seconds=1)) is None:
         both = " and ".join(f"{name}={_shown(given)}" for name, (given, _) in bounds.items() if given is not None)
         trouble, remedy = f"leave{'' if len(read) > 1 else 's'} no run", "Give other bounds."
         raise TriggerError(f"{both} {trouble}. {remedy}", given=both, where=both, trouble=trouble, remedy=remedy)
     return bounded
+
+
+def days_from(period: timedelta, *, start: Any, now: datetime, tz: str) -> str | None:
+    """Say a number of days, with the hour of their start, as words: "3 days at 9:00". None for another period.
+
+    Raises what `between` raises for the start.
+    """
+    days, rest = divmod(period, timedelta(days=1))
+    if days < 1 or rest:
+        return None
+    hour = time_text(instant("start", start, now, tz).astimezone(zone(tz)))
+    return f"{'day' if days == 1 else f'{days} days'} at {hour}"
 
 
 def instant(name: str, given: Any, now: datetime, tz: str) -> datetime:

@@ -10,6 +10,7 @@ from workkit.text.calendar import full_date_text, time_text
 from workkit.triggers.clock.lowering import segments
 from workkit.triggers.clock.zone import names_every_hour
 from workkit.triggers.crons.cron import Cron, parse_cron
+from workkit.triggers.interval import plain
 from workkit.triggers.trigger import Trigger
 
 AHEAD = timedelta(days=731)
@@ -23,14 +24,13 @@ def with_skipped(trigger: Trigger, *, after: datetime) -> Trigger:
     """
     if trigger.cron is not None or trigger.tz == "UTC" or not trigger.recurs:
         return trigger
-    crons = [
-        cron
-        for cron in (parse_cron(rule, stored=True, rule=True) for rule in trigger.rules)
-        if not names_every_hour(cron)
-    ]
+    interval = trigger.interval
+    read = (plain(rule) if interval else parse_cron(rule, stored=True, rule=True) for rule in trigger.rules)
+    crons = [cron for cron in read if not names_every_hour(cron)]
     since, until = ((moment - _EPOCH).total_seconds() for moment in (after, after + AHEAD))
     for (_, _, before), (change, _, offset) in pairwise(segments(trigger.tz, after.year)):
-        if since < change <= until and (wall := _within(crons, change + before, change + offset)) is not None:
+        wall = _within(crons, change + before, change + offset) if since < change <= until else None
+        if wall is not None and (interval is None or interval.wall_number(wall) % interval.n == interval.phase):
             return replace(trigger, warnings=(*trigger.warnings, _sentence(trigger.tz, wall, change, before, offset)))
     return trigger
 

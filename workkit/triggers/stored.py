@@ -12,6 +12,7 @@ from workkit.errors import CronError, TriggerError
 from workkit.triggers.clock.zone import zone
 from workkit.triggers.crons.cron import LAST_SECOND, parse_cron
 from workkit.triggers.crons.field import shown_text
+from workkit.triggers.interval import Interval, plain, read_interval
 from workkit.triggers.trigger import Trigger, is_one_second, published
 
 MOST_RULES = 64  # of one trigger: each costs a search at every run
@@ -24,6 +25,9 @@ def from_fields(fields: Mapping[str, Any], *, dialect: str = "published") -> Tri
     `local` without `zone`, or fields of another type, are refused: half of a time is not a time.
     """
     start, end = _bound(fields, "from"), _bound(fields, "until")
+    interval = read_interval(fields.get("interval"))
+    if interval is not None:
+        return _counted(fields, interval, start, end, dialect)
     local = fields.get("local")
     if local is not None:
         return _local(local, fields.get("zone"), start, end)
@@ -33,6 +37,19 @@ def from_fields(fields: Mapping[str, Any], *, dialect: str = "published") -> Tri
     if dialect == "published" and start is None and end is None and is_one_second(cron):
         return Trigger(cron=cron, recurs=False, rules=(cron,))
     return _stored(cron, dialect, start, end)
+
+
+def _counted(
+    fields: Mapping[str, Any], interval: Interval, start: int | None, end: int | None, dialect: str
+) -> Trigger:
+    """Read a trigger whose instants, or whose days, an interval counts."""
+    cron = fields.get("cron")
+    if interval.is_elapsed and isinstance(cron, str):  # it is not read: it stands for those who do not know intervals
+        return _bounded(Trigger(cron=None, recurs=True, rules=(cron,), interval=interval), start, end)
+    rules = from_fields({name: value for name, value in fields.items() if name != "interval"}, dialect=dialect)
+    for rule in rules.rules:
+        plain(rule)
+    return replace(rules, cron=None, recurs=True, interval=interval)
 
 
 def _local(local: Any, tz: Any, start: int | None, end: int | None) -> Trigger:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
@@ -14,6 +14,7 @@ from workkit.triggers.clock.zone import next_local, standard_offset, zone
 from workkit.triggers.crons.branch import DAY_SECONDS
 from workkit.triggers.crons.cron import Cron, parse_cron
 from workkit.triggers.crons.field import FIRST_YEAR
+from workkit.triggers.interval import Interval, Pace, plain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +25,11 @@ class Trigger:
     seven-field strings in wall-clock time of `tz`, and the trigger is their union, from `start` on and before `end`
     (aware UTC). `recurs` is False for one instant. `warnings` are sentences for whoever set it. `stored` is the text
     that a payload holds in place of `cron`, where the schedule has another dialect.
+
+    `interval` counts what seven fields cannot: seconds, and then the one rule only stands in for it where it is not
+    known; or the days and weeks in which the rules hold. `pace` is the plain interval that words named, as long as a
+    start may choose its phase; `exact` is the instant that a length from now ends at, where it is no whole second. No
+    payload holds these two.
     """
 
     cron: str | None
@@ -34,6 +40,9 @@ class Trigger:
     end: datetime | None = None
     warnings: tuple[str, ...] = ()
     stored: str | None = None
+    interval: Interval | None = None
+    pace: Pace | None = field(default=None, compare=False)
+    exact: datetime | None = field(default=None, compare=False)
 
     __repr__ = brief_repr
 
@@ -60,6 +69,10 @@ class Trigger:
         return None if found is None or (self.end is not None and found >= _seconds(self.end)) else found
 
     def _next(self, after: int) -> int | None:
+        if self.interval is not None:
+            if self.interval.is_elapsed:
+                return self.interval.second_after(after)
+            return self.interval.day_after(after, rules=self.rules, tz=zone(self.tz))
         if not self.recurs and self.cron is not None and (only := _only_second(self.cron)) is not None:
             return only if only > after else None
         if self.cron is not None:
@@ -85,11 +98,15 @@ class Trigger:
     def fields(self) -> dict[str, Any]:
         """Give what a payload stores of it: `cron`, and more fields where that is not enough (spec/job.md)."""
         bounds = {"from": self.start, "until": self.end}
-        known = {name: _seconds(bound) * 1000 for name, bound in bounds.items() if bound is not None}
+        known: dict[str, Any] = {name: _seconds(bound) * 1000 for name, bound in bounds.items() if bound is not None}
+        if self.interval is not None:
+            known["interval"] = self.interval.member()
         if self.stored is not None:
             return {"cron": self.stored, **known}
         if self.cron is not None:
             return {"cron": self.cron, **known}
+        if self.interval is not None and self.tz == "UTC" and len(self.rules) == 1:
+            return {"cron": self.rules[0], **known}
         return {"cron": self._approximation(), "local": list(self.rules), "zone": self.tz, **known}
 
     def _approximation(self) -> str:
@@ -101,9 +118,10 @@ class Trigger:
         """Tell why it never fires again, as the end of a sentence."""
         from workkit.triggers.crons.remark import impossible
 
-        crons = self._crons()
-        if all(cron.next(-1) is None for cron in crons):
-            return impossible(crons[0])
+        if self.interval is None or not self.interval.is_elapsed:
+            crons = self._crons() if self.interval is None else [plain(rule) for rule in self.rules]
+            if all(cron.next(-1) is None for cron in crons):
+                return impossible(crons[0])
         return "its last time is over" if self.end is None and self.recurs else "that date is over"
 
 
@@ -125,6 +143,14 @@ def once(instant: datetime, *, tz: str = "UTC") -> Trigger:
     return Trigger(
         cron=_fixed(instant.astimezone(UTC)), tz=tz, recurs=False, rules=(_fixed(instant.astimezone(zone(tz))),)
     )
+
+
+def soonest(instant: datetime, *, tz: str = "UTC") -> Trigger:
+    """Make the trigger of an instant that may lie between two seconds: of the later one, the instant as `exact`."""
+    second = instant.replace(microsecond=0)
+    if second == instant:
+        return once(instant, tz=tz)
+    return replace(once(second + timedelta(seconds=1), tz=tz), exact=instant)
 
 
 def _fixed(t: datetime) -> str:

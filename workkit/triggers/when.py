@@ -15,7 +15,7 @@ from workkit.triggers.crons.field import shown_text
 from workkit.triggers.crons.recognition import looks_like_cron
 from workkit.triggers.dialects.dialect import cron
 from workkit.triggers.refusal import NO_ZONE, not_a_length, refused
-from workkit.triggers.trigger import Trigger, once
+from workkit.triggers.trigger import Trigger, once, soonest
 
 KEYWORDS = ("when", "at", "in_", "every", "cron")
 _KEYWORDS = " ".join(f"{name}=" for name in KEYWORDS)
@@ -183,7 +183,7 @@ def _instant(at: datetime, when: When, now: datetime) -> Trigger:
 
 def _in(given: Any, when: When, now: datetime) -> Trigger:
     if isinstance(given, timedelta):
-        return once(_whole_second(now + given), tz=when.zone) if given > timedelta() else _not_later(given)
+        return soonest((now + given).astimezone(UTC), tz=when.zone) if given > timedelta() else _not_later(given)
     if not isinstance(given, str):
         raise not_a_length("in_", given, accepted='"5 minutes" or a timedelta')
     trigger = _phrase(given, when, now, lead="in")
@@ -233,9 +233,13 @@ def _phrase(
 
 def _words(period: timedelta) -> str:
     seconds = period.total_seconds()
-    if seconds >= 86_400:
+    if seconds >= 1 and seconds % 86_400 == 0:
+        days = int(seconds) // 86_400
+        other = f'every="{"day" if days == 1 else f"{days} days"} at 9am"'
+        if days % 7 == 0:
+            other += f', or every="{"" if days == 7 else f"{days // 7} weeks on "}monday at 9am"'
         trouble = "is a day or more: at which hour?"
-        raise refused(TriggerError, "every", repr(period), trouble, 'Write every="day at 9am".', given=period)
+        raise refused(TriggerError, "every", repr(period), trouble, f"Write {other}.", given=period)
     if seconds < 1 or seconds != int(seconds):
         raise refused(TriggerError, "every", repr(period), "is not a number of whole seconds", given=period)
     for unit, size in (("hours", 3600), ("minutes", 60), ("seconds", 1)):

@@ -5,21 +5,24 @@ plans of `sync`, and the command line, dry runs included. No I/O: the clock is p
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
 from workkit.contract.producer import NewJob
-from workkit.errors import InvalidOptions
+from workkit.errors import InvalidOptions, TriggerError
+from workkit.jobs.names import Fn
 from workkit.jobs.recurrence import first_run, spread_offset_ms
+from workkit.text.duration import MILLISECOND
 from workkit.triggers import Trigger
-from workkit.triggers.between import between
+from workkit.triggers.between import between, days_from
 from workkit.triggers.trigger import once
 from workkit.triggers.when import KEYWORDS as TIMES
 from workkit.triggers.when import When, read_when
 from workkit.verbs.add_options import KEYWORDS, NO_OPTIONS, Options, read_add_options
 from workkit.verbs.middleware import through_middleware
-from workkit.verbs.new_job import called, read_call
+from workkit.verbs.new_job import called, is_foreign, is_said_as_clojure, read_call
 from workkit.verbs.opening import Schedule
 from workkit.verbs.warning import warn_caller
 
@@ -36,22 +39,26 @@ def addition(given: Mapping[str, Any], *, s: Schedule, now_ms: NowMs, verb: str 
     """
     if verb == "add_now":
         _refuse_time(given)
-    options = read_add_options({name: value for name, value in given.items() if name not in _KEYWORDS}, verb=verb)
+    options = NO_OPTIONS
+    if not _KEYWORDS.issuperset(given):
+        options = read_add_options({name: value for name, value in given.items() if name not in _KEYWORDS}, verb=verb)
     fn, args, kwargs = read_call(given)
     new = called(fn, args=args, kwargs=kwargs, options=options)
     when = None if verb == "add_now" or _is_now(given) else _when(given, s)
     if when is None or when.is_now:
         return through_middleware(_queued(new, options, now_ms), schedule=s.name, fn=fn)
-    return through_middleware(_timed(new, when, options, now_ms()), schedule=s.name, fn=fn)
+    return through_middleware(_suited(_timed(new, when, options, now_ms()), fn), schedule=s.name, fn=fn)
 
 
 def _is_now(given: Mapping[str, Any]) -> bool:
     """Tell quickly whether this is the usual row of a bulk."""
-    return given.get("at") == "now" and all(given.get(name) is None for name in _NOT_AT)
+    return given.get("at") == "now" and _NOT_AT.isdisjoint(given)
 
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _KEYWORDS = frozenset(KEYWORDS)
-_NOT_AT = tuple(name for name in TIMES if name != "at")
+_TIMES = frozenset(TIMES)
+_NOT_AT = _TIMES - {"at"}
 
 
 def _when(given: Mapping[str, Any], s: Schedule) -> When:
@@ -60,6 +67,8 @@ def _when(given: Mapping[str, Any], s: Schedule) -> When:
 
 
 def _refuse_time(given: Mapping[str, Any]) -> None:
+    if _TIMES.isdisjoint(given):
+        return
     for name in TIMES:
         if (value := given.get(name)) is not None:
             remedy = f"Give {name}={value!r} there."
@@ -85,6 +94,9 @@ def _timed(new: NewJob, when: When, options: Options, now_ms: int) -> NewJob:
     """Give the job its time, bounds and spread. Raises TriggerError; InvalidOptions for options that this time cannot
     have.
     """
+    if isinstance(when.every, timedelta) and options.start is not None:
+        now = datetime.fromtimestamp(now_ms / 1000, UTC)
+        when = replace(when, every=days_from(when.every, start=options.start, now=now, tz=when.zone) or when.every)
     try:
         trigger, new.due_ms = _remembered(when, now_ms)
     except TypeError:  # a value that cannot be looked up is refused, with the reason
@@ -105,6 +117,31 @@ def _timed(new: NewJob, when: When, options: Options, now_ms: int) -> NewJob:
     for warning in trigger.warnings:
         warn_caller(warning)
     return new
+
+
+def _suited(new: NewJob, fn: Fn) -> NewJob:
+    """Fit the time to those who run the function. A length from now ends at its millisecond; a Clojure peer would run
+    the job again at the second that its cron names, so where one may run it, it ends with that second. Raises
+    TriggerError for an interval that such a peer cannot keep.
+    """
+    trigger = new.trigger
+    if trigger is None or (trigger.exact is None and trigger.interval is None):
+        return new
+    if trigger.interval is not None and is_foreign(fn):
+        raise _not_kept(new.fn, trigger)
+    if trigger.exact is not None and not is_said_as_clojure(fn):
+        new.due_ms = -((_EPOCH - trigger.exact) // MILLISECOND)
+    return new
+
+
+def _not_kept(fn: str, trigger: Trigger) -> TriggerError:
+    """Make the error about an interval that seven fields cannot say, for a function that a Clojure peer runs."""
+    from workkit.triggers import explain
+
+    words = explain(trigger)
+    trouble = f"with {fn}: only Python listeners keep this interval"
+    remedy = "Write one that divides a minute, an hour or a day, and choose no start for any other."
+    return TriggerError.about(f'"{words}"', trouble, remedy, where="every", given=words)
 
 
 def _refuse_recurring(options: Options, runs: str) -> None:

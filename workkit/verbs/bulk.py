@@ -1,23 +1,30 @@
-"""Many additions: in batches, two of them on their way at once."""
+"""Many additions: in batches, two of them on their way at once. A batch that can be resumed has one on its way."""
 
 from __future__ import annotations
 
+import json
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from hashlib import sha1
+from secrets import token_hex
 
-from workkit.contract.producer import Added, NewJob, Producer
+from workkit.contract.producer import Added, Batch, NewJob, Producer, Step
 from workkit.contract.tally import Tally
-from workkit.errors import Invalid, WorkkitError
+from workkit.errors import Invalid, InvalidOptions, WorkkitError
 from workkit.verbs.addition import addition
 from workkit.verbs.opening import Schedule
 
 CHUNK = 500  # jobs in one round trip
-AT_ONCE = 2  # batches on their way
+AT_ONCE = 2  # round trips on their way
+NOTHING = sha1(usedforsecurity=False).hexdigest()  # the digest of no rows
+Row = Mapping[str, object]
+Send = Callable[[Sequence[NewJob]], Callable[[], list[Added]]]
 
 
 class BadRow(Exception):
-    """A row cannot be added. `number` counts from 1; the rows 1 to `added` are added; `error` is what is wrong."""
+    """A row cannot be read or added. `number` counts from 1; the rows 1 to `added` are added; `error` says why."""
 
     def __init__(self, *, number: int, added: int, error: Invalid) -> None:
         super().__init__(number, added, error)
@@ -31,23 +38,92 @@ class BadRow(Exception):
         return f"Rows 1 to {self.added:,} are added" if self.added else "Nothing is added"
 
 
-def add_rows(rows: Iterable[Mapping[str, object]], *, s: Schedule, broker: Producer) -> Tally:
-    """Add a job for each row. Rows of one batch share the present. Raises BadRow; what reading the rows raises."""
+def begun(broker: Producer) -> Batch:
+    """Begin a batch that can be resumed. Raises Unsupported where the schedule has several shards."""
+    batch = Batch(id=token_hex(4), rows=0, digest=NOTHING)
+    broker.begin(batch)
+    return batch
+
+
+def add_rows(rows: Iterable[Row], *, s: Schedule, broker: Producer, batch: Batch | None = None) -> Tally:
+    """Add a job for each row. Rows of one round trip share the present.
+
+    With a `batch` its first rows are passed over, which were added before, and each round trip moves it on; so each
+    row is added once, whatever ends this process. Raises BadRow, also for what reading the rows raises as an `Invalid`;
+    InvalidOptions where the first rows are not those of the batch, or another program continues it.
+    """
     now_ms = 0
 
     def present() -> int:
         return now_ms
 
-    with Bulk(broker.adding) as bulk:
-        for number, row in enumerate(rows, 1):
-            if number % CHUNK == 1:
+    start = 0 if batch is None else batch.rows
+    steps = None if batch is None else _Steps(batch)
+    with Bulk(
+        broker.adding if steps is None else steps.sender(broker), at_once=AT_ONCE if steps is None else 1
+    ) as bulk:
+        number = 0
+        for number, row in _numbered(rows, lambda: start + bulk.settled()):
+            if steps is not None and steps.passes(number, row):
+                continue
+            if (number - start) % CHUNK == 1:
                 now_ms = broker.now_ms()
             try:
                 new = addition(row, s=s, now_ms=present)
             except Invalid as error:
-                raise BadRow(number=number, added=bulk.settled(), error=error) from error
+                raise BadRow(number=number, added=start + bulk.settled(), error=error) from error
             bulk.put(new)
+        if number < start:
+            raise _other_rows(batch, f"there are only {number:,}")
     return bulk.tally
+
+
+def _numbered(rows: Iterable[Row], added: Callable[[], int]) -> Iterator[tuple[int, Row]]:
+    """Count rows from 1. Raises BadRow where one cannot be read."""
+    left, number = iter(rows), 0
+    while True:
+        number += 1
+        try:
+            row = next(left)
+        except StopIteration:
+            return
+        except Invalid as error:
+            raise BadRow(number=number, added=added(), error=error) from error
+        yield number, row
+
+
+class _Steps:
+    """How a batch moves on: its digest is of every row so far, each with its number."""
+
+    def __init__(self, batch: Batch) -> None:
+        self._began, self._batch = batch, batch
+        self._digest = sha1(usedforsecurity=False)
+
+    def passes(self, number: int, row: Row) -> bool:
+        """Take a row into the digest; whether it was added before. Raises InvalidOptions where another was."""
+        content = json.dumps(row, sort_keys=True, default=str)
+        self._digest.update(f"{number} {content}\n".encode("utf-8", "surrogatepass"))
+        if number == self._began.rows and self._digest.hexdigest() != self._began.digest:
+            raise _other_rows(self._began, "they have changed")
+        return number <= self._began.rows
+
+    def sender(self, broker: Producer) -> Send:
+        """Give what sends the jobs of the rows that were read last."""
+
+        def send(jobs: Sequence[NewJob]) -> Callable[[], list[Added]]:
+            rows = self._batch.rows + len(jobs)
+            after = replace(self._batch, rows=rows, digest=self._digest.hexdigest())
+            step, self._batch = Step(before=self._batch, after=after), after
+            return broker.adding(jobs, step=step)
+
+        return send
+
+
+def _other_rows(batch: Batch | None, how: str) -> InvalidOptions:
+    assert batch is not None
+    trouble = f"has added {batch.rows:,} rows, which are not the first of these: {how}"
+    remedy = "Give the rows that it was begun with; what comes after them may be corrected."
+    return InvalidOptions.about(f"batch {batch.id}", trouble, remedy, where="batch", given=batch.id)
 
 
 class Bulk:
@@ -55,8 +131,8 @@ class Bulk:
     waits for all; after an error nothing more is sent.
     """
 
-    def __init__(self, add: Callable[[Sequence[NewJob]], Callable[[], list[Added]]]) -> None:
-        self._add = add
+    def __init__(self, add: Send, *, at_once: int = AT_ONCE) -> None:
+        self._add, self._at_once = add, at_once
         self._batch: list[NewJob] = []
         self._on_their_way: deque[Callable[[], list[Added]]] = deque()
         self._new = self._known = 0
@@ -79,7 +155,7 @@ class Bulk:
         return self._new + self._known
 
     def _send(self) -> None:
-        while len(self._on_their_way) >= AT_ONCE:
+        while len(self._on_their_way) >= self._at_once:
             self._arrive()
         batch, self._batch = self._batch, []
         self._on_their_way.append(self._add(batch))

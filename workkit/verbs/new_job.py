@@ -52,14 +52,12 @@ def called(fn: Fn, *, args: Any, kwargs: Mapping[str, Any] | None, options: Opti
     """
     name = stored_name(fn)
     check_list(args)
-    if kwargs:
-        target = read_name(name)
-        if isinstance(fn, Clojure) or target is None or not target.is_python:
-            trouble, remedy = f"with {name}: only Python functions take keyword arguments", "Put a map into args."
-            raise InvalidArguments.about("kwargs=", trouble, remedy, where="kwargs", given=kwargs)
+    if kwargs and is_foreign(fn):
+        trouble, remedy = f"with {name}: only Python functions take keyword arguments", "Put a map into args."
+        raise InvalidArguments.about("kwargs=", trouble, remedy, where="kwargs", given=kwargs)
     if callable(fn):
         check_call(fn, args=args, kwargs=kwargs or {})
-    elif isinstance(fn, Clojure) or fn[:1] in _CLOJURE_STARTS:
+    elif is_said_as_clojure(fn):
         for remark in foreign_remarks(args):
             warn_caller(remark)
     new = NewJob(fn=name, args=tuple(args), kwargs=dict(kwargs) if kwargs else None, trigger=None, due_ms=None)
@@ -68,6 +66,17 @@ def called(fn: Fn, *, args: Any, kwargs: Mapping[str, Any] | None, options: Opti
         if options.entrance.throttle_ms is not None or options.entrance.debounce_ms is not None:
             new.entrance = replace(options.entrance, window_key=options.terms.unique_key or _window_key(new))
     return new
+
+
+def is_said_as_clojure(fn: Fn) -> bool:
+    """Tell whether a function is given as Clojure writes it, so that a Clojure peer may have it too."""
+    return isinstance(fn, Clojure) or (isinstance(fn, str) and fn[:1] in _CLOJURE_STARTS)
+
+
+def is_foreign(fn: Fn) -> bool:
+    """Tell whether only Clojure peers run a function: it is given as their form, or no Python function has its name."""
+    name = read_name(stored_name(fn))
+    return isinstance(fn, Clojure) or name is None or not name.is_python
 
 
 def _window_key(new: NewJob) -> str:

@@ -65,7 +65,9 @@ class Executor:
         there: Raised | None = None  # what was raised in a worker process
         options = UNSAID
         try:
-            handler, options = self._resolve(run.claim)
+            handler, options = self.registry.handler(run.claim.fn)
+            if run.claim.options is not UNSAID:
+                options = run.claim.options.over(options)
             if options.timeout_ms is not None:
                 run.clock = run.interruption = Clock(options.timeout_ms)
             try:
@@ -94,11 +96,6 @@ class Executor:
         if raised is None and there is None:
             return Attempt(run, None, None, took_ms, options)
         return self._failed(Attempt(run, raised, None, took_ms, options), there)
-
-    def _resolve(self, claim: Claim) -> tuple[Handler, RunOptions]:
-        """Find the function of a claim, and how to run it. Raises CannotRun."""
-        handler, options = self.registry.handler(claim.fn)
-        return handler, options if claim.options is UNSAID else claim.options.over(options)
 
     def _perform(self, run: Run, handler: Handler, options: RunOptions) -> Raised | None:
         """Call the handler at its place, within middleware. Return what it raised in a worker process; raise what it

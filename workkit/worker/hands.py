@@ -127,7 +127,7 @@ class Hands:
 
     def execute(self, lane: Lane, claim: Claim) -> None:
         """Make a thread run it, after the next `flush`; its Attempt is posted."""
-        run = LaneRun(claim, lane=lane)
+        run = LaneRun(claim, lane)
         self.runs.add(run)
         self._pending.append(run)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from workkit.contract.claim import Claim
 from workkit.errors import CannotRun
@@ -16,7 +16,7 @@ from workkit.worker.run.run import Run
 class LaneRun(Run):
     """A run whose claim came from a lane: its ending waits there, and so does its progress."""
 
-    lane: Lane = field(kw_only=True)
+    lane: Lane
 
     @property
     def schedule(self) -> str:

@@ -1,4 +1,4 @@
-"""What a claim asks of `admit.lua`: its map, and what the claim becomes if it may go. Pure."""
+"""What `admit.lua` gets for each claim: its map, and what the claim becomes if it may start. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from workkit.jobs.recurrence import is_missed, next_run, spread_offset_ms
 
 @dataclass(frozen=True, slots=True)
 class AdmissionRequest:
-    """One claim of an admission: the map, the claim once it is admitted, and when its job is due next (None: never)."""
+    """One claim of an admission: its map, the claim once it is admitted, and the next due time (None: never)."""
 
     before: Claim
     after: Claim
@@ -25,7 +25,7 @@ class AdmissionRequest:
 
 
 def admission_request(claim: Claim, wanted: Admission | None, *, now_ms: int, is_now: bool) -> AdmissionRequest:
-    """What to ask for one claim. `now_ms` by the server's clock, if `is_now`; else another present that is given."""
+    """Make the request for one claim. `now_ms` is by the server's clock if `is_now`; else the caller names a time."""
     wanted, receipt = wanted or NOTHING, claim.receipt
     entry: Entry = receipt.entry
     has, needs = dict(entry.slots), dict(wanted.keys)
@@ -71,7 +71,7 @@ def admission_request(claim: Claim, wanted: Admission | None, *, now_ms: int, is
 def _chain(
     asked: dict[str, Any], claim: Claim, receipt: Receipt, entry: Entry, now_ms: int, is_now: bool
 ) -> int | None:
-    """The next occurrence, and what is known of those that did not run."""
+    """Add the next occurrence, and the ticks that did not run, to the map. Returns the next due time."""
     terms = claim.terms
     offset = spread_offset_ms(terms, claim.fn, claim.args)
     assert receipt.trigger is not None, "it recurs"
@@ -88,5 +88,5 @@ def _chain(
 
 
 def _said(asked: dict[str, Any]) -> dict[str, Any]:
-    """Without what does not apply: nil in a map would be an entry of it."""
+    """Leave out fields that do not apply: Lua would get a nil as an entry of the map."""
     return {field: value for field, value in asked.items() if value is not None and value is not False}

@@ -1,4 +1,4 @@
-"""The native broker: jobs into the published keys, and one session per listener out of them."""
+"""The native broker: it adds jobs to the published keys, and claims them through one session for each listener."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from workkit.brokers.native.batch import BATCH_SECONDS, batch_text, read_batch, read_step, step_text, token_of
 from workkit.brokers.native.codec import Codec, Stored
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.put import is_special, put_args, read_answer
@@ -19,7 +20,7 @@ from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Call, Server
 from workkit.contract.claim import Claim, Ending, Orders, Turn
 from workkit.contract.listener import ListenerInfo
-from workkit.contract.producer import Added, NewJob
+from workkit.contract.producer import Added, Batch, NewJob, Step
 from workkit.errors import ServerUnreachable
 from workkit.jobs.admission import Admission
 from workkit.jobs.terms import PLAIN, USUAL
@@ -29,33 +30,36 @@ if TYPE_CHECKING:
     from workkit.brokers.native.change.admin import NativeAdmin
     from workkit.brokers.native.look.inspector import NativeInspector
 
-STALE = 1.0  # seconds within which a connection fails that had been closed before; later it is for the caller to decide
-PROMPT = 0.02  # seconds within which an answer tells the time
-LOOKS_APART_MS = 1900  # one look is not enough: after a failover every listener may look stale at once
+STALE = 1.0  # seconds in which a request on a closed connection fails; after a later failure the caller decides
+PROMPT = 0.02  # seconds; an answer that takes longer is no good measure of the clock
+LOOKS_APART_MS = 1900  # two looks are needed: after a failover every listener may look stale
 
 
 _OURS, _count = secrets.token_hex(8), itertools.count()
 
 
 class _Producer:
-    """A token and the number of its last request. By both a script recognises a request that is sent again."""
+    """A token and the number of its last request. Both let a script recognise a repeated request."""
 
     __slots__ = ("seq", "token")
 
-    def __init__(self, seq: int = 0) -> None:
-        self.token, self.seq = secrets.token_hex(8), seq
+    def __init__(self, seq: int = 0, *, token: str | None = None) -> None:
+        self.token, self.seq = token or secrets.token_hex(8), seq
 
 
 @dataclass(slots=True, eq=False)
 class _Request:
-    """Additions by one script: what to send as the next request of a producer, how to read its answer (it raises
-    ValueError or IndexError for what is none), which jobs they are.
+    """Additions by one script call.
+
+    `ask` makes the next call of a producer. `read` reads its answer, and raises ValueError or IndexError if that is no
+    answer. `places`: which of the jobs they are.
     """
 
     ask: Callable[[_Producer], Call]
     producer: _Producer
     read: Callable[[Sequence[Any]], list[Added]]
     places: Sequence[int]
+    step: Step | None = None
 
 
 class NativeBroker:
@@ -65,10 +69,12 @@ class NativeBroker:
         self._server, self._keys = server, Keys(schedule)
         self._codec = Codec(schedule, dialect)
         self._scripts = load("native")
-        self._producers: list[_Producer] = []  # those that no thread uses right now
+        self._producers: list[_Producer] = []  # those that no thread uses now
         self._ahead_ms: float | None = None  # the server's clock minus ours
         self._session = Session(server, keys=self._keys, codec=self._codec, lease_ms=timeout_ms // 2)
-        self._seen: dict[str, tuple[float, float]] = {}  # listener -> its beat, and when we first saw that one
+        self._seen: dict[
+            str, tuple[float, float]
+        ] = {}  # listener -> its heartbeat, and when we first saw that heartbeat
         self._stale: list[tuple[str, float]] = []
         self._waiting = server.twin(answer_seconds=60.0)
 
@@ -79,31 +85,31 @@ class NativeBroker:
 
     @property
     def url(self) -> str:
-        """Where it is, without a password."""
+        """The URL of the server, without a password."""
         return self._server.url
 
     @property
     def listener(self) -> str:
-        """The name of this registration as a listener; empty before there is one."""
+        """The name of this registration as a listener; empty before the first."""
         return self._session.name
 
     @property
     def inspector(self) -> NativeInspector:
-        """The side that looks."""
+        """The part of the broker that reads a schedule."""
         from workkit.brokers.native.look.inspector import NativeInspector
 
         return NativeInspector(server=self._server, keys=self._keys, codec=self._codec)
 
     @property
     def admin(self) -> NativeAdmin:
-        """The side that changes jobs and pauses."""
+        """The part of the broker that changes jobs and pauses."""
         from workkit.brokers.native.change.admin import NativeAdmin
 
         return NativeAdmin(server=self._server, keys=self._keys, codec=self._codec)
 
     @property
     def doctor(self) -> NativeDoctor:
-        """The side that checks and repairs."""
+        """The part of the broker that checks and repairs."""
         from workkit.brokers.native.care.doctor import NativeDoctor
 
         return NativeDoctor(server=self._server, keys=self._keys, codec=self._codec)
@@ -123,13 +129,25 @@ class NativeBroker:
     def add(self, jobs: Sequence[NewJob]) -> list[Added]:
         """Add jobs: see `Producer.add`. At most 1,000 in one call.
 
-        A reply that is lost is asked for again under its number, once, on a new connection; so nothing doubles.
+        If the reply is lost, it repeats the request once, on a new connection, under the same number: nothing is added
+        twice.
         """
         return self.adding(jobs)()
 
-    def adding(self, jobs: Sequence[NewJob]) -> Callable[[], list[Added]]:
-        """Send jobs, and return a function that waits for the answer."""
-        return self.putting(jobs, stored=self.encode(jobs))
+    def adding(self, jobs: Sequence[NewJob], *, step: Step | None = None) -> Callable[[], list[Added]]:
+        """Send jobs, and return a function that waits for the answer. See `Producer.adding`."""
+        return self.putting(jobs, stored=self.encode(jobs), step=step)
+
+    def begin(self, batch: Batch) -> None:
+        """Keep a new batch: see `Producer.begin`."""
+        with self._server.translated() as client:
+            client.set(self._keys.producer(token_of(batch.id)), batch_text(batch), ex=BATCH_SECONDS, nx=True)
+
+    def batch(self, id: str) -> Batch:
+        """Tell how far a batch is. Raises NotFound."""
+        with self._server.translated() as client:
+            text = client.get(self._keys.producer(token_of(id)))
+        return read_batch(id, text, schedule=self.schedule)
 
     def encode(self, jobs: Sequence[NewJob]) -> list[Stored]:
         """Write the bytes and ids of new jobs; they are the same for every schedule of this dialect."""
@@ -137,7 +155,7 @@ class NativeBroker:
             raise ValueError(f"{len(jobs)} jobs in one call; at most {MOST}")
         now_ms = self.now_ms()
         # fault: add begun
-        nonce = f"{_OURS}{os.getpid():x}."  # a process that was forked has the same random part
+        nonce = f"{_OURS}{os.getpid():x}."  # a forked process has the same random part
         return [self._codec.encode(job, now_ms=now_ms, nonce=f"{nonce}{next(_count):x}") for job in jobs]
 
     def contents(self, jobs: Sequence[NewJob]) -> list[str]:
@@ -145,9 +163,14 @@ class NativeBroker:
         now_ms = self.now_ms()
         return [self._codec.encode(job, now_ms=now_ms, nonce="").id for job in jobs]
 
-    def putting(self, jobs: Sequence[NewJob], *, stored: Sequence[Stored]) -> Callable[[], list[Added]]:
+    def putting(
+        self, jobs: Sequence[NewJob], *, stored: Sequence[Stored], step: Step | None = None
+    ) -> Callable[[], list[Added]]:
         """Send jobs that `encode` has written, and return a function that waits for the answer."""
-        if any(job.terms is not PLAIN or job.entrance is not USUAL for job in jobs):
+        if step is not None:  # one request, so that they go in one step
+            send = self._put if any(map(is_special, jobs)) else self._add
+            requests = [send(jobs, stored, step=step)]
+        elif any(job.terms is not PLAIN or job.entrance is not USUAL for job in jobs):
             requests = self._sorted(jobs, stored)
         else:
             requests = [self._add(jobs, stored)]
@@ -182,10 +205,12 @@ class NativeBroker:
         return answer
 
     def _read(self, request: _Request, reply: Sequence[Any]) -> list[Added]:
-        """Read an answer. One that is none had no effect: somebody else wrote into this producer's key, and the request
-        goes out again as another's.
+        """Read an answer. If it is no answer, another program wrote into this producer's key, and the request had no
+        effect: send it again under another token.
         """
         producer = request.producer
+        if request.step is not None:
+            return read_step(request.step, reply, request.read)
         try:
             added = request.read(reply)
         except (ValueError, IndexError):
@@ -204,7 +229,9 @@ class NativeBroker:
             for special, here in places.items()
         ]
 
-    def _add(self, jobs: Sequence[NewJob], stored: Sequence[Stored], places: Sequence[int] = ()) -> _Request:
+    def _add(
+        self, jobs: Sequence[NewJob], stored: Sequence[Stored], places: Sequence[int] = (), *, step: Step | None = None
+    ) -> _Request:
         args: list[Any] = []
         for job, what in zip(jobs, stored, strict=True):
             args += (what.id, what.payload, "" if job.due_ms is None else job.due_ms, what.second_id, what.second)
@@ -222,29 +249,34 @@ class NativeBroker:
 
         def ask(producer: _Producer) -> Call:
             add = self._scripts["add"]
-            return add, add.keys(self._keys, token=producer.token), [producer.seq, "", *args]
+            return add, add.keys(self._keys, token=producer.token), [producer.seq, "", step_text(step), *args]
 
-        return _Request(ask, self._producer(), read, places)
+        return _Request(ask, self._producer(step), read, places, step)
 
-    def _put(self, jobs: Sequence[NewJob], stored: Sequence[Stored], places: Sequence[int]) -> _Request:
+    def _put(
+        self, jobs: Sequence[NewJob], stored: Sequence[Stored], places: Sequence[int] = (), *, step: Step | None = None
+    ) -> _Request:
         def ask(producer: _Producer) -> Call:
             put = self._scripts["put"]
-            return put, put.keys(self._keys, token=producer.token), put_args(producer.seq, jobs, stored=stored)
+            args = put_args(producer.seq, step_text(step), jobs, stored=stored)
+            return put, put.keys(self._keys, token=producer.token), args
 
-        return _Request(ask, self._producer(), partial(read_answer, count=len(jobs)), places)
+        return _Request(ask, self._producer(step), partial(read_answer, count=len(jobs)), places, step)
 
-    def _producer(self) -> _Producer:
+    def _producer(self, step: Step | None) -> _Producer:
+        if step is not None:
+            return _Producer(step.after.rows, token=token_of(step.after.id))
         producer = self._producers.pop() if self._producers else _Producer()
         producer.seq += 1
         return producer
 
     def register(self, info: ListenerInfo) -> None:
         """Become a listener."""
-        self.now_ms()  # ask the clock now: threads that run jobs need it when the server may be away
+        self.now_ms()  # ask now: threads that run jobs need the clock while the server may be away
         self._session.register(info)
 
     def claim(self, limit: int, *, ends: Sequence[Ending] = (), now_ms: int | None = None) -> Turn:
-        """Apply endings and take due work."""
+        """Apply endings and claim due work."""
         return self._session.claim(limit, ends=ends, now_ms=now_ms)
 
     def admit(self, asked: Sequence[tuple[Claim, Admission | None]], *, now_ms: int | None = None) -> Turn:
@@ -272,7 +304,7 @@ class NativeBroker:
     def maintain(self) -> list[tuple[str, int]]:
         """Take back the claims of dead listeners: (listener, jobs) for each. End pauses whose time has passed.
 
-        Dead is who looked stale twice, two looks apart by our own clock, with the same beat.
+        A listener is dead if two looks, far enough apart by our own clock, have found it stale with the same heartbeat.
         """
         for target in self._session.control.lapsed(self.now_ms()):
             self.admin.resume(target, lapsed=True)
@@ -293,17 +325,17 @@ class NativeBroker:
         return taken
 
     def wait(self, seconds: float) -> bool:
-        """Sleep until a token comes (True) or the time is over, on a connection of its own."""
+        """Wait for a token on a connection of its own: True if one came, False if the time is over."""
         with self._waiting.translated() as client:
             return client.blpop([self._keys.wake], timeout=seconds) is not None
 
     def pass_on(self) -> None:
-        """Hand a wake-up on to another listener."""
+        """Pass a wake-up on to another listener."""
         with self._server.translated() as client:
             client.lpush(self._keys.wake, 1)
 
     def leave(self) -> None:
-        """End the registration. Other listeners take back, by `maintain`, what is still held."""
+        """End the registration. By `maintain`, other listeners take back the claims that it still holds."""
         self._session.leave()
 
     def close(self) -> None:

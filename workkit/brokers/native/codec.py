@@ -1,6 +1,6 @@
-"""Between the domain and the bytes: a new job to payload, a stored payload to a job, an instant to milliseconds.
+"""Convert between the domain and the bytes: a new job to a payload, a stored payload to a job, an instant to ms.
 
-The only border between aware datetimes and epoch milliseconds. Which bytes are written is decided in `workkit.wire`.
+Only here, aware datetimes become epoch milliseconds and back. `workkit.wire` decides which bytes are written.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ FIELDS = 7  # of a cron string in either dialect
 
 @dataclass(slots=True, eq=False)
 class Stored:
-    """One new job as `add` sends it: its bytes, their id, and, where equal ones may stand, a second variant.
+    """One new job as `add` sends it: its bytes, their id, and a second variant if an equal job may exist.
 
-    With a unique key or debounce it is the variant that is stored; the first tells what it says.
+    With a unique key or debounce, the second variant is stored. The first one then only identifies the content.
     """
 
     id: str
@@ -49,7 +49,7 @@ class Codec:
     def encode(self, job: NewJob, *, now_ms: int, nonce: str) -> Stored:
         """Write the bytes of a new job.
 
-        Raises InvalidArguments where JSON cannot carry its arguments, CronError where the dialect cannot say its time.
+        Raises InvalidArguments if JSON cannot carry its arguments, CronError if the dialect cannot express its time.
         """
         fields = self._time(job.trigger, now_ms)
         cron = fields.pop("cron")
@@ -111,7 +111,7 @@ class Codec:
 
 
 def _is_fresh(job: NewJob) -> bool:
-    """Whether an equal job or a predecessor may stand beside it, so that it needs bytes of its own."""
+    """Say whether an equal job or a predecessor may exist, so that it needs bytes of its own."""
     return job.entrance.many or job.terms.unique_key is not None or job.entrance.debounce_ms is not None
 
 
@@ -136,12 +136,12 @@ def is_once(job: Job) -> bool:
 
 
 def at_due(job: Job, due_ms: int, **changes: Any) -> Job:
-    """Give a job its due time, and further fields."""
+    """Return a job with its due time, and further fields."""
     return replace(job, due=instant_of(due_ms), **changes)
 
 
 def instant_of(ms: int) -> datetime | None:
-    """Convert epoch milliseconds to an aware datetime; None where the calendar has no such time."""
+    """Convert epoch milliseconds to an aware datetime; None if the calendar has no such time."""
     try:
         return datetime.fromtimestamp(ms / 1000, UTC)
     except (OverflowError, ValueError, OSError):

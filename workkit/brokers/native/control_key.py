@@ -1,5 +1,5 @@
-"""`S:control` read and written: what is paused, and the schedule's own limits. Pure; the scripts read pauses alike
-(`lua/parts/pause.lua`). What cannot be read is as if it were not there, for all listeners; `workkit doctor` names it.
+"""Read and write `S:control`: pauses, and the schedule's own limits. Pure. The scripts read pauses by the same rules
+(`lua/parts/pause.lua`). A value that cannot be read has no effect on any listener; `workkit doctor` names it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ARRAYS = range(0x92, 0xA0)  # the first byte of a packed array of 2 to 15
 
 
 def read_control(pairs: Sequence[bytes]) -> tuple[bytes, Control]:
-    """The version and what it says, from fields and values as they stand; what is not known is for later versions."""
+    """Read the version, pauses and limits from fields and values. Unknown fields belong to later versions."""
     fields = dict(zip(pairs[::2], pairs[1::2], strict=True))
     paused = {
         name.removeprefix(PAUSED).decode("utf-8", "surrogateescape"): pause
@@ -35,19 +35,19 @@ def read_control(pairs: Sequence[bytes]) -> tuple[bytes, Control]:
 
 
 def read_limit(text: bytes) -> int | None:
-    """How many may run at once; None where it is no such number."""
+    """Read how many runs the limit allows; None if the text is no such number."""
     limit = int(text) if _LIMIT.fullmatch(text) else 0
     return limit if 1 <= limit <= MOST_AT_ONCE else None
 
 
 def read_turn(text: bytes) -> float | None:
-    """The milliseconds between two starts; None where it is no such number."""
+    """Read the milliseconds between two starts; None if the text is no such number."""
     turn = float(text) if _TURN.fullmatch(text) else 0.0
     return turn if 0 < turn <= LONGEST_MS else None
 
 
 def read_pause(packed: bytes) -> Pause | None:
-    """One pause; None where the bytes are none."""
+    """Read a pause; None if the bytes are none."""
     fields = read_packed(packed) if packed[:1] and packed[0] in _ARRAYS else None
     match fields:
         case [str() | None as reason, None, *_]:
@@ -62,5 +62,5 @@ def _is_time(ms: float) -> bool:
 
 
 def write_pause(pause: Pause) -> bytes:
-    """The inverse."""
+    """Write a pause: the inverse of `read_pause`."""
     return bytes(msgpack.packb([pause.reason, pause.until_ms]))

@@ -1,8 +1,9 @@
-"""An entry: our text for owed work that is not a regular item of `S:next`, and what a listener's record says.
+"""An entry: our text for an occurrence that is not a regular item of `S:next`, in a queue or in a listener's record.
 
-``<kind> <due> <attempt> <crashes> <flags> <item>``, with kind ``r`` (it carries the chain of a recurring job, or may:
-nothing was decided yet) or ``o`` (one occurrence). Flags are ``-``, or parts joined by ``;`` (``p``: its turns are
-paid, ``g<limit>*<key>``: a slot that it has), then ``#<nonce>``. Legible in redis-cli, built in Lua by concatenation.
+Its form is ``<kind> <due> <attempt> <crashes> <flags> <item>``. Kind ``r``: no listener has admitted it, so it carries
+the chain of a recurring job. Kind ``o``: one occurrence. Flags are ``-``, or parts joined by ``;`` (``p``: its turns
+are paid, ``g<limit>*<key>``: a slot that it has), then ``#<nonce>``. People can read it in redis-cli, and Lua can build
+it by concatenation.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
 PAID = "p"
-NO_LIMIT = ("paused:", "run:")  # keys under which something waits or runs, and nothing is counted against a limit
+NO_LIMIT = ("paused:", "run:")  # keys under which entries wait or runs are open, without a limit
 LAST_MS = 253_402_300_799_999  # the last millisecond of the year 9999: nothing fires later
-FURTHEST_MS = 9 * 10**15  # no due time is read as further from 1970 than this
+FURTHEST_MS = 9 * 10**15  # a due time further from 1970 reads as this
 _SLOT = re.compile(r"g(\d{1,9})\*(\S+)", re.ASCII)
 _DUE = re.compile(r"-?(?:\d+\.?\d*(?:e[-+]?\d+)?|inf)", re.ASCII)  # as the server writes scores
 _ENTRY = re.compile(rb"([ro]) (\S+) (\d{1,9}) (\d{1,9}) ([!-~]+) (.*)", re.DOTALL)
@@ -24,7 +25,7 @@ _ENTRY = re.compile(rb"([ro]) (\S+) (\d{1,9}) (\d{1,9}) ([!-~]+) (.*)", re.DOTAL
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One entry. `due` is the text of the score as the server gave it; `item` the opaque bytes of the queue item."""
+    """One entry. `due` is the text of the score as the server returned it; `item` the opaque bytes of the item."""
 
     kind: str = "r"
     due: str
@@ -35,28 +36,26 @@ class Entry:
 
     @property
     def due_ms(self) -> int:
-        """The due time in whole milliseconds; what is not a finite number reads as 0, long due, and what lies beyond
-        9e15 as that.
-        """
+        """The due time in whole milliseconds. A text that is no finite number reads as 0, one beyond 9e15 as 9e15."""
         return due_ms(self.due)
 
     @property
     def is_regular(self) -> bool:
-        """Whether nobody has admitted it, and it has no attempt: then its place is `S:next`."""
+        """Whether no listener has admitted it, and it has no attempt: then its place is `S:next`."""
         return self.kind == "r" and self.flags == "-" and not self.attempt
 
     def encode(self) -> bytes:
-        """The text as it stands on the server."""
+        """Write the text that the server stores."""
         return f"{self.head}{self.flags} ".encode("utf-8", "surrogatepass") + self.item
 
     @property
     def head(self) -> str:
-        """What stands before the flags."""
+        """The part before the flags."""
         return f"{self.kind} {self.due} {self.attempt} {self.crashes} "
 
     @property
     def nonce(self) -> str:
-        """What tells this occurrence from another of the same time: ``#...``, or nothing."""
+        """The part that distinguishes occurrences of the same time: ``#...``, or nothing."""
         return "".join(self.flags.partition("#")[1:])
 
     @property
@@ -75,24 +74,24 @@ class Entry:
         return self.flags.partition("#")[0].split(";")
 
     def with_flags(self, *, slots: Iterable[tuple[str, int]] = (), is_paid: bool = False) -> str:
-        """Its flags, if it had these."""
+        """Write the flags that it has with these slots and turns."""
         parts = [PAID] * is_paid + [slot_flag(key, limit) for key, limit in slots]
         return (";".join(parts) or "-") + self.nonce
 
 
 def slot_flag(key: str, limit: int) -> str:
-    """The flag of a slot."""
+    """Write the flag of a slot."""
     return f"g{limit}*{quote(key, safe='/:=')}"
 
 
 def due_ms(text: str) -> int:
-    """Read a due time as anybody may have written it: see `Entry.due_ms`. The scripts read it alike (`parts/entry`)."""
+    """Read a due time that any program may have written: see `Entry.due_ms`. `parts/entry.lua` has the same rule."""
     score = float(text) if _DUE.fullmatch(text) else 0.0
     return math.floor(max(-FURTHEST_MS, min(FURTHEST_MS, score))) if math.isfinite(score) else 0
 
 
 def read_entry(data: bytes) -> Entry | None:
-    """Read an entry, or None where the text is not one."""
+    """Read an entry; None if the text is no entry."""
     found = _ENTRY.fullmatch(data)
     if found is None or not _DUE.fullmatch(due := found[2].decode("latin-1")):
         return None
@@ -108,6 +107,6 @@ def read_entry(data: bytes) -> Entry | None:
 
 
 def regular(item: bytes, *, due: bytes) -> Entry:
-    """The entry of a regular item, or of bytes that are no entry: nothing is known of it but when it is due."""
+    """Make the entry of a regular item, or of bytes that are no entry: only the due time is known."""
     text = due.decode("ascii", "replace")
     return Entry(due=text if _DUE.fullmatch(text) else "0", item=item)

@@ -1,5 +1,5 @@
-"""Every key of the native layout, as functions of the schedule's name. The table with owners, sizes and lives stands in
-spec/layouts/native.md; no other place builds a key. Which of them a script is given, its head says by these names.
+"""Every key of the native layout, as functions of the schedule's name. No other place builds a key. The table in
+spec/layouts/native.md says who writes each key, its size and its life. The heads of scripts use these names.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class Keys:
 
     @property
     def listeners(self) -> str:
-        """Sorted set: listener -> its last beat."""
+        """Sorted set: listener -> its last heartbeat."""
         return self._key("listeners")
 
     def running(self, listener: str) -> str:
-        """Hash of what one listener holds."""
+        """Hash of the records of one listener."""
         return self._key(f"running:{listener}")
 
     def skip(self, listener: str) -> str:
@@ -41,11 +41,11 @@ class Keys:
 
     @property
     def again(self) -> str:
-        """Sorted set: entry -> when. Retries, and what was handed back."""
+        """Sorted set: entry -> when. Retries, and occurrences that were handed back."""
         return self._key("again")
 
     def progress(self, listener: str) -> str:
-        """Hash: record of one listener -> what its run said last."""
+        """Hash: record of one listener -> the latest progress of its run."""
         return self._key(f"progress:{listener}")
 
     @property
@@ -55,7 +55,7 @@ class Keys:
 
     @property
     def slots(self) -> str:
-        """Sorted set of open occurrences, by what they occupy."""
+        """Sorted set of open occurrences and taken slots, by key."""
         return self._key("slots")
 
     @property
@@ -65,7 +65,7 @@ class Keys:
 
     @property
     def crashed(self) -> str:
-        """Hash: occurrence -> crashes, of what came back into `next` from listeners that died."""
+        """Hash: occurrence -> crashes, for items that returned to `next` from dead listeners."""
         return self._key("crashed")
 
     @property
@@ -75,7 +75,7 @@ class Keys:
 
     @property
     def graves(self) -> str:
-        """Hash: dead id -> what is kept of it."""
+        """Hash: dead id -> its record."""
         return self._key("graves")
 
     @property
@@ -85,7 +85,7 @@ class Keys:
 
     @property
     def watch(self) -> str:
-        """Who wakes at the next due time."""
+        """String: the next due time, and the listener that wakes for it."""
         return self._key("watch")
 
     @property
@@ -100,12 +100,12 @@ class Keys:
 
     @property
     def control(self) -> str:
-        """Hash of what is paused, and of the schedule's own limits."""
+        """Hash of the pauses, and of the schedule's own limits."""
         return self._key("control")
 
     @property
     def waiting(self) -> str:
-        """Sorted set of parked entries, by what they wait for."""
+        """Sorted set of parked entries, by the key under which they wait."""
         return self._key("waiting")
 
     @property
@@ -125,7 +125,7 @@ class Keys:
 
     @property
     def held(self) -> str:
-        """Hash: throttle key -> the id that the window's first addition got."""
+        """Hash: throttle key -> the id of the first addition in the window."""
         return self._key("held")
 
     @property
@@ -153,5 +153,5 @@ class Keys:
 
     @staticmethod
     def any_key(key: str) -> str:
-        """A key under its whole name, for a script that takes any of them."""
+        """A key by its whole name, for a script that takes any key."""
         return key

@@ -1,4 +1,4 @@
-"""Additions that ask for more than a plain one: what `put.lua` is told of each, and what it answers. Pure."""
+"""Additions that need more than a plain one: the arguments of `put.lua`, and its answer. Pure."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ _PARTS = 4  # of the answer for one job
 
 
 def is_special(job: NewJob) -> bool:
-    """Whether it needs more of the server than its place: a name, a unique key, a window or a priority."""
+    """Say whether a job needs more than a plain addition: a name, a unique key, a window or a priority."""
     terms, entrance = job.terms, job.entrance
     named = terms.name is not None or terms.unique_key is not None or terms.priority is not None
     return named or entrance.replace or bool(entrance.throttle_ms or entrance.debounce_ms)
 
 
 def home_of(job: NewJob) -> str | None:
-    """What it meets others by, so that they must stand together: its name, else its unique key, else its window."""
+    """Find the text that chooses the shard of a job: its name, else its unique key, else its window."""
     return job.terms.name or job.terms.unique_key or job.entrance.window_key
 
 
-def put_args(seq: int, jobs: Sequence[NewJob], *, stored: Sequence[Stored]) -> list[Any]:
-    """The arguments of `put.lua`."""
+def put_args(seq: int, batch: str, jobs: Sequence[NewJob], *, stored: Sequence[Stored]) -> list[Any]:
+    """Make the arguments of `put.lua`."""
     said = [_said(job, what) for job, what in zip(jobs, stored, strict=True)]
-    return [seq, "", msgpack.packb(said, use_bin_type=False, unicode_errors="surrogatepass")]
+    return [seq, "", batch, msgpack.packb(said, use_bin_type=False, unicode_errors="surrogatepass")]
 
 
 def read_answer(reply: Sequence[Any], *, count: int) -> list[Added]:
-    """What became of each of so many jobs. Raises ValueError where that is no answer."""
+    """Read the answer for `count` jobs. Raises ValueError if it is no answer."""
     if len(reply) != 1 + _PARTS * count:
         raise ValueError(f"{len(reply)} parts for {count} jobs")
     int(reply[0])
@@ -50,7 +50,7 @@ def read_answer(reply: Sequence[Any], *, count: int) -> list[Added]:
 
 
 def _whole(score: str) -> int | None:
-    at = float(score or "nan")  # whoever writes scores by hand may write any
+    at = float(score or "nan")  # other programs may write any score
     return math.floor(at) if math.isfinite(at) else None
 
 
@@ -65,7 +65,7 @@ def _said(job: NewJob, what: Stored) -> dict[str, Any]:
         said["recurs"] = True
     key = terms.unique_key or (entrance.window_key if entrance.debounce_ms else None)
     if key is not None:
-        said |= {"key": key, "fresh": True}  # its id must not meet that of its predecessor
+        said |= {"key": key, "fresh": True}  # its id must differ from that of its predecessor
     given = {
         "name": terms.name,
         "serial": terms.unique_key is not None or None,

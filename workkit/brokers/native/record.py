@@ -1,4 +1,4 @@
-"""What a listener holds, read: a claimed record to a claim. Pure."""
+"""Read what a listener holds: a claimed record becomes a claim. Pure."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ from workkit.jobs.job import Job
 from workkit.jobs.terms import PLAIN
 from workkit.triggers.trigger import is_one_second
 
-MARKS, MARKED_MS = 100, 60_000  # cancellations in one beat; how long they are told again
+MARKS, MARKED_MS = 100, 60_000  # cancellations in one heartbeat; for how long heartbeats repeat them
 _COUNT = re.compile(rb"\d{1,18}")
-PADDED = 65  # bytes; a shorter field would leave the record hash in its packed form, slower per job
+PADDED = 65  # bytes; with shorter fields the server keeps the hash packed, which is slower
 PADDING = "." * PADDED
+UNKNOWN = "?"  # the version of a listener whose description cannot be read
 
 
 def read_claim(record: Sequence[Any], *, field: bytes, listener: str, codec: Codec, cancelled: bool) -> Claim:
-    """A claim from a record as `claim.lua` answers it: member or entry, due text, id, payload. Whatever stands in it:
-    what cannot be read becomes its trouble, never an exception.
+    """Read a record as `claim.lua` answers it: member or entry, due text, id, payload. Never raises: a record that
+    cannot be read becomes a claim with a trouble.
     """
     member, due, id, payload = record
     receipt = Receipt(listener, field, member, due, id, payload)
@@ -37,11 +38,11 @@ def read_claim(record: Sequence[Any], *, field: bytes, listener: str, codec: Cod
         if plain is not None and is_one_second(plain[0]):
             try:
                 return Claim(receipt, codec.describe, id.decode(), plain[1], plain[2], int(due))
-            except ValueError:  # an id that is no text, a score that is no whole number
+            except ValueError:  # the id is no text, or the score is no whole number
                 pass
     try:
         return _read_with_care(receipt, codec=codec, cancelled=cancelled)
-    except Exception as error:  # a fault of ours in reading: one record must not stop the listener
+    except Exception as error:  # an error of ours: one record must not stop the listener
         return _unread(receipt, codec, f"reading it failed: {type(error).__name__}: {error}")
 
 
@@ -64,7 +65,7 @@ def _unread(receipt: Receipt, codec: Codec, reason: str) -> Claim:
 
 
 def _named(receipt: Receipt) -> tuple[str, Trouble]:
-    """The function of a job that cannot be read in full, if that can: it may be for a foreign peer."""
+    """Read only the function of a job that cannot be read in full: the job may be for a foreign peer."""
     fn = wire.job_of(receipt.payload or b"") if receipt.id else None
     return ("?", "corrupt") if fn is None else (fn, "broken")
 
@@ -73,7 +74,7 @@ def _read_with_care(receipt: Receipt, *, codec: Codec, cancelled: bool) -> Claim
     entry = receipt.entry
     job, trouble, reason = _read(receipt, codec)
     recurs = trouble is None and not is_once(job) and (entry.kind == "o" or job.trigger is not None)
-    renewed = recurs and entry.kind == "r"  # a cancelled job that recurs has no payload: somebody has added it anew
+    renewed = recurs and entry.kind == "r"  # a cancelled recurring job has no payload: this one was added again
     if cancelled and trouble in (None, "broken", "foreign") and not renewed:
         trouble, reason, recurs = "cancelled", "cancelled before it started", False
     receipt.recurs = recurs or entry.kind == "o"
@@ -118,17 +119,17 @@ def _read(receipt: Receipt, codec: Codec) -> tuple[Job, Trouble | None, str | No
 
 
 def heard_upto(marks: Sequence[Any], now_ms: int, *, before: int) -> int:
-    """After which time the next beat tells what was cancelled: of many marks (each with its time) those left over, else
-    those of late again, since a claim may have been on its way here.
+    """Compute the time after which the next heartbeat asks for cancellations. After many marks (each with its time), it
+    asks for those left over. Otherwise it asks for the recent ones again, because a claim may have arrived meanwhile.
     """
     if len(marks) < 2 * MARKS:
         return max(before, now_ms - MARKED_MS)
-    newest = int(min(float(marks[-1]), now_ms))  # a mark from the future tells nothing of others
-    return newest - 1 if newest - 1 > before else newest  # others may bear the same millisecond
+    newest = int(min(float(marks[-1]), now_ms))  # a mark from the future must not hide others
+    return newest - 1 if newest - 1 > before else newest  # others may have the same millisecond
 
 
 def read_said(kept: bytes | None) -> tuple[int, int] | str | None:
-    """What a run said last, as `tell` keeps it; what is no such thing says nothing."""
+    """Read the latest progress of a run, as `tell` stores it; None if it is no progress."""
     try:
         said = json.loads(kept or b"null")
     except (ValueError, RecursionError):
@@ -139,13 +140,13 @@ def read_said(kept: bytes | None) -> tuple[int, int] | str | None:
 
 
 def read_count(text: bytes) -> int | None:
-    """A count as `S:stats` and `S:counts` keep it; None where it is none."""
+    """Read a count of `S:stats` or `S:counts`; None if it is none."""
     return int(text) if _COUNT.fullmatch(text) else None
 
 
 def write_info(info: ListenerInfo, *, began_ms: int) -> bytes:
-    """A listener's description as it stands in its record hash. `up_ms` is not kept; when it began is, by the server's
-    clock.
+    """Write the description of a listener for its hash of records. Instead of `up_ms` it has the time at which the
+    listener began, by the server's clock.
     """
     fields = [info.host, info.pid, info.version, info.schedules, info.threads, info.state, began_ms, info.trouble]
     packed = bytes(msgpack.packb(fields))
@@ -153,12 +154,12 @@ def write_info(info: ListenerInfo, *, began_ms: int) -> bytes:
 
 
 def is_info(packed: bytes) -> bool:
-    """Whether a listener's description can be read."""
+    """Say whether the description of a listener can be read."""
     return bool(read_info(packed, listener="", now_ms=0).threads)
 
 
 def read_info(packed: bytes | None, *, listener: str, now_ms: int) -> ListenerInfo:
-    """The inverse; of a listener that is being taken apart, or says nothing that can be read, what its name tells."""
+    """Read the description of a listener. If there is none, or it cannot be read, return what the name contains."""
     match read_packed(packed):
         case [str(host), int(pid), str(version), dict(names), int(threads), str(state), int(began), *more]:
             return ListenerInfo(
@@ -172,4 +173,6 @@ def read_info(packed: bytes | None, *, listener: str, now_ms: int) -> ListenerIn
                 up_ms=max(0, now_ms - began),
                 trouble=more[0] if more and isinstance(more[0], str) and more[0] != PADDING else None,
             )
-    return ListenerInfo(listener=listener, host=listener.partition(":")[0], pid=0, version="?", schedules={}, threads=0)
+    return ListenerInfo(
+        listener=listener, host=listener.partition(":")[0], pid=0, version=UNKNOWN, schedules={}, threads=0
+    )

@@ -1,4 +1,4 @@
-"""A numbered request of a listener, what becomes of its answer, and the two ways in which there is none. Pure."""
+"""A numbered request of a listener, and the two answers that end a registration or a session's view. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workkit.contract.claim import Ending
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A script of one listener, with a number of its own; `done` lets its reply have effect here."""
+    """A script call of one listener, with its own number. `done` applies the reply here."""
 
     call: Call
     done: Callable[[list[Any]], None]
@@ -20,7 +20,7 @@ class Request:
 
     @property
     def verb(self) -> str:
-        """What its script is called."""
+        """The name of its script."""
         return self.call[0].name
 
 
@@ -28,19 +28,19 @@ Answer = tuple[Request, list[Any]]
 
 
 class Gone(Exception):
-    """This session's registration is not there any more, or not as this session knows it."""
+    """The registration of this session is gone, or differs from what the session knows."""
 
 
 class Forgotten(Exception):
-    """The server has forgotten steps of this session: a replica took over that had not seen them."""
+    """The server has forgotten steps of this session: a replica took over that did not have them."""
 
 
 def jobs_in(answer: Answer) -> int:
-    """How many jobs an answer brings."""
+    """Count the jobs in an answer."""
     request, reply = answer
     return (len(reply) - 6) // 4 if request.verb == "claim" else 0
 
 
 def more_is_due(heard: Sequence[Answer]) -> bool:
-    """Whether a claim was answered in full, and more is due."""
+    """Say whether a claim was answered in full, and more work is due."""
     return any(request.verb == "claim" and reply[2] == 0 for request, reply in heard)

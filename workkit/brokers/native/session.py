@@ -1,10 +1,9 @@
 """A listener's side of the native protocol: one name, one outstanding request, every request numbered.
 
-Under load the next request goes out before the last answer is read, so that the server looks for more jobs while these
-are taken up; it is outstanding until the next call. A request whose reply was lost is asked again under its number
-before anything else, so it has one effect. A registration that is gone fences everything held under its name; this
-session then goes on under a new one. A server that has forgotten some of our steps is told what we hold; what it lacks
-is lost to us, and the rest goes on.
+Under load, the session sends the next request before it acts on the last answer: the server looks for jobs meanwhile.
+That request is outstanding until the next call. If a reply is lost, the session first repeats the request under its
+number, so it has one effect. If its registration is gone, all its claims are fenced, and it gets a new name. If the
+server has forgotten steps, the session sends what it holds. Claims unknown to the server are dropped; others continue.
 """
 
 from __future__ import annotations
@@ -33,59 +32,60 @@ from workkit.jobs.admission import FREE, Admission, Control
 
 MOST = 1000  # jobs, or endings, in one call
 PORTION = 500  # jobs in one claim: while the server looks for more, endings wait
-MANY = 200  # from so many on, jobs are asked for in two portions, the second while the first is read
+MANY = 200  # jobs; this many or more are claimed in two portions, the second while the first is read
 _MISSED = {b"m": "late", b"o": "overlap"}
 OTHER_FIELDS = 2  # of a record hash: the number, and who the listener is
 DEAD_KEPT, DEAD_KEPT_MS = 10_000, 90 * 86_400_000
 
 
 class Session:
-    """One listener on one schedule. For one thread, the listener's loop; raises ServerUnreachable or ServerRefused,
-    after which the next call asks again first.
+    """One listener on one schedule. For one thread, the listener's loop. Each method may raise ServerUnreachable or
+    ServerRefused; the next call then first repeats what was outstanding.
     """
 
     def __init__(self, server: Server, *, keys: Keys, codec: Codec, lease_ms: int) -> None:
         self._server, self._keys, self._codec, self._lease_ms = server, keys, codec, lease_ms
         self._scripts = load("native")
         self._info: ListenerInfo | None = None
+        self._packed = b""  # the same, in bytes
         self._outstanding: Sequence[Request] = ()
-        self._asked: PendingCalls | None = None  # what is outstanding and on its way; None: it must be asked again
-        self._heard: list[Answer] = []  # answered, not yet taken up
+        self._asked: PendingCalls | None = None  # the outstanding requests, sent; None: they must be sent again
+        self._heard: list[Answer] = []  # answers that had no effect here yet
         self._held: dict[bytes, Claim] = {}
         self._ready: list[Claim] = []
         self._armed: list[Claim] = []
         self._refused: list[Claim] = []
         self._lost: list[Claim] = []
         self._missed: list[tuple[Claim, str]] = []
-        self.control, self._version = FREE, b""  # as last heard
-        self._cursors = b""  # the server's note of what this listener has read past, as last heard
+        self.control, self._version = FREE, b""  # from the last answer with news
+        self._cursors = b""  # from the last claim: how far this listener has read past jobs that it skips
         self._is_news = False
         self._ends: list[Ending] = []
         self._wake_in_ms: float | None = None
-        self._armed_until_ms = float("inf")  # until the first of what was put back is due
+        self._armed_until_ms = float("inf")  # until the first item that was put back is due
         self._cancelled_upto = 0
-        self._excess = 0  # records that only the server knows of
-        self._now_ms = self._began_ms = 0
-        self._name, self._seq = "", 0
+        self._excess = 0  # records that only the server knows
+        self._now_ms = self._began_ms = self._seq = 0
+        self._name = ""
 
     @property
     def name(self) -> str:
-        """The listener's name in this registration: host, pid and a part never used before."""
+        """The listener's name in this registration: host, pid and a part that no listener has used before."""
         return self._name
 
     def register(self, info: ListenerInfo) -> None:
-        """List this listener under a fresh name."""
+        """List this listener under a new name."""
         self._info = info
         name = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(6)}"
         with self._server.translated() as client:
             seconds, micros = client.time()
         self._began_ms = int(seconds) * 1000 + int(micros) // 1000
-        packed = write_info(replace(info, listener=name), began_ms=self._began_ms)
-        self._server.call(*self._call("register", [name, packed], listener=name))
+        self._packed = write_info(replace(info, listener=name), began_ms=self._began_ms)
+        self._server.call(*self._call("register", [name, self._packed], listener=name))
         self._name, self._seq = name, 0
 
     def claim(self, limit: int, *, ends: Sequence[Ending] = (), now_ms: int | None = None) -> Turn:
-        """One turn: see `Broker.claim`. `now_ms` None means the server's clock."""
+        """Settle endings and claim jobs: see `Broker.claim`. `now_ms` None: by the server's clock."""
         self._ends += ends
 
         def turn() -> None:
@@ -114,13 +114,13 @@ class Session:
         )
 
     def admit(self, asked: Sequence[tuple[Claim, Admission | None]], *, now_ms: int | None = None) -> Turn:
-        """Re-arm recurring jobs, take slots and turns: claims that may go come back armed, those whose payload is gone
-        meanwhile in trouble; what is parked is not held any more.
+        """Re-arm recurring jobs, take slots and turns. Return the claims that may start, armed; and those whose payload
+        is gone meanwhile, with a trouble. This listener no longer holds parked claims.
         """
 
         def arm() -> None:
             self._take_up()
-            # what was asked before, and answered only now, is not held any more, or as another claim
+            # if an earlier request was answered only now, the claim may be gone, or be another value
             while current := [p for p in asked if self._holds(p[0]) and self._held[p[0].receipt.field] is p[0]]:
                 self._ask([self._admit(current, now_ms)])
 
@@ -134,8 +134,8 @@ class Session:
         return Turn(claims=armed, wake_in_ms=max(0.0, wake), fenced=self._take_lost(), missed=missed)
 
     def beating(self, *, trouble: str | None) -> Callable[[], tuple[Orders, list[tuple[str, float]]]]:
-        """Show presence, and trouble where it is other than before. What is returned waits for the answer: what others
-        want of this listener, and who looks dead (name, beat).
+        """Send a heartbeat. Return a function that waits for its answer: the orders for this listener, and the
+        listeners that look dead (name, beat).
         """
         try:
             self._step(self._take_up)
@@ -143,7 +143,7 @@ class Session:
             gone = Orders(fenced=self._forget())
             return lambda: (gone, [])
         args = [self._name, self._lease_ms, self._cancelled_upto, DEAD_KEPT, DEAD_KEPT_MS, self._version]
-        asked = self._server.ask([self._call("beat", [*args, self._told(trouble)])])
+        asked = self._server.ask([self._call("beat", [*args, self._who(trouble)])])
         return lambda: self._heard_beat(self._server.answers(asked)[0])
 
     def _heard_beat(self, reply: list[Any]) -> tuple[Orders, list[tuple[str, float]]]:
@@ -163,22 +163,22 @@ class Session:
         orders = Orders(look=bool(look), cancelled=cancelled, fenced=self._take_lost(), control=self._take_news())
         return orders, [p for p in pairs if p[0] != self._name]
 
-    def _told(self, trouble: str | None) -> bytes:
-        """Who this listener is, where others are to hear of other trouble than before; else nothing."""
+    def _who(self, trouble: str | None) -> bytes:
+        """Write the description of this listener. Every heartbeat sends it, so it replaces what others have written."""
         assert self._info is not None, "register first"
-        if trouble == self._info.trouble:
-            return b""
-        self._info = replace(self._info, trouble=trouble)
-        return write_info(replace(self._info, listener=self._name), began_ms=self._began_ms)
+        if trouble != self._info.trouble:
+            self._info = replace(self._info, trouble=trouble)
+            self._packed = write_info(replace(self._info, listener=self._name), began_ms=self._began_ms)
+        return self._packed
 
     def _compare(self, excess: int) -> None:
-        """Agree with the server anew where it has other records than this session, once for each such number."""
+        """Send `resync` if the server has another number of records than this session, once for each such number."""
         if excess not in (0, self._excess):
             self._step(lambda: self._ask([self._resync()]))
         self._excess = excess
 
     def tell(self, said: Mapping[Any, str | None]) -> None:
-        """Show how far runs are: see `Broker.tell`. What is not held any more under this name is left out."""
+        """Store the progress of runs: see `Broker.tell`. Leave out claims that this registration no longer holds."""
         args: list[Any] = []
         for receipt, words in said.items():
             if receipt.listener == self._name and (words is None or receipt.field in self._held):
@@ -187,19 +187,19 @@ class Session:
             self._server.call(*self._call("tell", args))
 
     def reap(self, listener: str, beat: float) -> tuple[int, int] | None:
-        """Fence a listener last seen at `beat` and hand its work back: (moved, left), or None if it lives."""
+        """Fence a listener with last heartbeat `beat`, and hand its work back: (moved, left), or None if it lives."""
         reply = self._server.call(*self._call("reap", [listener, repr(beat), self._lease_ms, 500], listener=listener))
         return None if reply[0] == b"alive" else (int(reply[0]), int(reply[1]))
 
     def leave(self) -> int:
-        """End the registration; the number of records still held, 0 where it is done."""
+        """End the registration. Returns the number of records that it still holds; 0: it has ended."""
         if not self._name:
             return 0
         return int(self._server.call(*self._call("leave", [self._name])))
 
     def _step(self, act: Callable[[], None]) -> None:
-        """Whatever is outstanding first, under its old numbers; then a name, if there is none; then `act`, which takes
-        up what was heard. All anew where the server turns out to have forgotten steps.
+        """Repeat what is outstanding, under its old numbers. Register if there is no name. Then call `act`, which
+        applies the answers. If the server has forgotten steps, send `resync` and begin again.
         """
         while True:
             try:
@@ -233,7 +233,7 @@ class Session:
         self._asked = self._server.ask([r.call for r in requests])
 
     def _hear(self) -> None:
-        """Wait for what is on its way. Raises Gone, Forgotten."""
+        """Wait for the answers to the requests that were sent. Raises Gone, Forgotten."""
         if self._asked is None:
             return
         asked, self._asked = self._asked, None
@@ -241,24 +241,24 @@ class Session:
         self._outstanding = ()
         for request, reply in zip(requests, replies, strict=True):
             if reply[0] == b"old" and request is not requests[-1] and replies[-1][0] == b"ok":
-                reply = [b"ok", b"", []]  # a settle asked again, whose claim had followed it: both had their effect
+                reply = [b"ok", b"", []]  # a repeated settle, sent with a claim: both had their effect
             if reply[0] == b"step":
                 self._outstanding = requests
                 raise Forgotten
             if reply[0] != b"ok":
                 raise Gone
             if request.verb == "claim":
-                self._cursors = reply[5]  # the next claim may go out before this one is taken up
+                self._cursors = reply[5]  # the next claim may be sent before this answer is applied
             self._heard.append((request, reply))
 
     def _take_up(self) -> None:
-        """Let what was heard have its effect here."""
+        """Apply the answers here."""
         heard, self._heard = self._heard, []
         for request, reply in heard:
             request.done(reply)
 
     def _forget(self) -> list[Claim]:
-        """What was held is somebody else's now. The next call registers anew."""
+        """Drop all claims: other listeners have them now. The next call registers again. Returns the claims."""
         lost = [*self._held.values()]
         self._held.clear()
         lost += self._take_lost()
@@ -271,12 +271,12 @@ class Session:
         return receipt.listener == self._name and receipt.field in self._held
 
     def _current(self) -> list[Ending]:
-        """The next endings to send; what belongs to an earlier registration is refused here already."""
+        """Take the next endings to send. Endings of an earlier registration are refused here."""
         ends, self._ends = self._ends[:MOST], self._ends[MOST:]
         current: list[Ending] = []
         for claim, outcome in ends:
             receipt: Receipt = claim.receipt
-            # as held by now: an admission asked again meanwhile may have armed a claim that was given back unarmed
+            # the claim as it is now: a repeated admission may have armed one that was given back unarmed
             held = self._held.get(receipt.field) if receipt.listener == self._name else None
             if held is None:
                 self._refused.append(claim)
@@ -365,7 +365,7 @@ class Session:
     def _resync(self) -> Request:
         args: list[Any] = [self._next_seq()]
         for field, claim in self._held.items():
-            # what was missing may stand again on a server that has forgotten how it went: `x` agrees with nothing
+            # a server that has forgotten steps may have the missing job again: `x` agrees with no record
             entry = claim.receipt.entry
             args += [field, "x" if claim.trouble == "missing" else entry.kind + entry.flags]
 

@@ -20,9 +20,9 @@ TO_THE_END = ("over:", "unique:")
 
 @dataclass(slots=True, eq=False)
 class Receipt:
-    """What a claim of the native layout is settled by: the record's field in the hash of `listener`, and its bytes.
+    """What settles a claim of the native layout: the field of its record in the hash of `listener`, and its bytes.
 
-    `due` is the text of the score where `member` is a regular item, empty where it is an entry.
+    `due` is the text of the score if `member` is a regular item, and empty if it is an entry.
     """
 
     listener: str
@@ -32,7 +32,7 @@ class Receipt:
     id: bytes
     payload: bytes | None
     recurs: bool = False
-    is_bound: bool = False  # its end concerns more than its own payload
+    is_bound: bool = False  # its ending changes more than its own payload
     trigger: Trigger | None = None  # of a recurring one
     admitted: Entry | None = None  # what the record has become
 
@@ -46,22 +46,22 @@ class Receipt:
 
     @property
     def occurrence(self) -> str:
-        """The run that is owed: ``<job id>@<due ms>``, and the nonce where there is one."""
+        """The name of the occurrence: ``<job id>@<due ms>``, and the nonce if there is one."""
         return occurrence(self.id.decode("utf-8", "replace"), self.entry)
 
 
 def occurrence(id: str, entry: Entry) -> str:
-    """The name of a run that is owed."""
+    """Write the name of an occurrence."""
     return f"{id}@{entry.due_ms}{entry.nonce}"
 
 
 def is_failure(kept: object) -> bool:
-    """Whether that is a failure as it is kept."""
+    """Say whether a stored value is a failure."""
     return read_failure(kept) is not _UNKNOWN
 
 
 def read_failure(kept: object) -> Failure:
-    """A failure as `S:errors` and `S:graves` keep it; of what is none of ours no more than that."""
+    """Read a failure of `S:errors` or `S:graves`; an unknown one if the value is none."""
     match kept:
         case [str(type_), str(message), str() | None as where, str(traceback), *_]:
             return Failure(type=type_, message=message, where=where, traceback=traceback)
@@ -72,7 +72,7 @@ _UNKNOWN = Failure(type="?", message="")
 
 
 def read_packed(packed: bytes | None) -> Any:
-    """What only Python listeners read; None where there is nothing, or nothing that can be read."""
+    """Unpack a value that only Python listeners read; None if it is missing or cannot be read."""
     try:
         return msgpack.unpackb(packed or b"", unicode_errors="surrogatepass", strict_map_key=False)
     except (ValueError, RecursionError, TypeError):  # TypeError: a map whose key is a list
@@ -80,13 +80,13 @@ def read_packed(packed: bytes | None) -> Any:
 
 
 def is_plain(claim: Claim, outcome: Outcome) -> bool:
-    """The usual ending, which needs no map: a one-shot at its first attempt, done."""
+    """Say whether an ending needs no map, which is usual: a one-shot at its first attempt, done."""
     return outcome is DONE and not (claim.attempt or claim.trouble or claim.receipt.is_bound)
 
 
 def ending(claim: Claim, outcome: Outcome) -> dict[str, Any]:
-    """The map for one ending. A claim in trouble ends by its trouble, whatever the outcome says; but one of which the
-    function can be read may be given back.
+    """Make the map for one ending. A claim with a trouble ends by that trouble, whatever its outcome is. But if its
+    function can be read, it may be released.
     """
     receipt: Receipt = claim.receipt
     out: dict[str, Any] = {"receipt": receipt.field}
@@ -95,7 +95,7 @@ def ending(claim: Claim, outcome: Outcome) -> dict[str, Any]:
         case "missing" | "cancelled":
             over = _over(claim)
             if trouble == "missing":
-                over.pop("drop", None)  # what stands under its id by now was added anew
+                over.pop("drop", None)  # a payload under its id now was added later
             return out | over | {"count": trouble}
         case "corrupt" | "broken":
             failure = Failure(type="CorruptRecord", message=claim.reason or "")
@@ -117,12 +117,12 @@ def ending(claim: Claim, outcome: Outcome) -> dict[str, Any]:
 
 
 def _kept(receipt: Receipt) -> list[tuple[str, int]]:
-    """The slots that an occurrence keeps until it is over, so that no other of its job or key comes between."""
+    """Find the slots that an occurrence keeps until it is over, so that no other of its job or key starts before."""
     return [slot for slot in receipt.entry.slots if slot[0].startswith(TO_THE_END)]
 
 
 def _over(claim: Claim) -> dict[str, Any]:
-    """The occurrence is over: a recurring one is closed, the payload of a one-shot goes, and what it held is free."""
+    """End an occurrence: close one of a recurring job, remove the payload of a one-shot, and free its slots."""
     receipt: Receipt = claim.receipt
     entry, terms = receipt.entry, claim.terms
     over: dict[str, Any] = {"error": [receipt.occurrence, ""]} if entry.attempt else {}
@@ -141,9 +141,9 @@ def _freed(receipt: Receipt, slots: Iterable[tuple[str, int]]) -> dict[str, Any]
 
 
 def _back(claim: Claim, delay_ms: int) -> dict[str, Any]:
-    """Given back: what nobody here has admitted, and has no attempt, returns to the published queue at its own due
-    time, so that foreign peers see it. What has attempts, slots or a turn, is one occurrence of a chain, or pauses
-    here, waits among our own.
+    """Give an occurrence back. If no listener has admitted it, and it has no attempt, it returns to `S:next` at its own
+    due time, so that foreign peers see it. It goes to `S:again` if it has attempts, slots or a turn, if it is admitted
+    and recurs, or if it must wait for a while.
     """
     entry = claim.receipt.entry
     entry = replace(entry, flags=entry.with_flags(slots=_kept(claim.receipt), is_paid=entry.is_paid))
@@ -161,7 +161,7 @@ def _buried(claim: Claim, failure: Failure, reason: str) -> dict[str, Any]:
 
 
 def write_grave(id: bytes, payload: bytes | None, entry: Entry, *, failure: Failure, reason: str) -> bytes:
-    """What `S:graves` keeps of an occurrence."""
+    """Write the record of an occurrence for `S:graves`."""
     grave = {
         "id": id,
         "payload": payload,

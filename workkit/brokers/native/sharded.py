@@ -1,6 +1,7 @@
 """One schedule over several slots of a cluster: its shards, each an ordinary schedule that any peer can use.
 
-Only the producer and its sides are composed here. A listener has one broker for each shard.
+This module composes only the producer and the parts that look, change and check. A listener has one broker for each
+shard.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.look.sharded import ShardedInspector
 from workkit.brokers.native.put import home_of
 from workkit.brokers.native.shards import shard_of, shard_of_text
-from workkit.contract.producer import Added, NewJob
+from workkit.contract.producer import Added, Batch, NewJob, Step
+from workkit.errors import NotFound, Unsupported
 from workkit.jobs.terms import PLAIN, USUAL
 
 
@@ -33,38 +35,48 @@ class ShardedBroker:
 
     @property
     def url(self) -> str:
-        """Where it is, without a password."""
+        """The URL of the server, without a password."""
         return self._brokers[0].url
 
     @property
     def inspector(self) -> ShardedInspector:
-        """The side that looks at all shards."""
+        """The part that reads all shards."""
         return ShardedInspector([replace(broker.inspector, codec=self._codec) for broker in self._brokers])
 
     @property
     def admin(self) -> ShardedAdmin:
-        """The side that changes jobs and pauses in any shard."""
+        """The part that changes jobs and pauses in any shard."""
         return ShardedAdmin([replace(broker.admin, codec=self._codec) for broker in self._brokers], self.inspector)
 
     @property
     def doctor(self) -> ShardedDoctor:
-        """The side that checks and repairs all shards."""
+        """The part that checks and repairs all shards."""
         return ShardedDoctor([replace(broker.doctor, codec=self._codec) for broker in self._brokers])
 
     def now_ms(self) -> int:
-        """The clock of the first shard's server."""
+        """Ask the clock of the first shard's server."""
         return self._brokers[0].now_ms()
 
     def add(self, jobs: Sequence[NewJob]) -> list[Added]:
         """Add jobs, each to the shard of its id, or of its name, unique key or window.
 
-        The jobs of one shard go in whole, or none of them does. Where one shard raises, others may have theirs, and
-        adding all again doubles nothing but what is `queued`.
+        A shard stores all of its jobs, or none. If one shard raises, others may have stored theirs. Adding all of them
+        again adds only `queued` jobs twice.
         """
         return self.adding(jobs)()
 
-    def adding(self, jobs: Sequence[NewJob]) -> Callable[[], list[Added]]:
+    def begin(self, batch: Batch) -> None:
+        """Refuse it: a batch moves on in one step, and several shards have none. Raises Unsupported."""
+        raise Unsupported(f"{self._schedule} has several shards: a batch cannot be resumed there.", given=batch.id)
+
+    def batch(self, id: str) -> Batch:
+        """Find no batch. Raises NotFound."""
+        raise NotFound(f'no batch "{id}" in {self._schedule}: it has several shards.', given=id)
+
+    def adding(self, jobs: Sequence[NewJob], *, step: Step | None = None) -> Callable[[], list[Added]]:
         """Send jobs to their shards, and return a function that waits for the answers."""
+        if step is not None:
+            self.begin(step.after)
         stored = self._brokers[0].encode(jobs)
         places: dict[int, list[int]] = {}
         for place, (job, what) in enumerate(zip(jobs, stored, strict=True)):

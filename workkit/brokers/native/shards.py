@@ -15,8 +15,8 @@ T = TypeVar("T")
 
 
 def shard_names(name: str, shards: int) -> list[str]:
-    """Name the schedules that make up schedule `name`: itself, or ``{name.0}``, ``{name.1}`` and so on, each of which a
-    cluster puts into a slot of its own; braces of `name` are left out. Raises InvalidSchedule.
+    """Name the schedules that together are schedule `name`: itself, or ``{name.0}``, ``{name.1}`` and so on, without
+    the braces of `name`. A cluster puts each into a slot of its own. Raises InvalidSchedule.
     """
     if type(shards) is not int or not 1 <= shards <= MOST_SHARDS:
         raise InvalidSchedule(f"shards={shards!r} is out of range. Accepted: 1 to {MOST_SHARDS}.", given=shards)
@@ -37,8 +37,8 @@ def shard_of_text(text: str, shards: int) -> int:
 
 
 def first_found(shards: Sequence[S], id: str, verb: Callable[[S], T]) -> T:
-    """Ask the shard of an id first, then the others, and return the first answer. Raises NotFound where no shard has
-    the job, if possible one with a suggestion.
+    """Ask the shard of an id first, then the others, and return the first answer. Raises NotFound if no shard has the
+    job, if possible one with a suggestion.
     """
     refused: list[NotFound] = []
     for shard in by_home(shards, id):

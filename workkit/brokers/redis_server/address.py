@@ -1,4 +1,4 @@
-"""URLs that name several servers: sentinels and their service, or nodes of a cluster. Pure text; nothing is asked."""
+"""Read URLs that name several servers: sentinels and their service, or nodes of a cluster. Pure text, no I/O."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ _OPTION = re.compile(r"(?i)password=[^&]*$")
 
 _URL_WITH_LOGIN = re.compile(r"""(?<=["'])\w[\w+.-]*://[^"'\n]*@|\w[\w+.-]*://\S*@""")
 _QUERY_PASSWORD = re.compile(r"""(?i)([?&]\w*password=)[^&\s'"]*?(?=[.,:;)]*(?:[&\s'"]|$))""")
+_DATABASE = re.compile(r"\d{0,5}", re.ASCII)
 
 Node = tuple[str, int]
 
@@ -51,8 +52,8 @@ def read_addresses(url: str) -> Addresses:
             url,
             f" names no service. Write {scheme}://{hosts}/SERVICE, by the name that the sentinels give to the primary.",
         )
-    if not re.fullmatch(r"\d{0,5}", db):
-        raise refused_url(url, f": {'***' if hides(url, db) else db!r} is not the number of a database.")
+    if not _DATABASE.fullmatch(db):
+        raise _no_database(url, db)
     if kind == "cluster" and db.strip("0"):
         raise refused_url(url, f": a cluster has only database 0. Leave /{db} out.")
     path = f"{service}/{db or 0}" if kind == "sentinel" else ""
@@ -69,20 +70,20 @@ def read_addresses(url: str) -> Addresses:
 
 
 def written(node: Node) -> str:
-    """``host:port``, an IPv6 address in brackets."""
+    """Write ``host:port``, with an IPv6 address in brackets."""
     host, port = node
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def masked(url: str) -> str:
-    """A URL without its passwords, however broken it is: whatever may be one is hidden, from the first colon of what
-    may be a login to the last at sign, and the values of options.
+    """Hide the passwords of a URL, also of a broken one: all text from the first colon of a possible login to the last
+    at sign, and the values of password options.
     """
     login, at, rest = url.rpartition("@")
     scheme, slashes, user = login.partition("://")
-    if not at:  # what stands for a port and is none may be a password, its host forgotten
+    if not at:  # a text that is no port, in the place of one, may be a password whose host was forgotten
         shown = re.sub(r"^([\w+.-]+://[^][/?#:,]*:)(?!\d+(?:[/?#]|$))[^/?#,]+(?=[/?#]|$)", r"\1***", url)
-    elif not re.fullmatch(r"[\w+.-]+", scheme) or not slashes:  # no URL: nobody can tell a user from a password
+    elif not re.fullmatch(r"[\w+.-]+", scheme) or not slashes:  # no URL: user and password look alike
         begins = re.search(r":/*|//+", login)
         shown = f"{login[: begins.end()]}***@{rest}" if begins else url
     elif ":" in user:
@@ -93,7 +94,7 @@ def masked(url: str) -> str:
 
 
 def without_passwords(text: str) -> str:
-    """A sentence or several, without the passwords of the URLs that stand in it."""
+    """Remove the passwords of all URLs in a text."""
     text = _URL_WITH_LOGIN.sub(lambda found: masked(found[0]), text)
     return _QUERY_PASSWORD.sub(r"\1***", text)
 
@@ -104,17 +105,36 @@ def refused_url(url: str, trouble: str, *, accepted: str | None = None) -> Inval
 
 
 def hides(url: str, part: str) -> bool:
-    """Whether `masked` hides this part of a URL."""
+    """Say whether `masked` hides this part of a URL."""
     return part not in masked(url)
 
 
 def check_login(url: str) -> None:
-    """Refuse a URL with an at sign behind its host, other than in the value of an option: a password has a character
-    there that ends the host, and the rest would be taken for a server. Raises InvalidSchedule.
+    """Refuse a URL with an at sign after its host, except in the value of an option: then its password has a character
+    that ends the host, and the rest would be read as a server. Raises InvalidSchedule.
     """
     behind = re.sub(r"^[^:]*://[^/?#]*", "", url)
     if "@" in re.sub(r"(?<=[?&])[^=&#@]+=[^&#]*", "", behind):
         raise refused_url(url, " has a password with /, ? or # in it. Write them as %2F, %3F and %23.")
+
+
+def check_database(url: str) -> None:
+    """Refuse a URL of one server whose path is not the number of a database, or whose option names another one: the
+    client library would take database 0, or read digits out of it. Raises InvalidSchedule.
+    """
+    rest, _, query = url.partition("://")[2].partition("?")
+    path = rest.partition("/")[2].removesuffix("/")
+    fragment = rest[rest.index("#") :] if "#" in rest else ""
+    if fragment or not _DATABASE.fullmatch(path):
+        raise _no_database(url, fragment or path)
+    named = dict(parse_qsl(query)).get("db")
+    if path and named is not None and named != path:
+        raise refused_url(url, f" names two databases, {path} and {named}. Keep one.")
+
+
+def _no_database(url: str, given: str) -> InvalidSchedule:
+    shown = "***" if hides(url, given) else repr(given)
+    return refused_url(url, f": {shown} is not the number of a database. Write a number after the last /, or nothing.")
 
 
 def _node(text: str, *, url: str, port: int) -> Node:

@@ -1,6 +1,6 @@
-"""The way to the node of a cluster that owns one slot, and clients that follow the slot when it moves.
+"""Find the node of a cluster that owns one slot, and follow the slot when it moves.
 
-A schedule lives in one slot, by the {tag} in its name, so one plain connection to that node serves it whole.
+All keys of a schedule are in one slot, by the {tag} in its name. So one plain connection to that node serves it.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from workkit.brokers.redis_server.route import Misdirected, Unlocated, ask_node,
 from workkit.errors import InvalidSchedule
 
 HOPS = 3  # how often one call follows a slot from node to node
-PAUSES = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32)  # seconds between tries while the keys of the slot are on their way
+PAUSES = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32)  # seconds between tries while the keys of the slot move
 
 
 def tag_of(name: str) -> str:
-    """What a cluster chooses the slot by: between the first ``{`` and the next ``}``; empty where that is nothing."""
+    """Find the text that chooses the slot: between the first ``{`` and the next ``}``; empty if there is none."""
     tag, closed, _ = name.partition("{")[2].partition("}")
     return tag if closed else ""
 
@@ -40,7 +40,7 @@ def check_tag(name: str) -> None:
 
 
 class SlotOwner:
-    """The node that owns the slot of one schedule. Nodes that were ever named are remembered, as the first may go."""
+    """The node that owns the slot of one schedule. It remembers all nodes that were named: the first may go away."""
 
     def __init__(self, nodes: Sequence[Node], *, schedule: str, secure: bool, settings: Mapping[str, Any]) -> None:
         self.address: Node | None = None
@@ -50,7 +50,7 @@ class SlotOwner:
         self._owner: Node | None = None
 
     def candidates(self) -> Iterator[Node]:
-        """The owner as it was last known; where that is none, as the nodes name it now."""
+        """Yield the last known owner; then, if that one fails, the owner that the nodes name now."""
         known = self._owner
         if known is not None:
             yield known
@@ -59,13 +59,13 @@ class SlotOwner:
             yield found
 
     def refresh(self) -> None:
-        """Nothing: a node that does not own the slot any more says so."""
+        """Do nothing: a node that no longer owns the slot answers so."""
 
     def admit(self, connection: Any) -> None:
-        """Take any: who does not own the slot answers MOVED, and says who does."""
+        """Accept any node: one that does not own the slot answers MOVED and names the owner."""
 
     def follow(self, pool: redis.ConnectionPool, ask_once: Callable[[], list[Any]]) -> list[Any]:
-        """The replies of the node that owns the slot; what is asked must bear to be asked again."""
+        """Return the replies of the node that owns the slot. `ask_once` may be called several times."""
         hops, pauses = HOPS, iter(PAUSES)
         while True:
             replies = ask_once()
@@ -75,7 +75,7 @@ class SlotOwner:
                 self._moved(str(codes["MOVED"]))
                 pool.disconnect(inuse_connections=False)
             elif ("ASK" in codes or "TRYAGAIN" in codes) and (pause := next(pauses, None)):
-                time.sleep(pause)  # scripts name keys that do not exist yet, so neither node would take them
+                time.sleep(pause)  # scripts name keys that do not exist yet, so neither node accepts them
             else:
                 return replies
 
@@ -88,7 +88,7 @@ class SlotOwner:
     def _found(self) -> Node:
         silent: dict[Node, str] = {}
         for node in self._nodes:
-            self._nodes = (*(n for n in self._nodes if n != node), node)  # the next time another is asked first
+            self._nodes = (*(n for n in self._nodes if n != node), node)  # the next time, ask another first
             try:
                 ranges = ask_node(node, "CLUSTER", "SLOTS", secure=self._secure, settings=self._settings)
             except redis.exceptions.AuthenticationError:
@@ -114,10 +114,10 @@ class SlotOwner:
 
 
 class SlotClient(redis.Redis):
-    """A client that follows its slot: a command that another node must answer is asked there."""
+    """A client that follows its slot: it sends a command to the node that must answer it."""
 
     def execute_command(self, *args: Any, **options: Any) -> Any:
-        """Ask one command."""
+        """Send one command, and return its reply."""
         plain: Any = super().execute_command
 
         def ask_once() -> list[Any]:
@@ -132,15 +132,15 @@ class SlotClient(redis.Redis):
         return reply
 
     def pipeline(self, transaction: bool = True, shard_hint: Any = None) -> SlotPipeline:
-        """Several commands in one write."""
+        """Make a pipeline: several commands in one write."""
         return SlotPipeline(self.connection_pool, self.response_callbacks, transaction, shard_hint)
 
 
 class SlotPipeline(Pipeline):
-    """The same for several commands at once, which are asked again all together."""
+    """A pipeline that follows its slot. It repeats all of its commands together."""
 
     def execute(self, raise_on_error: bool = True) -> list[Any]:
-        """Ask all."""
+        """Send all commands, and return their replies."""
         commands, plain = list(self.command_stack), super().execute
 
         def ask_once() -> list[Any]:
@@ -159,6 +159,6 @@ def _route(client: redis.Redis) -> SlotOwner:
 
 
 def _place(node: Any, asked: Node) -> Node:
-    """A node as CLUSTER SLOTS names it; one that does not know its own host is where it was asked."""
+    """Read a node of CLUSTER SLOTS. One that does not know its own host has the host that was asked."""
     host = (node[0] or b"").decode()
     return (host if host not in ("", "?") else asked[0]), int(node[1])

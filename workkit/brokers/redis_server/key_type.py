@@ -1,4 +1,4 @@
-"""Which key of a schedule has another type than its layout gives it: a server refuses such a key without naming it."""
+"""Find keys of a schedule that have a wrong type: a server refuses such a key without naming it."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _WORDS = {"zset": "sorted set"}
 
 
 def wrong_types(client: Any, schedule: str, keys: Iterable[str]) -> list[str]:
-    """Ask the server which of these keys, and of those that every schedule has, have a type that is not theirs.
+    """Ask the server which of these keys, and of those that every schedule has, have a wrong type.
 
-    Returns a clause for each, such as ``app:next is a string, not a sorted set``; none where the server does not tell.
+    Returns a clause for each, such as ``app:next is a string, not a sorted set``; none if the server does not answer.
     """
     wanted = types_of(schedule, keys)
     with suppress(redis.exceptions.RedisError, OSError):
@@ -37,7 +37,7 @@ def wrong_types(client: Any, schedule: str, keys: Iterable[str]) -> list[str]:
 
 
 def types_of(schedule: str, keys: Iterable[str] = ()) -> dict[str, str]:
-    """The type of each key that every schedule has, and of those of `keys` that are of a listener or a producer."""
+    """Return the type of each key that every schedule has, and of those `keys` of a listener or a producer."""
     wanted = {f"{schedule}:{part}": kind for part, kind in _NATIVE.items()}
     return wanted | {key: kind for key in keys if (kind := _kind(key, schedule))}
 

@@ -1,7 +1,7 @@
-"""Connections kept at hand: what is asked goes out in one write, and its answers are read when they are wanted.
+"""Keep connections open: send commands in one write, and read their answers later.
 
-A client of redis-py takes a connection from its pool, looks at it and gives it back for every command, which costs as
-much as a short round trip. Here that is done once.
+For every command, a client of redis-py takes a connection from its pool, checks it and gives it back. That costs as
+much as a short round trip. This module does it once.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Any
 import redis
 from hiredis import pack_command
 
-AS_READ = "surrogateescape"  # names are written back as the bytes that were read
-IDLE = 1.0  # seconds after which a server may have closed a connection that nobody used
+AS_READ = "surrogateescape"  # write names as the bytes that were read
+IDLE = 1.0  # seconds without use after which a server may have closed a connection
 
 
 class Wires:
-    """Connections of one pool that nobody uses right now. Thread-safe; raises what redis-py raises."""
+    """The unused connections of one pool. Thread-safe; raises what redis-py raises."""
 
     def __init__(self, pool: redis.ConnectionPool) -> None:
         self._pool = pool
@@ -29,7 +29,7 @@ class Wires:
         self._pid = os.getpid()
 
     def send(self, commands: Sequence[tuple[Any, ...]]) -> Sent:
-        """Write commands to a connection that is not used for anything else until their answers were read."""
+        """Write commands to a connection. Nothing else uses it until their answers are read."""
         connection = self._taken()
         try:
             connection.send_packed_command([b"".join(map(_packed, commands))])
@@ -39,16 +39,16 @@ class Wires:
         return Sent(self, connection, len(commands))
 
     def keep(self, connection: Any) -> None:
-        """Put a connection back whose answers were all read."""
+        """Put a connection back after all its answers were read."""
         self._free.append((connection, time.monotonic()))
 
     def drop(self, connection: Any) -> None:
-        """Close a connection that something went wrong with."""
+        """Close a connection after an error."""
         connection.disconnect()
         self._pool.release(connection)
 
     def give_back(self) -> None:
-        """Give those that nobody uses back to the pool."""
+        """Give the unused connections back to the pool."""
         with contextlib.suppress(IndexError):
             while True:
                 self._pool.release(self._free.pop()[0])
@@ -73,7 +73,7 @@ class Wires:
 
 
 class Sent:
-    """Commands that are on their way."""
+    """Commands that were sent, and whose answers were not read yet."""
 
     __slots__ = ("_connection", "_count", "_wires")
 
@@ -81,7 +81,7 @@ class Sent:
         self._wires, self._connection, self._count = wires, connection, count
 
     def replies(self) -> list[Any]:
-        """Wait for the answer to each, errors of the server among them. Once."""
+        """Wait for the answer to each command; errors of the server are among them. Call it once."""
         connection, replies = self._connection, []
         try:
             for _ in range(self._count):
@@ -99,7 +99,7 @@ class Sent:
 def _packed(command: tuple[Any, ...]) -> bytes:
     try:
         packed = pack_command(command)
-    except UnicodeEncodeError:  # a name that somebody else wrote, and that is no text
+    except UnicodeEncodeError:  # a name from another program that is no text
         parts: tuple[Any, ...] = tuple(p.encode("utf-8", AS_READ) if type(p) is str else p for p in command)
         packed = pack_command(parts)
     return packed  # type: ignore[no-any-return]  # hiredis does not say
@@ -107,6 +107,6 @@ def _packed(command: tuple[Any, ...]) -> bytes:
 
 def _is_closed(connection: Any) -> bool:
     try:
-        return bool(connection.can_read())  # nothing was asked: it can only be the end
+        return bool(connection.can_read())  # no answer is outstanding: it can only be the end
     except (redis.exceptions.ConnectionError, redis.exceptions.TimeoutError, OSError):
         return True

@@ -1,4 +1,4 @@
-"""What a server or the client library refuses, in our words: exceptions to exceptions, without I/O."""
+"""Translate the exceptions of a server or the client library into ours, without I/O."""
 
 from __future__ import annotations
 
@@ -29,15 +29,18 @@ _CODES: tuple[tuple[type[Exception], str], ...] = (
     (redis.exceptions.OutOfMemoryError, "OOM"),
 )
 _NOT_YET = ("LOADING", "MASTERDOWN", "BUSY", "CLUSTERDOWN", "UNBLOCKED", "UNKILLABLE", "NOREPLICAS")
-_FULL = re.compile(r"\b(?:OOM|MISCONF)\b")  # the script's own error may stand around it
+_WRONG = "the password is wrong."
+_FULL = re.compile(r"\b(?:OOM|MISCONF)\b")  # the script's own error may be around it
 _ON_THE_WAY = ("MOVED", "ASK", "TRYAGAIN")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerPlace:
-    """What messages say of a server: its URL without passwords, the schedule it is used for, whether its place may
-    change (it is found anew then), whether it ever answered (what is closed later is cut, not refused), the
-    settings of its connections, and which keys have a type that is not theirs, where that was refused.
+    """What messages need to know of a server.
+
+    `url` has no passwords. `schedule`: the schedule on it. `moves`: another server may take its place, and the next
+    call looks for it. `answered`: it has answered once, so a closed connection was cut, not refused. `settings` are
+    those of its connections. `wrong`: keys of a wrong type, as clauses.
     """
 
     url: str
@@ -49,7 +52,7 @@ class ServerPlace:
 
 
 def code_of(error: Exception) -> str:
-    """The word with which the server began its error; versions of the client library cut it off or leave it."""
+    """Find the first word of the server's error, its code. Some versions of the client library cut it off."""
     for kind, code in _CODES:
         if isinstance(error, kind):
             return code
@@ -58,14 +61,14 @@ def code_of(error: Exception) -> str:
 
 
 def _said(error: Exception) -> str:
-    """What the server said, without what the client library puts before it in a pipeline."""
+    """Return the server's text, without the words that the client library puts before it in a pipeline."""
     return str(error).rpartition(" of pipeline caused error: ")[2]
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What is wrong with a server, and what to do. `link` stands between its URL and the trouble. A trouble without a
-    remedy bears its own full stop.
+    """What is wrong with a server, and what to do. `link` comes between its URL and the trouble. A trouble without a
+    remedy ends with its own full stop.
     """
 
     trouble: str
@@ -74,7 +77,7 @@ class Words:
 
 
 def refusal(error: redis.exceptions.RedisError, place: ServerPlace) -> ServerError:
-    """Our exception for one of the client library's."""
+    """Make our exception for one of the client library."""
     url, text, code = place.url, _said(error), code_of(error)
 
     def made(kind: type[ServerError], words: Words, **how: Any) -> ServerError:
@@ -89,7 +92,7 @@ def refusal(error: redis.exceptions.RedisError, place: ServerPlace) -> ServerErr
     if place.moves and code == "READONLY":
         return made(ServerUnreachable, Words("its primary was demoted; the next call asks for the new one."))
     if code == "TRYAGAIN" or (place.moves and code in _ON_THE_WAY):
-        return made(ServerUnreachable, Words("its keys are on their way to another node", "Try again."))
+        return made(ServerUnreachable, Words("its keys are moving to another node", "Try again."))
     for matches, translate, lasting in _REFUSALS:
         if matches(error, text):
             kind = ServerFull if _FULL.search(f"{code} {text}") else ServerRefused
@@ -105,13 +108,13 @@ def _unreachable(error: Exception, place: ServerPlace) -> Words:
     text, secure = str(error), place.url.startswith("rediss")
     cause = error.__cause__ or error.__context__
     other = "redis" + place.url.removeprefix("rediss") if secure else "rediss" + place.url.removeprefix("redis")
-    ways_out = "The next call looks for it anew." if place.moves else _WAYS_OUT
+    ways_out = "The next call looks for it again." if place.moves else _WAYS_OUT
     if isinstance(error, Unlocated):
         return Words(error.trouble, error.remedy or ways_out)
     if secure and (found := tls_trouble(error, place.settings)):
         return Words(f"{found}.")
     if secure and not place.answered and (isinstance(cause, ssl.SSLEOFError) or "reset by peer" in text):
-        return Words(f"closed without a TLS answer; either it takes no more clients (maxclients), or try {other}.")
+        return Words(f"closed without a TLS answer; either it accepts no more clients (maxclients), or try {other}.")
     if isinstance(cause, ssl.SSLError) or "SSL" in text or "WRONG_VERSION_NUMBER" in text:
         return Words("no TLS answer; the port seems to speak plain Redis", f"Try {other}.")
     if isinstance(error, redis.exceptions.TimeoutError):
@@ -121,7 +124,7 @@ def _unreachable(error: Exception, place: ServerPlace) -> Words:
         return Words(f"no answer within {ANSWER_SECONDS:.0f} s", ways_out)
     if FULL in text:
         return Words(
-            "it has as many clients as it takes (maxclients); raise maxclients, or close connections that nobody needs",
+            "it accepts no more clients (maxclients); raise maxclients, or close connections that nobody needs",
             "CLIENT LIST names them.",
         )
     if "refused" in text:
@@ -136,8 +139,23 @@ def _unreachable(error: Exception, place: ServerPlace) -> Words:
 
 
 def _wants_password(place: ServerPlace, _: str) -> Words:
+    scheme, where = _without_login(place)
+    return Words("needs a password", f"Write {scheme}://:PASSWORD@{where}.", " ")
+
+
+def _has_no_password(place: ServerPlace, _: str) -> Words:
+    scheme, where = _without_login(place)
+    return Words("this server has no password, and one is given", f"Leave it out: {scheme}://{where}.")
+
+
+def _is_wrong_password(place: ServerPlace, _: str) -> Words:
+    user = place.settings.get("username")
+    return Words(f"the password of the user {user} is wrong, or there is no such user." if user else _WRONG)
+
+
+def _without_login(place: ServerPlace) -> tuple[str, str]:
     scheme, _, where = place.url.partition("://")
-    return Words("needs a password", f"Write {scheme}://:PASSWORD@{where.rpartition('@')[2]}.", " ")
+    return scheme, where.rpartition("@")[2]
 
 
 def _is_cluster(place: ServerPlace, _: str) -> Words:
@@ -153,7 +171,7 @@ def _is_cluster(place: ServerPlace, _: str) -> Words:
 
 
 def _is_no_schedule(place: ServerPlace, _: str) -> Words:
-    """Put the remedy into the trouble: the `lost` line of a listener shows only that."""
+    """Put the remedy into the trouble, because the `lost` line of a listener shows only the trouble."""
     name = place.schedule
     see = f"workkit doctor {name} says more" if name else "workkit doctor SCHEDULE says more"
     if place.wrong:
@@ -163,25 +181,22 @@ def _is_no_schedule(place: ServerPlace, _: str) -> Words:
 
 def _cannot_save(_: ServerPlace, text: str) -> Words:
     what = "append-only file" if "AOF" in text else "snapshot"
-    others = "" if what != "snapshot" else ", or set stop-writes-on-bgsave-error no and go without snapshots"
+    others = "" if what != "snapshot" else ", or set stop-writes-on-bgsave-error no and do without snapshots"
     return Words(
-        f"it takes no writes (MISCONF), because it cannot save its {what}; its log says why, such as a full disk",
+        f"it accepts no writes (MISCONF), because it cannot save its {what}; its log says why, such as a full disk",
         f"Make room for it{others}. Nothing was half-added, so simply add again.",
     )
 
 
 Refusal = tuple[Callable[[Exception, str], bool], Callable[[ServerPlace, str], Words], bool]
 
-# redis-py files AuthenticationError under ConnectionError, so refusals are looked for first.
+# In redis-py, AuthenticationError is a ConnectionError, so check refusals first.
 _REFUSALS: tuple[Refusal, ...] = (
-    (
-        lambda e, t: "NOAUTH" in t or "Authentication required" in t or "called without any password" in t,
-        _wants_password,
-        True,
-    ),
+    (lambda e, t: "without any password configured" in t or "no password is set" in t, _has_no_password, True),
+    (lambda e, t: "NOAUTH" in t or "Authentication required" in t, _wants_password, True),
     (
         lambda e, t: isinstance(e, redis.exceptions.AuthenticationError) or "WRONGPASS" in t,
-        lambda place, t: Words("the password is wrong."),
+        _is_wrong_password,
         True,
     ),
     (lambda e, t: "NOPERM" in t, lambda place, t: Words(f"this user may not do that ({t})."), True),
@@ -193,7 +208,7 @@ _REFUSALS: tuple[Refusal, ...] = (
     (
         lambda e, t: re.search(r"\bOOM\b", f"{code_of(e)} {t}") is not None,
         lambda place, t: Words(
-            "is out of memory (maxmemory) and took nothing",
+            "is out of memory (maxmemory) and stored nothing",
             "Add memory; nothing was half-added, so simply add again.",
             " ",
         ),

@@ -1,6 +1,6 @@
-"""Connections whose server may change: where it is now is found anew whenever one is made.
+"""Connections whose server may change: each new connection looks for the server.
 
-A connection pool treats them like any other; who is asked for the address is a `Route`.
+A connection pool treats them like any other. A `Route` finds the address.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from workkit.brokers.redis_server.tls import tls_trouble
 
 CONNECT_SECONDS = 2.0
 ANSWER_SECONDS = 5.0
-GUIDE_SECONDS = 1.0  # how long a sentinel or a node is waited for that only has to say where the server is
+GUIDE_SECONDS = 1.0  # how long to wait for a sentinel or a node that only names the server
 
-FULL = "max number of clients reached"  # what a server says then, before it cuts the connection
+FULL = "max number of clients reached"  # the server's error before it cuts the connection
 
 _KEPT = ("username", "password", "credential_provider", "db", "client_name")
 
 
 class Unlocated(redis.exceptions.ConnectionError):
-    """The server was not found or not reached. The text is ours. `remedy` is its last sentence, if it has one."""
+    """The server was not found or not reached. The text is ours. `remedy` is its last sentence, or None."""
 
     def __init__(self, trouble: str, *, remedy: str | None = None) -> None:
         super().__init__(f"{trouble}. {remedy}" if remedy else trouble)
@@ -34,7 +34,7 @@ class Unlocated(redis.exceptions.ConnectionError):
 
 
 class Misdirected(redis.exceptions.ResponseError):
-    """Who was asked for the server says that there is none. The text is ours, with `remedy` as its last sentence."""
+    """A sentinel or node answers that there is no such server. The text is ours, with `remedy` as its last sentence."""
 
     def __init__(self, trouble: str, *, remedy: str, lasting: bool) -> None:
         super().__init__(f"{trouble}. {remedy}")
@@ -42,35 +42,37 @@ class Misdirected(redis.exceptions.ResponseError):
 
 
 class Route(Protocol):
-    """Knows who to ask for a server. Thread-safe."""
+    """Finds the address of a server. Thread-safe."""
 
-    address: Node | None  # where it is, as far as is known
+    address: Node | None  # the last known address
 
     def candidates(self) -> Iterator[Node]:
-        """Where the server may be, likeliest first; whoever is asked is asked as late as possible.
+        """Yield the possible addresses of the server, the likeliest first, and ask for each as late as possible.
 
         Raises Unlocated, Misdirected.
         """
 
     def refresh(self) -> None:
-        """Ask now and then whether `address` still holds, where the server itself would not tell. Never raises."""
+        """Check from time to time whether `address` is still right, if the server itself would not answer so. Never
+        raises.
+        """
 
     def admit(self, connection: Any) -> None:
-        """Look at a new connection; raises a ConnectionError where its server is not the one that is looked for."""
+        """Check a new connection. Raises a ConnectionError if its server is not the right one."""
 
     def follow(self, pool: redis.ConnectionPool, ask_once: Callable[[], list[Any]]) -> list[Any]:
-        """The replies of the server that is the one, where others answer who it is."""
+        """Return the replies of the right server, if others answer with its address."""
 
 
 class RoutedConnection(redis.Connection):
-    """A connection to where `route` leads at the moment."""
+    """A connection to the server that `route` finds when it connects."""
 
     def __init__(self, *, route: Route, **kwargs: Any) -> None:
         super().__init__(**kwargs)  # type: ignore[no-untyped-call]
         self._route, self._settings = route, kwargs
 
     def connect(self) -> None:
-        """Connect, unless it is connected. Raises Unlocated, Misdirected, and what a refusing server makes of it."""
+        """Connect if it is not connected. Raises Unlocated, Misdirected, and the error of a server that refuses."""
         if self._sock is not None:
             return
         failed: Exception | None = None
@@ -96,7 +98,7 @@ class RoutedSSLConnection(RoutedConnection, redis.SSLConnection):
 
 
 def routed_pool(route: Route, *, secure: bool, settings: Mapping[str, Any]) -> redis.ConnectionPool:
-    """A pool of connections that follow `route`, with the login, database, TLS and socket options of `settings`."""
+    """Make a pool of connections that follow `route`, with login, database, TLS and socket options of `settings`."""
     pool: redis.ConnectionPool = redis.ConnectionPool(
         connection_class=RoutedSSLConnection if secure else RoutedConnection,
         **settings_of(settings),
@@ -106,7 +108,7 @@ def routed_pool(route: Route, *, secure: bool, settings: Mapping[str, Any]) -> r
 
 
 def settings_of(kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Of a client's connection settings those that say how to reach a server and to log in; how to treat it is ours."""
+    """Keep the settings of a client that say how to reach a server and log in. All other settings are ours."""
     kept = {key: value for key, value in kwargs.items() if key in _KEPT or key.startswith(("socket_", "ssl_"))}
     kept["socket_connect_timeout"] = kept.get("socket_connect_timeout") or CONNECT_SECONDS
     kept["socket_timeout"] = kept.get("socket_timeout") or ANSWER_SECONDS
@@ -114,12 +116,12 @@ def settings_of(kwargs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def retry_once() -> Retry:
-    """One try: when to try again is for the listener's loop, or the caller."""
+    """Make a policy of one try: the listener's loop, or the caller, decides when to try again."""
     return Retry(NoBackoff(), 0)
 
 
 def ask_node(node: Node, *command: str, secure: bool, settings: Mapping[str, Any]) -> Any:
-    """The plain reply of a server to one command, on a connection of its own."""
+    """Ask a server one command on a connection of its own, and return the plain reply."""
     kwargs = settings_of(settings) | dict.fromkeys(("socket_connect_timeout", "socket_timeout"), GUIDE_SECONDS)
     connection: Any = (redis.SSLConnection if secure else redis.Connection)(host=node[0], port=node[1], **kwargs)
     try:
@@ -131,7 +133,7 @@ def ask_node(node: Node, *command: str, secure: bool, settings: Mapping[str, Any
 
 
 def reason(error: Exception | None, node: Node, settings: Mapping[str, Any]) -> str:
-    """Why a server was not reached by such settings, in a few words."""
+    """Say in a few words why a server was not reached with these settings."""
     text = str(error)
     cause = error.__cause__ or error.__context__ if error else None
     if found := tls_trouble(error, {**settings, "host": node[0], "port": node[1]}):
@@ -141,7 +143,7 @@ def reason(error: Exception | None, node: Node, settings: Mapping[str, Any]) -> 
     if isinstance(error, (redis.exceptions.TimeoutError, TimeoutError)):
         return "does not answer"
     if FULL in text:
-        return "has as many clients as it takes (maxclients)"
+        return "accepts no more clients (maxclients)"
     if "refused" in text:
         return "refuses connections"
     if "closed by server" in text or "reset by peer" in text:

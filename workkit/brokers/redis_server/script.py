@@ -1,36 +1,38 @@
-"""The .lua files of a layout as scripts with their digests. One file per transition; no script text anywhere else.
+"""Load the .lua files of a layout as scripts with their digests. Each script is one file; no other file has script
+text.
 
 The head of a script alone orders its keys and arguments. ``-- KEYS next running(listener) first(1)`` names functions of
 the layout's keys: the script gets them as the locals `next_`, `running` and `first[1]`, and `Script.keys` makes the
-list for a call. ``-- ARGV number now`` gives locals alike, as texts. The last word may end with ``...``: ``jobs...``
-gives `jobs_at`, the place where a list of any length begins. A second line of the same form continues the first.
+list for a call. ``-- ARGV number now`` names arguments: the script gets them as locals too, as texts. The last word may
+end with ``...``: ``jobs...`` gives `jobs_at`, the place where a list of any length begins. A second line of the same
+form continues the first.
 
-A line ``-- part: NAME`` stands for what several scripts do: the file NAME in the folder `parts`, which may name other
-parts. Each part comes into a script once, where it is named first. The head of a part says which keys and arguments of
-the script it uses.
+A line ``-- part: NAME`` includes code that several scripts share: the file NAME in the folder `parts`, which may name
+other parts. Each part comes into a script once, where it is named first. The head of a part says which keys and
+arguments of the script it uses.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import sha1
 from importlib import resources
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
-    """A word of a KEYS line: which function of the layout's keys it names, and for what."""
+    """A word of a KEYS line: the function of the layout's keys that it names, and its argument."""
 
     name: str
     level: int | None = None  # `first(3)`: the key of this number
-    of: str | None = None  # `running(listener)`: the key of what the caller calls listener
-    is_list: bool = False  # `running(listeners)...`: one for each of them
+    of: str | None = None  # `running(listener)`: the key of the caller's argument listener=
+    is_list: bool = False  # `running(listeners)...`: one key for each of them
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Script:
     """One script: its verb, its text as the server runs it, the digest of that text, and its keys."""
 
@@ -39,37 +41,42 @@ class Script:
     digest: str
     declared: tuple[Key, ...]
 
-    def keys(self, keys: object, **of: str | Sequence[str]) -> list[str]:
+    def keys(self, keys: Hashable, **of: str | tuple[str, ...]) -> tuple[str, ...]:
         """Make the KEYS of one call. `keys` are the layout's keys of one schedule.
 
-        Whatever the head names in brackets is given by that name: ``claim.keys(keys, listener=name)`` for
-        ``running(listener)``. Raises TypeError where one of these is missing, or the head knows none of that name.
+        The caller passes what the head names in brackets under that name: ``claim.keys(keys, listener=name)`` for
+        ``running(listener)``. Raises TypeError if one of them is missing, or if the head has no such name.
         """
-        if of.keys() != {key.of for key in self.declared if key.of}:
-            wanted = " ".join(sorted({f"{key.of}=" for key in self.declared if key.of})) or "none"
-            raise TypeError(f"{self.name}: its keys are named for {wanted}; given: {' '.join(of) or 'none'}")
-        found: list[str] = []
-        for key in self.declared:
-            value = getattr(keys, key.name)
-            if key.level is not None:
-                found.append(value(key.level))
-            elif key.is_list:
-                found += map(value, of[key.of or ""])
-            elif key.of is not None:
-                found.append(value(of[key.of]))
-            else:
-                found.append(value)
-        return found
+        return _keys(self, keys, **of)
+
+
+@lru_cache(maxsize=1024)  # a producer or a listener calls a script with the same keys thousands of times a second
+def _keys(script: Script, keys: Hashable, **of: str | tuple[str, ...]) -> tuple[str, ...]:
+    if of.keys() != {key.of for key in script.declared if key.of}:
+        wanted = " ".join(sorted({f"{key.of}=" for key in script.declared if key.of})) or "none"
+        raise TypeError(f"{script.name}: its keys are named for {wanted}; given: {' '.join(of) or 'none'}")
+    found: list[str] = []
+    for key in script.declared:
+        value = getattr(keys, key.name)
+        if key.level is not None:
+            found.append(value(key.level))
+        elif key.is_list:
+            found += map(value, of[key.of or ""])
+        elif key.of is not None:
+            found.append(value(of[key.of]))
+        else:
+            found.append(value)
+    return tuple(found)
 
 
 class BadScript(Exception):
-    """The head of a script, or its parts, cannot be read. For whoever writes scripts."""
+    """The head of a script, or its parts, cannot be read. An error for people who write scripts."""
 
 
 _HEAD = re.compile(r"^-- (KEYS|ARGV) (.+)$")
 _WORD = re.compile(r"([a-z_]+)(?:\((?:([0-9]+)|([a-z_]+))\))?(\.\.\.)?")
 _PART = re.compile(r"^-- part: (\w+)$")
-_OF_LUA = frozenset({  # no local is called so
+_OF_LUA = frozenset({  # a local cannot have these names
     "and", "break", "do", "else", "elseif", "end", "false", "for", "function", "if", "in", "local", "nil", "not", "or",
     "repeat", "return", "then", "true", "until", "while", "bit", "cjson", "cmsgpack", "error", "ipairs", "math", "next",
     "pairs", "pcall", "redis", "select", "string", "table", "tonumber", "tostring", "type", "unpack",
@@ -78,7 +85,7 @@ _OF_LUA = frozenset({  # no local is called so
 
 @cache
 def load(layout: str) -> dict[str, Script]:
-    """The scripts of a layout by verb."""
+    """Load the scripts of a layout, by verb."""
     folder = resources.files("workkit.brokers").joinpath(layout, "lua")
     texts = {file.name.removesuffix(".lua"): file for file in folder.iterdir() if file.name.endswith(".lua")}
 
@@ -89,7 +96,7 @@ def load(layout: str) -> dict[str, Script]:
 
 
 def read_script(name: str, source: str, *, part: Callable[[str], str]) -> Script:
-    """Make a script of its source. `part` gives the source of a part. Raises BadScript."""
+    """Make a script from its source. `part` returns the source of a part. Raises BadScript."""
     head = _Head(name)
     lines = [head.line(line) for line in source.splitlines()]
     text = "\n".join(_expanded(lines, head, part, inside=(), done=set())) + "\n"
@@ -98,7 +105,7 @@ def read_script(name: str, source: str, *, part: Callable[[str], str]) -> Script
 
 
 class _Head:
-    """What the KEYS and ARGV lines of one script say."""
+    """The KEYS and ARGV lines of one script."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -107,7 +114,7 @@ class _Head:
         self._locals: set[str] = set()
 
     def line(self, line: str) -> str:
-        """A line as the server runs it: one of KEYS or ARGV becomes the locals that it names."""
+        """Return a line as the server runs it: a line of KEYS or ARGV becomes the locals that it names."""
         found = _HEAD.match(line)
         if found is None:
             return line
@@ -115,7 +122,7 @@ class _Head:
         return self._of_keys(words) if found[1] == "KEYS" else self._of_args(words)
 
     def check(self, line: str, *, part: str) -> None:
-        """See that the script declares what its part uses."""
+        """Check that the script declares the keys and arguments that its part uses."""
         found = _HEAD.match(line)
         if found is None:
             return
@@ -129,7 +136,7 @@ class _Head:
         lists = []
         for place, key in enumerate(words, len(self.keys) + 1):
             if self.keys and self.keys[-1].is_list:
-                raise BadScript(f"{self.name}.lua: {key.name} comes after a list of keys, whose end nobody knows")
+                raise BadScript(f"{self.name}.lua: {key.name} comes after a list of keys, which has no known end")
             self.keys.append(key)
             if key.is_list:
                 lists.append(f"local {self._local(f'{key.name}_at')} = {place}")
@@ -144,7 +151,7 @@ class _Head:
         plain, lists = {}, []
         for key in words:
             if self.args and self.args[-1].endswith("..."):
-                raise BadScript(f"{self.name}.lua: {key.name} comes after a list of arguments, whose end nobody knows")
+                raise BadScript(f"{self.name}.lua: {key.name} comes after a list of arguments, which has no known end")
             if key.level is not None or key.of is not None:
                 raise BadScript(f"{self.name}.lua: the argument {key.name} is a name alone")
             self.args.append(f"{key.name}..." if key.is_list else key.name)
@@ -163,7 +170,7 @@ class _Head:
 
 
 def local_name(name: str) -> str:
-    """What a script calls a key or an argument: its name, with `_` after it where Lua has a thing of that name."""
+    """Return the local of a key or an argument: its name, with `_` after a name that Lua uses itself."""
     return f"{name}_" if name in _OF_LUA else name
 
 
@@ -172,7 +179,7 @@ def _assigned(plain: dict[str, str]) -> list[str]:
 
 
 def _table(places: dict[int, int]) -> str:
-    """The keys of numbers; from 1 on as a list, which Lua makes faster."""
+    """Write the table of numbered keys; numbers from 1 on as a list, which Lua makes faster."""
     if sorted(places) == list(range(1, len(places) + 1)):
         return ", ".join(f"KEYS[{places[level]}]" for level in sorted(places))
     return ", ".join(f"[{level}] = KEYS[{place}]" for level, place in places.items())
@@ -192,7 +199,7 @@ def _words(name: str, line: str) -> Iterator[Key]:
 def _expanded(
     lines: Sequence[str], head: _Head, part: Callable[[str], str], *, inside: tuple[str, ...], done: set[str]
 ) -> Iterator[str]:
-    """The lines of a script or a part, with the parts that they name in their places, each once."""
+    """Yield the lines of a script or a part. Each part that they name takes its place, once."""
     for line in lines:
         found = _PART.match(line)
         if found is None:

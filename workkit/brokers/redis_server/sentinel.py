@@ -1,4 +1,4 @@
-"""The way to a primary that sentinels watch: they are asked at every connect, and the primary itself about its role."""
+"""Find a primary that sentinels watch: ask them at every connect, and ask the primary itself for its role."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ import redis
 from workkit.brokers.redis_server.address import Node, written
 from workkit.brokers.redis_server.route import Misdirected, Unlocated, ask_node, reason
 
-LOOK_SECONDS = 2.0  # between looks at whether the primary is still one
-DEAF_SECONDS = 10.0  # the same while no sentinel answers
+LOOK_SECONDS = 2.0  # between checks that the primary is still one
+DEAF_SECONDS = 10.0  # between checks while no sentinel answers
 
 
 class _Primary(ABC):
-    """What both ways to a primary share: one that was replaced is not taken, and is left soon."""
+    """What both ways to a primary share: they refuse a primary that was replaced, and leave it soon."""
 
     address: Node | None = None
     _look_at = 0.0
 
     @abstractmethod
     def candidates(self) -> Iterator[Node]:
-        """The primary as sentinels name it."""
+        """Yield the primary that the sentinels name."""
 
     def refresh(self) -> None:
-        """Ask whether another is the primary: one that was replaced while it lived takes writes until the sentinels
-        tell it, seconds later, and forgets them then.
+        """Ask whether another server is the primary. A live primary that was replaced accepts writes for some seconds,
+        until the sentinels demote it, and then forgets them.
         """
         now = time.monotonic()
         if self.address is None or now < self._look_at:
@@ -41,12 +41,12 @@ class _Primary(ABC):
             self._look_at = now + DEAF_SECONDS
 
     def follow(self, pool: redis.ConnectionPool, ask_once: Callable[[], list[Any]]) -> list[Any]:
-        """Whoever answers is the one."""
+        """Return the replies of the connected server."""
         return ask_once()
 
     def admit(self, connection: Any) -> None:
-        """Take it only as primary: sentinels may be late, and a demoted one still answers."""
-        with suppress(redis.exceptions.ResponseError):  # it may not tell this user; writing to a replica fails anyway
+        """Accept a server only if it is a primary: sentinels may be late, and a demoted one still answers."""
+        with suppress(redis.exceptions.ResponseError):  # this user may not ask; a write to a replica fails anyway
             connection.send_command("ROLE")
             role = connection.read_response()[0]
             if role not in (b"master", "master"):
@@ -55,14 +55,14 @@ class _Primary(ABC):
 
 
 class Sentinels(_Primary):
-    """Sentinels by address. Those that did not answer are asked last the next time."""
+    """Sentinels by address. The next time, those that did not answer are asked last."""
 
     def __init__(self, nodes: Sequence[Node], *, service: str, secure: bool, settings: Mapping[str, Any]) -> None:
         self._nodes, self._service = tuple(nodes), service
         self._secure, self._settings = secure, settings
 
     def candidates(self) -> Iterator[Node]:
-        """The primary as each sentinel names it; the next one is asked only where the former's was none."""
+        """Yield the primary that each sentinel names. Ask the next sentinel only if the caller cannot use that one."""
         named: set[Node] = set()
         silent: dict[Node, str] = {}
         ignorant: list[Node] = []
@@ -105,13 +105,13 @@ class Sentinels(_Primary):
 
 
 class GivenSentinels(_Primary):
-    """The sentinels of a client that was given, asked by its own means: it may see other addresses than they say."""
+    """The sentinels of a user's client, asked through it: it may map the addresses that they name."""
 
     def __init__(self, manager: Any, *, service: str) -> None:
         self._manager, self._service = manager, service
 
     def candidates(self) -> Iterator[Node]:
-        """The primary as the client's sentinels name it."""
+        """Yield the primary that the client's sentinels name."""
         host, port = self._manager.discover_master(self._service)
         yield host.decode() if isinstance(host, bytes) else host, int(port)
 

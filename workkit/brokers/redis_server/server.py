@@ -1,6 +1,6 @@
-"""A connection to a Redis or Valkey server: made from a URL or a client, and its refusals in our words.
+"""Connect to a Redis or Valkey server by a URL or a client, and translate its refusals.
 
-The edge at which client-library exceptions become ours; what raised them stays the cause.
+Here the exceptions of the client library become ours; the original one stays the cause.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from workkit.brokers.redis_server.address import (
     SCHEMES,
     Addresses,
     Node,
+    check_database,
     check_login,
     hides,
     read_addresses,
@@ -37,10 +38,10 @@ from workkit.errors import InvalidSchedule, ServerError
 
 
 class Closeable(Protocol):
-    """What a server is attached to."""
+    """Something that a server closes when it closes: an attachment to an embedded server."""
 
     def close(self) -> None:
-        """Leave it."""
+        """Close it."""
 
 
 Call = tuple[Script, Sequence[str], Sequence[Any]]
@@ -48,17 +49,17 @@ Call = tuple[Script, Sequence[str], Sequence[Any]]
 
 @dataclass(frozen=True, slots=True)
 class PendingCalls:
-    """Scripts that are on their way."""
+    """Script calls that were sent, and whose answers were not read yet."""
 
     calls: Sequence[Call]
     sent: Sent
 
 
 class Server:
-    """One server as its clients see it. Thread-safe; every call raises ServerUnreachable or ServerRefused only.
+    """One server as its clients see it. Thread-safe; every call raises only ServerUnreachable or ServerRefused.
 
-    With a `route` the server may change; an error that tells so closes the connections, and the next call finds it
-    anew. `schedule` is what messages call the schedule it serves.
+    With a `route` the server may change. An error that shows it closes the connections, and the next call looks for the
+    new server. `schedule` is its name in messages.
     """
 
     def __init__(
@@ -75,13 +76,13 @@ class Server:
         self._attached = attached
         self._schedule = schedule
         self._route = route
-        self._address: Node | None = None  # where the last call was answered
+        self._address: Node | None = None  # the address that answered the last call
         self._twins: list[Server] = []
         self._wires = Wires(client.connection_pool)
-        self._answered = False  # whether it ever did: a connection that is closed later is cut, not refused
+        self._answered = False  # whether it has answered once: a connection closed later was cut, not refused
 
     def call(self, script: Script, keys: Sequence[str], args: Sequence[Any]) -> Any:
-        """Run one script, loading it where the server has forgotten it."""
+        """Run one script. Load it first if the server does not have it."""
         return self.exchange([(script, keys, args)])[0]
 
     def exchange(self, calls: Sequence[Call]) -> list[Any]:
@@ -98,8 +99,8 @@ class Server:
             raise self._ours(error) from error
 
     def answers(self, asked: PendingCalls) -> list[Any]:
-        """What scripts answer that were sent. Where the server has forgotten one, all are loaded and all asked again:
-        the scripts know a repeated request by its number.
+        """Return the answers of scripts that were sent. If the server does not have one, load and send all of them
+        again: the scripts recognise a repeated request by its number.
         """
         try:
             replies = self._replies(asked)
@@ -125,7 +126,7 @@ class Server:
         sent = [asked.sent]
 
         def retry_once() -> list[Any]:
-            if not sent:  # another is to be asked
+            if not sent:  # another node must answer
                 self._start_anew()
                 sent.append(self._send(asked.calls))
             return sent.pop().replies()
@@ -138,7 +139,9 @@ class Server:
 
     @contextmanager
     def translated(self) -> Iterator[Any]:
-        """The client, for reads; its exceptions leave as ours. Untyped: its annotations name all a reply can be."""
+        """Yield the client, for reads, and translate its exceptions. Untyped: its annotations are unions of all
+        replies.
+        """
         try:
             if self._route is not None:
                 self._leave_if_moved(self._route)
@@ -150,7 +153,7 @@ class Server:
             raise self._ours(error) from error
 
     def twin(self, *, answer_seconds: float) -> Server:
-        """The same server on connections of its own, with more patience: for waiting."""
+        """Make the same server with connections of its own and a longer timeout: for waiting."""
         kwargs = dict(self.client.connection_pool.connection_kwargs)
         kwargs["socket_timeout"] = answer_seconds
         pool = redis.ConnectionPool(connection_class=self.client.connection_pool.connection_class, **kwargs)
@@ -160,11 +163,11 @@ class Server:
         return twin
 
     def drop(self) -> None:
-        """Cut every connection, also under a thread that waits on one."""
+        """Cut every connection, even while a thread waits on one."""
         self.client.connection_pool.disconnect(inuse_connections=True)
 
     def close(self) -> None:
-        """Close connections, and leave the embedded server, if it is one."""
+        """Close connections, and detach from the server if it is embedded."""
         self.client.connection_pool.disconnect()
         if self._attached is not None:
             self._attached.close()
@@ -175,12 +178,12 @@ class Server:
             self._start_anew()
 
     def _start_anew(self) -> None:
-        """Close every connection that is not in use: where the server may be another by now, the next looks for it."""
+        """Close every unused connection: the server may have changed, and a new connection looks for it."""
         self._wires.give_back()
         self.client.connection_pool.disconnect(inuse_connections=False)
 
     def _arrived(self, route: Route) -> None:
-        """Cut twins that still wait on a server which is not the one any more: it may be frozen, and never say so."""
+        """Cut twins that still wait on the old server: it may be frozen, and then never answers."""
         if route.address == self._address:
             return
         before, self._address = self._address, route.address
@@ -191,7 +194,7 @@ class Server:
         if isinstance(error, OSError):
             error = redis.exceptions.ConnectionError(str(error))
         moves = self._route is not None
-        if moves:  # whoever refuses may not be the server any more: the next call looks for it
+        if moves:  # another server may have taken its place: the next call looks for it
             self._start_anew()
         settings = self.client.connection_pool.connection_kwargs
         place = ServerPlace(
@@ -206,11 +209,11 @@ class Server:
 def connect(
     url: Any, *, shown: str | None = None, attached: Closeable | None = None, schedule: str | None = None
 ) -> Server:
-    """A server from a URL or from a client, whose connection settings are then used. No I/O.
+    """Make a server from a URL, or from a client by its connection settings. No I/O.
 
-    `shown` stands in messages instead of the URL; `attached` is closed with the server. In a cluster it is the node
-    that owns the slot of `schedule`, whose name must bear a tag then; None leaves the name unchecked. Raises
-    InvalidSchedule for what is neither URL nor client, and for such a name.
+    Messages show `shown` instead of the URL. `attached` is closed with the server. In a cluster, the server is the node
+    that owns the slot of `schedule`, whose name must contain a tag; None: the name is not checked. Raises
+    InvalidSchedule for a value that is neither URL nor client, and for a name without a tag.
     """
     if isinstance(url, RedisCluster):
         return _of_cluster_client(url, schedule=schedule)
@@ -227,6 +230,9 @@ def connect(
         accepted = " ".join(f"{s}://" for s in SCHEMES)
         raise refused_url(url, f" is not a URL of a server. Accepted: {accepted}.", accepted=accepted)
     addresses = read_addresses(url) if scheme in MANY else None
+    if addresses is None and scheme in ("redis", "rediss"):
+        check_login(url)
+        check_database(url)
     client = _client(addresses.single if addresses else url, said=url)
     if addresses:
         return _routed(addresses, client, schedule=schedule)
@@ -234,12 +240,12 @@ def connect(
 
 
 def is_cluster(url: Any) -> bool:
-    """Whether a URL or a client is said to lead to a cluster."""
+    """Say whether a URL or a client names a cluster."""
     return isinstance(url, RedisCluster) or (isinstance(url, str) and url.partition("://")[0].endswith("+cluster"))
 
 
 def shown_url(client: redis.Redis) -> str:
-    """Where a client connects to, as a URL without its password."""
+    """Write the address of a client as a URL without its password."""
     kwargs = client.connection_pool.connection_kwargs
     if path := kwargs.get("path"):
         return f"unix://{_login(kwargs)}{path}?db={kwargs.get('db', 0)}"
@@ -257,8 +263,6 @@ def shown_client(given: Any) -> str:
 
 def _client(url: str, *, said: str) -> redis.Redis:
     unix = url.startswith("unix:")
-    if not unix:
-        check_login(url)
     try:
         client = redis.Redis.from_url(
             url,
@@ -271,7 +275,7 @@ def _client(url: str, *, said: str) -> redis.Redis:
             **({} if unix else {"socket_keepalive": True}),
         )
         pool = client.connection_pool
-        pool.connection_class(**pool.connection_kwargs)  # not connected: only now are its options read
+        pool.connection_class(**pool.connection_kwargs)  # not connected: this reads the options
         return client
     except (ValueError, TypeError, redis.exceptions.RedisError) as error:
         hidden = any(hides(said, part) for part in re.findall(r"'([^']*)'", str(error)))
@@ -331,7 +335,7 @@ def _of_sentinel_client(pool: SentinelConnectionPool, *, schedule: str) -> Serve
 
 def _of_cluster_client(given: Any, *, schedule: str | None) -> Server:
     nodes = [(str(node.host), int(node.port)) for node in given.get_nodes()]
-    client = given.get_redis_connection(given.get_nodes()[0])  # any: all are reached alike
+    client = given.get_redis_connection(given.get_nodes()[0])  # any node: all are reached in the same way
     scheme = "rediss+cluster" if _is_secure(client) else "redis+cluster"
     where = ",".join(written(node) for node in nodes)
     url = f"{scheme}://{_login(client.connection_pool.connection_kwargs)}{where}"

@@ -1,6 +1,4 @@
-"""Why a TLS connection fails: which file, which certificate, which name. Looks at files and certificates on that path
-only; a working connection never comes here.
-"""
+"""Find out why a TLS connection fails: which file, which certificate, which name. Only for failed ones."""
 
 from __future__ import annotations
 
@@ -19,14 +17,14 @@ Settings = Mapping[str, Any]
 
 
 def tls_trouble(error: BaseException | None, settings: Settings) -> str | None:
-    """What is wrong, in a sentence without its full stop, with the remedy; None where TLS is not the trouble.
+    """Say what is wrong, and the remedy, without the last full stop; None if TLS is not the trouble.
 
     `settings` are those of the connection: host, port and its `ssl_` options.
     """
     causes = list(_causes(error))
     found = next((one for one in causes if isinstance(one, ssl.SSLError)), None)
     text = " ".join(str(one) for one in causes)
-    if isinstance(found, ssl.SSLEOFError):  # cut while we wrote, so what the server said is lost: hear it once more
+    if isinstance(found, ssl.SSLEOFError):  # cut while we wrote, so the server's alert is lost: connect again to get it
         text = _alert(settings) or text
     if "CERTIFICATE_REQUIRED" in text:
         return "it asks for a certificate of this client. Give ?ssl_certfile=FILE&ssl_keyfile=FILE"
@@ -50,7 +48,7 @@ def tls_trouble(error: BaseException | None, settings: Settings) -> str | None:
 
 
 def _certificate(error: ssl.SSLCertVerificationError, settings: Settings) -> str:
-    """What is wrong with the server's certificate."""
+    """Say what is wrong with the server's certificate."""
     host, ca = settings.get("host", "localhost"), settings.get("ssl_ca_certs")
     if error.verify_code in _MISMATCH:
         names = list(_names(settings))
@@ -69,7 +67,7 @@ def _certificate(error: ssl.SSLCertVerificationError, settings: Settings) -> str
 
 
 def _file(settings: Settings) -> str | None:
-    """Which file of the settings cannot be read, or is not what it should be."""
+    """Say which file of the settings cannot be read, or has the wrong content."""
     ca, path, cert, key = (settings.get(name) for name in _FILES)
     for name, file in (("ssl_ca_certs", ca), ("ssl_certfile", cert), ("ssl_keyfile", key)):
         if file:
@@ -95,14 +93,14 @@ def _file(settings: Settings) -> str | None:
 
 
 def _names(settings: Settings) -> Iterator[str]:
-    """The names in a certificate that is trusted but for its names."""
+    """Yield the names in a certificate that is trusted except for its names."""
     with contextlib.suppress(OSError, redis.exceptions.RedisError), _opened(settings, ssl_check_hostname=False) as sock:
         for _, name in sock.getpeercert().get("subjectAltName", ()):
             yield str(name)
 
 
 def _alert(settings: Settings) -> str:
-    """With which alert a server ends a connection on which nothing is sent."""
+    """Connect again, send nothing, and return the alert with which the server ends the connection."""
     try:
         with _opened(settings) as sock:
             sock.recv(1)
@@ -112,7 +110,7 @@ def _alert(settings: Settings) -> str:
 
 
 def _opened(settings: Settings, **others: Any) -> contextlib.closing[Any]:
-    """Another connection, on which nothing is sent, no password either."""
+    """Open another connection, and send nothing on it, not even a password."""
     wanted = {key: value for key, value in settings.items() if key.startswith("ssl_")}
     wanted |= {"host": settings.get("host", "localhost"), "port": settings.get("port", 6379)}
     wanted |= dict.fromkeys(("socket_timeout", "socket_connect_timeout"), LOOK_SECONDS)

@@ -2,29 +2,81 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
-from collections.abc import Mapping
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
-from workkit.cli import folder
+from workkit.cli import folder, quoting
 from workkit.cli.command import Command, Option
+from workkit.cli.commands.explain import INTERVALS, counting
 from workkit.cli.live import ScheduleName
 from workkit.cli.options import json_option, run_option_flags, server_options, verbose_option, zone_of, zone_option
 from workkit.cli.printing import record, terminal, wording
 from workkit.cli.printing.warning import warnings_kept
 from workkit.cli.settings import read_settings
+from workkit.errors import InvalidArguments, InvalidFunction, TriggerError
 
 if TYPE_CHECKING:
     from workkit.jobs.job import Job
     from workkit.schedule import Schedule
 
-ARGUMENTS = "Each ARG is read as JSON if it is JSON, else as text: 5 is a number, '\"5\"' is text."
+ARGUMENTS = (
+    "Each ARG, and each VALUE of --kwarg, is read as JSON if it is JSON, else as text: 5 is a number, '\"5\"' is text."
+)
+
+
+def _call_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the function with its arguments, the options of its job and of its runs, ``--json``, ``-v``, the server.
+
+    The command gets `call`: the function as it was typed, and its arguments.
+    """
+
+    @functools.wraps(function)
+    def with_call(*given: Any, fn: str, args: tuple[str, ...], kwargs: tuple[str, ...], **options: Any) -> Any:
+        call = Call(fn=fn, words=args, args=[argument(text) for text in args], kwargs=_keywords(kwargs))
+        return function(*given, call=call, **options)
+
+    found: Callable[..., Any] = with_call
+    for option in (
+        server_options,
+        run_option_flags,
+        verbose_option,
+        json_option("print the job as JSON"),
+        click.option(
+            "--kwarg", "kwargs", cls=Option, multiple=True, metavar="NAME=VALUE", help="a keyword argument; repeatable"
+        ),
+        click.argument("args", nargs=-1),
+        click.argument("fn", metavar="FUNCTION"),
+    ):
+        found = option(found)
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A function as it was typed, and its arguments; `words` are the positional ones as they were typed."""
+
+    fn: str
+    words: tuple[str, ...]
+    args: list[Any]
+    kwargs: dict[str, Any]
+
+    def checked(self) -> tuple[dict[str, Any], str | None]:
+        """Give the keywords of `schedule.add`, and a note where this folder cannot vouch for the function.
+
+        Raises InvalidFunction, InvalidArguments.
+        """
+        fn, note = folder.checked(self.fn, Path.cwd(), call=(self.args, self.kwargs))
+        return {"fn": fn, "args": self.args, "kwargs": self.kwargs or None}, note
 
 
 @click.command(
@@ -34,6 +86,7 @@ ARGUMENTS = "Each ARG is read as JSON if it is JSON, else as text: 5 is a number
     about=(
         "Add FUNCTION to run at WHEN, and print what was understood. Adding the same again changes nothing.",
         f"WHEN is words or a cron string, as one quoted argument. {ARGUMENTS}",
+        INTERVALS,
     ),
     examples=(
         'workkit add app-tasks "7pm tomorrow" app.cache:clear',
@@ -43,19 +96,13 @@ ARGUMENTS = "Each ARG is read as JSON if it is JSON, else as text: 5 is a number
 )
 @click.argument("schedule", type=ScheduleName())
 @click.argument("when")
-@click.argument("function")
-@click.argument("args", nargs=-1)
 @zone_option("zone of the words; default UTC")
 @click.option("--dry-run", cls=Option, is_flag=True, help="show what would be added, add nothing")
-@json_option("print the job as JSON")
-@verbose_option
-@run_option_flags
-@server_options
+@_call_options
 def add_command(
     schedule: str,
     when: str,
-    function: str,
-    args: tuple[str, ...],
+    call: Call,
     tz: str | None,
     dry_run: bool,
     as_json: bool,
@@ -66,13 +113,14 @@ def add_command(
     from workkit import schedule as verbs
     from workkit.verbs.opening import present
 
-    zone = wording.zone_name(zone_of(tz, read_settings()))
-    fn, note = folder.checked(function, Path.cwd())
-    given = {**run, "fn": fn, "args": [argument(text) for text in args], "when": when}
+    zone = zone_of(tz, read_settings())
+    with _quoting(schedule, (when, call.fn, *call.words), zone):
+        keywords, note = call.checked()
+    given = {**run, **keywords, "when": when}
     if click.get_current_context().get_parameter_source("tz") is ParameterSource.COMMANDLINE:
-        given["tz"] = zone
-    s = verbs.create(schedule, redis=server, tz=zone)
-    with warnings_kept():
+        given["tz"] = wording.zone_name(zone)
+    s = verbs.create(schedule, redis=server, tz=wording.zone_name(zone))
+    with warnings_kept(), _quoting(schedule, (when, call.fn, *call.words), zone):
         job = _imagined(s, given) if dry_run else verbs.add(s, **given)
     if dry_run:
         _print(job, "would add", as_json, now=datetime.now(UTC))
@@ -89,25 +137,36 @@ def add_command(
     examples=("workkit now app-tasks app.cache:clear", "workkit now app-tasks app.users:activate tracy@domain.com"),
 )
 @click.argument("schedule", type=ScheduleName())
-@click.argument("function")
-@click.argument("args", nargs=-1)
-@json_option("print the job as JSON")
-@verbose_option
-@run_option_flags
-@server_options
-def now_command(
-    schedule: str, function: str, args: tuple[str, ...], as_json: bool, run: dict[str, Any], server: str | None
-) -> None:
+@_call_options
+def now_command(schedule: str, call: Call, as_json: bool, run: dict[str, Any], server: str | None) -> None:
     """Add a job to run at once."""
     from workkit import schedule as verbs
     from workkit.verbs.opening import present
 
-    fn, note = folder.checked(function, Path.cwd())
+    try:
+        keywords, note = call.checked()
+    except InvalidArguments as error:
+        if meant := quoting.now_words(schedule, call.fn, call.words, UTC):
+            raise quoting.Unquoted(f"{error} To run it at a time: {meant}") from error
+        raise
     s = verbs.create(schedule, redis=server)
     with warnings_kept():
-        job = verbs.add_now(s, fn, args=[argument(text) for text in args], **run)
+        job = verbs.add_now(s, **keywords, **run)
     _print(job, _became(job), as_json, now=present(s))
     _note(note, added=True)
+
+
+@contextmanager
+def _quoting(schedule: str, words: Sequence[str], zone: tzinfo) -> Iterator[None]:
+    """Where the block refuses the time or the function, look whether the time was typed without quotes, and say so."""
+    try:
+        yield
+    except (InvalidFunction, TriggerError) as error:
+        meant = quoting.add_words(schedule, words, zone)
+        if meant is None:
+            raise
+        message = f"WHEN is one argument, before FUNCTION. Put its words in quotes: {meant}"
+        raise quoting.Unquoted(message) from error
 
 
 def argument(text: str) -> Any:
@@ -116,6 +175,20 @@ def argument(text: str) -> Any:
         return json.loads(text, parse_constant=_not_json)
     except (ValueError, RecursionError):
         return text
+
+
+def _keywords(texts: Iterable[str]) -> dict[str, Any]:
+    """Read what ``--kwarg NAME=VALUE`` gives. Raises UsageError."""
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.isidentifier():
+            what = "has no =" if not equals else f'"{name}" is not the name of a parameter'
+            raise click.UsageError(f'--kwarg "{text}": {what}. Write --kwarg NAME=VALUE.')
+        if name in found:
+            raise click.UsageError(f"--kwarg {name} was given twice. Keep one of them.")
+        found[name] = argument(value)
+    return found
 
 
 def _not_json(constant: str) -> Any:
@@ -144,7 +217,9 @@ def _print(job: Job, word: str, as_json: bool, *, now: datetime) -> None:
         )
         return
     parts = [f"{word} {job.id[:8]}".rstrip(), wording.call_text(job), when_line(job, now)]
-    terminal.data("  ".join(parts))
+    terminal.say("  ".join(parts), indent=2)
+    if job.trigger is not None and (counted := counting(job.trigger)) is not None:
+        terminal.say(f"  {counted}", indent=2)
 
 
 def when_line(job: Job, now: datetime) -> str:

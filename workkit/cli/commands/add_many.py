@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -13,15 +14,16 @@ from typing import Any, BinaryIO
 
 import click
 
-from workkit.cli.command import Command
+from workkit.cli.command import Command, Option
 from workkit.cli.live import ScheduleName
-from workkit.cli.options import server_options, verbose_option
+from workkit.cli.options import server_options, server_words, verbose_option
 from workkit.cli.printing import terminal, wording
+from workkit.cli.printing.cells import shorten
 from workkit.cli.printing.warning import warnings_kept
-from workkit.errors import Invalid, InvalidArguments, NotFound
+from workkit.errors import InvalidArguments, NotFound
 
-AGAIN = "ix it and run again, nothing doubles."
 REPORT_SECONDS = 10.0
+BESIDE_NAME, SHORTEST_NAME = 64, 8  # columns of the bar, its numbers and its count of rows; and of the file's name
 BAR_STEPS = 200  # the bar is drawn so many times at most
 ERASE_BAR = "\x1b[1A\x1b[2K"  # the line above, where click leaves the bar
 ROW = '{"fn": "app.cache:clear", "in_": "5 minutes"}'
@@ -33,34 +35,47 @@ ROW = '{"fn": "app.cache:clear", "in_": "5 minutes"}'
     takes="SCHEDULE FILE [OPTIONS]",
     about=(
         "Add jobs from a JSON Lines file, one object a line, holding the keywords of schedule.add; - is stdin.",
-        "What is there already is not added again, so a file can be run again after a mistake in it.",
+        "Each run prints the name of its batch. --resume BATCH adds the rows that the batch has not added yet, "
+        "whatever ended it, and though some of its jobs are done. A batch is known for 7 days after its last row. "
+        "Without --resume the same file is a new batch: its rows with in_, or at now, are added again.",
     ),
-    examples=("workkit add-many app-tasks jobs.jsonl", "zcat jobs.jsonl.gz | workkit add-many app-tasks -"),
+    examples=(
+        "workkit add-many app-tasks jobs.jsonl",
+        "workkit add-many app-tasks jobs.jsonl --resume 1f0c2a9b",
+        "zcat jobs.jsonl.gz | workkit add-many app-tasks -",
+    ),
     after=f"A line: {ROW}",
 )
 @click.argument("schedule", type=ScheduleName())
 @click.argument("file", type=click.Path(allow_dash=True))
+@click.option("--resume", cls=Option, metavar="BATCH", help="add the rows that this batch has not added yet")
 @verbose_option
 @server_options
-def add_many_command(schedule: str, file: str, server: str | None) -> None:
+def add_many_command(schedule: str, file: str, resume: str | None, server: str | None) -> None:
     """Add jobs from a JSON Lines file."""
     from workkit import schedule as verbs
-    from workkit.verbs.bulk import BadRow, add_rows
+    from workkit.verbs.bulk import BadRow, add_rows, begun
     from workkit.verbs.error_place import located
     from workkit.verbs.opening import producer_of
 
     s = verbs.create(schedule, redis=server)
     name = "stdin" if file == "-" else file
-    with _opened(file) as source, warnings_kept(), _progress(source, name) as report:
-        rows = Rows(source, name, report)
-        try:
-            tally = add_rows(rows, s=s, broker=producer_of(s))
-        except BadRow as bad:
-            raise located(bad.error, rows.place, then=f" {bad.done}; f{AGAIN}") from bad.error.__cause__
-        except Invalid as error:
-            raise located(error, rows.place, then=f" F{AGAIN}") from error.__cause__
+    with _opened(file) as source, warnings_kept():
+        broker = producer_of(s)
+        batch = begun(broker) if resume is None else broker.batch(resume)
+        again = f"workkit add-many {s.name} {shlex.quote(file)} --resume {batch.id}{server_words(server)}"
+        before = f"{wording.plural(batch.rows, 'row')} of it added before. " if batch.rows else ""
+        terminal.talk(wording.printable(f"batch {batch.id}: {before}If this is interrupted: {again}"))
+        with _progress(source, name) as report:
+            rows = Rows(source, name, report)
+            try:
+                tally = add_rows(rows, s=s, broker=broker, batch=batch)
+            except BadRow as bad:
+                how = f"Correct it, and add the rest: {again}" if bad.added else "Correct it, and run this again."
+                raise located(bad.error, rows.place, then=f" {bad.done}. {how}") from bad.error.__cause__
     known = f", {tally.known:,} already there" if tally.known else ""
-    terminal.data(f"added {wording.plural(tally.new, 'job')} to {s.name}{known}")
+    earlier = f", after {wording.plural(batch.rows, 'row')} before" if batch.rows else ""
+    terminal.say(f"added {wording.plural(tally.new, 'job')} to {s.name}{known}{earlier}")
 
 
 def _opened(file: str) -> AbstractContextManager[BinaryIO]:
@@ -117,18 +132,19 @@ def _progress(source: BinaryIO, name: str) -> Iterator[Callable[[int, int], None
     if size is None or not terminal.is_terminal(sys.stderr):
         yield _lines(name)
         return
+    columns = terminal.table_width(sys.stderr) or terminal.FALLBACK_WIDTH
+    name = shorten(name, max(SHORTEST_NAME, columns - BESIDE_NAME))
     label = f"{name}: 0 rows"
     try:
-        with click.progressbar(
-            length=size, label=label, file=sys.stderr, show_eta=False, update_min_steps=max(1, size // BAR_STEPS)
-        ) as bar:
+        with click.progressbar(length=size, label=label, file=sys.stderr, show_eta=False) as bar:
             seen = 0
 
             def report(rows: int, read: int) -> None:
                 nonlocal seen
-                bar.label = f"{name}: {rows:,} rows"
-                bar.update(read - seen)
-                seen = read
+                if read - seen >= size // BAR_STEPS or read >= size:
+                    bar.label = f"{name}: {rows:,} rows"
+                    bar.update(read - seen)
+                    seen = read
 
             yield report
     finally:

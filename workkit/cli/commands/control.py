@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from workkit.cli import failure, folder
+from workkit.cli import failure, folder, quoting
 from workkit.cli.command import Command, Option
-from workkit.cli.live import ScheduleName, Which
+from workkit.cli.live import FunctionOfJobs, ScheduleName, Which
 from workkit.cli.options import server_options, server_words, verbose_option, zone_of, zone_option
 from workkit.cli.printing import terminal, wording
 from workkit.cli.settings import read_settings
@@ -29,6 +29,17 @@ PART_FAILED = 1
 WHICH = "WHICH is a name, an id, or the beginning of one (6 or more characters), as printed by add and list."
 
 
+def _targets(*, required: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add the schedule, the jobs of it, ``-v`` and the server."""
+
+    def added(function: Callable[..., Any]) -> Callable[..., Any]:
+        function = verbose_option(server_options(function))
+        function = click.argument("which", type=Which(), nargs=-1, required=required)(function)
+        return click.argument("schedule", type=ScheduleName())(function)
+
+    return added
+
+
 @click.command(
     "pause",
     cls=Command,
@@ -43,14 +54,11 @@ WHICH = "WHICH is a name, an id, or the beginning of one (6 or more characters),
         "workkit pause app-tasks --fn app.mail:poll",
     ),
 )
-@click.argument("schedule", type=ScheduleName())
-@click.argument("which", type=Which(), nargs=-1)
-@click.option("--fn", cls=Option, metavar="FUNCTION", help="all jobs of this function")
+@click.option("--fn", cls=Option, type=FunctionOfJobs(), metavar="FUNCTION", help="all jobs of this function")
 @click.option("--reason", cls=Option, metavar="TEXT", help="why; shown by list, show and doctor")
 @click.option("--until", cls=Option, metavar="WHEN", help="resumes by itself then: words for one instant")
 @zone_option("zone of the words; default UTC")
-@verbose_option
-@server_options
+@_targets(required=False)
 def pause_command(
     schedule: str,
     which: tuple[str, ...],
@@ -67,6 +75,8 @@ def pause_command(
 
     zone = zone_of(tz, read_settings())
     function = _function(which, fn)
+    if until is not None and (words := quoting.instant_of((until, *which), zone)):
+        raise quoting.Unquoted(f"--until takes one argument. Put the words in quotes: --until {words}")
     s = verbs.create(schedule, redis=server)
     said = pause_until(reason, until, tz=wording.zone_name(zone), now_ms=producer_of(s).now_ms())
     at = None if said.until_ms is None else datetime.fromtimestamp(said.until_ms / 1000, UTC)
@@ -75,11 +85,11 @@ def pause_command(
     ours = server_words(server)
     if function is not None:
         verbs.pause(s, fn=function, **how)  # type: ignore[arg-type]
-        terminal.data(f"paused {wording.printable(str(fn))} in {s.name}{tail}, {again} --fn {_quoted(fn)}{ours}")
+        terminal.say(f"paused {wording.printable(str(fn))} in {s.name}{tail}, {again} --fn {_quoted(fn)}{ours}")
         return 0
     if not which:
         verbs.pause(s, **how)  # type: ignore[arg-type]
-        terminal.data(f"paused {s.name}{tail}, {again}{ours}")
+        terminal.say(f"paused {s.name}{tail}, {again}{ours}")
         return 0
 
     def one(word: str) -> str:
@@ -104,11 +114,8 @@ def pause_command(
         "workkit resume app-tasks --fn app.mail:poll",
     ),
 )
-@click.argument("schedule", type=ScheduleName())
-@click.argument("which", type=Which(), nargs=-1)
-@click.option("--fn", cls=Option, metavar="FUNCTION", help="all jobs of this function")
-@verbose_option
-@server_options
+@click.option("--fn", cls=Option, type=FunctionOfJobs(), metavar="FUNCTION", help="all jobs of this function")
+@_targets(required=False)
 def resume_command(schedule: str, which: tuple[str, ...], fn: str | None, server: str | None) -> int:
     """Resume a schedule, jobs or a function."""
     from workkit import schedule as verbs
@@ -117,11 +124,11 @@ def resume_command(schedule: str, which: tuple[str, ...], fn: str | None, server
     s = verbs.create(schedule, redis=server)
     if function is not None:
         verbs.resume(s, fn=function)
-        terminal.data(f"resumed {wording.printable(str(fn))} in {s.name}")
+        terminal.say(f"resumed {wording.printable(str(fn))} in {s.name}")
         return 0
     if not which:
         verbs.resume(s)
-        terminal.data(f"resumed {s.name}")
+        terminal.say(f"resumed {s.name}")
         return 0
 
     def one(word: str) -> str:
@@ -141,11 +148,8 @@ def resume_command(schedule: str, which: tuple[str, ...], fn: str | None, server
     about=("Leave out the next run of recurring jobs; those after it stay as they are.", WHICH),
     examples=("workkit skip app-tasks digest", "workkit skip app-tasks 8cd9280b 3a442290"),
 )
-@click.argument("schedule", type=ScheduleName())
-@click.argument("which", type=Which(), nargs=-1, required=True)
 @zone_option("zone of the times; default UTC")
-@verbose_option
-@server_options
+@_targets(required=True)
 def skip_command(schedule: str, which: tuple[str, ...], tz: str | None, server: str | None) -> int:
     """Leave out the next run."""
     from workkit import schedule as verbs
@@ -170,10 +174,7 @@ def skip_command(schedule: str, which: tuple[str, ...], tz: str | None, server: 
     about=("Run jobs once now. A recurring one keeps its times; one that waits for its time runs now instead.", WHICH),
     examples=("workkit run app-tasks digest", "workkit run app-tasks 8cd9280b 3a442290"),
 )
-@click.argument("schedule", type=ScheduleName())
-@click.argument("which", type=Which(), nargs=-1, required=True)
-@verbose_option
-@server_options
+@_targets(required=True)
 def run_command(schedule: str, which: tuple[str, ...], server: str | None) -> int:
     """Run jobs once now."""
     from workkit import schedule as verbs
@@ -227,7 +228,7 @@ def _each(words: tuple[str, ...], act: Callable[[str], str]) -> int:
     errors: list[WorkkitError] = []
     for word in words:
         try:
-            terminal.data(act(word))
+            terminal.say(act(word), indent=2)
         except (NotFound, InvalidOptions) as error:
             errors.append(error)
             failure.say(error)

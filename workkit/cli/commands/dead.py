@@ -12,7 +12,7 @@ import click
 
 from workkit.cli import failure
 from workkit.cli.command import Command, Option
-from workkit.cli.live import ScheduleName, Which
+from workkit.cli.live import DeadWhich, ScheduleName
 from workkit.cli.options import server_options, verbose_option
 from workkit.cli.printing import terminal, wording
 from workkit.errors import NotFound, WorkkitError
@@ -34,7 +34,7 @@ def _choice(function: Callable[..., Any]) -> Callable[..., Any]:
             "--where", cls=Option, metavar="TEXT", help="those with this text in function, arguments or error"
         ),
         click.option("--all", "everything", cls=Option, is_flag=True, help="all of them"),
-        click.argument("which", type=Which(), nargs=-1),
+        click.argument("which", type=DeadWhich(), nargs=-1),
         click.argument("schedule", type=ScheduleName()),
     ):
         function = option(function)
@@ -87,10 +87,10 @@ def retry_command(
         if error := revival_refusal(job, said):
             refused.append(error)
         elif which:
-            terminal.data(f"retried {job.id[:8]}  {wording.call_text(job)}")
+            terminal.say(f"retried {job.id[:8]}  {wording.call_text(job)}")
     revived = len(choice.meant) - len(refused)
     if not which:
-        terminal.data(f"retried {revived:,}" + (f", {rate}" if rate else ""))
+        terminal.say(f"retried {revived:,}" + (f", {rate}" if rate else ""))
     return choice.status(refused, done=revived, most=None if which else SHOWN)
 
 
@@ -126,9 +126,9 @@ def discard_command(
     discarded = discard_dead(choice.admin, choice.meant)
     if which:
         for job in choice.meant:
-            terminal.data(f"discarded {job.id[:8]}  {wording.call_text(job)}")
+            terminal.say(f"discarded {job.id[:8]}  {wording.call_text(job)}")
     else:
-        terminal.data(f"discarded {discarded:,}")
+        terminal.say(f"discarded {discarded:,}")
     return choice.status((), done=discarded)
 
 
@@ -173,7 +173,7 @@ class Choice:
             return self.status((), done=0)
         if dry_run:
             for job in self.meant:
-                terminal.data(_line(job))
+                terminal.say(_line(job), indent=2)
             terminal.talk(f"{count} would be meant. Nothing was changed.")
             return self.status((), done=len(self.meant))
         if yes or not asks:

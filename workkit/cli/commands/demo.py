@@ -17,6 +17,8 @@ import click
 from workkit.cli.command import EMBEDDED_FOLDER, Command, Option
 from workkit.cli.options import verbose_option
 from workkit.cli.printing import event_line, terminal, wording
+from workkit.cli.printing.cells import cells, padded
+from workkit.cli.program import program
 from workkit.errors import PhraseError
 from workkit.events import WARNING, Event
 from workkit.text.duration import duration_text
@@ -31,11 +33,12 @@ SECONDS, LONGEST = 12.0, 16.0
 TICKS = 2
 CALL_WIDTH, LATE_WIDTH = 25, 17
 INTRODUCTION = "workkit demo: a private {} server, four jobs, one listener. About 12 seconds; Ctrl-C ends it sooner."
-FAREWELL = """
-Next, in your own folder with an app.py:
-  workkit listen my-tasks --embedded               one terminal
-  workkit now my-tasks app:FUNCTION --embedded     another
-  workkit next "every weekday at 9am"              try words, no server needed"""
+NEXT = (
+    ("listen my-tasks --embedded", "one terminal"),
+    ("now my-tasks app:hi --embedded", "another"),
+    ('next "every weekday at 9am"', "try words, no server needed"),
+)
+FILE = """def hi(): print("hi")"""
 
 
 @click.command(
@@ -52,7 +55,7 @@ Next, in your own folder with an app.py:
 def demo_command(keep: bool) -> int:
     """See it work."""
     with _server(keep) as server:
-        terminal.data(INTRODUCTION.format(server.product))
+        terminal.say(INTRODUCTION.format(server.product))
         from workkit import schedule as verbs
 
         s = verbs.create(NAME, redis=server.url, tz="UTC")
@@ -63,9 +66,29 @@ def demo_command(keep: bool) -> int:
         terminal.talk(f"{terminal.paint('error:', 'red', sys.stderr)} did not run: {wording.listed(missing)}.")
         return 1
     if keep:
-        terminal.data(f"\nKept in {EMBEDDED_FOLDER}. To go on: workkit listen {NAME} --embedded --import {MODULE}")
-    terminal.data(FAREWELL)
+        again = f"{program()} listen {NAME} --embedded --import {MODULE}"
+        terminal.say(f"\nKept in {EMBEDDED_FOLDER}. To go on: {again}")
+    _show_next()
     return 0
+
+
+def _show_next() -> None:
+    """Say what to try next, as it works in this folder."""
+    terminal.say(f"\nNext, in this folder, with a file app.py that holds {FILE}:")
+    lines = [(f"  {program()} {words}", remark) for words, remark in NEXT]
+    width = max(cells(line) for line, _ in lines) + 4
+    room = terminal.table_width(sys.stdout)
+    beside = room is None or all(width + cells(remark) <= room for _, remark in lines)
+    for line, remark in lines:
+        if beside:
+            terminal.data(f"{padded(line, width)}{_dim(remark)}")
+        else:
+            terminal.say(line, indent=4)
+            terminal.say(_dim(f"      {remark}"))
+
+
+def _dim(text: str) -> str:
+    return terminal.paint(text, "dim", sys.stdout)
 
 
 @contextmanager
@@ -93,14 +116,21 @@ def _added(s: Schedule) -> dict[str, Job]:
         ("7pm", 'schedule.add(s, at="7pm tomorrow", fn=hello)', lambda: verbs.add(s, hello, at="7pm tomorrow")),
         ("typo", 'schedule.add(s, at="7pm tomorow", fn=hello)', lambda: verbs.add(s, hello, at="7pm tomorow")),
     )
-    width = max(len(text) for _, text, _ in steps)
-    for key, text, add in steps:
+    width = max(cells(text) for _, text, _ in steps)
+    room, said = terminal.table_width(sys.stdout), []
+    for key, _, add in steps:
         try:
             added[key] = add()
-            said = _understood(key, added[key])
+            said.append(_understood(key, added[key]))
         except PhraseError as error:
-            said = f"refused: {_short(error)}"
-        terminal.data(f"  {text:{width}}  {said}")
+            said.append(f"{terminal.paint('refused:', 'red', sys.stdout)} {_short(error)}")
+    beside = room is None or all(2 + width + 2 + cells(text) <= room for text in said)
+    for (_, text, _), words in zip(steps, said, strict=True):
+        if beside:
+            terminal.data(f"  {padded(text, width)}  {words}")
+        else:
+            terminal.say(f"  {text}", indent=4)
+            terminal.say(f"      {words}", indent=8)
     return added
 
 
@@ -157,7 +187,8 @@ class Watch:
             self._say(event, f"{NAME} on embedded server, {wording.plural(event.fields['threads'], 'thread')}")
         elif event.name == "done" and job is not None:
             late = f"{duration_text(event.fields['late_ms'])} after due"
-            self._say(event, f"{wording.call_text(job):{CALL_WIDTH}}  {late:{LATE_WIDTH}}  {self.heard.take(job.id)}")
+            parts = padded(wording.call_text(job), CALL_WIDTH), padded(late, LATE_WIDTH), self.heard.take(job.id)
+            self._say(event, "  ".join(parts))
             with self.changed:
                 self.ran[job.id] = self.ran.get(job.id, 0) + 1
                 self.changed.notify_all()
@@ -183,10 +214,12 @@ class Watch:
 
     def _say(self, event: Event, text: str) -> None:
         clock = datetime.fromtimestamp(event.time, UTC)
-        self._write(f"{clock:%H:%M:%S}  {event.name:{event_line.WORD_WIDTH}} {text}")
+        word = terminal.paint(event.name, event_line.CALM.get(event.name), self.out)
+        self._write(f"{clock:%H:%M:%S}  {padded(word, event_line.WORD_WIDTH)} {text}")
 
     def _write(self, text: str) -> None:
-        click.echo(text.rstrip(), file=self.out)
+        fitted = terminal.fitting(text.rstrip(), self.out, indent=event_line.TEXT_COLUMN)
+        click.echo(fitted, file=self.out, color=terminal.has_colour(self.out))
 
 
 def _listened(s: Schedule, jobs: dict[str, Job]) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -28,7 +27,7 @@ from workkit.cli.options import (
     weighted,
 )
 from workkit.cli.printing import record as records
-from workkit.cli.printing import terminal, wording
+from workkit.cli.printing import table, terminal, wording
 from workkit.cli.settings import READERS, Settings, read_settings
 
 if TYPE_CHECKING:
@@ -95,7 +94,7 @@ def doctor_command(
     brokers = _brokers(names, server)
     if not as_json:
         for line in _settings(settings, server=brokers[0].url, given=server, names=names, named=bool(schedules)):
-            terminal.data(line)
+            terminal.say(line, indent=4)
     patients = _examined(brokers, patience_ms)
     if not as_json:
         _show(patients, server_words(server) + _dialect_words())
@@ -133,9 +132,9 @@ def _status(brokers: Iterable[Broker], patients: Sequence[Patient], patience_ms:
     if not any(repaired.values()):
         return FINDINGS if any(patient.findings for patient in patients) else 0
     left = sum(len(patient.findings) for patient in _examined(brokers, patience_ms))
-    mended = sum(repaired.values())
+    done = sum(repaired.values())
     said = f"{wording.plural(left, 'finding')} left" if left else "all is well now"
-    terminal.talk(f"repaired {mended:,} of {len(repaired):,}; {said}.")
+    terminal.talk(f"repaired {done:,} of {len(repaired):,}; {said}.")
     return FINDINGS if left else 0
 
 
@@ -161,9 +160,7 @@ def _settings(
             rows.append((key, value, str(settings.file)))
         else:
             rows.append((key, DEFAULTS.get(key, "-"), "default"))
-    first, second = (max(len(row[n]) for row in rows) for n in (0, 1))
-    for key, value, origin in rows:
-        yield wording.printable(f"{key:{first}}  {value:{min(second, 50)}}  {origin}")
+    yield from table.aligned(rows, most=50)
 
 
 def _is_flag(option: str) -> bool:
@@ -198,7 +195,7 @@ def _section(title: str, findings: Sequence[Finding], words: str, *, name: str) 
     if not findings:
         terminal.data(f"{title}: {terminal.paint('all is well', 'green', sys.stdout)}")
         return
-    terminal.data(f"{title}: {wording.plural(len(findings), 'finding')}")
+    terminal.say(f"{title}: {wording.plural(len(findings), 'finding')}")
     kinds: dict[str, list[Finding]] = {}
     for finding in findings:
         kinds.setdefault(finding.kind, []).append(finding)
@@ -223,16 +220,8 @@ def _at(remedy: str, name: str, words: str) -> str:
 
 
 def _say(painted: str, plain: str, text: str) -> None:
-    """Print a line of a finding, folded on a terminal and indented below its first."""
-    width = terminal.table_width(sys.stdout)
-    text = wording.printable(text)
-    if width is None:
-        terminal.data(painted + text)
-        return
-    lines = textwrap.wrap(text, max(20, width - len(plain)), break_on_hyphens=False)
-    terminal.data(painted + lines[0])
-    for line in lines[1:]:
-        terminal.data(" " * len(plain) + line)
+    """Print a line of a finding, further lines indented below its first."""
+    terminal.say(painted + wording.printable(text), indent=len(plain))
 
 
 def _record(finding: Finding, repaired: dict[int, bool]) -> dict[str, Any]:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from workkit.cli import quoting
 from workkit.cli.command import Command, Option
 from workkit.cli.options import Count, json_option, verbose_option, zone_of, zone_option
 from workkit.cli.printing import record as records
-from workkit.cli.printing import terminal, wording
+from workkit.cli.printing import table, terminal, wording
 from workkit.cli.printing.warning import warn
 from workkit.cli.settings import read_settings
 from workkit.errors import TriggerError
@@ -22,7 +23,21 @@ if TYPE_CHECKING:
     from workkit.triggers.dialects.dialect import Dialect
 
 DIALECTS = ("auto", "published", "standard", "cuckoo")
+dialect_option = click.option(
+    "--dialect",
+    cls=Option,
+    type=click.Choice(DIALECTS),
+    default="auto",
+    metavar="|".join(DIALECTS),
+    help="how a cron string is read",
+)
 FIELDS = ("year", "month", "day", "weekday", "hour", "minute", "second")
+
+
+INTERVALS = (
+    "An interval that divides its unit (15 minutes, 6 hours) is aligned to the clock; any other is counted from 1970. "
+    '"starting at 9am", or --start TIME of add, counts it from there.'
+)
 
 
 def read_time(text: str, *, now: datetime, zone: tzinfo, dialect: Dialect = "auto") -> Trigger:
@@ -39,13 +54,16 @@ def read_time(text: str, *, now: datetime, zone: tzinfo, dialect: Dialect = "aut
     "next",
     cls=Command,
     takes="WHEN [OPTIONS]",
-    about=("Show in English when words or a cron string fire, the next instants, and warnings. Needs no server.",),
+    about=(
+        "Show in English when words or a cron string fire, the next instants, and warnings. Needs no server.",
+        INTERVALS,
+    ),
     examples=(
         'workkit next "every 2nd sunday at 5pm" --tz Europe/Paris',
         'workkit next "0 9 * * 1-5"',
     ),
 )
-@click.argument("when")
+@click.argument("words", nargs=-1, required=True, metavar="WHEN")
 @click.option(
     "-n",
     "count",
@@ -57,19 +75,15 @@ def read_time(text: str, *, now: datetime, zone: tzinfo, dialect: Dialect = "aut
 )
 @zone_option("zone of the words; default UTC")
 @click.option("--from", "start", cls=Option, metavar="TIME", help="count from this time, in words or ISO; default now")
-@click.option(
-    "--dialect",
-    cls=Option,
-    type=click.Choice(DIALECTS),
-    default="auto",
-    metavar="|".join(DIALECTS),
-    help="how a cron string is read",
-)
+@dialect_option
 @json_option("print one JSON object, for other programs")
 @verbose_option
-def next_command(when: str, count: int, tz: str | None, start: str | None, dialect: Dialect, as_json: bool) -> None:
+def next_command(
+    words: tuple[str, ...], count: int, tz: str | None, start: str | None, dialect: Dialect, as_json: bool
+) -> None:
     """Show when words or a cron string fire."""
     zone = zone_of(tz, read_settings())
+    when = _one(words, "next", zone)
     now = datetime.now(UTC)
     origin = now if start is None else _instant(start, now=now, zone=zone)
     trigger = read_time(when, now=origin, zone=zone, dialect=dialect)
@@ -84,8 +98,10 @@ def next_command(when: str, count: int, tz: str | None, start: str | None, diale
         return
     from workkit.triggers import explain
 
-    terminal.data(explain(trigger))
-    terminal.data(_cron_line(trigger))
+    terminal.say(explain(trigger))
+    if (counted := counting(trigger)) is not None:
+        terminal.say(counted)
+    terminal.say(_cron_line(trigger))
     for line in _instant_lines(instants, zone=zone_of(trigger.tz, read_settings()), now=origin):
         terminal.data(line)
     if trigger.recurs and len(instants) < count:
@@ -93,8 +109,17 @@ def next_command(when: str, count: int, tz: str | None, start: str | None, diale
     warn(trigger.warnings)
 
 
+def _one(words: tuple[str, ...], command: str, zone: tzinfo) -> str:
+    """Take WHEN. Raises UsageError where it was typed without quotes."""
+    if len(words) == 1:
+        return words[0]
+    meant = f"workkit {command} {quoting.time_of(words, zone)}"
+    raise quoting.Unquoted(f"WHEN is one argument. Put its words in quotes: {meant}")
+
+
 def _record(trigger: Trigger) -> dict[str, Any]:
     from workkit.triggers import explain
+    from workkit.triggers.english.spoken_interval import how_counted
 
     return {
         "words": explain(trigger),
@@ -103,12 +128,31 @@ def _record(trigger: Trigger) -> dict[str, Any]:
         "recurs": trigger.recurs,
         "next": [],
         "warnings": list(trigger.warnings),
+        "interval": None if trigger.interval is None else trigger.interval.member(),
+        "counted": how_counted(trigger),
     }
+
+
+def counting(trigger: Trigger) -> str | None:
+    """Say from when an interval is counted, and how its words choose; None for what is no interval."""
+    from workkit.triggers.english.spoken_interval import how_counted
+
+    how = how_counted(trigger)
+    if how is None or trigger.pace is None or trigger.start is not None:
+        return how
+    at = _TIMES.get(trigger.pace.unit, "")
+    day = "" if at and 86_400 % trigger.pace.seconds == 0 else " 2027-01-31"
+    return f'{how}; to choose, add "starting{day}{at}", or --start TIME'
+
+
+_TIMES = {"second": " at 9:00:05", "minute": " at 9:05", "hour": " at 3am"}
 
 
 def _cron_line(trigger: Trigger) -> str:
     if trigger.cron is not None:
         return f"cron: {trigger.cron}"
+    if trigger.interval is not None and trigger.interval.is_elapsed:
+        return f"cron: none; seven fields cannot say this. Stored with fields of its own, beside {trigger.rules[0]}"
     if trigger.tz == "UTC":
         return "cron: none; seven fields cannot say this. Stored with fields of its own."
     return f"cron: none; seven UTC fields cannot follow the clock changes of {trigger.tz}. Stored with its zone."
@@ -117,13 +161,9 @@ def _cron_line(trigger: Trigger) -> str:
 def _instant_lines(instants: list[datetime], *, zone: tzinfo, now: datetime) -> list[str]:
     seconds = any(at.second for at in instants)
     rows = [_row(at, zone=zone, seconds=seconds, now=now) for at in instants]
-    widths = [max((wording.cells(row[n]) for row in rows), default=0) for n in range(3)]
     limit = terminal.table_width(sys.stdout)
-    lines = []
-    for row in rows:
-        line = "  " + "   ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True) if width)
-        lines.append(wording.shorten(line.rstrip(), limit) if limit else line.rstrip())
-    return lines
+    lines = [f"  {line}" for line in table.aligned(rows, gap=3)]
+    return [wording.shorten(line, limit) for line in lines] if limit else lines
 
 
 def _row(at: datetime, *, zone: tzinfo, seconds: bool, now: datetime) -> tuple[str, str, str]:
@@ -158,21 +198,15 @@ def _instant(text: str, *, now: datetime, zone: tzinfo) -> datetime:
     about=("Say in English what a cron string means. Needs no server.",),
     examples=('workkit explain "* * 13 5 9 0 0"', 'workkit explain "0 9 * * 1-5" --json'),
 )
-@click.argument("when")
+@click.argument("words", nargs=-1, required=True, metavar="WHEN")
 @zone_option("zone of words and of five fields; default UTC")
-@click.option(
-    "--dialect",
-    cls=Option,
-    type=click.Choice(DIALECTS),
-    default="auto",
-    metavar="|".join(DIALECTS),
-    help="how a cron string is read",
-)
+@dialect_option
 @json_option("print one JSON object, for other programs")
 @verbose_option
-def explain_command(when: str, tz: str | None, dialect: Dialect, as_json: bool) -> None:
+def explain_command(words: tuple[str, ...], tz: str | None, dialect: Dialect, as_json: bool) -> None:
     """Say in English what a cron string means."""
     zone = zone_of(tz, read_settings())
+    when = _one(words, "explain", zone)
     trigger = read_time(when, now=datetime.now(UTC), zone=zone, dialect=dialect)
     if as_json:
         record = _record(trigger)
@@ -182,7 +216,9 @@ def explain_command(when: str, tz: str | None, dialect: Dialect, as_json: bool) 
         return
     from workkit.triggers import explain
 
-    terminal.data(explain(trigger))
+    terminal.say(explain(trigger))
+    if (counted := counting(trigger)) is not None:
+        terminal.say(counted)
     warn(trigger.warnings)
 
 

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import shlex
 import sys
-import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, tzinfo
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 from workkit.cli.command import Command, Option
 from workkit.cli.commands import control
 from workkit.cli.live import ScheduleName, Which
+from workkit.cli.look import look_options, most_rows, paging_options
 from workkit.cli.options import (
     OPTIONAL,
-    Count,
     json_option,
     opened,
     server_options,
@@ -26,33 +25,33 @@ from workkit.cli.options import (
     zone_of,
     zone_option,
 )
-from workkit.cli.printing import record, table, terminal, wording
+from workkit.cli.printing import record, screen, table, terminal, wording
 from workkit.cli.printing.table import Column
 from workkit.cli.settings import read_settings
-from workkit.errors import NotFound
+from workkit.errors import NotFound, ServerError
 
 if TYPE_CHECKING:
     from workkit.contract.inspector import Counts
     from workkit.jobs.job import Job, JobState
     from workkit.schedule import Schedule
 
-DEFAULT_LIMIT = 50
 DAY_WIDTH = 8
 STATES = ("waiting", "due", "running", "cancelling", "retrying", "held", "paused", "dead")
 JOBS = (
-    Column(title="NEXT", least=20),
-    Column(title="ID"),
-    Column(title="FUNCTION", shrinks=True),
-    Column(title="WHEN"),
-    Column(title="NAME"),
+    Column(title="NEXT", least=20, rank=2),
+    Column(title="ID", rank=1),
+    Column(title="FUNCTION", cut_to=12),
+    Column(title="WHEN", cut_to=12, rank=5),
+    Column(title="NAME", cut_to=8, rank=4),
     Column(title="STATE"),
 )
+PROGRESS = Column(title="PROGRESS", cut_to=8, rank=3)
 DEAD = (
-    Column(title="FAILED"),
-    Column(title="ID"),
-    Column(title="FUNCTION", shrinks=True),
-    Column(title="ATTEMPTS"),
-    Column(title="ERROR"),
+    Column(title="FAILED", rank=2),
+    Column(title="ID", rank=1),
+    Column(title="FUNCTION", cut_to=12),
+    Column(title="ATTEMPTS", rank=3),
+    Column(title="ERROR", cut_to=12),
 )
 
 
@@ -64,15 +63,10 @@ DEAD = (
     examples=("workkit list app-tasks --state retrying", "workkit list app-tasks --json | jq '.[].due'"),
     after=OPTIONAL,
 )
-@click.argument("schedule", type=ScheduleName(), required=False)
 @click.option("--state", cls=Option, type=click.Choice(STATES), metavar="STATE", help=", ".join(STATES))
-@click.option("--where", cls=Option, metavar="TEXT", help="only jobs with this text")
-@click.option("--limit", cls=Option, type=Count(), metavar="N", help=f"so many; default {DEFAULT_LIMIT}")
-@click.option("--all", "everything", cls=Option, is_flag=True, help="as many as there are")
-@zone_option("zone of the times; default UTC")
-@json_option()
-@verbose_option
-@server_options
+@paging_options
+@click.option("--watch", cls=Option, is_flag=True, help="refresh each second, until Ctrl-C")
+@look_options
 def list_command(
     schedule: str | None,
     state: JobState | None,
@@ -80,49 +74,89 @@ def list_command(
     limit: int | None,
     everything: bool,
     tz: str | None,
+    watch: bool,
     as_json: bool,
     server: str | None,
 ) -> None:
     """List jobs."""
-    if everything and limit is not None:
-        raise click.UsageError(f"--all and --limit {limit} were both given. Keep one of them.")
     from workkit import schedule as verbs
 
+    most = most_rows(limit, everything)
+    _check_watch(watch, as_json=as_json, everything=everything)
     zone = zone_of(tz, read_settings())
-    most = None if everything else limit or DEFAULT_LIMIT
     schedules = opened(schedule, command="list", server=server)
     if as_json:
         found = (job for s in schedules for job in islice(verbs.jobs(s, state=state, where=where), most))
         if not record.show_json(map(record.job_record, found)):
             _nothing(schedules, state, where, server)
         return
+    if watch:
+        _watch(schedules, state=state, where=where, limit=limit, zone=zone)
     for s in schedules:
         jobs = list(islice(verbs.jobs(s, state=state, where=where), None if most is None else most + 1))
         if jobs:
-            _table(s, jobs, most, zone)
+            for line in (*_header(s, zone), *_rows(s, jobs[:most], zone)):
+                terminal.data(line)
+            _more(len(jobs), most, f"workkit list {s.name}")
         else:
             _nothing([s], state, where, server)
 
 
-def _table(s: Schedule, jobs: list[Job], most: int | None, zone: tzinfo) -> None:
+def _check_watch(watch: bool, *, as_json: bool, everything: bool) -> None:
+    if not watch:
+        return
+    if as_json or everything:
+        other = "--json" if as_json else "--all"
+        raise click.UsageError(f"--watch and {other} were both given. Keep one of them.")
+    if not terminal.is_terminal(sys.stdout):
+        raise click.UsageError("--watch draws on a terminal, and stdout is none. Leave it out.")
+
+
+def _watch(
+    schedules: Sequence[Schedule], *, state: JobState | None, where: str | None, limit: int | None, zone: tzinfo
+) -> NoReturn:
+    """List the jobs each second, as many as fit the terminal. While the server is away, say so and ask again."""
     from workkit import schedule as verbs
+
+    def frame(height: int) -> list[str]:
+        lines: list[str] = []
+        for number, s in enumerate(schedules):
+            room = (height - len(lines)) // (len(schedules) - number)
+            try:
+                header = _header(s, zone)
+                most = max(1, min(limit or height, room - len(header) - 2))  # the titles, and how many more there are
+                jobs = list(islice(verbs.jobs(s, state=state, where=where), most + 1))
+                more = ["and more"] if len(jobs) > most else []
+                rows = [*_rows(s, jobs[:most], zone)] if jobs else ["none"]
+                lines += [*header, *rows, *(terminal.paint(text, "dim", sys.stdout) for text in more)]
+            except ServerError as error:
+                words = f"{s.name}: {terminal.paint('error:', 'red', sys.stdout)} {wording.printable(str(error))}"
+                lines += terminal.fitting(words, sys.stdout).split("\n")
+        return lines
+
+    verbs.counts(schedules[0])  # a server that cannot be reached at the start is an error
+    screen.refresh(frame)
+
+
+def _header(s: Schedule, zone: tzinfo) -> list[str]:
+    """Say how many jobs are in each state, and what is paused."""
+    from workkit import schedule as verbs
+
+    said = [f"{s.name}: {summary(verbs.counts(s))} Times in {wording.zone_name(zone)}.", *control.pauses(s, zone)]
+    return [line for text in said for line in terminal.fitting(text, sys.stdout).split("\n")]
+
+
+def _rows(s: Schedule, jobs: Sequence[Job], zone: tzinfo) -> Iterator[str]:
     from workkit.verbs.opening import present
 
-    now = present(s).astimezone(zone)
-    _folded(f"{s.name}: {summary(verbs.counts(s))} Times in {wording.zone_name(zone)}.")
-    for pause in control.pauses(s, zone):
-        _folded(pause)
-    shown = jobs[:most]
-    times = _times(shown, now=now, least=DAY_WIDTH)
-    rows = [_row(job, at, zone) for job, at in zip(shown, times, strict=True)]
-    if any(job.progress is not None for job in shown):
-        said = ["-" if job.progress is None else wording.progress(job.progress) for job in shown]
-        table.show_table(
-            (*JOBS, Column(title="PROGRESS")), ([*row, words] for row, words in zip(rows, said, strict=True))
-        )
-    else:
-        table.show_table(JOBS, rows)
-    _more(len(jobs), most, f"workkit list {s.name}")
+    times = _times(jobs, now=present(s).astimezone(zone), least=DAY_WIDTH)
+    rows = [_row(job, at, zone) for job, at in zip(jobs, times, strict=True)]
+    columns: tuple[Column, ...] = JOBS
+    if any(job.progress is not None for job in jobs):
+        columns = (*JOBS, PROGRESS)
+        for row, job in zip(rows, jobs, strict=True):
+            row.append("-" if job.progress is None else wording.progress(job.progress))
+    return table.table_lines(columns, rows, width=terminal.table_width(sys.stdout))
 
 
 def _more(count: int, most: int | None, command: str) -> None:
@@ -133,7 +167,7 @@ def _more(count: int, most: int | None, command: str) -> None:
 def summary(counts: Counts) -> str:
     """Say how many jobs stand where: ``3 waiting, 1 dead. Listeners: 2.``"""
     said = [f"{counts.waiting:,} waiting"]
-    for state in ("due", "running", "retrying", "held", "paused", "dead"):
+    for state in ("due", "running", "cancelling", "retrying", "held", "paused", "dead"):
         count = getattr(counts, state)
         said += [f"{count:,} {state}"] if count else []
     return f"{', '.join(said)}. Listeners: {counts.listeners:,}."
@@ -171,12 +205,6 @@ def _nothing(schedules: Iterable[Schedule], state: str | None, where: str | None
         terminal.talk(f"{what}{text} in {s.name}. All: workkit list {again}")
 
 
-def _folded(text: str) -> None:
-    width = terminal.table_width(sys.stdout)
-    for line in textwrap.wrap(text, width) if width else [text]:
-        terminal.data(line)
-
-
 @click.command(
     "show",
     cls=Command,
@@ -203,7 +231,7 @@ def show_command(words: tuple[str, ...], tz: str | None, as_json: bool, server: 
     from workkit.verbs.opening import present
 
     for title, value in _details(job, zone, present(s)):
-        terminal.data(f"{title:10}{wording.printable(value)}")
+        terminal.say(f"{title:10}{wording.printable(value)}", indent=10)
     for row in _traceback(job):
         terminal.data(row)
 
@@ -228,6 +256,8 @@ def _details(job: Job, zone: tzinfo, now: datetime) -> Iterator[tuple[str, str]]
     yield "function", wording.call_text(job, most=None)
     yield "stored as", job.fn
     yield "when", record.words_of(job) or "once"
+    if (counted := record.counted_of(job)) is not None:
+        yield "counted", counted.removeprefix("counted ")
     if job.trigger is not None:
         yield "cron", job.trigger.cron or "none"
     if job.due is not None:
@@ -251,10 +281,7 @@ def _details(job: Job, zone: tzinfo, now: datetime) -> Iterator[tuple[str, str]]
     after=OPTIONAL,
 )
 @click.argument("schedule", type=ScheduleName(), required=False)
-@click.option("--where", cls=Option, metavar="TEXT", help="only jobs with this text")
-@click.option("--limit", cls=Option, type=Count(), metavar="N", help=f"so many; default {DEFAULT_LIMIT}")
-@click.option("--all", "everything", cls=Option, is_flag=True, help="as many as there are")
-@zone_option("zone of the times; default UTC")
+@paging_options
 @json_option()
 @click.option("-v", "--verbose", cls=Option, is_flag=True, help="show the traceback of each, and of errors")
 @server_options
@@ -273,7 +300,7 @@ def dead_command(
     from workkit.verbs.opening import present
 
     zone = zone_of(tz, read_settings())
-    most = None if everything else limit or DEFAULT_LIMIT
+    most = most_rows(limit, everything)
     schedules = opened(schedule, command="dead", server=server)
     if as_json:
         found = (job for s in schedules for job in islice(verbs.jobs(s, state="dead", where=where), most))

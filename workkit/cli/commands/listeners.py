@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 
 from workkit.cli.command import Command
-from workkit.cli.live import ScheduleName
-from workkit.cli.options import OPTIONAL, json_option, opened, server_options, server_words, verbose_option
+from workkit.cli.look import look_options
+from workkit.cli.options import OPTIONAL, opened, server_words
 from workkit.cli.printing import record, table, terminal, wording
 from workkit.cli.printing.table import Column
 from workkit.text.duration import duration_text
@@ -17,10 +18,18 @@ if TYPE_CHECKING:
     from workkit.contract.listener import ListenerInfo
     from workkit.jobs.job import Job
 
-STATES = ("waiting", "due", "running", "retrying", "held", "paused", "dead", "listeners")
-LISTENERS = tuple(
-    Column(title=title, shrinks=title == "NOW")
-    for title in ("LISTENER", "SCHEDULES", "BUSY", "STATE", "BEAT", "UP", "VERSION", "NOW")
+STATES = ("waiting", "due", "running", "cancelling", "retrying", "held", "paused", "dead", "listeners")
+RANKS = {"waiting": 1, "listeners": 2, "retrying": 3, "held": 4, "paused": 5, "cancelling": 6}
+SCHEDULE = Column(title="SCHEDULE", cut_to=8)
+LISTENERS = (
+    Column(title="LISTENER", cut_to=12),
+    Column(title="SCHEDULES", cut_to=8, rank=2),
+    Column(title="BUSY", rank=1),
+    Column(title="STATE"),
+    Column(title="BEAT", rank=4),
+    Column(title="UP", rank=5),
+    Column(title="VERSION", rank=6),
+    Column(title="NOW", cut_to=12, rank=3),
 )
 
 
@@ -32,10 +41,7 @@ LISTENERS = tuple(
     examples=("workkit listeners app-tasks", "workkit listeners app-tasks --json"),
     after=OPTIONAL,
 )
-@click.argument("schedule", type=ScheduleName(), required=False)
-@json_option()
-@verbose_option
-@server_options
+@look_options
 def listeners_command(schedule: str | None, as_json: bool, server: str | None) -> None:
     """List listeners."""
     from workkit import schedule as verbs
@@ -74,14 +80,14 @@ def _running(job: Job) -> str:
     "stats",
     cls=Command,
     takes="[SCHEDULE] [OPTIONS]",
-    about=("Count the jobs of a schedule: how many stand where, and what became of those of the last 48 hours.",),
+    about=(
+        "Count the jobs of a schedule by state, and the runs of the last 48 hours by their end.",
+        "LATE is how long the job that is due for longest has waited for a listener.",
+    ),
     examples=("workkit stats app-tasks", "workkit stats app-tasks --json"),
     after=OPTIONAL,
 )
-@click.argument("schedule", type=ScheduleName(), required=False)
-@json_option()
-@verbose_option
-@server_options
+@look_options
 def stats_command(schedule: str | None, as_json: bool, server: str | None) -> None:
     """Count jobs."""
     from workkit import schedule as verbs
@@ -90,15 +96,24 @@ def stats_command(schedule: str | None, as_json: bool, server: str | None) -> No
     if as_json:
         record.show_json(record.counts_record(name, counts) for name, counts in counted)
         return
-    totals = sorted({key for _, counts in counted for key in counts.totals})
-    counted_here = (f"{key.replace('_', ' ')}/48h" for key in totals)
-    titles = [Column(title=title.upper()) for title in ("schedule", *STATES, *counted_here)]
-    rows = [
-        [
-            name,
-            *(f"{getattr(counts, state):,}" for state in STATES),
-            *(f"{counts.totals.get(key, 0):,}" for key in totals),
-        ]
-        for name, counts in counted
-    ]
-    table.show_table(titles, rows)
+    names = [name for name, _ in counted]
+    shows = [state for state in STATES if state != "cancelling" or any(counts.cancelling for _, counts in counted)]
+    columns = [_number(state, rank=RANKS.get(state, 0)) for state in shows]
+    place = shows.index("due") + 1
+    columns.insert(place, _number("late"))
+    rows = [[f"{getattr(counts, state):,}" for state in shows] for _, counts in counted]
+    for row, (_, counts) in zip(rows, counted, strict=True):
+        row.insert(place, "-" if counts.late_ms is None else duration_text(counts.late_ms))
+    _show(names, columns, rows)
+    if totals := sorted({key for _, counts in counted for key in counts.totals}):
+        terminal.data()
+        columns = [_number(f"{key.replace('_', ' ')}/48h", rank=n) for n, key in enumerate(totals)]
+        _show(names, columns, [[f"{counts.totals.get(key, 0):,}" for key in totals] for _, counts in counted])
+
+
+def _number(title: str, *, rank: int = 0) -> Column:
+    return Column(title=title.upper(), rank=rank)
+
+
+def _show(names: Sequence[str], columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
+    table.show_table((SCHEDULE, *columns), [[name, *row] for name, row in zip(names, rows, strict=True)])

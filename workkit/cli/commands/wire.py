@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-import textwrap
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -20,6 +19,7 @@ from workkit.cli.live import ScheduleName
 from workkit.cli.options import Count, json_option, server_options, server_words, verbose_option
 from workkit.cli.printing import record as records
 from workkit.cli.printing import terminal, wording
+from workkit.cli.printing.cells import folded
 
 if TYPE_CHECKING:
     from workkit.brokers.native.care.fault import Fault, Severity
@@ -107,10 +107,7 @@ def _dump(look: Published, pairs: Iterable[Pair], *, name: str, as_json: bool) -
         terminal.data("")
     jobs, items = look.counts()
     stands = f"{name}:jobs holds {wording.plural(jobs, 'job')}, {name}:next {wording.plural(items, 'item')}"
-    said = f"{count:,} shown; {stands}."
-    width = terminal.table_width(sys.stderr)
-    for line in textwrap.wrap(said, width) if width else [said]:
-        terminal.talk(line)
+    terminal.talk(f"{count:,} shown; {stands}.")
     return 0
 
 
@@ -150,8 +147,8 @@ def _beside(first: str, second: str, *, colour: str = "dim") -> Iterator[str]:
         yield f"{first}  {terminal.paint(second, colour, sys.stdout)}"
         return
     yield first
-    for line in textwrap.wrap(second, max(20, width - 9)):
-        yield " " * 9 + terminal.paint(line, colour, sys.stdout)
+    for line in folded(" " * 9 + second, width):
+        yield terminal.paint(line, colour, sys.stdout)
 
 
 def _when(score: float, now: datetime) -> str:
@@ -230,7 +227,7 @@ class Report:
     items: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     severities: Counter[Severity] = field(default_factory=Counter)
-    mends: int = 0
+    repairs: int = 0
 
     def judged(self, pairs: Iterable[Pair], *, now_ms: int) -> Iterator[tuple[Pair, Fault]]:
         """Judge each pair, and count."""
@@ -242,7 +239,7 @@ class Report:
             for fault in judge(pair, dialect=self.dialect, now_ms=now_ms):
                 self.counts[fault.kind] += 1
                 self.severities[fault.severity] += 1
-                self.mends += fault.mends
+                self.repairs += fault.repairs
                 yield pair, fault
 
     def show(self, faults: Iterable[tuple[Pair, Fault]]) -> None:
@@ -275,13 +272,13 @@ class Report:
         read = f"read as {self.dialect}: {ORDERS[self.dialect]}"
         if not self.counts:
             well = terminal.paint("all is well", "green", sys.stdout)
-            terminal.data(f"{self.name}: {well}. {of}, {read}.")
+            terminal.say(f"{self.name}: {well}. {of}, {read}.")
             return
         said = [wording.plural(count, one) for one in COLOURS if (count := self.severities[one])]  # type: ignore[index]
         _say("", "", f"{self.name}: {wording.listed(said)} in {of}, {read}.")
-        if self.mends:
-            of_them = "it" if self.mends == 1 == self.counts.total() else f"{self.mends:,} of them"
-            _say("  > ", "  > ", f"workkit doctor {self.name}{self.words} --fix   mends {of_them}")
+        if self.repairs:
+            of_them = "it" if self.repairs == 1 == self.counts.total() else f"{self.repairs:,} of them"
+            _say("  > ", "  > ", f"workkit doctor {self.name}{self.words} --fix   repairs {of_them}")
         if self.counts["other-dialect"]:
             other = "cuckoo" if self.dialect == "published" else "published"
             again = f"workkit wire verify {self.name}{self.words} --dialect {other}"
@@ -302,7 +299,7 @@ def _fault_record(schedule: str, pair: Pair, fault: Fault) -> dict[str, Any]:
         **_json_bytes("item", pair.item),
         "what": fault.what,
         "why": fault.why,
-        "mends": fault.mends,
+        "repairs": fault.repairs,
     }
 
 
@@ -318,12 +315,9 @@ def _text(data: bytes) -> str:
 
 
 def _say(painted: str, plain: str, text: str, *, dim: bool = False) -> None:
-    """Print a line, folded on a terminal and indented below its first."""
-    width = terminal.table_width(sys.stdout)
+    """Print a line, further lines indented below its first."""
     text = wording.printable(text)
-    lines = textwrap.wrap(text, max(20, width - len(plain)), break_on_hyphens=False) if width else [text]
-    for number, line in enumerate(lines):
-        terminal.data((" " * len(plain) if number else painted) + (_dim(line) if dim else line))
+    terminal.say(painted + (_dim(text) if dim else text), indent=len(plain))
 
 
 def _dim(text: str) -> str:

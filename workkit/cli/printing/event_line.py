@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from workkit.jobs.job import Job
 
 WORD_WIDTH = 10
+TEXT_COLUMN = len("00:00:00  ") + WORD_WIDTH + 1  # where the text of a line begins on a terminal
+LONGEST_CALL = 200
 CALM = {"done": "green", "back": "green", "listening": "green", "resumed": "green"}
 UNEASY = {"late", "lost", "missing", "crashed", "retrying", "cannot_run", "quiet", "stopping", "given_back", "failed"}
 UNEASY |= {"restarted", "orphaned"}

@@ -172,4 +172,6 @@ class Log:
             event = replace(event, fields={**event.fields, **said})
         if self.json:
             return event_line.json_line(event, listener=self.listener, arguments=self.style.arguments)
-        return event_line.console_line(event, self.style)
+        head, *traceback = event_line.console_line(event, self.style).split("\n")
+        fitted = [terminal.fitting(head, self.stream, indent=event_line.TEXT_COLUMN)]
+        return "\n".join([*fitted, *(terminal.fitting(row, self.stream) for row in traceback)])

@@ -36,6 +36,8 @@ def job_record(job: Job) -> dict[str, Any]:
         "error": job.error,
         "progress": job.progress,
         "terms": {name: value for name, value in job.terms.fields().items() if name != "name"},
+        "interval": trigger.interval.member() if trigger and trigger.interval else None,
+        "counted": counted_of(job),
     }
 
 
@@ -83,6 +85,15 @@ def words_of(job: Job) -> str | None:
     return explain(job.trigger)
 
 
+def counted_of(job: Job) -> str | None:
+    """Say from when the interval of a job is counted; None where it has none."""
+    if job.trigger is None:
+        return None
+    from workkit.triggers.english.spoken_interval import how_counted
+
+    return how_counted(job.trigger)
+
+
 def listener_record(info: ListenerInfo) -> dict[str, Any]:
     """Write a listener as `listeners --json` does."""
     return {
@@ -112,6 +123,8 @@ def counts_record(schedule: str, counts: Counts) -> dict[str, Any]:
         "paused": counts.paused,
         "dead": counts.dead,
         "listeners": counts.listeners,
+        "cancelling": counts.cancelling,
+        "late_ms": counts.late_ms,
         "totals": dict(counts.totals),
     }
 

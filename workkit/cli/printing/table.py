@@ -1,4 +1,7 @@
-"""Rows in columns, fitted to a terminal: one column shrinks first, then columns go from the right; nothing wraps."""
+"""Rows in columns, fitted to a terminal: long cells are cut, then the least important columns go; nothing wraps.
+
+Every command that prints rows prints them here. In a pipe every cell has its full width.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +10,25 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from workkit.cli.printing import terminal, wording
+from workkit.cli.printing.cells import cells, padded, shorten
 
 GAP = 2
-SHORTEST = 8
+SHORTEST = 8  # of a cell that is cut
+LONGEST = 400  # of a cell in a pipe; --json has all of it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A column: its title, the least width, and whether it is the one that is shortened first."""
+    """A column: its title and its least width.
+
+    `cut_to`: its cells may be cut to so many columns (0: never). `rank`: the column with the highest rank is
+    left out first; one with rank 0 is never left out.
+    """
 
     title: str
     least: int = 0
-    shrinks: bool = False
+    cut_to: int = 0
+    rank: int = 0
 
 
 Row = Sequence[str]
@@ -35,59 +45,91 @@ STATE_COLOURS = {
     "stopping": "yellow",
     "cancelling": "yellow",
     "failed": "red",
+    "stuck": "red",
     "dead": "red",
 }
 
 
 def show_table(columns: Sequence[Column], rows: Iterable[Row]) -> None:
     """Print a table on stdout."""
-    state = next((place for place, column in enumerate(columns) if column.title == "STATE"), None)
-    for number, cells in enumerate(fitted(columns, list(rows), width=terminal.table_width(sys.stdout))):
-        if number == 0:
-            terminal.data(terminal.paint(_line(cells), "dim", sys.stdout))
-        elif state is not None and state < len(cells):
-            terminal.data(_line(_painted(cells, state)))
-        else:
-            terminal.data(_line(cells))
+    for line in table_lines(columns, list(rows), width=terminal.table_width(sys.stdout)):
+        terminal.data(line)
+
+
+def table_lines(columns: Sequence[Column], rows: Sequence[Row], *, width: int | None) -> Iterator[str]:
+    """Write the lines of a table, in colour where stdout has colour: dim titles, and the words of the STATE column."""
+    lines = fitted(columns, rows, width=width)
+    titles = next(lines)
+    yield terminal.paint(_line(titles), "dim", sys.stdout)
+    state = next((place for place, title in enumerate(titles) if title.rstrip() == "STATE"), None)
+    for row in lines:
+        yield _line(row if state is None else _coloured(row, state))
 
 
 def fitted(columns: Sequence[Column], rows: Sequence[Row], *, width: int | None) -> Iterator[list[str]]:
     """Pad every cell, the titles' line first, so that lines fit `width` columns (None: whatever they need)."""
-    table = [[column.title for column in columns], *([wording.printable(cell) for cell in row] for row in rows)]
-    widths = [max(column.least, *(wording.cells(row[n]) for row in table)) for n, column in enumerate(columns)]
-    if width is not None:
-        widths = _narrowed(columns, widths, width)
-    for row in table:
-        yield [_padded(wording.shorten(cell, size), size) for cell, size in zip(row, widths, strict=False)]
+    texts = [[shorten(wording.printable(cell), LONGEST) for cell in row] for row in rows]
+    widths = _natural(columns, texts)
+    left = _left(columns, widths, width)
+    sizes = _narrowed([columns[n] for n in left], [widths[n] for n in left], width)
+    for row in ([column.title for column in columns], *texts):
+        yield [padded(shorten(row[n], size), size) for n, size in zip(left, sizes, strict=True)]
 
 
-def _narrowed(columns: Sequence[Column], widths: Sequence[int], width: int) -> list[int]:
-    """Shorten the column that may shrink; else leave out the last column and try again; cut the first at the end."""
-    widths = list(widths)
-    shrinking = next((n for n, column in enumerate(columns) if column.shrinks), len(columns))
-    while (over := _total(widths) - width) > 0:
-        if shrinking < len(widths) and widths[shrinking] - over >= SHORTEST:
-            widths[shrinking] -= over
-        elif len(widths) > 1:
-            widths.pop()
-        else:
-            widths[0] = max(1, width)
-    return widths
+def aligned(rows: Sequence[Row], *, gap: int = GAP, most: int | None = None) -> Iterator[str]:
+    """Write rows without titles: every column as wide as its cells, `most` at most, and none that is empty.
+
+    A cell that is wider than its column moves what comes after it.
+    """
+    texts = [[wording.printable(cell) for cell in row] for row in rows]
+    widths = [max(map(cells, column)) for column in zip(*texts, strict=True)]
+    sizes = [width if most is None else min(width, most) for width in widths]
+    for row in texts:
+        yield (" " * gap).join(padded(cell, size) for cell, size in zip(row, sizes, strict=True) if size).rstrip()
 
 
-def _total(widths: Sequence[int]) -> int:
-    return sum(widths) + GAP * (len(widths) - 1)
+def _natural(columns: Sequence[Column], texts: Sequence[Row]) -> list[int]:
+    """Tell how wide each column is where there is room for all."""
+    return [
+        max([column.least, cells(column.title), *(cells(row[n]) for row in texts)]) for n, column in enumerate(columns)
+    ]
 
 
-def _padded(cell: str, size: int) -> str:
-    return cell + " " * (size - wording.cells(cell))
+def _left(columns: Sequence[Column], widths: Sequence[int], width: int | None) -> list[int]:
+    """Leave out columns by their rank until the rest fits, with its cells cut as far as they may be."""
+    left = list(range(len(columns)))
+    while width is not None and len(left) > 1 and _total(_floor(columns[n], widths[n]) for n in left) > width:
+        last = max(left, key=lambda n: (columns[n].rank, n))
+        if columns[last].rank == 0 and _total([1] * len(left)) <= width:
+            break
+        left.remove(last)
+    return left
 
 
-def _line(cells: Sequence[str]) -> str:
-    return (" " * GAP).join(cells).rstrip()
+def _floor(column: Column, size: int) -> int:
+    return min(size, column.cut_to) if column.cut_to else size
 
 
-def _painted(cells: Sequence[str], place: int) -> list[str]:
-    word = cells[place].strip()
-    painted = terminal.paint(word, STATE_COLOURS.get(word), sys.stdout)
-    return [*cells[:place], painted + " " * (len(cells[place]) - len(word)), *cells[place + 1 :]]
+def _narrowed(columns: Sequence[Column], widths: Sequence[int], width: int | None) -> list[int]:
+    """Cut cells until the lines fit: always in the widest column that may be cut further; at the end in any."""
+    sizes = list(widths)
+    while width is not None and _total(sizes) > width:
+        able = [n for n, column in enumerate(columns) if sizes[n] > _floor(column, widths[n])]
+        able = able or [n for n, column in enumerate(columns) if column.cut_to and sizes[n] > 1]
+        sizes[max(able or range(len(sizes)), key=lambda n: sizes[n])] -= 1
+    return sizes
+
+
+def _total(sizes: Iterable[int]) -> int:
+    found = list(sizes)
+    return sum(found) + GAP * (len(found) - 1)
+
+
+def _line(row: Row) -> str:
+    return (" " * GAP).join(row).rstrip()
+
+
+def _coloured(row: Row, place: int) -> list[str]:
+    word = row[place].strip()
+    colour = terminal.paint(word, STATE_COLOURS.get(word), sys.stdout)
+    return [*row[:place], colour + " " * (len(row[place]) - len(word)), *row[place + 1 :]]

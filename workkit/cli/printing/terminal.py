@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from contextlib import suppress
 from typing import Any, TextIO
 
 import click
 
 from workkit.brokers.redis_server.address import without_passwords
+from workkit.cli.printing.cells import folded
 
 FALLBACK_WIDTH = 80
 WIDEST_HELP = 120
@@ -42,9 +44,14 @@ def paint(text: str, colour: str | None, stream: TextIO | None) -> str:
 
 def table_width(stream: TextIO | None) -> int | None:
     """Tell the columns of a terminal; None for anything else, where lines keep their full width."""
-    if not is_terminal(stream):
+    if stream is None or not is_terminal(stream):
         return None
-    return shutil.get_terminal_size((FALLBACK_WIDTH, 24)).columns
+    with suppress(ValueError):
+        if (told := int(os.environ.get("COLUMNS", "0"))) > 0:
+            return told
+    with suppress(OSError, ValueError):  # the other stream may be no terminal, so this one is asked
+        return os.get_terminal_size(stream.fileno()).columns or FALLBACK_WIDTH
+    return FALLBACK_WIDTH
 
 
 def help_width() -> int:
@@ -59,13 +66,29 @@ def ellipsis_safe(text: str, stream: TextIO | None) -> str:
 
 
 def data(text: str = "", *, newline: bool = True) -> None:
-    """Write data: to stdout, escape codes only where colour was decided on."""
+    """Write data as it is: to stdout, escape codes only where colour was decided on."""
     click.echo(ellipsis_safe(text, sys.stdout), nl=newline, color=has_colour(sys.stdout))
 
 
+def say(text: str, *, indent: int | None = None) -> None:
+    """Write sentences to stdout; a terminal gets them broken between words, `indent` blanks before further lines."""
+    data(fitting(text, sys.stdout, indent=indent))
+
+
 def talk(text: str) -> None:
-    """Write talk: to stderr. What was typed may be in it, such as a URL at a wrong place: its password is not shown."""
-    click.echo(ellipsis_safe(without_passwords(text), sys.stderr), err=True, color=has_colour(sys.stderr))
+    """Write talk to stderr, on a terminal broken between words. It may quote a URL that was typed at a wrong place: no
+    password is shown.
+    """
+    text = fitting(without_passwords(text), sys.stderr)
+    click.echo(ellipsis_safe(text, sys.stderr), err=True, color=has_colour(sys.stderr))
+
+
+def fitting(text: str, stream: TextIO | None, *, indent: int | None = None) -> str:
+    """Break the lines of a text between words where a terminal would break them anywhere."""
+    width = table_width(stream)
+    if width is None:
+        return text
+    return "\n".join(part for line in text.split("\n") for part in folded(line, width, indent=indent))
 
 
 def prepare() -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import unicodedata
 from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
+from workkit.cli.printing.cells import cells as cells
+from workkit.cli.printing.cells import shorten as shorten
 from workkit.jobs.names import read_name, shown
 from workkit.text.calendar import MONTH_NAMES, full_date_text, short_date_text, time_text, weekday_name
 from workkit.text.duration import MILLISECOND, duration_text
@@ -92,32 +93,6 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
-
-
-def cells(text: str) -> int:
-    """Count the terminal columns of a printable text."""
-    if text.isascii():
-        return len(text)
-    return sum(_cell(c) for c in text)
-
-
-def _cell(char: str) -> int:
-    if unicodedata.combining(char):
-        return 0
-    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
-
-
-def shorten(text: str, width: int) -> str:
-    """Cut a text to `width` columns, ending in an ellipsis where something was cut."""
-    if cells(text) <= width:
-        return text
-    kept, used = [], 0
-    for char in text:
-        used += _cell(char)
-        if used > width - 1:
-            break
-        kept.append(char)
-    return "".join(kept) + "…" if width > 0 else ""
 
 
 def progress(value: tuple[float, float] | str) -> str:

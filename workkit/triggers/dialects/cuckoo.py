@@ -234,11 +234,11 @@ def clojure_order(trigger: Trigger) -> Trigger:
         return trigger
     in_utc = trigger.tz == "UTC" and len(trigger.rules) == 1
     rule = trigger.cron or (trigger.rules[0] if in_utc else None)
-    if rule is None or trigger.start is not None or trigger.end is not None:
+    if rule is None or trigger.start is not None or trigger.end is not None or trigger.interval is not None:
         text = trigger.rules[0] + (f" {trigger.tz}" if not in_utc else "")
         raise CronError(
             f'"{text}" is a time that one UTC string of the Clojure code cannot say. Accepted with dialect="cuckoo": '
-            f"no zone with clock changes, no bounds, one time of day.",
+            f"no zone with clock changes, no bounds, one time of day, an interval that divides its unit.",
             given=text,
         )
     cron = parse_cron(rule, stored=True, rule=True)

@@ -7,7 +7,7 @@ from typing import Final
 
 from workkit.errors import CronError, PhraseError
 from workkit.triggers.english.grammar.words import quote
-from workkit.triggers.english.meaning.once import Here
+from workkit.triggers.english.meaning.here import Here
 from workkit.triggers.trigger import Trigger, published
 
 _BEGINNING: Final = datetime(1970, 1, 1, tzinfo=UTC)

@@ -1,14 +1,14 @@
 """The date that refused words perhaps mean: a second opinion by parsedatetime. It is suggested, never scheduled.
 
 parsedatetime guesses, and passes over what it does not know. So its answer counts only where it used every word of a
-short text, agrees with the weekday, month and year that the text names, and lies ahead.
+short text, says all that the text says (`kept.py`), and lies ahead.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
+from datetime import datetime, time, timedelta
 from itertools import pairwise
 from typing import Any, Final
 
@@ -25,12 +25,11 @@ from workkit.triggers.english.grammar.words import (
     Token,
     tokens,
 )
+from workkit.triggers.english.kept import HARMLESS, MEANINGFUL, keeps_date
 
 LONGEST: Final = 60  # characters of a text that is tried
 MOST_TOKENS: Final = 10
-MOST_DROPPED: Final = 1  # unknown words that are left out
 _ALIKE: Final = 0.75
-_HOUR: Final = time(9)  # where the text names a day alone: the one that most examples have
 _FILLERS: Final = frozenset(("at", "on", "the", "of", "in", "and", "or"))
 _RECURRING: Final = frozenset(
     (
@@ -88,12 +87,19 @@ def _candidates(text: str) -> Iterator[list[str]]:
     if sum(word != token.text for token, word in zip(found, words, strict=True)) > 1:
         return  # several numbers: which one is the hour?
     yield [word for word in words if word != ","]
-    mended = [
-        word if token.kind != "word" or token.text in VOCABULARY else nearest_word(word, _NAMES, alike=_ALIKE) or ""
+    repaired = [
+        word if token.kind != "word" or token.text in VOCABULARY else _repaired(word)
         for token, word in zip(found, words, strict=True)
     ]
-    if mended != words and sum(not word for word in mended) <= MOST_DROPPED:
-        yield [word for word in mended if word not in ("", "-", ",")]
+    if repaired != words and None not in repaired:
+        yield [word for word in repaired if word and word not in ("-", ",")]
+
+
+def _repaired(word: str) -> str | None:
+    """Give the word that an unknown one is near to, nothing for one that says nothing, None for any other."""
+    if word in HARMLESS:
+        return ""
+    return None if word in MEANINGFUL else nearest_word(word, _NAMES, alike=_ALIKE)
 
 
 def _with_half(found: list[Token], n: int) -> str:
@@ -127,17 +133,9 @@ def _guessed(words: list[str], *, now: datetime) -> Opinion | None:
     if not isinstance(at, datetime) or not (context.hasDate or context.hasTime):
         return None
     if not context.hasTime:
-        at = datetime.combine(at.date(), _HOUR)
+        at = datetime.combine(at.date(), time())
     if not context.hasDate and not timedelta(0) <= at.date() - now.date() <= timedelta(days=1):
         return None  # it has asked the clock of the machine
     if not context.hasDate and at <= now:
         at += timedelta(days=1)
-    return Opinion(at=at, timed=bool(context.hasTime)) if at > now and _agrees(words, at.date()) else None
-
-
-def _agrees(words: list[str], day: date) -> bool:
-    """Tell whether a day is on the weekday and in the month and year that the words name."""
-    weekdays = {WEEKDAYS[word] for word in words if word in WEEKDAYS}
-    months = {MONTHS[word] for word in words if word in MONTHS}
-    years = {int(word) for word in words if word.isdigit() and len(word) == 4}
-    return weekdays <= {day.isoweekday() % 7} and months <= {day.month} and years <= {day.year}
+    return Opinion(at=at, timed=bool(context.hasTime)) if at > now and keeps_date(words, at, now=source) else None

@@ -8,34 +8,41 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Final, Literal
 from zoneinfo import ZoneInfo
 
 from workkit.errors import CronError, PhraseError, TriggerError
-from workkit.text.calendar import short_date_text, time_text
+from workkit.text.calendar import offset_text, short_date_text, time_text
 from workkit.triggers.clock.zone import zone as zone_of
 from workkit.triggers.crons.field import FIRST_YEAR, LAST_YEAR
 from workkit.triggers.crons.recognition import looks_like_cron
 from workkit.triggers.english.cron_text import seven_fields
 from workkit.triggers.english.grammar import bounds
 from workkit.triggers.english.grammar.clock import part, times, window
-from workkit.triggers.english.grammar.dates import dated
+from workkit.triggers.english.grammar.dates import dated, put_date, year_number
 from workkit.triggers.english.grammar.days import exception, relative, weekdays
+from workkit.triggers.english.grammar.digits import refuse_clock
+from workkit.triggers.english.grammar.ends import ends
 from workkit.triggers.english.grammar.every import adverb, every, times_a
 from workkit.triggers.english.grammar.iso import numeric
-from workkit.triggers.english.grammar.months import month_of, place_of_month, spans
+from workkit.triggers.english.grammar.marks import hour_marks
+from workkit.triggers.english.grammar.months import month_of, next_month, place_of_month, spans
+from workkit.triggers.english.grammar.moved import counted_from, next_day
 from workkit.triggers.english.grammar.numbers import amount
 from workkit.triggers.english.grammar.parts import Amount, Parts
 from workkit.triggers.english.grammar.reader import EXAMPLES, Misread, Reader
 from workkit.triggers.english.grammar.words import SECONDS, WEEKDAY_GROUPS, WEEKDAYS, quote
 from workkit.triggers.english.guess import Suggestion, with_suggestion
-from workkit.triggers.english.meaning.once import Here, instant_meant
+from workkit.triggers.english.meaning.here import Here
+from workkit.triggers.english.meaning.once import instant_meant
 from workkit.triggers.english.meaning.recurring import recurring
+from workkit.triggers.english.meaning.remark import of_once
 from workkit.triggers.english.opinion import opinion
+from workkit.triggers.english.unread import unread
 from workkit.triggers.english.vague import vague
-from workkit.triggers.trigger import Trigger, once
+from workkit.triggers.trigger import Trigger, soonest
 
 Clause = Callable[[Reader, Parts], Parts | None]
 
@@ -64,11 +71,15 @@ def parse(
         return _suggesting(here, lead=lead)
     except PhraseError as with_lead:
         try:
-            return _suggesting(here)
+            found = _suggesting(here)
         except PhraseError as without:
-            unfit = isinstance(with_lead, Misread) and with_lead.position == 0
-            further = (without.position or 0) > (with_lead.position or 0)
+            misread = isinstance(with_lead, Misread)
+            unfit = misread and with_lead.position == 0
+            further = misread and (without.position or 0) > (with_lead.position or 0)
             raise (without if unfit or further else with_lead) from None
+        if lead == "every" and not found.recurs and (not isinstance(with_lead, Misread) or is_bare_length(here.text)):
+            raise  # it was meant to recur
+        return found
 
 
 def is_bare_length(text: str) -> bool:
@@ -94,13 +105,15 @@ def _dated(here: Here, keyword: str) -> Suggestion | None:
     guess = opinion(here.text, now=here.local)
     if guess is None:
         return None
-    text = f"{guess.at:%Y-%m-%d %H:%M}" + (f":{guess.at:%S}" if guess.at.second else "")
+    text = f"{guess.at:%Y-%m-%d}"
+    if guess.timed:
+        text += f"{guess.at: %H:%M}" + (f":{guess.at:%S}" if guess.at.second else "")
     try:
         _parsed(replace(here, text=text))
     except PhraseError:  # the clock skips that time
         return None
     shown = f"{short_date_text(guess.at)} {time_text(guess.at)}" if guess.timed else short_date_text(guess.at)
-    hour = "" if guess.timed else ", or another hour"
+    hour = "" if guess.timed else " for 0:00, or add an hour"
     return Suggestion(text=text, remedy=f'Perhaps: {shown}? Write {keyword}="{text}"{hour}.')
 
 
@@ -120,14 +133,28 @@ def _parsed(here: Here, *, lead: str | None = None) -> Trigger:
         raise here.refusal("says nothing", f"Say for example {EXAMPLES}")
     groups = _parts(here.text, lead)
     last = groups[-1]
+    if last.offset is not None and last.every:
+        raise _offset_refused(here, last.offset)
     if last.zone is not None:
         here = replace(here, zone=zone_of(last.zone))
+    here = replace(here, offset=last.offset)
     try:
         if last.every:
             return recurring(here, groups)
-        return once(instant_meant(here, last), tz=here.zone.key)
+        found = instant_meant(here, last)
+        return replace(soonest(found, tz=here.zone.key), warnings=of_once(here, last, found))
     except CronError as cause:
         raise here.refusal("holds too many intervals to combine", "Add two jobs") from cause
+
+
+def _offset_refused(here: Here, offset: timedelta) -> PhraseError:
+    """Make the error about an offset beside what recurs: it does not follow the clock changes of any place."""
+    hours, rest = divmod(offset, timedelta(hours=1))
+    shown = offset_text(offset)
+    always = "" if rest or not -12 <= -hours <= 14 else f", or Etc/GMT{-hours:+} for what is always {shown}"
+    return here.refusal(
+        f"recurs at {shown}, which follows no clock changes", f"Write a zone by its place, such as Europe/Paris{always}"
+    )
 
 
 def _on(reader: Reader, parts: Parts) -> Parts | None:
@@ -147,16 +174,29 @@ def _amount(reader: Reader, parts: Parts) -> Parts | None:
     """Read "in 5 minutes", "5 minutes", "5 minutes from now"."""
     mark, start = reader.i, reader.peek()
     ahead = reader.take("in") is not None
-    found = amount(reader)
+    found = amount(reader) or _one_week(reader, parts)
     if found is None:
         reader.i = mark
         return None
+    at = mark + 1 if ahead else mark
+    refuse_clock(reader, reader.tokens[at], reader.tokens[min(at + 1, len(reader.tokens) - 1)], ahead=ahead)
     if reader.take("ago"):
         raise reader.refusal("is past", "Say a time to come", start=start)
     if found == Amount():
         raise reader.refusal("is no time at all", 'Say "now", or a length of at least a second', start=start)
-    ahead = reader.take_all("from", "now") or ahead
-    return reader.put(parts, start, amount=found, ahead=ahead)
+    if reader.take_all("from", "now"):
+        return reader.put(parts, start, amount=found, ahead=True)
+    from_day = counted_from(reader, parts, found, start=start, ahead=ahead)
+    return from_day or reader.put(parts, start, amount=found, ahead=ahead)
+
+
+def _one_week(reader: Reader, parts: Parts) -> Amount | None:
+    """Read "week" and "fortnight" without their article: "week from tuesday", "fortnight today"."""
+    days = {"week": 7, "fortnight": 14}.get(reader.peek().text)
+    if days is None or parts.every or reader.peek(1).text not in ("from", "on", "today", "tomorrow"):
+        return None
+    reader.next()
+    return Amount(days=days)
 
 
 def _once(reader: Reader, parts: Parts) -> Parts | None:
@@ -165,6 +205,21 @@ def _once(reader: Reader, parts: Parts) -> Parts | None:
         return None
     reader.take(",")
     return _clause(reader, parts)
+
+
+def _year(reader: Reader, parts: Parts) -> Parts | None:
+    """Read the year of a date behind its hour: "Thu Dec 24 18:00:00 2026"."""
+    start = reader.peek()
+    if parts.years or not (parts.days and parts.months and parts.times) or (year := year_number(reader)) is None:
+        return None
+    return put_date(
+        reader,
+        replace(parts, days=(), months=()),
+        start=start,
+        days=parts.days,
+        months=tuple(m for m, _ in parts.months),
+        year=year,
+    )
 
 
 def _now(reader: Reader, parts: Parts) -> Parts | None:
@@ -192,8 +247,9 @@ def _either(reader: Reader, parts: Parts) -> Parts | None:
 _ANY: Final = {name: (day,) for name, day in WEEKDAYS.items()} | WEEKDAY_GROUPS
 
 CLAUSES: Final[tuple[Clause, ...]] = (
-    *(vague, every, adverb, times_a, _once, window, spans, bounds.start, bounds.end, exception, part, times, numeric),
-    *(relative, place_of_month, dated, weekdays, _on, month_of, bounds.zone_clause, _amount, _now, _either),
+    *(next_month, vague, every, ends, adverb, times_a, _once, hour_marks, window, spans, bounds.start, bounds.end),
+    *(exception, part, next_day, times, numeric, relative, place_of_month, dated, weekdays, _on, month_of),
+    *(bounds.zone_clause, _year, _amount, _now, _either, unread),
 )
 
 
@@ -234,9 +290,15 @@ def _joint(reader: Reader, parts: Parts) -> bool:
 
 def _clause(reader: Reader, parts: Parts) -> Parts:
     mark = reader.i
-    for clause in CLAUSES:
-        found = clause(reader, parts)
-        if found is not None:
-            return found
-        reader.i = mark
-    raise reader.stuck()
+    try:
+        for clause in CLAUSES:
+            found = clause(reader, parts)
+            if found is not None:
+                return found
+            reader.i = mark
+        raise reader.stuck()
+    except Misread:
+        for refuse in (vague, unread):  # they may know the piece that nothing could use
+            reader.i = reader.far
+            refuse(reader, parts)
+        raise

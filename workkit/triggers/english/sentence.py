@@ -10,7 +10,10 @@ from workkit.triggers.clock.zone import zone as zone_of
 from workkit.triggers.crons.cron import Cron, parse_cron
 from workkit.triggers.english.spoken_clock import spoken_clock
 from workkit.triggers.english.spoken_days import spoken_days
+from workkit.triggers.english.spoken_interval import is_chosen, spoken_interval
 from workkit.triggers.trigger import Trigger
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @lru_cache(maxsize=1024)
@@ -19,6 +22,8 @@ def explain(trigger: Trigger, *, zone: bool = True) -> str:
     name = f" {trigger.tz}" if zone or trigger.tz != "UTC" else ""
     if not trigger.recurs:
         return _once(trigger, name)
+    if (interval := spoken_interval(trigger)) is not None:
+        return _bounded(interval[0], _bounds(trigger), name, is_free=interval[1])
     crons = [parse_cron(rule, stored=True, rule=True) for rule in trigger.rules]
     by_date: dict[tuple[str, ...], list[Cron]] = {}
     for cron in crons:
@@ -27,11 +32,16 @@ def explain(trigger: Trigger, *, zone: bool = True) -> str:
     text = " and ".join(sentence for sentence, _ in sentences)
     bounds = _bounds(trigger)
     free = all(bare for _, bare in sentences) and (trigger.tz == "UTC" or trigger.cron == trigger.rules[0])
+    return _bounded(text, bounds, name, is_free=free)
+
+
+def _bounded(text: str, bounds: str, zone: str, *, is_free: bool) -> str:
+    """Put bounds and the zone behind what recurs, if that depends on the zone; a bound in UTC needs none."""
     if not bounds:
-        return text if free else text + name
-    if not free:
-        return f"{text}{name}, {bounds}"
-    return f"{text}, {bounds}" if bounds.endswith("Z") else f"{text}, {bounds}{name}"
+        return text if is_free else text + zone
+    if not is_free:
+        return f"{text}{zone}, {bounds}"
+    return f"{text}, {bounds}" if bounds.endswith("Z") else f"{text}, {bounds}{zone}"
 
 
 def _once(trigger: Trigger, zone: str) -> str:
@@ -64,8 +74,14 @@ def _sentence(crons: list[Cron]) -> tuple[str, bool]:
 
 def _bounds(trigger: Trigger) -> str:
     found = []
+    interval = trigger.interval
+    if interval is not None and not interval.is_elapsed and not is_chosen(trigger):  # as other programs may store it
+        first = trigger.next_after(_EPOCH)
+        since = "1970" if first is None else _moment(first, trigger.tz)
+        found.append(f"every {interval.n} {interval.unit} counted from {since}")
     if trigger.start is not None:
-        found.append(f"starting {_moment(trigger.start, trigger.tz)}")
+        word = "starting" if is_chosen(trigger) else "not before"
+        found.append(f"{word} {_moment(trigger.start, trigger.tz)}")
     if trigger.end is not None:
         end = trigger.end.astimezone(zone_of(trigger.tz)).replace(tzinfo=None)
         day = end.time() == datetime.min.time()

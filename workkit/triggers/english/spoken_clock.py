@@ -56,11 +56,21 @@ def _plain(crons: Sequence[Cron], *, any_day: bool) -> SpokenClock:
     step = _step(times, any_day=any_day)
     if step is not None and (len(times) > 3 or (len(times) == 3 and times[1] - times[0] < 3600)):
         return step
+    if any_day and len(times) > MAX_TIMES and (around := _around(times)) is not None:
+        return around
     if len(times) <= MAX_TIMES:
         return SpokenClock(kind="times", text=f"at {listed([clock_text(t) for t in times])}")
     if len(crons) == 1 and cron.second.values == [0] and len(cron.minute.values) <= MAX_TIMES:
         return _marked(cron)
     return SpokenClock(kind="times", text=" and ".join(_by_fields(c) for c in crons))
+
+
+def _around(times: list[int]) -> SpokenClock | None:
+    """Say times that follow each other evenly round the clock, in steps that divide a day but not an hour."""
+    gap = times[1] - times[0]
+    if gap % 60 or 3600 % gap == 0 or times != list(range(times[0], _DAY, gap)) or times[-1] + gap != times[0] + _DAY:
+        return None
+    return SpokenClock(kind="step", text=f"every {gap // 60} minutes starting at {clock_text(times[0])}")
 
 
 def _step(times: list[int], *, any_day: bool) -> SpokenClock | None:

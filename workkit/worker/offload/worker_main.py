@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
@@ -48,7 +48,7 @@ def main(end: int) -> None:
 class OffloadedRun(Run):
     """A run in this process, whose reports of progress go to the listener."""
 
-    reports: SimpleQueue[Reports] = field(kw_only=True)
+    reports: SimpleQueue[Reports]
 
     def reporter(self) -> Callable[[Progress], None]:
         """Return what takes reports of progress."""
@@ -102,7 +102,8 @@ class Worker:
             due_ms=0,
             kwargs=job.kwargs,
         )
-        run = OffloadedRun(claim, order.late_ms, time.monotonic(), clock=_Clock(self._send), reports=self._reports)
+        run = OffloadedRun(claim, self._reports)
+        run.late_ms, run.started, run.clock = order.late_ms, time.monotonic(), _Clock(self._send)
         self._run = run
         self._send(Begun())
         token = current.set(run)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from workkit.contract.claim import Claim
@@ -23,13 +23,13 @@ class Run:
     """
 
     claim: Claim
-    late_ms: int = 0
-    started: float = 0.0
-    cancelled: bool = False
-    job: RunningJob | None = None
-    clock: Clock | None = None
-    interruption: Interruption | None = None  # the clock, if there is one
-    thread: int = 0  # the thread that calls the handler; 0 before and after
+    late_ms: int = field(default=0, init=False)
+    started: float = field(default=0.0, init=False)
+    cancelled: bool = field(default=False, init=False)
+    job: RunningJob | None = field(default=None, init=False)
+    clock: Clock | None = field(default=None, init=False)
+    interruption: Interruption | None = field(default=None, init=False)  # the clock, if there is one
+    thread: int = field(default=0, init=False)  # the thread that calls the handler; 0 before and after
 
     @property
     def schedule(self) -> str:

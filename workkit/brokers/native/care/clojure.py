@@ -1,4 +1,4 @@
-"""What the Clojure code does otherwise with a job or an item: the faults that concern its peers alone.
+"""The faults of jobs and items that concern Clojure peers alone: what the Clojure code does differently.
 
 Pure: bytes in, faults out. The source is recorded in spec/vectors/clojure.
 """
@@ -26,11 +26,11 @@ MOST_IN_ORDER = 8  # fields of a map whose order Clojure keeps
 
 
 def payload_faults(data: bytes, read: wire.Payload, *, is_broken: bool) -> Iterator[Fault]:
-    """Name what a Clojure peer does otherwise with a payload. `is_broken`: the fields of our own cannot be read."""
+    """Name what a Clojure peer does differently with a payload. `is_broken`: the fields of our own cannot be read."""
     yield from judge_job(read.job)
     own = [meant for field, meant in _OWN.items() if field in read.extra]
     if own and not is_broken:
-        yield Fault("own-fields", f"a Clojure peer passes over {', '.join(own)}")
+        yield Fault("own-fields", f"a Clojure peer ignores {', '.join(own)}")
     for place in inexact(list(read.args), "args"):
         yield Fault("integer", f"{place} is an integer beyond 2^53")
     yield from _spelling(data, read)
@@ -38,16 +38,17 @@ def payload_faults(data: bytes, read: wire.Payload, *, is_broken: bool) -> Itera
 
 _OWN = {
     "kwargs": "kwargs (and calls without them)",
-    "local": "local and zone (and runs at the times in cron, which only come near)",
+    "local": "local and zone (and runs at the times in cron, which are only approximate)",
     "from": "from (and runs before it too)",
     "until": "until (and runs after it too)",
+    "interval": "interval (and runs at the times in cron, no more often)",
     "opts": "opts (no retries, no timeout)",
     "nonce": "nonce (and adds the same job without it)",
 }
 
 
 def cron_faults(cron: str, dialect: str, trigger: Trigger, elsewhere: Trigger | None) -> Iterator[Fault]:
-    """Name what a peer does otherwise with a cron text. It means `trigger` here, `elsewhere` in the other order."""
+    """Name what a peer does differently with a cron text: `trigger` in our order, `elsewhere` in the other order."""
     if trigger.next_after_ms(-1000) is None:
         yield Fault(
             "never" if dialect == "published" else "endless", f'cron "{cron}" never fires: {trigger.why_never()}'
@@ -84,15 +85,15 @@ _CLOSED_BY = {"(": ")", "[": "]", "{": "}"}
 
 @lru_cache(maxsize=4096)
 def judge_job(job: str) -> tuple[Fault, ...]:
-    """Name what is wrong with the text of `job`: whether Clojure reads it, and what it then means."""
+    """Name what is wrong with the text of `job`: Clojure cannot read it, or reads it as something else."""
     if trouble := _unread(job):
         return (Fault("job", f"job {quoted_item(job.encode('utf-8', 'replace'))} {trouble}"),)
     text = job.strip()
     name = read_name(text)
     if name is not None and text[0] not in "#'(":
-        return (Fault("python-name", f"job {text} is a Python name as it is typed, not as it is stored"),)
+        return (Fault("python-name", f"job {text} is a Python name as people type it, not as payloads store it"),)
     if name is not None and (trouble := name_refused(f"{name.space}/{name.path}")):
-        return (Fault("job", f"job {text} is no name to Clojure: {trouble}"),)
+        return (Fault("job", f"job {text} is no Clojure name: {trouble}"),)
     if name is not None and re.match(r"'|\(\s*quote\b", text):
         return (Fault("quoted", f"job {text} is quoted"),)
     if name is None and _UNQUALIFIED.fullmatch(text):
@@ -101,7 +102,7 @@ def judge_job(job: str) -> tuple[Fault, ...]:
 
 
 def _unread(job: str) -> str | None:
-    """Say why Clojure's reader finds no complete form at the beginning of a text, as the end of a sentence."""
+    """Say, as the end of a sentence, why Clojure's reader finds no complete form at the beginning of a text."""
     awaited: list[str] = []
     for part in _PARTS.finditer(job):
         token = part[0]
@@ -109,10 +110,10 @@ def _unread(job: str) -> str | None:
             awaited.append(_CLOSED_BY[token])
             continue
         if token == '"':
-            return 'has a " that nothing closes'
+            return 'has a " that is never closed'
         if token in _CLOSED_BY.values():
             if not awaited or token != awaited.pop():
-                return f"has a {token} that closes nothing"
+                return f"has a {token} that no bracket opens"
         elif token[0] == ";" or _PREFIXES.fullmatch(token):
             continue
         if not awaited:
@@ -126,7 +127,7 @@ _TOKENS = re.compile(rb'"(?:\\.|[^"\\])*"|\s+|[^\s",:\[\]{}]+|[,:\[\]{}]', re.DO
 
 
 def _spelling(data: bytes, read: wire.Payload) -> Iterator[Fault]:
-    """Name other bytes that the Clojure code would have written, which have another id."""
+    """Name a difference from the bytes that the Clojure code writes for the same job: other bytes have another id."""
     try:
         clojure = wire.payload(cron=read.cron, job=read.job, args=read.args, extra=read.extra)
     except (InvalidArguments, RecursionError):
@@ -139,7 +140,7 @@ def _spelling(data: bytes, read: wire.Payload) -> Iterator[Fault]:
 def _difference(data: bytes, clojure: bytes) -> str:
     keys = list(json.loads(data))
     if keys != sorted(keys):
-        return f"its keys stand in the order {', '.join(keys)}; Clojure sorts them"
+        return f"its keys are in the order {', '.join(keys)}; Clojure sorts them"
     tokens = _TOKENS.findall(data)
     if any(token.isspace() for token in tokens):
         return "it has blanks between its parts; Clojure writes none"
@@ -154,9 +155,9 @@ def _difference(data: bytes, clojure: bytes) -> str:
 
 
 def put_back(member: bytes) -> bytes | None:
-    """Write the text under which the Clojure code puts an item back that it took too early: it drops blanks and a field
-    called ``date``, escapes ``/``, and cuts names before their slash. None where it fails instead, or where it does not
-    keep the order of more than eight fields.
+    """Write the text under which the Clojure code puts an item back that it took too early. It drops blanks and a field
+    called ``date``, escapes ``/``, and cuts names before their slash. Returns None if it fails instead, or if the item
+    has more than eight fields, whose order it does not keep.
     """
     try:
         fields, _ = json.JSONDecoder().raw_decode(member.decode("utf-8", "replace").lstrip())
@@ -171,7 +172,7 @@ def put_back(member: bytes) -> bytes | None:
 
 
 def _keywords(value: Any) -> Any:
-    """Drop what JSON loses when its keys are read as keywords."""
+    """Cut each key as Clojure does when it reads the key as a keyword."""
     if isinstance(value, dict):
         return {key.partition("/")[2] or key: _keywords(inner) for key, inner in value.items()}
     return [_keywords(inner) for inner in value] if isinstance(value, list) else value
@@ -182,7 +183,7 @@ def _clojure_json(value: Any) -> bytes:
 
 
 def item_faults(member: bytes) -> Iterator[Fault]:
-    """Name what a Clojure peer does otherwise with an item that has an id."""
+    """Name what a Clojure peer does differently with an item that has an id."""
     try:
         text = member.decode("utf-8").strip()
     except UnicodeDecodeError:
@@ -190,7 +191,7 @@ def item_faults(member: bytes) -> Iterator[Fault]:
         return
     _, end = json.JSONDecoder().raw_decode(text)
     if end < len(text):
-        yield Fault("item-text", f"its item {quoted_item(member)} goes on after the object")
+        yield Fault("item-text", f"its item {quoted_item(member)} has more text after the object")
         return
     again = put_back(member)
     if again is None:

@@ -1,4 +1,4 @@
-"""Checking a native schedule, its server and its listeners: the front of this room."""
+"""Check a native schedule, its server and its listeners: the front of this room."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from workkit.brokers.redis_server.server import Server
 from workkit.contract.doctor import Finding
 from workkit.errors import ServerRefused
 
-MOST = 1000  # findings of one kind in one look
+MOST = 1000  # findings of one kind in one checkup
 OF_SERVER = ("clock", "old-server", "replica", "no-append-file", "eviction", "low-memory", "refused")
 
 
@@ -35,10 +35,10 @@ class NativeDoctor:
     codec: Codec
 
     def checkup(self, *, patience_ms: int) -> Iterator[Finding]:
-        """See `Doctor.checkup`. At most 1,000 findings of one kind, and then one that counts the rest.
+        """See `Doctor.checkup`. Yields at most 1,000 findings of one kind, and then one that counts the rest.
 
-        What this user may not read becomes a finding; a wrong or missing password is raised. A finding about the
-        server names no schedule.
+        If this user may not read something, that is a finding too. A wrong or missing password raises. A finding about
+        the server names no schedule.
         """
         counts: dict[str, int] = {}
         for finding in self._looked(patience_ms):
@@ -50,8 +50,8 @@ class NativeDoctor:
                 yield Finding(
                     kind=kind,
                     what=f"and {count - MOST:,} more like the {MOST:,} of the kind {kind}",
-                    why="One look tells at most so many of one kind.",
-                    remedy="mend these first, then look again",
+                    why=f"One checkup lists at most {MOST:,} of one kind.",
+                    remedy="repair these first, then check again",
                     schedule=self.keys.schedule,
                 )
 
@@ -68,7 +68,7 @@ class NativeDoctor:
         wrong: list[Finding] = []
         yield from self._tried("the types of the keys", lambda: self._types(wrong))
         if wrong:
-            return  # every look needs most of them
+            return  # all further checks need most of them
         yield from self._tried("the schedule", lambda: self._schedule(patience_ms))
 
     def _schedule(self, patience_ms: int) -> Iterator[Finding]:
@@ -85,7 +85,7 @@ class NativeDoctor:
         yield from self._tried("the jobs", inventory.findings)
         leftovers = Leftovers(places=places, unlisted=None if unlisted is None else tuple(unlisted))
         yield from self._tried("what is kept beside the jobs", leftovers.findings)
-        yield from self._tried("what can be read", Unread(places=places).findings)
+        yield from self._tried("whether everything can be read", Unread(places=places).findings)
         yield from self._tried("the dead set", self._dead)
 
     def _fleet(self, places: Places, read: list[Fleet]) -> Iterator[Finding]:
@@ -99,7 +99,7 @@ class NativeDoctor:
             yield Finding(
                 kind="dead",
                 what="1 job failed for good" if count == 1 else f"{count:,} jobs failed for good",
-                why="They are kept for 90 days, at most 10,000 of them, and run no more unless they are retried.",
+                why="They are kept for 90 days, at most 10,000 of them. They run again only if somebody retries them.",
                 remedy=f"workkit dead {self.keys.schedule}",
             )
 
@@ -119,7 +119,7 @@ class NativeDoctor:
         yield from wrong
 
     def _tried(self, what: str, look: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
-        """Take a look. Where the server forbids it to this user, the finding says so."""
+        """Check something. If the server forbids it to this user, yield a finding that says so."""
         try:
             yield from look()
         except ServerRefused as error:
@@ -131,8 +131,8 @@ class NativeDoctor:
         return Finding(
             kind="unchecked",
             what=f"{what} could not be checked: {str(error).removeprefix(self.server.url).strip(' :.')}",
-            why="Whatever is wrong there stays unseen.",
-            remedy="look again as a user who may run INFO, SCAN, scripts and all that reads",
+            why="The doctor cannot see any fault there.",
+            remedy="check again as a user who may run INFO, SCAN, scripts and all commands that read",
         )
 
     def _places(self) -> Places:
@@ -143,7 +143,7 @@ def _wrong_type(key: str, stands: str, kind: str) -> Finding:
     return Finding(
         kind="wrong-type",
         what=f"{key} is a {stands}, not a {kind}",
-        why="Every request that needs it is refused, so nothing runs; the rest of the schedule was not looked at.",
-        remedy=f"see what wrote it, then take it away: redis-cli RENAME {key} {key}:wrong",
+        why="The server refuses every request that needs this key, so nothing runs. The doctor checked no other key.",
+        remedy=f"find out what wrote it, then rename it: redis-cli RENAME {key} {key}:wrong",
         about=(key,),
     )

@@ -16,29 +16,30 @@ SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing that is wrong with a pair. `kind` is its stable name for programs, and the key of `RULES`; `what` a
-    sentence about this pair. `stops`: no listener of this dialect runs the job as it should. `mends`: a repair of the
-    schedule mends it.
+    """One fault of a pair.
+
+    `kind` is its stable name for programs, and the key of `RULES`. `what` is a sentence about this pair. `stops`: no
+    listener of this dialect runs the job as it should. `repairs`: `workkit doctor --fix` repairs it.
     """
 
     kind: str
     what: str
-    mends: bool = False
+    repairs: bool = False
     stops: bool = False
 
     @property
     def severity(self) -> Severity:
-        """How bad it is."""
+        """The severity of the fault."""
         return RULES[self.kind][0]
 
     @property
     def half(self) -> Half:
-        """Whether the job or the item is at fault."""
+        """The half with the fault: the job or the item."""
         return "item" if self.kind in OF_ITEMS else "job"
 
     @property
     def why(self) -> str:
-        """Why it matters, whichever pair it is."""
+        """Why a fault of this kind matters."""
         return RULES[self.kind][1]
 
 
@@ -49,43 +50,43 @@ RULES: Mapping[str, tuple[Severity, str]] = {
     ),
     "unclear": (
         "deviation",
-        "Only its function can be read. A listener with this function moves it to the dead set, all others leave it.",
+        "Only its function can be read. A listener with this function moves it to the dead set; all others leave it.",
     ),
-    "cron": ("deviation", "No listener of this dialect can tell when it runs."),
+    "cron": ("deviation", "No listener of this dialect can compute when it runs."),
     "other-dialect": (
         "deviation",
-        "Listeners of this dialect leave it alone. Is it the schedule's dialect that is wrong?",
+        "Listeners of this dialect leave it alone. Perhaps the dialect of the schedule is wrong.",
     ),
     "job": ("deviation", "A Clojure peer fails when it reads the job, after taking the item: the run is lost."),
-    "id": ("deviation", "It runs all the same, but adding the same job again makes a second one."),
-    "item": ("deviation", "No listener can tell which job it means; a Clojure peer takes it out and loses it."),
-    "item-text": ("deviation", "A Clojure peer that puts it back writes another text, or spoils it."),
+    "id": ("deviation", "It still runs, but adding the same job again makes a second one."),
+    "item": ("deviation", "No listener can tell which job it names. A Clojure peer takes it and loses it."),
+    "item-text": ("deviation", "A Clojure peer that puts it back writes another text, or damages it."),
     "score": (
         "deviation",
-        "A due time is a whole number. A Clojure peer takes the item out, fails, and the run is lost.",
+        "A due time is a whole number. A Clojure peer takes the item, fails, and the run is lost.",
     ),
     "no-item": ("orphan", "Nothing points to the job, so it never runs; adding it again changes nothing."),
-    "no-job": ("orphan", "Nothing can be run for it."),
-    "score-range": ("hazard", "It is due at once, or never; with 18 digits a Clojure peer fails and loses the run."),
+    "no-job": ("orphan", "It has no job that could run."),
+    "score-range": ("hazard", "It is due at once, or never. With 18 digits a Clojure peer fails and loses the run."),
     "rewritten": ("hazard", "A Clojure peer that takes it too early puts this other text back."),
-    "second-item": ("hazard", "Each of its items makes it run."),
-    "in-doubt": ("hazard", "A foreign peer may be running it: its claims cannot be seen."),
+    "second-item": ("hazard", "The job runs once for each of its items."),
+    "in-doubt": ("hazard", "A foreign peer may be running it: nobody can see what it holds."),
     "python-name": ("hazard", "Clojure cannot resolve it, and a Clojure peer that takes the item loses the run."),
-    "unqualified": ("hazard", "Clojure looks it up in whatever namespace its listener is in, Python not at all."),
+    "unqualified": ("hazard", "Clojure looks it up in the namespace of its listener. Python does not look it up."),
     "quoted": (
         "hazard",
-        "Clojure takes it for a symbol and calls nothing, without an error; Python runs the function.",
+        "Clojure reads it as a symbol and calls nothing, without an error. Python runs the function.",
     ),
-    "either-order": ("hazard", "A peer of the other dialect runs it at the other times."),
-    "extension": ("hazard", "The published grammar has only numbers * / - and commas; a peer may refuse the rest."),
+    "either-order": ("hazard", "A peer of the other dialect runs it at other times."),
+    "extension": ("hazard", "The published grammar has only numbers * / - and commas. A peer may refuse others."),
     "never": ("hazard", "It never fires again once its present item is gone."),
     "endless": ("hazard", "The Clojure code searches for its next run without end."),
-    "lenient": ("hazard", "The Clojure code does something else than it seems to say."),
-    "integer": ("hazard", "JavaScript rounds it, and beyond 64 bits Clojure makes a BigInt of it."),
+    "lenient": ("hazard", "The Clojure code does not do what the text seems to say."),
+    "integer": ("hazard", "JavaScript rounds it. Beyond 64 bits Clojure reads it as a BigInt."),
     "number": ("hazard", "Languages read it as infinity, or not at all."),
     "spelling": (
         "hazard",
-        "The same job, added by the Clojure code, has other bytes and another id: it is there twice.",
+        "The same job, added by the Clojure code, has other bytes and another id: then the schedule has it twice.",
     ),
     "own-fields": ("hazard", "Only listeners that know these fields honour them."),
 }

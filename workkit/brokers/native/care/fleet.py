@@ -1,4 +1,4 @@
-"""Checking the listeners of a schedule: heartbeats, versions, whether one is there, and jobs that none can run."""
+"""Check the listeners of a schedule: heartbeats, versions, whether there is one, and jobs that none can run."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from workkit import wire
 from workkit.brokers.native.care.wording import brief_bytes, bytes_text
 from workkit.brokers.native.entry import due_ms
 from workkit.brokers.native.look.location import PAGE, Places
-from workkit.brokers.native.record import read_info
+from workkit.brokers.native.record import UNKNOWN, read_info
 from workkit.contract.doctor import Finding
 from workkit.contract.listener import ListenerInfo
 from workkit.errors import CorruptRecord
 from workkit.jobs.names import shown
 from workkit.text.duration import age_text
 
-AHEAD_MS = 3_600_000  # a beat from further ahead is none
-STALE_MS = 5_000  # half of the default listener_timeout: from here on others may take its work
+AHEAD_MS = 3_600_000  # a heartbeat from further ahead does not count
+STALE_MS = 5_000  # half of the default listener_timeout: from then on other listeners may take its work
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Peer:
-    """One listed listener: what it says of itself, how many jobs it holds, and whether its record hash is there."""
+    """One listed listener: its description, how many jobs it holds, and whether its hash of records exists."""
 
     info: ListenerInfo
     held: int
@@ -62,18 +62,18 @@ class Fleet:
     def _silent(self, peer: Peer) -> Finding:
         info = peer.info
         jobs = "nothing" if not peer.held else "1 job" if peer.held == 1 else f"{peer.held:,} jobs"
-        since = f"listener {info.listener} has not shown itself for {age_text(info.beat_ms)} and holds {jobs}"
+        since = f"listener {info.listener} has sent no heartbeat for {age_text(info.beat_ms)} and holds {jobs}"
         if info.host == socket.gethostname() and _runs(info.pid):
             return Finding(
                 kind="stuck",
-                what=f"{since}; a process {info.pid} is there",
-                why="Its loop does not come round: something in it holds the interpreter, or it was stopped (Ctrl-Z).",
-                remedy=f"kill -USR2 {info.pid} shows where it stands; kill -CONT {info.pid} lets it go on",
+                what=f"{since}, but its process {info.pid} exists",
+                why="Its loop does not move: a handler holds the interpreter, or the process was stopped (Ctrl-Z).",
+                remedy=f"kill -USR2 {info.pid} shows what its threads do; kill -CONT {info.pid} continues it",
                 about=(info.listener,),
             )
         others = any(other.is_live for other in self.peers)
-        fate = "the others take it over within seconds" if others else "nobody is there to take it over"
-        held = f"What it held waits: {fate}." if peer.held else "The next listener takes its name off the list."
+        fate = "Others take its jobs over within seconds." if others else "No listener is there to take its jobs over."
+        held = fate if peer.held else "The next listener removes its name from the list."
         return Finding(
             kind="stale",
             what=since,
@@ -85,24 +85,24 @@ class Fleet:
     def _troubled(self, info: ListenerInfo) -> Finding:
         return Finding(
             kind="stalled",
-            what=f"listener {info.listener} beats, but does not get on: {info.trouble}",
-            why="What it holds waits until that is over; its /readyz fails meanwhile.",
-            remedy=f"kill -USR2 {info.pid} on {info.host} shows where its threads are; restart it if it stays so",
+            what=f"listener {info.listener} sends heartbeats but makes no progress: {info.trouble}",
+            why="Its jobs wait until that is over. Its /readyz fails meanwhile.",
+            remedy=f"kill -USR2 {info.pid} on {info.host} shows what its threads do; restart it if this does not end",
             about=(info.listener,),
         )
 
     def _versions(self) -> Iterator[Finding]:
         found: dict[str, list[str]] = {}
         for peer in self.peers:
-            if peer.is_live:
+            if peer.is_live and peer.info.version != UNKNOWN:
                 found.setdefault(peer.info.version, []).append(peer.info.listener)
         if len(found) > 1:
             said = ", ".join(f"{version} ({len(names)})" for version, names in sorted(found.items()))
             yield Finding(
                 kind="versions",
                 what=f"listeners of several versions work together: {said}",
-                why="Older ones may not know what newer ones write.",
-                remedy="pip install --upgrade workkit on the machines of the older ones, and restart them",
+                why="An older listener may not understand what a newer one writes.",
+                remedy="pip install --upgrade workkit on the machines of the older listeners, and restart them",
                 about=tuple(name for names in found.values() for name in names),
             )
 
@@ -119,7 +119,7 @@ class Fleet:
             yield Finding(
                 kind="no-listener",
                 what=f"nobody listens to {k.schedule}, and {jobs}, {now_due} of them due",
-                why="Nothing is run until a listener is there.",
+                why="No job runs until a listener starts.",
                 remedy=self._listen,
             )
 
@@ -154,8 +154,8 @@ class Fleet:
         return Finding(
             kind="nobody-runs",
             what=f"{fn if len(fn) <= 80 else fn[:77] + '...'}: {none} ({count}: {which})",
-            why="It waits for a listener that has this function and may run it; their logs say why they may not.",
-            remedy=f"{self._listen} where the code is, "
+            why="It waits for a listener that has this function and may run it. Their logs say why they cannot run it.",
+            remedy=f"{self._listen} on a machine with the code, "
             f"or workkit cancel {self.places.keys.schedule} {brief_bytes(jobs[0])}",
             about=tuple(bytes_text(id) for id in jobs),
         )

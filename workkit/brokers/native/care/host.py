@@ -1,4 +1,4 @@
-"""Checking the server of a schedule: its version, what a restart loses, eviction, memory, clock and role."""
+"""Check the server of a schedule: its version, what a restart loses, eviction, memory, clock and role."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from workkit.errors import ServerRefused
 from workkit.text.duration import age_text
 
 LEAST = (6, 2)
-CLOCK_MS = 1_000  # a clock further off than this makes "now" mean two things
+CLOCK_MS = 1_000  # with a larger difference, "now" is not the same time for both
 LOW = 0.10  # of maxmemory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
-    """The server as it answered INFO, and the schedule that is on it."""
+    """The answer of the server to INFO, and the name of the schedule on it."""
 
     server: Server
     schedule: str
@@ -36,7 +36,7 @@ class Host:
             yield Finding(
                 kind="cluster-tag",
                 what=f'schedule "{self.schedule}" on a cluster: its keys would fall into different slots',
-                why="A job is moved between keys in one step, which a cluster does only within one slot.",
+                why="A script moves a job between keys in one step. A cluster allows that only within one slot.",
                 remedy=f'name it "{{{self.schedule}}}"',
             )
 
@@ -54,7 +54,7 @@ class Host:
         yield Finding(
             kind="old-server",
             what=f"{self.product} is too old",
-            why="It lacks commands that every request of a listener uses.",
+            why="It does not have commands that every request of a listener uses.",
             remedy="use Redis 6.2 or Valkey 7.2, or later",
         )
 
@@ -64,7 +64,7 @@ class Host:
             yield Finding(
                 kind="replica",
                 what=f"{place} is a read-only replica",
-                why="Jobs can be neither added to it nor taken from it.",
+                why="It accepts no writes, so nobody can add or run jobs there.",
                 remedy="name the primary, or use redis+sentinel://",
             )
 
@@ -78,8 +78,8 @@ class Host:
         yield Finding(
             kind="no-append-file",
             what=f"{self.product} keeps no append-only file",
-            why=f"A restart brings back its last snapshot, or nothing: right now {changes:,} changes, of {since}, are "
-            "in memory only.",
+            why=f"A restart restores its last snapshot, or nothing: right now {changes:,} changes, of {since}, are "
+            "only in memory.",
             remedy="redis-cli CONFIG SET appendonly yes, and appendonly yes in its configuration file",
         )
 
@@ -89,11 +89,11 @@ class Host:
         if not most:
             return
         if policy != "noeviction":
-            lost = "jobs" if policy.startswith("allkeys") else "the answers that make a repeated addition harmless"
+            lost = "jobs" if policy.startswith("allkeys") else "what keeps a retried request from adding twice"
             yield Finding(
                 kind="eviction",
                 what=f"maxmemory-policy is {policy}",
-                why=f"When memory runs out, {lost} vanish without a word.",
+                why=f"When memory runs out, the server deletes {lost}, without an error.",
                 remedy="redis-cli CONFIG SET maxmemory-policy noeviction, and the same in its configuration file",
             )
         if most - used < most * LOW:
@@ -101,7 +101,7 @@ class Host:
             yield Finding(
                 kind="low-memory",
                 what=f"{free / 2**20:,.1f} MB of {most / 2**20:,.1f} MB are free",
-                why="When none is left, nothing can be added; what is there is still run.",
+                why="When none is left, nobody can add jobs. Jobs that are there still run.",
                 remedy=f"give the server more memory, or find out why jobs pile up: workkit stats {self.schedule}",
             )
 
@@ -124,13 +124,13 @@ def clock(server: Server) -> Iterator[Finding]:
     yield Finding(
         kind="clock",
         what=f"the server's clock is {abs(off) / 1000:,.1f} s {'ahead of' if off > 0 else 'behind'} this machine's",
-        why="Jobs are due by the server's clock; times said here, such as in_=, are counted from it.",
-        remedy="let both keep their time by NTP (timedatectl set-ntp true)",
+        why="Jobs are due by the server's clock, and in_= counts from it.",
+        remedy="synchronise both clocks by NTP (timedatectl set-ntp true)",
     )
 
 
 def scripts(server: Server) -> Iterator[Finding]:
-    """See whether this user may load and run scripts."""
+    """Check whether this user may load and run scripts."""
     script = load("native")["reschedule"]
     try:
         with server.translated() as client:
@@ -139,7 +139,7 @@ def scripts(server: Server) -> Iterator[Finding]:
         yield Finding(
             kind="refused",
             what=str(error).rstrip("."),
-            why="Every verb is a script: without them nothing can be added or run.",
+            why="Every verb is a script. Without scripts, nobody can add or run jobs.",
             remedy="ACL SETUSER this user with +@scripting +@read +@write +@transaction and ~* for its schedules",
         )
 

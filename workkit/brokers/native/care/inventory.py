@@ -1,5 +1,5 @@
-"""The doctor's look over the two published keys: it has the walker read them and the judge name the faults, and says of
-each fault that stops a job what can be done. Nothing is called wrong that was only on its way during the look.
+"""Check the two published keys: the walker reads them, the judge names the faults, and this module says what to do
+about each fault that stops a job. A job that only moves during the check is no fault.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from workkit.jobs.names import shown
 from workkit.text.duration import age_text
 
 MOST_UNREAD = 500  # kept in memory with their payloads
-CUT_OFF = "Whoever added or ran it was cut off in the middle, or still has it; it may have run already."
+CUT_OFF = "The program that added it or ran it was interrupted, or still runs it. It may have run already."
 OVER = (
-    "It never ran where a foreign peer added it for the current second: such a peer stores the payload, finds no later "
-    "time, and queues no item. Else whoever added or ran it was cut off in the middle, or still has it; then it may "
+    "If a foreign peer added it for the current second, it never ran: such a peer stores the payload, finds no later "
+    "time, and queues no item. Otherwise the program that added it or ran it was interrupted, or still runs it. It may "
     "have run already."
 )
 
 
 @dataclass(slots=True, kw_only=True)
 class _Left:
-    """Jobs with the same fault that no repair takes away: how many, some of them, and the reason for the first."""
+    """Jobs with the same fault that no repair removes: how many, some of them, and the reason for the first."""
 
     reason: str
     count: int = 0
@@ -46,20 +46,20 @@ class _Left:
 
 @dataclass(slots=True, kw_only=True)
 class Inventory:
-    """One look over `S:jobs` and `S:next`. `skipped` are jobs that no listener can run: not counted as late here."""
+    """One check of `S:jobs` and `S:next`. `skipped`: jobs that no listener can run. They do not count as late here."""
 
     places: Places
     patience_ms: int
     skipped: frozenset[bytes] = frozenset()
     _left: dict[str, _Left] = field(default_factory=dict)  # by the kind of the fault
-    _unread: dict[bytes, tuple[Fault, bytes]] = field(default_factory=dict)  # to be buried: fault and payload
+    _unread: dict[bytes, tuple[Fault, bytes]] = field(default_factory=dict)  # a repair buries them: fault and payload
 
     @property
     def _fix(self) -> str:
         return f"workkit doctor {self.places.keys.schedule} --fix"
 
     def findings(self) -> Iterator[Finding]:
-        """Name what stops a job: of each job, and of each item, the fault that must be repaired first."""
+        """Name, for each job and for each item, the first fault that stops it."""
         overdue = Overdue(places=self.places)
         walker = Published(places=self.places, finds_unlisted=False)
         for pair in walker.pairs(soonest_first=False):
@@ -89,7 +89,7 @@ class Inventory:
                 found.setdefault(fault.half, fault)
         return found
 
-    # Items: what they point to, and when.
+    # Items: the job and the due time of each.
 
     def _of_item(self, pair: Pair, fault: Fault) -> Finding:
         member, k, reason = pair.item or b"", self.places.keys, ""
@@ -97,18 +97,16 @@ class Inventory:
             case "item":
                 reason = why_unread(member)
                 what = f"item {brief_bytes(member)} in {k.next} cannot be read: {reason}"
-                why = "No listener can tell which job it means. The next one that comes to it moves it to the dead set."
+                why = "No listener can tell which job it names. The next one that claims it moves it to the dead set."
             case "no-job":
                 what = (
                     f"item {brief_bytes(member)} in {k.next} points to no job: {k.jobs} has no {brief_bytes(pair.id)}"
                 )
-                why = "Nothing can be run for it. Its job was removed by hand, or by a program that left the item."
+                why = "It has no job that could run. A person, or a program that left the item, removed the job."
             case _:
-                never = (
-                    "It never comes to be due." if pair.score > LAST_MS else "It runs at once, whatever its job says."
-                )
-                what = f"job {brief_bytes(pair.id)} stands in {k.next} with {pair.score:g} as its due time"
-                why = f"That is no time in whole milliseconds from 1970 to the year 9999. {never}"
+                never = "It is never due." if pair.score > LAST_MS else "It runs at once, whatever its job says."
+                what = f"job {brief_bytes(pair.id)} is in {k.next} with the due time {pair.score:g}"
+                why = f"A due time is in whole milliseconds, from 1970 to the year 9999. {never}"
         return Finding(
             kind=fault.kind,
             what=what,
@@ -124,7 +122,7 @@ class Inventory:
     def _of_job(self, pair: Pair, fault: Fault, *, wide: bool) -> Iterator[Finding]:
         if fault.kind == "no-item":
             yield self._no_item(pair, wide=wide)
-        elif fault.mends:
+        elif fault.repairs:
             self._unread[pair.id] = fault, pair.payload or b""
             if len(self._unread) >= MOST_UNREAD:
                 yield from self._unreadable()
@@ -139,11 +137,12 @@ class Inventory:
         read = wire.read_payload(payload)
         due = due_again(self.places.codec, id, payload, now_ms=self.places.now_ms)
         cron = f'its cron "{brief_bytes(read.cron.encode("utf-8", "replace"))}"'
-        when = f"at once, as {cron} names no later time" if due is None else f"in {age_text(due - self.places.now_ms)}"
+        at_once = f"at once, because {cron} names no later time"
+        when = at_once if due is None else f"in {age_text(due - self.places.now_ms)}"
         return Finding(
             kind="no-item",
             what=f"job {brief_bytes(id)} {shown(read.job)} waits nowhere, and no listener has it; "
-            f"put back, it runs {when}",
+            f"after a repair, it runs {when}",
             why=OVER if due is None else CUT_OFF,
             remedy=self._fix,
             repairs=True,
@@ -162,8 +161,8 @@ class Inventory:
             yield Finding(
                 kind=fault.kind,
                 what=f"job {brief_bytes(id)} cannot be read: {fault.what}",
-                why=f"It can never run. Its {len(payload):,} bytes are not lost: a listener that comes to it moves "
-                "them to the dead set.",
+                why=f"It can never run. Its {len(payload):,} bytes are not lost: a listener that claims it moves them "
+                "to the dead set.",
                 remedy=self._fix,
                 repairs=True,
                 subject=Unreadable(
@@ -184,29 +183,32 @@ class Inventory:
         return found
 
     def _aggregated(self) -> Iterator[Finding]:
-        """Name each fault that no repair takes away once, for all jobs that have it."""
+        """Name each fault that no repair removes once, for all jobs that have it."""
         name, dialect = self.places.keys.schedule, self.places.codec.dialect
         other = "cuckoo" if dialect == "published" else "published"
         for kind, left in sorted(self._left.items()):
             first = brief_bytes(left.ids[0])
-            show = f"workkit show {name} {first}; if nobody is to run it: workkit cancel"
+            show = f"workkit show {name} {first}; if nobody should run it: workkit cancel"
             foreign = (
-                "Such a job may be for a foreign peer: a listener without its function leaves it in "
+                "Such a job may be for a foreign peer. A listener without its function leaves it in "
                 f"{self.places.keys.next}. A listener with its function moves it to the dead set."
             )
             verb = "is" if left.count == 1 else "are"
             what, why, remedy = {
                 "other-dialect": (
-                    f"{left.jobs} {verb} written for listeners of another dialect, {first} for one: {left.reason}",
+                    f"{left.jobs} {verb} in the other dialect, such as {first}: {left.reason}",
                     f"Listeners with the dialect {dialect} leave them alone.",
                     f"workkit doctor {name} --dialect {other}, and the same for listeners",
                 ),
                 "cron": (
-                    f"{left.jobs} {verb} at times that this dialect cannot read, {first} for one: {left.reason}",
+                    f"{left.jobs} {verb} at times that this dialect cannot read, such as {first}: {left.reason}",
                     foreign,
                     show,
                 ),
-            }.get(kind, (f"{left.jobs} can be read by function only, {first} for one: {left.reason}", foreign, show))
+            }.get(
+                kind,
+                (f"of {left.jobs}, only the function can be read, such as of {first}: {left.reason}", foreign, show),
+            )
             yield Finding(kind=kind, what=what, why=why, remedy=remedy, about=tuple(bytes_text(id) for id in left.ids))
 
 

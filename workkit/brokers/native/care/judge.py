@@ -1,7 +1,8 @@
-"""The one judge of what stands in the two published keys, against spec/job.md and spec/cron.md: what breaks the layout,
-what has lost its other half, and what is legal but would be lost or run otherwise by a Clojure peer.
+"""The one judge of the content of the two published keys, by spec/job.md and spec/cron.md. It names what breaks the
+layout, jobs and items without their other half, and what is legal but would be lost or run differently by a Clojure
+peer.
 
-Pure: a pair in, faults out. Knows no server. `workkit doctor` and `workkit wire verify` both ask it.
+Pure: a pair in, faults out. Knows no server. `workkit doctor` and `workkit wire verify` both use it.
 """
 
 from __future__ import annotations
@@ -25,12 +26,13 @@ from workkit.errors import CorruptRecord, TriggerError
 from workkit.jobs.run_options import stored_run_options
 from workkit.jobs.terms import stored_terms
 from workkit.triggers.crons.field import FIRST_YEAR
+from workkit.triggers.interval import read_interval
 from workkit.triggers.stored import from_fields
 from workkit.triggers.trigger import Trigger
 
-FIELDS = 7  # of a cron string, so that it can be one of the other dialect
-PATIENCE_MS = 86_400_000  # a foreign peer may still be running a job so long after its last time
-_OF_TIME = {"local", "zone", "from", "until"}
+FIELDS = 7  # of a cron string that may be in the other dialect
+PATIENCE_MS = 86_400_000  # for this long after its last time, a foreign peer may still be running a job
+_OF_TIME = {"local", "zone", "from", "until", "interval"}
 _FIXED = re.compile(r"(\d{4}) (\d\d?) (\d\d?) \* (\d\d?) (\d\d?) (\d\d?)")
 
 
@@ -39,8 +41,8 @@ def judge(
 ) -> Iterator[Fault]:
     """Name what is wrong with a pair on a schedule of this dialect: first the job, worst first, then the item.
 
-    Without `thorough`, faults that concern only Clojure peers may be left out, which takes a tenth of the time; faults
-    that stop a job never are.
+    Without `thorough`, it takes a tenth of the time, and may leave out faults that concern only Clojure peers. It never
+    leaves out a fault that stops a job.
     """
     if pair.payload is not None and not pair.is_second:
         yield from _job(pair, pair.payload, dialect, thorough)
@@ -55,7 +57,7 @@ def judge(
 
 def _job(pair: Pair, data: bytes, dialect: str, thorough: bool) -> Iterator[Fault]:
     if not is_text(pair.id):
-        yield Fault("unreadable", "its id is not text, so that no item can point to it", True, True)
+        yield Fault("unreadable", "its id is not text, so no item can point to it", True, True)
     try:
         read = wire.read_payload(data)
     except CorruptRecord as error:
@@ -68,9 +70,10 @@ def _job(pair: Pair, data: bytes, dialect: str, thorough: bool) -> Iterator[Faul
     broken = _broken_fields(read)
     if broken:
         yield _unread(data, broken)
-    mends = not read.job and "local" not in read.extra
-    for fault in judge_cron(read.cron, dialect):  # beside `local`, our listeners do not read it
-        yield Fault(fault.kind, fault.what, fault.kind == "cron" and mends, fault.stops and "local" not in read.extra)
+    is_read = "local" not in read.extra and not _is_elapsed(read)  # by our listeners
+    repairs = not read.job and is_read
+    for fault in judge_cron(read.cron, dialect):
+        yield Fault(fault.kind, fault.what, fault.kind == "cron" and repairs, fault.stops and is_read)
     if thorough:
         yield from clojure.payload_faults(data, read, is_broken=broken is not None)
 
@@ -82,8 +85,16 @@ def _unread(data: bytes, reason: str) -> Fault:
     return Fault("unclear", reason, False, True)
 
 
+def _is_elapsed(read: wire.Payload) -> bool:
+    """Say whether an interval of seconds tells when it runs."""
+    with suppress(TriggerError):
+        interval = read_interval(read.extra.get("interval"))
+        return interval is not None and interval.is_elapsed
+    return False
+
+
 def _broken_fields(read: wire.Payload) -> str | None:
-    """Say why the fields of our own cannot be read, though the published ones can."""
+    """Say why the fields of our own cannot be read, although the published ones can."""
     try:
         if _OF_TIME & read.extra.keys():
             from_fields({**read.extra, "cron": "* * * * * * *"})
@@ -95,9 +106,6 @@ def _broken_fields(read: wire.Payload) -> str | None:
     except (CorruptRecord, TriggerError) as error:
         return str(error)
     return None
-
-
-_OF_TIME = {"local", "zone", "from", "until"}
 
 
 @lru_cache(maxsize=4096)
@@ -115,7 +123,7 @@ def judge_cron(cron: str, dialect: str) -> tuple[Fault, ...]:
 
 
 def _in_order_of(dialect: str, cron: str) -> Trigger | None:
-    """Read a cron text in a dialect; None where it has no meaning there, which its year mostly tells at a glance."""
+    """Read a cron text in a dialect; None if it is not valid there. A quick look at the year decides most of them."""
     parts = cron.split()
     if len(parts) != FIELDS or re.fullmatch("[0-9]{4}", parts[0 if dialect == "cuckoo" else -1]):
         return None
@@ -126,7 +134,7 @@ def _in_order_of(dialect: str, cron: str) -> Trigger | None:
 
 
 def _is_one_second(cron: str) -> bool:
-    """Say whether a cron text names one second that the calendar has. A quick look: most stored ones do."""
+    """Say whether a cron text names one second that the calendar has. A quick check: most stored texts do."""
     if (found := _FIXED.fullmatch(cron)) is None:
         return False
     with suppress(ValueError):
@@ -136,14 +144,14 @@ def _is_one_second(cron: str) -> bool:
 
 
 def _no_item(data: bytes, dialect: str, now_ms: int, patience_ms: int) -> Fault:
-    """Name a job without an item. Where its last time is just over, a foreign peer may be running it."""
+    """Name a job without an item. If its last time was a short while ago, a foreign peer may be running it."""
     try:
         read = wire.read_payload(data)
         trigger = from_fields({**read.extra, "cron": read.cron}, dialect=dialect)
     except (CorruptRecord, TriggerError):
         return Fault("no-item", "no item points to it, and it cannot be read", wire.job_of(data) is None, True)
     if trigger.next_after_ms(now_ms) is None and trigger.next_after_ms(now_ms - patience_ms) is not None:
-        return Fault("in-doubt", "no item points to it, and its last time is just over")
+        return Fault("in-doubt", "no item points to it, and its last time was a short while ago")
     return Fault("no-item", "no item points to it, no listener has it", True, True)
 
 

@@ -1,5 +1,5 @@
-"""Checking the keys beside the published ones for what nothing refers to: slots, marks, kept errors, and records of
-listeners that are not listed; and for jobs that are parked although nothing holds them back.
+"""Check our own keys for slots, marks and errors to which nothing refers, for records of unlisted listeners, and for
+jobs that are parked although nothing holds them back.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from workkit.brokers.native.look.parked import PAUSED, read_parked, under
 from workkit.contract.doctor import Finding
 
 RUN = b"run:"
-HIDDEN_MS = 5_000  # a listener that can run it has claimed it by then
+HIDDEN_MS = 5_000  # after this time, a listener that can run it has claimed it
 Stray = Mapping[str, Any]
 Tell = Callable[[Stray], Finding]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leftovers:
-    """One look over `S:slots`, `S:ended`, `S:errors`, `S:waiting` and the records of listeners."""
+    """One check of `S:slots`, `S:ended`, `S:errors`, `S:waiting` and the records of listeners."""
 
     places: Places
-    unlisted: tuple[str, ...] | None = ()  # None: there were too many keys to look for them
+    unlisted: tuple[str, ...] | None = ()  # None: there were too many keys to find them
 
     @property
     def _fix(self) -> str:
@@ -47,9 +47,9 @@ class Leftovers:
         if self.unlisted is None:
             yield Finding(
                 kind="unchecked",
-                what=f"listeners that are not in {k.listeners} were not looked for: the database has too many keys",
-                why=f"That takes a look at every key, and more than {MOST_PAGES * 1000:,} are too many for it.",
-                remedy="give schedules a database of their own",
+                what=f"listeners missing from {k.listeners} were not checked: the database has too many keys",
+                why=f"It would have to read the names of all keys. More than {MOST_PAGES * 1000:,} are too many.",
+                remedy="use a database of its own for schedules",
             )
         for name in self.unlisted or ():
             with self.places.server.translated() as client:
@@ -57,7 +57,7 @@ class Leftovers:
             yield Finding(
                 kind="unlisted",
                 what=f"listener {name} holds {held:,} jobs and is not in {k.listeners}",
-                why="No listener looks for its work, so it would never be run. Its entry was removed by hand.",
+                why="Other listeners do not see it, so its jobs would never run. A person removed it from the list.",
                 remedy=self._fix,
                 repairs=True,
                 subject=Unlisted(listener=name),
@@ -68,7 +68,7 @@ class Leftovers:
                 yield Finding(
                     kind="half-listed",
                     what=f"listener {name} is in {k.listeners}, but {k.running(name)} is gone",
-                    why="Whatever it held is lost, and its next request will be refused. The key was removed by hand.",
+                    why="What it held is lost. The server refuses its next request. A person removed the key.",
                     remedy=self._fix,
                     repairs=True,
                     subject=Unlisted(listener=name, beat=beat),
@@ -82,7 +82,7 @@ class Leftovers:
         )
         return stands is not None and not exists
 
-    # Occurrences: what `S:slots` and `S:errors` say of runs that stand nowhere.
+    # Occurrences: slots and errors of runs that are in no other key.
 
     def _slots(self) -> Iterator[Stray]:
         for page in self.places.scored_pages(self.places.keys.slots):
@@ -102,18 +102,18 @@ class Leftovers:
             runs = {stray["occurrence"] for stray in batch}
             self.places.referred(ids=set(), runs=runs)
             left = sorted((stray for stray in batch if stray["occurrence"] in runs), key=lambda s: s["occurrence"])
-            for stray, is_loose in zip(left, self.places.mend(left, wide=False), strict=True):
+            for stray, is_loose in zip(left, self.places.repair(left, wide=False), strict=True):
                 if is_loose:
                     yield finding(stray)
 
     def _slot(self, stray: Stray) -> Finding:
         id, run, key = stray["id"], stray["occurrence"], stray["key"]
         if key.startswith(RUN):
-            what = f"job {brief_bytes(id)} has a run marked as going on ({brief_bytes(run)}) that no listener has"
-            why = "Its job would be kept for ever after its last run."
+            what = f"job {brief_bytes(id)} has a run marked as open ({brief_bytes(run)}) that no listener has"
+            why = "After its last run, the job would stay for ever."
         else:
             what = f"a slot of {brief_bytes(key)} is taken by a run ({brief_bytes(run)}) that no listener has"
-            why = "It would never be free again, so that fewer may run at once than the limit says, or none."
+            why = "It would never be free again, so fewer runs than the limit allows could start, or none."
         return Finding(
             kind="slot",
             what=what,
@@ -129,19 +129,19 @@ class Leftovers:
         return Finding(
             kind="error",
             what=f"an error is kept in {self.places.keys.errors} for a run that waits nowhere ({brief_bytes(run)})",
-            why="It is never shown, and never leaves.",
+            why="Nobody sees it, and nothing removes it.",
             remedy=self._fix,
             repairs=True,
             subject=self._sweep(stray),
             about=(bytes_text(run),),
         )
 
-    # Marks of jobs that have had their last run.
+    # Marks of jobs whose last run was admitted.
 
     def _ended(self) -> Iterator[Finding]:
         for page in self.places.set_pages(self.places.keys.ended):
             strays: list[Stray] = [{"id": id, "mark": "ended"} for id in page]
-            for stray, is_loose in zip(strays, self.places.mend(strays, wide=False), strict=True):
+            for stray, is_loose in zip(strays, self.places.repair(strays, wide=False), strict=True):
                 if is_loose:
                     yield self._over(stray)
 
@@ -149,26 +149,26 @@ class Leftovers:
         id = stray["id"]
         return Finding(
             kind="ended",
-            what=f"job {brief_bytes(id)} is marked as having had its last run, and none is going on",
-            why=f"The run that ended it should have taken it away; as it is, it stays in {self.places.keys.jobs}.",
+            what=f"job {brief_bytes(id)} is marked as ended, and has no open run",
+            why=f"Its last run should have removed it. Nothing else does, so it stays in {self.places.keys.jobs}.",
             remedy=self._fix,
             repairs=True,
             subject=self._sweep(stray),
             about=(bytes_text(id),),
         )
 
-    # What is parked, under a limit that has room, or a pause that is over.
+    # Parked entries under a limit that has room, or under a pause that is over.
 
     def _held_up(self) -> Iterator[Finding]:
         keys = self._keys()
         while batch := list(islice(keys, PAGE)):
             limits: list[Stray] = [{"mark": "free", "key": key} for key in batch if not key.startswith(PAUSED.encode())]
-            for stray, is_free in zip(limits, self.places.mend(limits, wide=False), strict=True):
+            for stray, is_free in zip(limits, self.places.repair(limits, wide=False), strict=True):
                 if is_free:
                     yield self._parked(stray["key"], "and there is room under its limit", self._sweep(stray))
             over = {key: count for key in batch if key.startswith(PAUSED.encode()) and (count := self._parted(key))}
             if over:
-                wait_a_moment()  # they may be on their way back
+                wait_a_moment()  # a listener may be putting them back right now
             for key, count in over.items():
                 if self._parted(key) == count:
                     target = key.decode("utf-8", "surrogateescape").removeprefix(PAUSED)
@@ -202,14 +202,14 @@ class Leftovers:
         return Finding(
             kind="parked",
             what=f"{jobs} under {brief_bytes(key)}, {but}",
-            why="Nothing would ever start them. Whoever should have was cut off, or the keys were changed by hand.",
+            why="Nothing would ever start them. A program was interrupted before it did, or a person changed the keys.",
             remedy=self._fix,
             repairs=True,
             subject=subject,
             about=(bytes_text(key),),
         )
 
-    # What may be for a foreign peer, and waits where none looks.
+    # Entries that may be for a foreign peer, and wait where no foreign peer looks.
 
     def _hidden(self) -> Iterator[Finding]:
         for scored in self.places.scored_pages(self.places.keys.again):
@@ -222,8 +222,8 @@ class Leftovers:
                 yield Finding(
                     kind="hidden",
                     what=f"{jobs} in {self.places.keys.again} without an attempt so far ({which})",
-                    why="Foreign peers look into "
-                    f"{self.places.keys.next} only. A listener of an earlier version died or stalled with them.",
+                    why=f"Foreign peers read only {self.places.keys.next}. "
+                    "A listener of an earlier version died or stalled with them.",
                     remedy=self._fix,
                     repairs=True,
                     subject=Hidden(entries=tuple(member for member, _ in found)),

@@ -1,4 +1,4 @@
-"""Work that is late, and the pauses under which it is."""
+"""Check for work that is late, and for the pauses that hold it back."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from workkit.jobs.admission import Control
 from workkit.jobs.names import shown
 from workkit.text.duration import age_text
 
-LATE_MS = 60_000  # due for longer than this is worth a finding
+LATE_MS = 60_000  # work that has been due for longer than this is a finding
 
 
 @dataclass(slots=True, kw_only=True)
 class Overdue:
-    """Counts what has been due for long in one schedule."""
+    """Counts the work of one schedule that has been due for a long time."""
 
     places: Places
     late: int = 0
@@ -50,7 +50,7 @@ class Overdue:
             yield Finding(
                 kind="overdue",
                 what=f"{late} due for more than a minute; the oldest for {oldest}",
-                why="Either no listener is there, or those that are cannot keep up.",
+                why="No listener is there, or the listeners cannot keep up.",
                 remedy=f"workkit listen {k.schedule}, on more machines or with more --threads",
             )
 
@@ -69,7 +69,7 @@ class Overdue:
                 yield Finding(
                     kind="paused",
                     what=f"{what} is {pause_text(pause)}; {jobs} been due for more than a minute",
-                    why="Nothing of it starts before it is resumed.",
+                    why="None of them starts before somebody resumes it.",
                     remedy=f"workkit resume {k.schedule}{which}",
                     about=(target,),
                 )

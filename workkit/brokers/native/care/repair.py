@@ -1,6 +1,6 @@
-"""Repairing what is safe to repair: one value for each kind of trouble, and the step that repairs it.
+"""Repair what is safe to repair: one value for each kind of trouble, and the step that repairs it.
 
-Every repair looks again in the step that changes something, so it is harmless where the trouble is over.
+Every repair checks again in the step that changes something, so it changes nothing if the trouble is over.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ MOST_MOVED = 500  # records in one step
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loose:
-    """A job, an occurrence or a mark that nothing refers to: what `mend.lua` is to apply. `lost` are listeners that
-    hold records and are not listed; `wide` see `Places.mend`.
+    """A job, an occurrence or a mark to which nothing refers. `stray` is its map for `repair.lua`. `lost` are unlisted
+    listeners that hold records. For `wide` see `Places.repair`.
     """
 
     stray: Mapping[str, Any]
@@ -49,7 +49,7 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Misplaced:
-    """An item of `S:next` that cannot be claimed as it should be; `reason` is kept with one that cannot be read."""
+    """An item of `S:next` that a listener cannot claim as it should. `reason`: why it cannot be read."""
 
     item: bytes
     score: float
@@ -59,7 +59,7 @@ class Misplaced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unlisted:
-    """A listener that holds records and is not listed; or, with a `beat`, is listed and holds nothing."""
+    """A listener that holds records and is not listed; or, with a `beat`, one that is listed and holds nothing."""
 
     listener: str
     beat: float | None = None
@@ -74,7 +74,7 @@ class Parted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Garbled:
-    """What cannot be read in a key of our own, and its value or score as read: what `tidy.lua` is told."""
+    """What cannot be read in a key of our own, and the value or score that was read: the arguments of `tidy.lua`."""
 
     key: str
     kind: str
@@ -84,7 +84,7 @@ class Garbled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hidden:
-    """Entries of `S:again` that nobody has admitted, and that have no attempt: no foreign peer sees them there."""
+    """Entries of `S:again` that no listener has admitted, and that have no attempt: no foreign peer sees them there."""
 
     entries: tuple[bytes, ...]
 
@@ -96,7 +96,7 @@ def repair(places: Places, subject: Subject) -> bool:
     """Repair one thing. False: the trouble is over, or cannot be repaired."""
     match subject:
         case Loose(stray=stray, wide=wide, lost=lost):
-            return replace(places, lost=lost).mend([stray], wide=wide)[0]
+            return replace(places, lost=lost).repair([stray], wide=wide)[0]
         case Unreadable():
             return _bury(places, subject)
         case Misplaced():
@@ -113,7 +113,7 @@ def repair(places: Places, subject: Subject) -> bool:
 
 
 def due_again(codec: Codec, id: bytes, payload: bytes, *, now_ms: int) -> int | None:
-    """Find when a job that nothing refers to should run: its next time, None (at once) if that is over.
+    """Find when a job to which nothing refers should run: its next time, or None (at once) if it has none.
 
     Raises CorruptRecord.
     """
@@ -122,8 +122,8 @@ def due_again(codec: Codec, id: bytes, payload: bytes, *, now_ms: int) -> int | 
 
 
 def queue_text(id: bytes) -> bytes:
-    """Write the item of a job, also for an id that workkit would not write. Raises UnicodeDecodeError where no text can
-    name it.
+    """Write the item of a job, also for an id that workkit would not write. Raises UnicodeDecodeError if the id is no
+    text.
     """
     return json.dumps({"id": id.decode("utf-8")}, separators=(",", ":")).encode("ascii")
 
@@ -132,7 +132,7 @@ def _bury(places: Places, found: Unreadable) -> bool:
     payload = places.payload(found.id)
     if payload is None:
         return False
-    if not found.items and not places.mend([{"id": found.id}], wide=True)[0]:
+    if not found.items and not places.repair([{"id": found.id}], wide=True)[0]:
         return _hurried(places, found.id)
     item, score = found.items[0] if found.items else (b"", 0.0)
     grave = _grave(found.id, payload, Entry(due=_text(score), item=item), found.reason)
@@ -141,8 +141,8 @@ def _bury(places: Places, found: Unreadable) -> bool:
 
 
 def _hurried(places: Places, id: bytes) -> bool:
-    """Have what waits of a job in `S:again` due now: a listener that claims it buries it. False: nothing waits there,
-    and a listener has it in hand.
+    """Make the entries of a job in `S:again` due now: a listener that claims one buries it. False: no entry waits
+    there, and a listener holds the job.
     """
     key, any_waits = places.keys.again, False
     for page in places.scored_pages(key):
@@ -170,7 +170,7 @@ def _replace(places: Places, found: Misplaced) -> bool:
     except CorruptRecord as error:
         if (
             wire.job_of(payload) is not None
-        ):  # a foreign peer may run it: only a listener with its function may judge it
+        ):  # a foreign peer may run it; only a listener with its function may judge it
             whole = math.floor(found.score) if 0 <= found.score <= LAST_MS else ""
             return _reschedule(places, found, id, whole)
         digest = sha1(payload, usedforsecurity=False).hexdigest()
@@ -195,7 +195,7 @@ def _tidy(places: Places, key: str, args: list[Any]) -> bool:
 
 
 def _take_back(places: Places, listener: str, beat: float | None) -> bool:
-    """Hand the records of a listener back as `reap` does, listing it first if it is not, as one that never beat."""
+    """Hand the records of a listener back as `reap` does. List an unlisted one first, with a very old heartbeat."""
     k = places.keys
     raw = listener.encode()
     if beat is None:
@@ -205,7 +205,7 @@ def _take_back(places: Places, listener: str, beat: float | None) -> bool:
                 return False
             client.zadd(k.listeners, {raw: beat}, nx=True)
     elif _tidy(places, k.listeners, ["due", raw, repr(beat)]):
-        beat = 0.0  # it holds nothing, however old its heartbeat is
+        beat = 0.0  # it holds nothing, so the age of its heartbeat does not matter
     reap = load("native")["reap"]
     while True:
         reply = places.server.call(reap, reap.keys(k, listener=listener), [raw, repr(beat), 0, MOST_MOVED])
@@ -223,7 +223,7 @@ def _restore(places: Places, entries: tuple[bytes, ...]) -> bool:
 
 
 def _grave(id: bytes, payload: bytes | None, entry: Entry, reason: str) -> bytes:
-    """Write the record of the dead set, as `settle` writes it for what a listener cannot read."""
+    """Write the record of the dead set, as `settle` writes it for a job that a listener cannot read."""
     failure = Failure(type="CorruptRecord", message=reason)
     return write_grave(id, payload, entry, failure=failure, reason="corrupt")
 

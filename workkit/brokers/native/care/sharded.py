@@ -1,4 +1,4 @@
-"""Checking all shards of a schedule as if they were one."""
+"""Check all shards of a schedule as if they were one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ShardedDoctor:
         self._shards = tuple(shards)
 
     def checkup(self, *, patience_ms: int) -> Iterator[Finding]:
-        """Look for faults, shard by shard; the same fault of several shards is named once."""
+        """Look for faults, shard by shard. If several shards have the same fault, name it once."""
         said: set[tuple[str, str]] = set()
         for number, shard in enumerate(self._shards):
             for finding in shard.checkup(patience_ms=patience_ms):

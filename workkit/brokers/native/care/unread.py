@@ -1,5 +1,5 @@
-"""Looking over the keys beside the published ones for what cannot be read. Listeners and scripts pass over it, by the
-same rules; here it is named, so that a repair can take it out.
+"""Check our own keys for what cannot be read. Listeners and scripts pass over it, by the same rules. The doctor names
+it, so that a repair can remove it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _VERSION = re.compile(rb"\d{1,18}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unread:
-    """One look at the keys of our own."""
+    """One check of our own keys."""
 
     places: Places
 
@@ -60,10 +60,10 @@ class Unread:
             yield from self._fields(k.progress(name), lambda _, value: read_said(value) is not None, "progress")
         furthest = max(now, self._last_again()) + LONGEST_MS
         for key, latest in ((k.windows, now + LONGEST_MS), (k.rates, furthest)):
-            yield from self._members(key, partial(_is_until, latest), "a time that can be meant")
+            yield from self._members(key, partial(_is_until, latest), "at a time less than 400 days ahead")
         yield from self._members(k.slots, lambda member, _: b"\0" in member, "a slot")
         for key in (k.slots, k.waiting):
-            yield from self._members(key, lambda _, score: score == 0, "without a score", kind="due")
+            yield from self._members(key, lambda _, score: score == 0, "at the score 0", kind="due")
         yield from self._members(k.again, _is_entry, "an entry with a due time", kind="due")
         yield from self._parked()
         yield from self._missed()
@@ -100,7 +100,7 @@ class Unread:
                     yield self._found(key, number, "a missed run", Garbled(key=key, kind="stream", name=number))
 
     def _alone(self, key: str, index: str, kind: str, what: str) -> Iterator[Finding]:
-        """Name members of one key that must stand in another key too, and do not; each is read again in one step."""
+        """Name members of one key that must be in another key too, and are not. Read each of them again in one step."""
         pages = self.places.hash_pages(key) if kind == "hash" else map(dict, self.places.scored_pages(key))
         for page in pages:
             names = list(page)
@@ -128,7 +128,7 @@ class Unread:
         return Finding(
             kind="unread",
             what=f"{key} holds {brief_bytes(name) or 'an empty name'}, which is not {what}",
-            why="Nobody can read it, so nothing follows from it. A program that does not know this key wrote it.",
+            why="Nobody can read it, so it has no effect. A program that does not know this key wrote it.",
             remedy=f"workkit doctor {self.places.keys.schedule} --fix",
             repairs=True,
             subject=subject,

@@ -1,1 +1,1 @@
-"""Changing a native schedule by hand: cancel, pause, skip, run, retry, discard. Not on the working path."""
+"""Change a native schedule by hand: cancel, pause, skip, run, retry, discard. Listeners do not use this room."""

@@ -1,4 +1,4 @@
-"""Changing a native schedule: the front of this room."""
+"""Change a native schedule: the front of this room."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class NativeAdmin:
     codec: Codec
 
     def cancel(self, job: Job) -> Job:
-        """Remove a waiting job, or flag a running one: see `Admin.cancel`."""
+        """Remove a waiting job, or mark a running one: see `Admin.cancel`."""
         k = self.keys
         script = load("native")["cancel"]
         recurs = 0 if is_once(job) or job.trigger is None else 1
@@ -54,7 +54,7 @@ class NativeAdmin:
         self._pauses.pause(target, pause)
 
     def resume(self, target: str, *, lapsed: bool = False) -> bool:
-        """End a pause: see `Admin.resume`; `lapsed`: only where its time has passed."""
+        """End a pause: see `Admin.resume`. `lapsed`: only if its time has passed."""
         return self._pauses.resume(target, lapsed=lapsed)
 
     def declare(self, *, limit: int | None, turn_ms: float | None) -> None:

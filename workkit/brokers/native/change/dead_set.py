@@ -1,4 +1,4 @@
-"""The dead set of a native schedule, changed: jobs go back to run again, or are removed."""
+"""Change the dead set of a native schedule: put jobs back to run again, or remove them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from workkit import wire
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.entry import Entry, read_entry
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.native.look.dead_set import read_grave
+from workkit.brokers.native.look.dead_set import NAME_TEXT, read_grave
 from workkit.brokers.native.look.items import server_ms
 from workkit.brokers.native.settle import occurrence
 from workkit.brokers.redis_server.script import load
@@ -34,7 +34,7 @@ class DeadSetChange:
 
     def retry(self, dead: Sequence[Job], *, args: Sequence[Any] | None, delays_ms: Sequence[int]) -> list[Revival]:
         """See `Admin.retry`."""
-        names = [job.dead_id or "" for job in dead]
+        names = [(job.dead_id or "").encode(*NAME_TEXT) for job in dead]
         if not names:
             return []
         with self.server.translated() as client:
@@ -62,14 +62,14 @@ class DeadSetChange:
 
     def discard(self, dead: Sequence[Job]) -> int:
         """See `Admin.discard`."""
-        names = [job.dead_id for job in dead if job.dead_id]
+        names = [job.dead_id.encode(*NAME_TEXT) for job in dead if job.dead_id]
         if not names:
             return 0
         discard = load("native")["discard"]
         return int(self.server.call(discard, discard.keys(self.keys), names))
 
     def _revived(self, grave: Mapping[str, Any], args: Sequence[Any] | None) -> dict[str, Any] | None:
-        """What `revive.lua` is told of one grave; None where it holds nothing that can be run."""
+        """Make the map of one grave for `revive.lua`; None if it holds no job that can run."""
         id, payload = (grave.get("id") or b"").decode("utf-8", "replace"), grave.get("payload")
         if grave.get("reason") == "corrupt" or not payload or not id:
             return None
@@ -77,7 +77,7 @@ class DeadSetChange:
             return self._anew(id, payload, args)
         due, item = str(grave.get("due", 0)), grave.get("member") or wire.item(id)
         entry = Entry(kind=grave.get("kind", "r"), due=due, flags=grave.get("flags", "-"), item=item)
-        entry = replace(entry, flags=entry.with_flags())  # whatever slots it had are others' by now
+        entry = replace(entry, flags=entry.with_flags())  # other occurrences may have its slots now
         if read_entry(entry.encode()) is None:
             return None
         if entry.kind == "r":
@@ -85,7 +85,7 @@ class DeadSetChange:
         return {"id": id, "payload": payload, "entry": entry.encode(), "occurrence": occurrence(id, entry)}
 
     def _anew(self, id: str, payload: bytes, args: Sequence[Any]) -> dict[str, Any] | None:
-        """The same call with other arguments, as a new job of its own, due now. Raises InvalidArguments."""
+        """Make a new job with other arguments, due now. Raises InvalidArguments."""
         try:
             old = self.codec.decode(id, payload)
         except CorruptRecord:

@@ -1,5 +1,5 @@
-"""Pausing and resuming a native schedule, a function or a job. Python reads and decides, one script moves; every call
-may be repeated.
+"""Pause and resume a native schedule, a function or a job. Python reads and decides, one script moves. Each call may be
+repeated.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ class Pauses:
         items = (other_items(self.server, k, id) or [plain_item(id)]) if id else []
         args: list[Any] = [target, write_pause(pause), id, len(items), *items]
         for entry in owed_entries(self.server, k, id) if id else ():
-            # It carries the chain. One occurrence, or one with a slot that others wait for, is parked when claimed
+            # An `r` entry carries the chain. `o` entries, and entries with a limit slot, are parked when claimed
             if entry.kind == "r" and all(key.startswith(TO_THE_END) for key, _ in entry.slots):
                 args += [entry.encode(), parked_text(PAUSED + target, occurrence(id, entry), entry)]
         self._script("pause", args)
 
     def resume(self, target: str, *, lapsed: bool = False) -> bool:
-        """End a pause: see `Admin.resume`. `lapsed`: only where its time has passed.
+        """End a pause: see `Admin.resume`. `lapsed`: only if its time has passed.
 
-        Where an earlier call was cut off in the middle, this one completes it.
+        If an earlier call was interrupted, this one completes it.
         """
         return self._resume(target, "lapsed" if lapsed else "end")
 
@@ -86,7 +86,7 @@ class Pauses:
         return moves
 
     def _jobs(self, ids: set[bytes]) -> dict[bytes, Job]:
-        """The jobs that can be read; the others are for a listener to bury."""
+        """Read the jobs that can be read; a listener buries the others."""
         order, found = sorted(ids), {}
         with self.server.translated() as client:
             payloads = client.hmget(self.keys.jobs, order) if order else []
@@ -99,7 +99,7 @@ class Pauses:
         return found
 
     def _id(self, target: str) -> str:
-        """The id of the job that a target names."""
+        """Find the id of the job that a target names."""
         of = target.removeprefix(JOB)
         with self.server.translated() as client:
             named: bytes | None = client.hget(self.keys.names, of)
@@ -111,7 +111,7 @@ class Pauses:
 
 
 def _next_after(job: Job, ms: int) -> int | None:
-    """The first regular time of a job after another, its own part of its spread on top."""
+    """Compute the first regular time of a job after another time, with the job's part of its spread."""
     if job.trigger is None:
         return None
     offset = spread_offset_ms(job.terms, job.fn, job.args)

@@ -1,4 +1,4 @@
-"""The runs of a native schedule's jobs, changed: the next one left out, or one more now."""
+"""Change the runs of a native schedule's jobs: leave out the next one, or run once more now."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.jobs.recurrence import next_run, spread_offset_ms
 
-STALE_MS = 5_000  # half of the default listener_timeout: an older heartbeat says nothing of today
-TRIES = 5  # of a step whose job moves meanwhile
+STALE_MS = 5_000  # half of the default listener_timeout: a listener with an older heartbeat may be dead
+TRIES = 5  # of a step, if its job moves meanwhile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class Runs:
     def skip(self, job: Job) -> Job:
         """Leave out the next run of a recurring job: see `Admin.skip`.
 
-        Raises InvalidOptions where no run comes after it.
+        Raises InvalidOptions if no run comes after it.
         """
         k, now = self.keys, server_ms(self.server)
         for _ in range(TRIES):
@@ -62,14 +62,14 @@ class Runs:
         key = f"{PAUSED}{JOB}{job.terms.name or job.id}".encode("utf-8", "surrogateescape")
         if parked_under(self.server, k, key, most=1):
             raise InvalidOptions(
-                f"{_named(job)} is paused, and runs at its next time once it is resumed. "
+                f"{_named(job)} is paused. It runs at its next time after somebody resumes it. "
                 f"Resume it: workkit resume {job.schedule} {job.id[:8]}.",
                 given=job.id,
             )
-        raise NotFound(f"{_named(job)} waits no more in {job.schedule}: a listener has its next run.", given=job.id)
+        raise NotFound(f"{_named(job)} no longer waits in {job.schedule}: a listener has its next run.", given=job.id)
 
     def run(self, job: Job) -> Job:
-        """Run a job once now: see `Admin.run`. Raises InvalidOptions where the job recurs and no listener can run it,
+        """Run a job once now: see `Admin.run`. Raises InvalidOptions if the job recurs and no listener can run it,
         because foreign peers never see such a run.
         """
         k, now = self.keys, server_ms(self.server)
@@ -81,14 +81,14 @@ class Runs:
             if count := self._unable(job.id, now):
                 them = "the listener" if count == 1 else f"any of the {count} listeners"
                 raise InvalidOptions(
-                    f"{_named(job)} cannot be run by {them}, and foreign peers run it at its own times only.",
+                    f"{_named(job)} cannot be run by {them}, and foreign peers run it only at its own times.",
                     given=job.id,
                 )
             item = plain_item(job.id)
             entry = Entry(kind="o", due=str(now), flags=f"-#{secrets.token_hex(6)}", item=item)
             args = [job.id, now, occurrence(job.id, entry), entry.encode()]
         if not self._script("run", args):
-            raise NotFound(f"{_named(job)} waits no more in {job.schedule}.", given=job.id)
+            raise NotFound(f"{_named(job)} no longer waits in {job.schedule}.", given=job.id)
         return at_due(job, now, state="due", attempt=0, error=None, failure=None, progress=None)
 
     def _unable(self, id: str, now_ms: int) -> int:
@@ -107,7 +107,7 @@ class Runs:
 
 
 def _following(job: Job, *, due_ms: int, now_ms: int) -> int | None:
-    """When the run after the one due at `due_ms` is due, as a listener would put it back."""
+    """Compute when the run after the one due at `due_ms` is due, as a listener would."""
     if job.trigger is None:
         return None
     offset = spread_offset_ms(job.terms, job.fn, job.args)

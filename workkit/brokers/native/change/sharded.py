@@ -1,4 +1,4 @@
-"""Changing all shards of a schedule as if they were one."""
+"""Change all shards of a schedule as if they were one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ShardedAdmin:
         self._shards, self._inspector = tuple(shards), inspector
 
     def cancel(self, job: Job) -> Job:
-        """Remove a waiting job, or flag a running one. Raises NotFound where it has ended."""
+        """Remove a waiting job, or mark a running one. Raises NotFound if it has ended."""
         return first_found(self._shards, job.id, lambda shard: shard.cancel(job))
 
     def pause(self, target: str, pause: Pause) -> None:

@@ -1,1 +1,1 @@
-"""Looking at a native schedule. Reads in pages and changes nothing; not on the working path."""
+"""Read a native schedule, in pages, and change nothing. Listeners do not use this room."""

@@ -1,4 +1,4 @@
-"""The dead set of a native schedule, read in pages."""
+"""Read the dead set of a native schedule in pages."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from workkit.errors import CorruptRecord
 from workkit.jobs.job import Job
 
 PAGE = 500
+NAME_TEXT = "utf-8", "surrogateescape"  # how a name in the dead set, any bytes, is a text of a Job, and back
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,31 +27,31 @@ class DeadSet:
     codec: Codec
 
     def jobs(self) -> Iterator[Job]:
-        """Page through the dead, latest first."""
+        """Page through the dead jobs, latest first."""
         start = 0
         while True:
             with self.server.translated() as client:
                 page = client.zrange(self.keys.dead, start, start + PAGE - 1, desc=True, withscores=True)
                 graves = client.hmget(self.keys.graves, [name for name, _ in page]) if page else []
             for (name, when), packed in zip(page, graves, strict=True):
-                yield self._job(name.decode("utf-8", "replace"), when, read_grave(packed))
+                yield self._job(name, when, read_grave(packed))
             if len(page) < PAGE:
                 return
             start += PAGE
 
-    def _job(self, name: str, when: float, grave: Mapping[str, Any]) -> Job:
-        id = (grave.get("id") or b"").decode("utf-8", "replace") or name
+    def _job(self, name: bytes, when: float, grave: Mapping[str, Any]) -> Job:
+        id = (grave.get("id") or name).decode("utf-8", "replace")
         failure = read_failure(grave.get("error"))
         try:
             job = self.codec.decode(id, grave.get("payload") or b"")
         except CorruptRecord:
             job = Job(id=id, schedule=self.codec.schedule, fn="?")
         job = at_due(job, due_ms(repr(when)), state="dead", attempt=grave.get("attempt", 0))
-        return replace(job, error=failure.line, failure=failure, dead_id=name)
+        return replace(job, error=failure.line, failure=failure, dead_id=name.decode(*NAME_TEXT))
 
 
 def read_grave(packed: bytes | None) -> Mapping[str, Any]:
-    """Read a record of `S:graves`, without members of another type: one bad record does not hide the others."""
+    """Read a record of `S:graves`. Leave out members of another type, so that one bad record does not hide others."""
     unpacked = read_packed(packed)
     if not isinstance(unpacked, dict):
         return {}

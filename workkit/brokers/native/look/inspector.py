@@ -1,4 +1,4 @@
-"""Looking at a native schedule: the front of this room."""
+"""Read a native schedule: the front of this room."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.keys import Keys
+from workkit.brokers.native.look.count import counted
 from workkit.brokers.native.look.dead_set import DeadSet
 from workkit.brokers.native.look.items import server_ms
 from workkit.brokers.native.look.listing import Listing, whole_ms
 from workkit.brokers.native.look.location import is_text
 from workkit.brokers.native.look.missed import missed_pages
-from workkit.brokers.native.look.parked import PAUSES
 from workkit.brokers.native.look.pauses import standing_control
 from workkit.brokers.native.look.search import Search, all_jobs, named_entry
-from workkit.brokers.native.record import read_count, read_info
+from workkit.brokers.native.record import read_info
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.inspector import Counts, Missed, Named
 from workkit.contract.listener import ListenerInfo
@@ -25,7 +25,7 @@ from workkit.jobs.job import Job, JobState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NativeInspector:
-    """Looks at one schedule."""
+    """Reads one schedule."""
 
     server: Server
     keys: Keys
@@ -33,43 +33,14 @@ class NativeInspector:
 
     def counts(self) -> Counts:
         """Count the jobs in each state: see `Inspector.counts`."""
-        k, now = self.keys, server_ms(self.server)
-        with self.server.translated() as client:
-            names = client.zrange(k.listeners, 0, -1)
-            pipe = client.pipeline(transaction=False)
-            for key in (k.next, k.again, k.dead, k.waiting):
-                pipe.zcard(key)
-            pipe.zlexcount(k.waiting, *PAUSES)
-            pipe.zcount(k.next, "-inf", now)
-            pipe.zcount(k.again, "-inf", now)
-            pipe.hgetall(k.stats)
-            for name in filter(is_text, names):
-                pipe.hkeys(k.running(name.decode()))
-            queued, again, dead, parked, paused, due, due_again, stats, *held = pipe.execute()
-        totals: dict[str, int] = {}
-        for field, n in stats.items():
-            what = field.decode("utf-8", "replace").rpartition(":")[0]
-            if what and (count := read_count(n)) is not None:
-                totals[what] = totals.get(what, 0) + count
-        running = sum(1 for fields in held for field in fields if b"." in field)
-        return Counts(
-            waiting=queued - due,
-            due=due + due_again,
-            running=running,
-            retrying=again - due_again,
-            held=parked - paused,
-            paused=paused,
-            dead=dead,
-            listeners=len(names),
-            totals=totals,
-        )
+        return counted(self._listing, self.control())
 
     def jobs(self, *, state: JobState | None = None) -> Iterator[Job]:
-        """Page through the jobs: running ones, then parked ones, by what they wait for, then those that wait, soonest
-        first, then dead ones, latest first.
+        """Page through the jobs: running ones, then those that wait, held and paused ones among them, soonest first,
+        then dead ones, latest first. What is parked is read as a whole, to be sorted.
 
-        With a `state`, only the places where such jobs stand are read: a million waiting jobs do not slow down a look
-        at the dead set.
+        With a `state`, it reads only the keys that can hold such jobs: a million waiting jobs do not slow down reading
+        the dead set.
         """
         return all_jobs(self._listing, self._dead, self.control(), state=state)
 
@@ -97,7 +68,7 @@ class NativeInspector:
         for raw, beat in beats:
             name = raw.decode("utf-8", "replace")
             packed = None
-            if is_text(raw):  # no listener calls itself anything else
+            if is_text(raw):  # every listener has such a name
                 with self.server.translated() as client:
                     packed = client.hget(self.keys.running(name), "info")
             info = read_info(packed, listener=name, now_ms=now)
@@ -106,17 +77,17 @@ class NativeInspector:
         return found
 
     def control(self) -> Control:
-        """Read what is paused, without pauses whose time has passed, and the schedule's own limits."""
+        """Read the pauses whose time has not passed, and the schedule's own limits."""
         return standing_control(self.server, self.keys)
 
     def missed(self) -> Iterator[Missed]:
-        """Page through the occurrences that did not run, the last one first."""
+        """Page through the missed occurrences, the last one first."""
         for page in missed_pages(self.server, self.keys):
             yield from (missed for _, missed in page if missed is not None)
 
     @property
     def search(self) -> Search:
-        """What finds one job."""
+        """The search for one job."""
         return Search(server=self.server, keys=self.keys, codec=self.codec)
 
     @property

@@ -1,4 +1,4 @@
-"""Where one job stands: its items in `S:next`, its entries in `S:again`, what is parked; and the server's clock."""
+"""Find one job: its items in `S:next`, its entries in `S:again`, its parked entries. Also ask the server's clock."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def server_ms(server: Server) -> int:
 
 
 def plain_item(id: str) -> bytes:
-    """The usual text of an item, whatever a foreign peer takes for an id."""
+    """Write the usual text of an item, also for an id that only a foreign peer writes."""
     return f'{{"id":"{id}"}}'.encode("utf-8", "surrogateescape")
 
 
 def other_items(server: Server, keys: Keys, id: str) -> list[bytes]:
-    """Find the texts under which an item of a job stands after a foreign peer has put it back; none where the usual
-    one stands.
+    """Find the items of a job under other texts than the usual one: a foreign peer has put them back. None if `S:next`
+    has the usual one.
     """
     with server.translated() as client:
         if client.zscore(keys.next, plain_item(id)) is not None:
@@ -36,7 +36,7 @@ def other_items(server: Server, keys: Keys, id: str) -> list[bytes]:
 
 
 def standing_items(server: Server, keys: Keys, id: str) -> list[tuple[bytes, float]]:
-    """Find the items of a job in `S:next`, under whatever text, and their scores."""
+    """Find the items of a job in `S:next`, under any text, and their scores."""
     items = other_items(server, keys, id) or [plain_item(id)]
     with server.translated() as client:
         scores = client.zmscore(keys.next, items)
@@ -67,14 +67,14 @@ def parked_items(server: Server, keys: Keys, id: str) -> list[bytes]:
 
 
 def parked_under(server: Server, keys: Keys, key: bytes, *, most: int) -> list[Parked]:
-    """Read what is parked under a key, soonest first."""
+    """Read the parked entries of a key, soonest first."""
     with server.translated() as client:
         texts = client.zrangebylex(keys.waiting, *under(key), start=0, num=most)
     return [parked for text in texts if (parked := read_parked(text)) is not None]
 
 
 def all_parked(server: Server, keys: Keys) -> Iterator[Parked]:
-    """Read everything that is parked, by key, under each key the soonest first."""
+    """Read all parked entries, by key, and soonest first under each key."""
     start = 0
     while True:
         with server.translated() as client:

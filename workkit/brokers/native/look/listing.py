@@ -1,4 +1,4 @@
-"""The jobs of a native schedule, read in pages out of each place where they stand."""
+"""Read the jobs of a native schedule in pages, from each key that holds some."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from workkit.jobs.job import Job, JobState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """Reads the jobs of one schedule, place by place."""
+    """Reads the jobs of one schedule, key by key."""
 
     server: Server
     keys: Keys
@@ -46,7 +46,7 @@ class Listing:
             return list(client.hmget(self.keys.jobs, ids))
 
     def read(self, id: str, payload: bytes | None, **known: Any) -> Job | None:
-        """Read a payload as a job; with an error where it cannot be read."""
+        """Read a payload as a job. If it cannot be read, the job has an error."""
         if payload is None:
             return None
         try:
@@ -57,15 +57,15 @@ class Listing:
         return replace(job, **known) if due_ms is None else at_due(job, due_ms, **known)
 
     def waiting_of(self, id: str, control: Control) -> Iterator[Job]:
-        """Read what stands of one job in `S:next`, under whatever text, and in `S:again`."""
+        """Read the occurrences of one job in `S:next`, under any text, and in `S:again`."""
         now, standing = server_ms(self.server), standing_items(self.server, self.keys, id)
         batch = [(Entry(due=_text(score), item=item), score) for item, score in standing]
-        again = ((read_entry(text), score) for text, score in self._pages(self.keys.again))
+        again = ((read_entry(text), score) for text, score in self.pages(self.keys.again))
         batch += [(entry, score) for entry, score in again if entry is not None and _id(entry.item) == id]
         yield from self._states(batch, now, control)
 
     def aside(self, parked: Iterator[Parked], control: Control) -> Iterator[Job]:
-        """Read parked jobs, and why each waits."""
+        """Read parked jobs, with the reason why each waits."""
         while page := list(islice(parked, PAGE)):
             for job, one in zip(self._with_payloads([one.entry for one in page], "held"), page, strict=True):
                 if one.pause is None:
@@ -74,14 +74,14 @@ class Listing:
                     yield replace(job, state="paused", why=pause_text(control.paused.get(one.pause, Pause())))
 
     def running(self) -> Iterator[Job]:
-        """Page through what listeners hold."""
+        """Page through the claims of all listeners."""
         with self.server.translated() as client:
             names = client.zrange(self.keys.listeners, 0, -1)
         for name in filter(is_text, names):
             yield from self.held(name.decode())
 
     def held(self, listener: str) -> Iterator[Job]:
-        """Read what one listener holds."""
+        """Read the claims of one listener."""
         with self.server.translated() as client:
             records = client.hgetall(self.keys.running(listener))
             marked = set(client.zrange(self.keys.cancelled, 0, -1))
@@ -98,7 +98,7 @@ class Listing:
     def queued(self, control: Control) -> Iterator[Job]:
         """Page through `S:next` and `S:again`, merged by due time."""
         k, now = self.keys, server_ms(self.server)
-        waiting, again = self._pages(k.next), self._pages(k.again)
+        waiting, again = self.pages(k.next), self.pages(k.again)
         left, right = next(waiting, None), next(again, None)
         batch: list[tuple[Entry, float]] = []
         while left is not None or right is not None:
@@ -139,7 +139,8 @@ class Listing:
             job = self.read(id, payload, due_ms=entry.due_ms, state=state or "waiting", attempt=entry.attempt)
             yield job or Job(id=id, schedule=self.codec.schedule, fn="?", error="its payload is missing")
 
-    def _pages(self, key: str) -> Iterator[tuple[bytes, float]]:
+    def pages(self, key: str) -> Iterator[tuple[bytes, float]]:
+        """Page through the members of a sorted set and their scores."""
         start = 0
         while True:
             with self.server.translated() as client:
@@ -155,7 +156,7 @@ def _id(item: bytes) -> str:
 
 
 def whole_ms(score: float) -> int:
-    """Round a score to milliseconds that a calendar has."""
+    """Round a score to whole milliseconds, within what a due time can be."""
     return round(max(-FURTHEST_MS, min(FURTHEST_MS, score)))
 
 

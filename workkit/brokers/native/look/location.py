@@ -1,5 +1,5 @@
-"""Where the jobs of one schedule stand, read in pages; and the one question that must be asked in a single step: what
-nothing refers to. Bounded memory: nothing here holds more than a page and what it was asked about.
+"""Read the keys of one schedule in pages, and find out in one step to which jobs and marks nothing refers. Memory is
+bounded: a page, and the ids in question.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from workkit.brokers.redis_server.server import Server
 from workkit.errors import CorruptRecord, ServerRefused
 
 PAGE = 500
-PAGE_BYTES = 4_000_000  # a page of huge payloads is followed by shorter ones
+PAGE_BYTES = 4_000_000  # after a page with more bytes, the next pages have fewer payloads
 LISTENER = re.compile(r".+:\d+:[0-9a-f]{12}", re.DOTALL)
 MOMENT = 1.0  # seconds between two looks: a foreign peer takes an item and puts the next one back in two steps
 SUSPECTS = 20_000  # ids kept in memory at once
-MOST_PAGES = 2000  # of all keys of a database, looking for our own
+MOST_PAGES = 2000  # of the names of all keys in a database
 _CANONICAL = re.compile(rb'\{"id":"[0-9a-f]{40}"\}')
 _GLOB, _ESCAPED = re.compile(r"([*?\[\]\\^-])"), r"\\\1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """One schedule, to be looked over. `now_ms` is the server's clock when the look began; `lost` are listeners that
-    hold records and are not listed.
+    """The keys of one schedule. `now_ms` is the server's clock when the reading began. `lost` are unlisted listeners
+    that hold records.
     """
 
     server: Server
@@ -59,28 +59,24 @@ class Places:
 
     def scored_pages(self, key: str) -> Iterator[list[tuple[bytes, float]]]:
         """Read a sorted set in pages, in no order; a member may come twice while it changes."""
+        return self._pages(lambda client, cursor: client.zscan(key, cursor, count=PAGE))
+
+    def set_pages(self, key: str) -> Iterator[list[bytes]]:
+        """Read a set in pages, in no order; a member may come twice while it changes."""
+        return self._pages(lambda client, cursor: client.sscan(key, cursor, count=PAGE))
+
+    def _pages(self, scan: Callable[[Any, int], tuple[int, list[Any]]]) -> Iterator[list[Any]]:
         cursor = 0
         while True:
             with self.server.translated() as client:
-                cursor, page = client.zscan(key, cursor, count=PAGE)
+                cursor, page = scan(client, cursor)
             if page:
                 yield page
             if not cursor:
                 return
 
-    def set_pages(self, key: str) -> Iterator[list[bytes]]:
-        """Read a set in pages, in no order; a member may come twice while it changes."""
-        cursor = 0
-        while True:
-            with self.server.translated() as client:
-                cursor, page = client.sscan(key, cursor, count=PAGE)
-            if page:
-                yield list(page)
-            if not cursor:
-                return
-
     def piped(self, ask: Callable[[Any], object], *, whole: bool = False) -> list[Any]:
-        """Ask several things in one round trip; `whole`: in one step, as nothing else happens in between."""
+        """Ask several things in one round trip; `whole`: in one step."""
         with self.server.translated() as client:
             pipe = client.pipeline(transaction=whole)
             ask(pipe)
@@ -101,7 +97,7 @@ class Places:
             return list(client.zrange(self.keys.listeners, 0, -1, withscores=True))
 
     def unlisted(self) -> list[str] | None:
-        """Find listeners that have records and are not listed; None where the database has too many keys."""
+        """Find unlisted listeners that have records; None if the database has too many keys."""
         start = self.keys.running("")
         cursor, names = 0, []
         for _ in range(MOST_PAGES):
@@ -116,7 +112,7 @@ class Places:
         return sorted({name for name in names if LISTENER.fullmatch(name) and name not in listed})
 
     def entries(self) -> Iterator[tuple[bytes, Entry]]:
-        """Read what is parked, waits in `S:again` or is held: the job's id (empty: unreadable) and the entry."""
+        """Read all records, entries of `S:again` and parked entries: the job's id (empty: unreadable) and the entry."""
         for name in (*self.listed(), *self.lost):
             for page in self.hash_pages(self.keys.running(name)):
                 for field, value in page.items():
@@ -132,9 +128,10 @@ class Places:
                     yield _known(parked.entry)
 
     def referred(self, *, ids: set[bytes], runs: set[bytes]) -> None:
-        """Take out of `ids` and `runs` what an item under another text than ours, an entry or a record refers to.
+        """Remove from `ids` and `runs` those to which an item under another text than ours, an entry or a record
+        refers.
 
-        Not one step: what moves meanwhile may be missed, so what is left is only suspicious.
+        This is not one step. It may miss a job that moves meanwhile, so what is left is only a suspicion.
         """
         for id, entry in self.entries():
             ids.discard(id)
@@ -144,42 +141,43 @@ class Places:
                 if not is_ours(member):
                     ids.discard(item_id(member) or b"")
 
-    def mend(self, strays: Sequence[Mapping[str, Any]], *, wide: bool) -> list[bool]:
-        """Apply what each says where nothing refers to it, each in one step; without effects, only say where so.
+    def repair(self, strays: Sequence[Mapping[str, Any]], *, wide: bool) -> list[bool]:
+        """Repair each stray to which nothing refers, in one step. Say for each whether nothing refers to it. A stray
+        without a repair changes nothing.
 
-        `wide`: `S:next` holds items under other texts than ours. Costs the server a look at all of `S:again` and
-        `S:waiting`, and with `wide` at all of `S:next`, for every 500.
+        `wide`: `S:next` holds items under other texts than ours. For every 500 strays, the server reads all of
+        `S:again` and `S:waiting`, and with `wide` all of `S:next`.
         """
         answers: list[bool] = []
         for start in range(0, len(strays), PAGE):
-            answers += self._mend(strays[start : start + PAGE], wide=wide)
+            answers += self._repair(strays[start : start + PAGE], wide=wide)
         return answers
 
-    def _mend(self, strays: Sequence[Mapping[str, Any]], *, wide: bool) -> list[bool]:
-        mend = load("native")["mend"]
+    def _repair(self, strays: Sequence[Mapping[str, Any]], *, wide: bool) -> list[bool]:
+        repair = load("native")["repair"]
         packed = msgpack.packb(list(strays), use_bin_type=False)
         for _ in range(20):
             listed = [name for name, _ in self._beats()]
-            keys = mend.keys(self.keys, listeners=[*(n.decode() for n in listed if is_text(n)), *self.lost])
+            keys = repair.keys(self.keys, listeners=(*(n.decode() for n in listed if is_text(n)), *self.lost))
             args = [msgpack.packb(listed, use_bin_type=False), int(wide), packed]
-            reply = self.server.call(mend, keys, args)
+            reply = self.server.call(repair, keys, args)
             if reply != b"changed":
                 return [bool(answer) for answer in reply]
-        raise ServerRefused(f"{self.server.url}: listeners come and go faster than they can be looked at. Try again.")
+        raise ServerRefused(f"{self.server.url}: the list of listeners changes too fast for a check. Try again.")
 
 
 def wait_a_moment() -> None:
-    """Wait between two looks at the same thing, so that a job that was only on its way has arrived."""
+    """Wait between two looks at the same thing, so that a job that another program moves has arrived."""
     time.sleep(MOMENT)
 
 
 def is_ours(member: bytes) -> bool:
-    """Say whether an item of `S:next` stands under the text that workkit writes."""
+    """Say whether an item of `S:next` has the text that workkit writes."""
     return _CANONICAL.fullmatch(member) is not None
 
 
 def item_id(member: bytes) -> bytes | None:
-    """Read the id in an item as the scripts read it; None where they find none."""
+    """Read the id in an item as the scripts read it; None if they find none."""
     if is_ours(member):
         return member[7:47]
     try:

@@ -1,4 +1,4 @@
-"""The occurrences of a native schedule that did not run."""
+"""Read the missed occurrences of a native schedule."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from workkit.contract.inspector import Missed
 
 
 def missed_pages(server: Server, keys: Keys) -> Iterator[list[tuple[bytes, Missed | None]]]:
-    """Read `S:missed` in pages, the last entry first: the number of each entry, and None where it cannot be read."""
+    """Read `S:missed` in pages, the last entry first: the number of each entry, and its value, None if unreadable."""
     upto = "+"
     while True:
         with server.translated() as client:
@@ -26,7 +26,7 @@ def missed_pages(server: Server, keys: Keys) -> Iterator[list[tuple[bytes, Misse
 
 
 def read_missed(fields: Mapping[bytes, bytes]) -> Missed | None:
-    """Read an entry of `S:missed`; None where it cannot be read."""
+    """Read an entry of `S:missed`; None if it cannot be read."""
     said = {key: value.decode("utf-8", "replace") for key, value in fields.items()}
     due, times = instant_of(due_ms(said.get(b"due", ""))), read_count(fields.get(b"times", b"1"))
     if due is None or times is None or not {b"id", b"fn", b"reason", b"due"} <= said.keys():

@@ -1,4 +1,4 @@
-"""A job and a queue item of the two published keys, as they stand. Pure."""
+"""A job and a queue item of the two published keys, as they are stored. Pure."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from workkit import wire
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """A job and a queue item as they stand.
+    """A job and a queue item as they are stored.
 
-    `id` is empty where the item names no job. `payload` None: the item points to no job. `item` None: the job has no
-    item; then `is_loose` says that nothing else refers to the job either: no listener holds it, and it does not wait
-    for another attempt. `is_second`: the job has another item, under the text that workkit writes.
+    `id` is empty if the item names no job. `payload` None: the item points to no job. `item` None: the job has no item.
+    `is_loose`: nothing else refers to such a job either: no listener holds it, and it does not wait for another
+    attempt. `is_second`: the job has another item, with the text that workkit writes.
     """
 
     id: bytes

@@ -1,4 +1,4 @@
-"""What stands in `S:waiting`: work that waits beside the queue, for a slot or for the end of a pause. Pure."""
+"""The members of `S:waiting`: entries that wait beside the queue, for a slot or for the end of a pause. Pure."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from workkit.brokers.native.entry import Entry, read_entry
 from workkit.jobs.names import shown
 
 PAUSED = "paused:"
-PAUSES = ("[paused:", "(paused;")  # the lexical bounds of all that is parked by a pause: ; comes after :
+PAUSES = ("[paused:", "(paused;")  # the lexical bounds of all entries that a pause has parked: ; comes after :
 _PARKED = re.compile(rb"(.*?)\0(\d{16})\0([^\0]*)\0([ro] .*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parked:
-    """One parked entry: the key it waits under, the occurrence it is, and the whole text."""
+    """One parked entry: the key under which it waits, its occurrence, and the whole text."""
 
     text: bytes
     key: bytes
@@ -24,7 +24,7 @@ class Parked:
 
     @property
     def pause(self) -> str | None:
-        """The target whose pause parks it; None where it waits for a slot."""
+        """The target whose pause has parked it; None if it waits for a slot."""
         key = self.key.decode("utf-8", "replace")
         return key.removeprefix(PAUSED) if key.startswith(PAUSED) else None
 
@@ -45,7 +45,7 @@ class Parked:
 
 
 def read_parked(text: bytes) -> Parked | None:
-    """Read a member of `S:waiting`; None where it cannot be read."""
+    """Read a member of `S:waiting`; None if it cannot be read."""
     found = _PARKED.fullmatch(text)
     entry = read_entry(found[4]) if found else None
     if found is None or entry is None:
@@ -60,7 +60,7 @@ def parked_text(key: str, occurrence: str, entry: Entry) -> bytes:
 
 
 def under(key: bytes, *, before_ms: int | None = None) -> tuple[bytes, bytes]:
-    """Give the lexical bounds of what is parked under a key, or of the part that was due before a time."""
+    """Compute the lexical bounds of the entries parked under a key, or of those that were due before a time."""
     until = key + b"\1" if before_ms is None else key + b"\0%016d" % max(0, before_ms)
     return b"[" + key + b"\0", b"(" + until
 

@@ -1,4 +1,4 @@
-"""What is paused in a native schedule, and how a pause is worded."""
+"""Read the pauses of a native schedule, and write a pause as text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ JOB = "job:"
 
 
 def standing_control(server: Server, keys: Keys) -> Control:
-    """Read what is paused, without pauses whose time has passed, and the schedule's own limits."""
+    """Read the pauses whose time has not passed, and the schedule's own limits."""
     with server.translated() as client:
         pipe = client.pipeline(transaction=False)
         pipe.time()
@@ -34,7 +34,7 @@ def pause_of(job: Job, control: Control) -> Pause | None:
 
 
 def pause_text(pause: Pause) -> str:
-    """Word a pause, to stand after the thing that is paused: ``paused until 2026-11-23 09:00:00 UTC: migration``."""
+    """Write a pause, to follow the name of its target: ``paused until 2026-11-23 09:00:00 UTC: migration``."""
     until = None if pause.until_ms is None else instant_of(pause.until_ms)
     till = f" until {until:%Y-%m-%d %H:%M:%S} UTC" if until else ""
     return f"paused{till}" + (f": {pause.reason}" if pause.reason else "")

@@ -1,6 +1,6 @@
-"""The one walker over the two published keys: every queue item with its job, then every job without an item, raw.
+"""The one walker over the two published keys: it reads every queue item with its job, then every job without an item.
 
-Reads in pages and changes nothing; memory is bounded by a page and 20,000 ids, however many jobs there are.
+It reads in pages and changes nothing. Memory is bounded by a page and 20,000 ids, however many jobs there are.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ Scored = list[tuple[bytes, float]]
 
 @dataclass(slots=True, kw_only=True)
 class Published:
-    """One look at one schedule. What moves while it is read may be missed, or seen where it stood before.
+    """One walk over one schedule. It may miss a job that moves meanwhile, or see it at its old place.
 
-    `finds_unlisted`: look for listeners that hold records and are not listed; else `places.lost` names them.
+    `finds_unlisted`: find unlisted listeners that hold records; else `places.lost` names them.
     """
 
     places: Places
@@ -33,7 +33,7 @@ class Published:
 
     @property
     def now_ms(self) -> int:
-        """The server's clock when the look began."""
+        """The server's clock when the walk began."""
         return self.places.now_ms
 
     def counts(self) -> tuple[int, int]:
@@ -43,14 +43,14 @@ class Published:
         return jobs, items
 
     def is_wide(self, id: bytes) -> bool:
-        """Say whether an item of this job may stand under another text than ours."""
+        """Say whether an item of this job may have another text than ours."""
         return self._wide or len(id) != ID_DIGITS
 
     def pairs(self, *, soonest_first: bool) -> Iterator[Pair]:
         """Read every item with its job, then the jobs without an item.
 
-        `soonest_first` orders the items, and may then miss some where listeners take others meanwhile; without it, all
-        that stands throughout is read.
+        `soonest_first` orders the items. It may then miss some if listeners take others meanwhile. Without it, every
+        item that is there the whole time is read.
         """
         pages = self._ranked() if soonest_first else self.places.scored_pages(self.places.keys.next)
         for page in pages:
@@ -120,7 +120,7 @@ class Published:
         return found
 
     def _settled(self, pair: Pair) -> Pair | None:
-        """Read an item without a job again in one step. None: the job ended in between, and took its item with it."""
+        """Read an item without a job again in one step. None: the job and its item are gone meanwhile."""
         k = self.places.keys
         score, payload = self.places.piped(lambda p: (p.zscore(k.next, pair.item), p.hget(k.jobs, pair.id)), whole=True)
         return None if score is None else replace(pair, payload=payload, score=score)
@@ -151,8 +151,8 @@ class Published:
                     yield Pair(id=id, payload=payload, item=_item(id), score=score)
 
     def _loose(self, ids: set[bytes]) -> set[bytes]:
-        """Those that nothing refers to, in two looks a moment apart: a foreign peer puts a recurring job's next item
-        back in a step of its own.
+        """Find the jobs to which nothing refers, by two looks a moment apart: a foreign peer puts a recurring job's
+        next item back in a step of its own.
         """
         left = set(ids)
         if left:
@@ -167,12 +167,12 @@ class Published:
 
     def _unreferred(self, ids: set[bytes]) -> set[bytes]:
         asked = sorted(ids)
-        answers = self.places.mend([{"id": id} for id in asked], wide=any(map(self.is_wide, asked)))
+        answers = self.places.repair([{"id": id} for id in asked], wide=any(map(self.is_wide, asked)))
         return {id for id, is_loose in zip(asked, answers, strict=True) if is_loose}
 
 
 def published(broker: Broker) -> Published:
-    """Look at what stands in the published keys of a schedule. Raises Unsupported where its layout has none."""
+    """Make a walk over the published keys of a schedule. Raises Unsupported if its layout has none."""
     inspector = broker.inspector
     if not isinstance(inspector, NativeInspector):
         raise Unsupported(f"{broker.schedule} has no published keys of its own. Name a schedule of one shard.")

@@ -1,9 +1,10 @@
-"""Finding one job of a native schedule by name, by id, or by the beginning of an id."""
+"""Find one job of a native schedule by name, by id, or by the beginning of an id."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from heapq import merge
 from itertools import islice
 
 from workkit.brokers.native.codec import Codec
@@ -12,7 +13,7 @@ from workkit.brokers.native.look.dead_set import DeadSet
 from workkit.brokers.native.look.items import all_parked, parked_items
 from workkit.brokers.native.look.listing import Listing
 from workkit.brokers.native.look.location import PAGE
-from workkit.brokers.native.look.parked import read_parked
+from workkit.brokers.native.look.parked import Parked, read_parked
 from workkit.brokers.native.look.pauses import standing_control
 from workkit.brokers.redis_server.server import Server
 from workkit.errors import NotFound
@@ -21,8 +22,8 @@ from workkit.jobs.job import Job, JobState
 from workkit.jobs.names import shown
 from workkit.text.nearest import nearest_word
 
-ID_DIGITS, SHORTEST = 40, 6  # digits of an id, and how many of them stand for the whole
-MOST_NAMES = 5000  # that are searched for the nearest
+ID_DIGITS, SHORTEST = 40, 6  # digits of an id, and how many of them are enough
+MOST_NAMES = 5000  # to search for the nearest name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +62,7 @@ class Search:
         return id if id and self._is_id(id) else None
 
     def ids(self, beginning: str) -> list[str]:
-        """Find the jobs whose id begins like this, dead ones too; none for a beginning that is too short."""
+        """Find the ids that begin like this, of dead jobs too; none if the beginning is too short."""
         if len(beginning) < SHORTEST or not all(c in "0123456789abcdef" for c in beginning):
             return []
         with self.server.translated() as client:
@@ -71,7 +72,7 @@ class Search:
         return sorted(set(found))
 
     def found(self, id: str) -> Job | None:
-        """Find one job wherever it stands, without reading those that wait; last a job that nothing refers to."""
+        """Find one job in any key, without reading all waiting jobs. Last, find a job to which nothing refers."""
         listing = self._listing
         control = standing_control(self.server, self.keys)
         aside = (
@@ -83,12 +84,12 @@ class Search:
         return found or listing.read(id, listing.payloads([id])[0])
 
     def _is_id(self, text: str) -> bool:
-        """Whether it is one in full; a foreign peer may take any text for one."""
+        """Say whether a text is a whole id; a foreign peer may use any text as an id."""
         with self.server.translated() as client:
             return bool(client.hexists(self.keys.jobs, text))
 
     def _nearest(self, which: str) -> tuple[str | None, str]:
-        """Find the name or the beginning of the id that was probably meant, and say which job that is."""
+        """Find the nearest name, or the beginning of an id, and write a sentence that names its job."""
         with self.server.translated() as client:
             some = list(islice(client.hscan_iter(self.keys.names, count=PAGE), MOST_NAMES))
         names = [name.decode("utf-8", "replace") for name, _ in some]
@@ -115,18 +116,35 @@ class Search:
 def all_jobs(listing: Listing, dead: DeadSet, control: Control, *, state: JobState | None) -> Iterator[Job]:
     """Page through the jobs: see `NativeInspector.jobs`."""
     queued: tuple[JobState, ...] = ("waiting", "due", "retrying", "paused")
-    places: tuple[tuple[tuple[JobState, ...], Callable[[], Iterator[Job]]], ...] = (
-        (("running", "cancelling"), listing.running),
-        (("held", "paused"), lambda: listing.aside(all_parked(listing.server, listing.keys), control)),
-        (queued if control.paused else queued[:-1], lambda: listing.queued(control)),
-        (("dead",), dead.jobs),
-    )
-    for states, read in places:
-        if state is None or state in states:
-            yield from (job for job in read() if state is None or job.state == state)
+
+    def wanted(*states: JobState) -> bool:
+        return state is None or state in states
+
+    def found() -> Iterator[Job]:
+        if wanted("running", "cancelling"):
+            yield from sorted(listing.running(), key=_due)
+        waiting = []
+        if wanted("held", "paused"):
+            waiting.append(listing.aside(iter(_by_due(all_parked(listing.server, listing.keys))), control))
+        if wanted(*(queued if control.paused else queued[:-1])):
+            waiting.append(listing.queued(control))
+        yield from merge(*waiting, key=_due)
+        if wanted("dead"):
+            yield from dead.jobs()
+
+    return (job for job in found() if state is None or job.state == state)
+
+
+def _by_due(parked: Iterable[Parked]) -> list[Parked]:
+    """Sort what is parked, which the server keeps by what it waits for."""
+    return sorted(parked, key=lambda one: one.entry.due_ms)
+
+
+def _due(job: Job) -> float:
+    return float("-inf") if job.due is None else job.due.timestamp()
 
 
 def named_entry(value: bytes | None) -> tuple[str, str]:
-    """Read an entry of `S:names`: a job's id, and the id of its content, which stands third where the two differ."""
+    """Read an entry of `S:names`: a job's id, and the id of its content, which is the third word if the two differ."""
     id, _, content, *_ = [*(value or b"").decode("utf-8", "replace").split(" "), "", ""]
     return id, content or id

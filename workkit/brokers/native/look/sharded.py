@@ -1,9 +1,9 @@
-"""Looking at all shards of a schedule as if they were one."""
+"""Read all shards of a schedule as if they were one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from heapq import merge
 
 from workkit.brokers.native.look.inspector import NativeInspector
@@ -17,10 +17,10 @@ from workkit.jobs.job import Job, JobState
 
 
 class ShardedInspector:
-    """Looks at all shards as if they were one schedule; what it shows bears the schedule's name.
+    """Reads all shards as if they were one schedule. What it shows has the schedule's name.
 
-    A name leads to its shard. An id mostly does, but a job that meets others by a key, a `queued` one whose equal stood
-    there already, and a job of a foreign peer may be in any shard.
+    A name leads to its shard. Most ids do too. But a job with a unique key, a second equal `queued` job, and a job of a
+    foreign peer may be in any shard.
     """
 
     def __init__(self, shards: Sequence[NativeInspector]) -> None:
@@ -33,11 +33,13 @@ class ShardedInspector:
         for counts in all_counts:
             for what, n in counts.totals.items():
                 totals[what] = totals.get(what, 0) + n
-        numbers = {
-            name: sum(getattr(counts, name) for counts in all_counts)
-            for name in ("waiting", "due", "running", "retrying", "held", "paused", "dead", "listeners")
+        summed = {
+            field.name: sum(getattr(counts, field.name) for counts in all_counts)
+            for field in fields(Counts)
+            if field.name not in ("totals", "late_ms")
         }
-        return Counts(**numbers, totals=totals)
+        late_ms = max((counts.late_ms for counts in all_counts if counts.late_ms is not None), default=None)
+        return Counts(**summed, late_ms=late_ms, totals=totals)
 
     def jobs(self, *, state: JobState | None = None) -> Iterator[Job]:
         """Page through the jobs of all shards: running ones, then those that wait, soonest first, then dead ones,
@@ -46,7 +48,7 @@ class ShardedInspector:
         return merge(*(shard.jobs(state=state) for shard in self._shards), key=_order)
 
     def job(self, which: str) -> Job:
-        """Find one job by name, by id, or by the beginning of an id. Raises NotFound, also where several match."""
+        """Find one job by name, by id, or by the beginning of an id. Raises NotFound, also if several match."""
         home = self._shards[shard_of_text(which, len(self._shards))]
         if (named := home.search.under(which)) is not None:
             return home.job(named)
@@ -65,17 +67,17 @@ class ShardedInspector:
         return {name: found for shard in self._shards for name, found in shard.named().items()}
 
     def listeners(self) -> list[ListenerInfo]:
-        """List the listeners; each is listed once for each shard, with what it runs there."""
+        """List the listeners: each once for each shard, with its claims there."""
         return [info for shard in self._shards for info in shard.listeners()]
 
     def control(self) -> Control:
-        """Read what is paused in any shard, and the schedule's own limits."""
+        """Read the pauses of all shards, and the schedule's own limits."""
         controls = [shard.control() for shard in self._shards]
         paused = {target: pause for control in controls for target, pause in control.paused.items()}
         return replace(controls[0], paused=paused)
 
     def missed(self) -> Iterator[Missed]:
-        """Page through the occurrences that did not run, about the last one first."""
+        """Page through the missed occurrences, roughly the last one first."""
         return merge(*(shard.missed() for shard in self._shards), key=lambda one: -one.due.timestamp())
 
     def shard_of(self, job: Job) -> int:
@@ -90,9 +92,7 @@ class ShardedInspector:
 
 def _order(job: Job) -> tuple[int, float]:
     """Sort a job as each shard sorts its own."""
-    due = float("inf") if job.due is None else job.due.timestamp()
+    due = float("-inf") if job.due is None else job.due.timestamp()
     if job.state in ("running", "cancelling"):
-        return 0, 0.0
-    if job.state == "held":
-        return 1, 0.0
-    return (3, -due) if job.state == "dead" else (2, due)
+        return 0, due
+    return (2, -due) if job.state == "dead" else (1, due)

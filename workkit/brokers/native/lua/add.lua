@@ -1,8 +1,9 @@
 -- add: put jobs into S:jobs and S:next in one step. A job whose id is known stays as it is.
 -- KEYS jobs next producer(token) wake cancelled
--- ARGV number now rows...
+-- ARGV number now batch rows...
 --      now: ms; '' = by this server's clock
---      rows: five for each job: id, payload, due ms ('' = now), second id, second payload ('' = it has none)
+--      batch: how many rows came before these, and a digest of all rows with these; '' = no batch
+--      rows: five for each job: id, payload, due ms ('' = now), second id, second payload ('' = none)
 -- ->   now, then for each job 1 new | 0 known | 2 the first id is known, the second is new; or 'old'
 -- part: producer
 -- part: id

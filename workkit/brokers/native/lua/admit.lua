@@ -1,4 +1,4 @@
--- admit: before claims start: re-arm recurring jobs, open their occurrences, take turns and slots. What must wait is parked.
+-- admit: before claims start: re-arm recurring jobs, open their occurrences, take turns and slots. Park claims that must wait.
 -- KEYS jobs running(listener) next slots ended waiting again control rates unique counts missed cancelled wake
 -- KEYS first(1) first(2) first(3)
 -- ARGV number claims...
@@ -6,19 +6,19 @@
 --        receipt, id
 --        run: its occurrence
 --        full: the record once it is admitted
---        head, tail, nonce: an entry of it is head, flags, nonce, tail
---        pause: the target under which it may have to wait; then as: the entry that is parked, gives: slots that it gives up
+--        head, tail, nonce: its entry is head, flags, nonce, tail
+--        pause: the target whose pause may park it; then as: the entry to park, gives: the keys of slots that it gives up
 --        chain: of a recurring job: {item, next due ms ('' = none), 1 if that time may have come already}
 --        first: the priority of a recurring job; count: how often it runs at most
---        late: it does not run; times: how many ticks are left out; missed {id, name, fn, due}: the record of both
---        overlap: what happens where its first key is full: skip, queue, cancel
---        turns {rate key, ms, ...}; paid: it has taken them, and they are looked at once more
---        keys {{limit key, limit, flag, 1 if it has this slot}, ...}; drops: the keys of slots that it needs no more
+--        late: it is too late to run; times: how many ticks it leaves out; missed {id, name, fn, due}: what S:missed records
+--        overlap: what happens if its first key is full: skip, queue, cancel
+--        turns {rate key, ms, ...}; paid: it has taken them, and they are checked once more
+--        keys {{limit key, limit, flag, 1 if it has this slot}, ...}; drops: the keys of slots that it no longer needs
 --        frees: the unique key that it gives up when it starts
--- ->   'gone' | 'old' | 'step', or 'ok', now in ms (a text with fractions), ms until the first turn of those that wait for one
---      (-1: none does), then a letter for each claim:
+-- ->   'gone' | 'old' | 'step', or 'ok', now in ms (a text with fractions), ms until the first turn for which a claim
+--      waits (-1: none waits), then a letter for each claim:
 --      g go | p parked | m missed, late | o missed, overlap | x its payload is gone | l the listener does not hold it
---      e nothing is done: the next due time has come meanwhile, and must be computed again
+--      e nothing is changed: the next due time has come meanwhile, and must be computed again
 -- part: request
 -- part: clock
 -- part: pause
@@ -30,7 +30,7 @@
 local ms, past = server_ms()
 local now = tonumber(ms) + past
 
-local function gives_way(m) -- whether an earlier run keeps it from starting: then the letter of what happened, else nil
+local function gives_way(m) -- its letter if an earlier run keeps it from starting, else nil
   local key, limit, _, is_its_own = unpack(m.overlap and m.keys[1] or {})
   if not key or is_its_own ~= 0 or count_slots(key) < limit then return nil end
   if m.overlap == 'skip' or first_parked(key) then
@@ -48,7 +48,7 @@ local function admit(m)
   if m.chain and m.chain[2] ~= '' and m.chain[3] == 0 and m.chain[2] <= now then return 'e' end
   if m.pause and paused_until(redis.call('HGET', control, 'paused:' .. m.pause)) then
     park(m, 'paused:' .. m.pause, m.as)
-    for _, key in ipairs(m.gives) do give_up(m, key) end -- a pause may be long: others may run meanwhile
+    for _, key in ipairs(m.gives) do give_up(m, key) end -- a pause may be long: other occurrences may run meanwhile
     return 'p'
   end
   if m.late then
@@ -68,7 +68,7 @@ local function admit(m)
     if key[4] == 0 then
       if count_slots(key[1]) >= key[2] then
         park(m, key[1], entry_of(m, flags))
-        for later = k + 1, #m.keys do -- else two could wait for each other's slots for ever
+        for later = k + 1, #m.keys do -- otherwise two could wait for each other's slots for ever
           if m.keys[later][4] == 1 then give_up(m, m.keys[later][1]) end
         end
         return 'p'

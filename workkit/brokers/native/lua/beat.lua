@@ -1,11 +1,11 @@
--- beat: show that a listener lives, and answer what it should know. Trims what is old, at most 100 of each kind.
+-- beat: show that a listener lives, and answer what it should know. Trim what is old, at most 100 of each kind.
 -- KEYS listeners running(listener) next again watch cancelled dead graves stats rates windows held control slots waiting
 -- ARGV me lease marks_after most_dead longest_dead version info
---      me: the listener; lease: after so many ms without a beat another listener looks dead
+--      me: the listener; lease: after this many ms without a beat another listener looks dead
 --      marks_after: the time of the last cancellation that it knows of, ms
 --      most_dead, longest_dead: how many dead occurrences are kept, and for how many ms
 --      version: of S:control, as it knows it
---      info: who it is, msgpack; '' = no change
+--      info: the description of the listener, msgpack; others may have overwritten it
 -- ->   'gone', or 'ok', now, look (1: work is due, or nobody watches for it), {listener that looks dead, its beat, ...} (10 at
 --      most), {cancelled id, when, ...} (100 at most), S:control (fields and values; empty: as it knows it), the number of
 --      fields in its S:running:<L>
@@ -18,7 +18,7 @@ if not last_number() then return { 'gone' } end
 allow_growth(running)
 local now = server_ms()
 redis.call('ZADD', listeners, 'XX', now, me)
-if info ~= '' then redis.call('HSET', running, 'info', info) end
+if redis.call('HGET', running, 'info') ~= info then redis.call('HSET', running, 'info', info) end
 
 local head = nil
 for _, key in ipairs({ next_, again }) do
@@ -33,14 +33,14 @@ if head then
 end
 
 for _, name in ipairs(redis.call('ZRANGEBYSCORE', listeners, tonumber(now) + tonumber(lease), '+inf', 'LIMIT', 0, 10)) do
-  redis.call('ZADD', listeners, 'XX', now, name) -- no time of a beat; from now on it counts as any other
+  redis.call('ZADD', listeners, 'XX', now, name) -- no listener sends a beat from the future: it counts from now
 end
 local stale = redis.call('ZRANGEBYSCORE', listeners, '-inf', tonumber(now) - tonumber(lease), 'WITHSCORES', 'LIMIT', 0, 10)
 local marks = {}
 if redis.call('EXISTS', cancelled) == 1 then
   marks = redis.call('ZRANGEBYSCORE', cancelled, '(' .. marks_after, '+inf', 'WITHSCORES', 'LIMIT', 0, 100)
   redis.call('ZREMRANGEBYSCORE', cancelled, '-inf', tonumber(now) - 604800000)
-  redis.call('ZREMRANGEBYSCORE', cancelled, tonumber(now) + 86400000, '+inf') -- times that no mark has
+  redis.call('ZREMRANGEBYSCORE', cancelled, tonumber(now) + 86400000, '+inf') -- no mark is so far ahead
 end
 local excess = redis.call('ZCARD', dead) - tonumber(most_dead)
 local old = {}
@@ -66,7 +66,7 @@ if redis.call('HLEN', stats) > 500 then
 end
 local news = news_since(version)
 for _, key in ipairs(redis.call('EXISTS', slots, waiting) > 0 and { slots, waiting } or {}) do
-  -- members are read in order of their texts, which scores other than 0 break
+  -- scripts read members in order of their texts; scores other than 0 break that order
   for _, range in ipairs({ { '-inf', '(0' }, { '(0', '+inf' } }) do
     for _, member in ipairs(redis.call('ZRANGEBYSCORE', key, range[1], range[2], 'LIMIT', 0, 100)) do
       redis.call('ZADD', key, 0, member)

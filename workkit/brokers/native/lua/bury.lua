@@ -1,4 +1,4 @@
--- bury: move what cannot be read into the dead set with its bytes, if nobody has changed it since it was read.
+-- bury: move a payload or an item that cannot be read into the dead set with its bytes, if it is still as the caller read it.
 -- KEYS jobs next dead graves stats
 -- ARGV id digest dead_id grave items...
 --      id: of the job; '' = items that name no job

@@ -1,4 +1,4 @@
--- cancel: take a job out where it waits. What no queue holds is only marked, and a listener ends it because of the mark.
+-- cancel: remove a job from where it waits. A job that no queue holds is only marked: a listener sees the mark and ends it.
 -- KEYS jobs next cancelled ended waiting again names unique counts control wake first(1) first(2) first(3)
 -- ARGV id recurs name key count texts...
 --      recurs: 1 or 0; name, key: its name and its unique key, or ''
@@ -16,14 +16,14 @@ allow_growth(jobs)
 if redis.call('HEXISTS', jobs, id) == 0 then return 'unknown' end
 local now = server_ms()
 
-local function forget() -- its payload, and what is kept only as long as that
+local function forget() -- remove its payload, and what depends on it
   end_job(id)
   release(names, name, id)
   release(unique, key, id)
   if redis.call('HDEL', control, 'paused:job:' .. (name ~= '' and name or id)) == 1 then has_changed() end
 end
 
-local function without_its_last_slot(entry) -- the one that it waits for
+local function without_its_last_slot(entry) -- without the slot that it waits for
   local head, flags, rest = string.match(entry, '^(%a %S+ %d+ %d+ )([^%s#]*)(.*)$')
   flags = string.gsub(string.gsub(flags, 'g%d+%*[^;]*$', ''), ';$', '')
   return head .. (flags == '' and '-' or flags) .. rest
@@ -37,7 +37,7 @@ for i = members_at, #ARGV do
     local entry = parked_entry(member)
     if entry and string.match(entry, '^r %S+ 0 0 %- ') then -- it has not begun: a pause has parked it
       waited = waited + 1
-    else -- it may have slots, which the listener that claims it gives up. A member without an entry is buried
+    else -- the listener that claims it frees its slots. It buries a member without an entry
       if entry and string.sub(member, 1, 7) ~= 'paused:' then entry = without_its_last_slot(entry) end
       redis.call('ZADD', again, now, entry or member)
       wake_one()

@@ -1,11 +1,11 @@
--- claim: take what is due and write this listener's records in the same step. A claim is also a beat.
+-- claim: take due work and write this listener's records in the same step. A claim is also a beat.
 -- KEYS next jobs running(listener) listeners watch wake again skip(listener) cancelled control first(3) first(2) first(1)
 -- KEYS crashed
 -- ARGV me number limit now version cursors
 --      me: the listener; limit: 1 to 1000
 --      now: ms, a time that a drain pretends; '' = by this server's clock
 --      version: of S:control, as the listener knows it
---      cursors: as the last claim that was answered gave them, or ''
+--      cursors: as the last answered claim returned them, or ''
 -- ->   'gone' | 'old' | 'step' (spec/layouts/native.md, rule 5), or
 --      'ok', now, ms until the listener should ask again (a text with fractions; -1: another listener watches, or nothing
 --      waits; 0: more is due), the numbers of the jobs that are cancelled (from 1), S:control (fields and values; empty: as
@@ -17,12 +17,12 @@
 -- part: taking
 -- part: news
 -- part: wake
-local is_pretended = now ~= '' -- no other listener goes by that time: nothing is watched for it
+local is_pretended = now ~= '' -- no other listener uses that time, so nobody watches for it
 local past -- the fraction of a ms on top of now
 now, past = time_or_now(now)
 limit = tonumber(limit)
 
--- While a schedule has only published keys, a claim asks for the others once, here.
+-- Most schedules have only the published keys: one question here tells.
 local is_plain = redis.call('EXISTS', again, skip, cancelled, control, first[3], first[2], first[1], crashed) == 0
 local has_entries = not is_plain and redis.call('EXISTS', again) == 1
 local has_skips = not is_plain and redis.call('EXISTS', skip) == 1
@@ -78,7 +78,7 @@ if rests_until then
   if rests_until < math.huge then reply[3] = string.format('%.3f', rests_until - tonumber(now)) end
   return reply
 end
-if #taken < limit and not is_all then -- all that was read is skipped; the next claim continues behind it
+if #taken < limit and not is_all then -- the listener skips all that was read; its next claim continues from there
   reply[3] = 0
   return reply
 end

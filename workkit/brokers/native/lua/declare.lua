@@ -1,4 +1,4 @@
--- declare: set the schedule's own limits, where they differ from these.
+-- declare: set the schedule's own limits, if they differ from these.
 -- KEYS control
 -- ARGV limit turn_ms
 --      limit: of runs at a time, '' = none; turn_ms: between two starts, '' = none

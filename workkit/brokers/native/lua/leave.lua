@@ -14,7 +14,7 @@ redis.call('ZREM', listeners, me)
 local watched = redis.call('GET', watch)
 if watched and string.match(watched, '^%d+ (.*)$') == me then redis.call('DEL', watch) end
 if redis.call('ZCARD', listeners) == 0 then
-  redis.call('DEL', wake) -- no listener is left that could take a token
+  redis.call('DEL', wake) -- no listener is left to take a token
 else
   wake_one()
 end

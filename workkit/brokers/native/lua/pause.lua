@@ -1,4 +1,4 @@
--- pause: pause a schedule, a function or a job. What waits of a job is parked in the same step. Harmless when repeated.
+-- pause: pause a schedule, a function or a job. Park what waits of a job in the same step. A repetition changes nothing.
 -- KEYS control next again waiting first(1) first(2) first(3)
 -- ARGV target pause id count texts...
 --      pause: msgpack [reason, until ms]; id: of the job, '' for another target
@@ -17,7 +17,7 @@ local parked = 0
 for i = texts_at, entries_at - 1 do
   local item = ARGV[i]
   local score = redis.call('ZSCORE', next_, item)
-  if score and tonumber(score) >= 0 and tonumber(score) < 9e15 then -- an item without a usable time stays until a repair
+  if score and tonumber(score) >= 0 and tonumber(score) < 9e15 then -- an item without a valid time stays until a repair
     local entry = 'r ' .. due_text(score) .. ' 0 0 - ' .. item
     redis.call('ZADD', waiting, 0, parked_member(field, score, occurrence_of(id, score, '-'), entry))
     take_out(item)

@@ -1,24 +1,25 @@
--- put: additions under a name or a unique key, in a window, or with a priority. What gives way to them goes in the same step.
+-- put: add jobs with a name, a unique key, a window or a priority. Remove the jobs that they replace in the same step.
 -- KEYS jobs next producer(token) wake cancelled names unique windows held control waiting counts ended
 -- KEYS first(1) first(2) first(3) slots crashed
--- ARGV number now additions
+-- ARGV number now batch additions
 --      now: ms; '' = by this server's clock
+--      batch: rows before these, and a digest of all with these; '' = of none
 --      additions: msgpack list, a map for each job:
 --        id, payload, due: ms, a text (absent: now); recurs
---        second {id, payload}: it is added so where the first id is known; with fresh always, and id only tells its content
+--        second {id, payload}: used if the first id is known; with fresh: always used, and id only identifies the content
 --        name; first: its priority
---        key: its unique key, or that of its window; serial: runs under the key have a slot of it
---        replace: the holder of the key gives way; debounce ms: it does too, and the job is due so much later than now
+--        key: its unique key, or the key of its window; serial: a run under the key takes a slot of it
+--        replace: it replaces the holder of the key; debounce ms: so too, and it is due this long after now
 --        throttle ms, window: only the first addition in this window is added
 -- ->   now, then four for each job: 1 new | 0 known | 2 the first id is known, the second is new; its id; its due time, '' if
---      it does not wait; the id of the job that gave way, or ''; or 'old'
+--      it does not wait; the id of the job that it replaced, or ''; or 'old'
 -- part: producer
 -- part: pause
 -- part: parked
 -- part: predecessor
 -- part: windows
 local now_ms = tonumber(now)
-redis.call('SET', producer, '0 []', 'EX', 600) -- a full server refuses this, before anything is done
+reserve()
 local earliest = nil
 
 local function is_paused(target)
@@ -88,7 +89,7 @@ local function put(m)
 end
 
 forget_windows(now)
-local function is_in_window(m) -- a window that ends later than any window can is none
+local function is_in_window(m) -- a window that ends later than any real one does not count
   local till = tonumber(redis.call('ZSCORE', windows, m.window) or 0)
   return till > now_ms and till <= now_ms + 400 * 86400000
 end
@@ -108,7 +109,7 @@ for _, m in ipairs(cmsgpack.unpack(additions)) do
   end
   for _, part in ipairs({ state, id, due, replaced }) do answer[#answer + 1] = part end
 end
-for _, hash in ipairs({ names, unique }) do -- forget a few whose job is over
+for _, hash in ipairs({ names, unique }) do -- forget a few fields whose jobs are over
   local some = redis.call('HRANDFIELD', hash, 3, 'WITHVALUES')
   for i = 1, #some, 2 do
     if redis.call('HEXISTS', jobs, string.match(some[i + 1], '^%S*')) == 0 then redis.call('HDEL', hash, some[i]) end

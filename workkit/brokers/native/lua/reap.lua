@@ -1,8 +1,8 @@
--- reap: fence a listener whose beat stopped, and hand its records back. It decides nothing. Any listener can finish what
--- another has begun.
+-- reap: fence a listener whose beats have stopped, and hand its records back. It decides nothing. If the caller dies before
+-- all records are back, any other listener can continue.
 -- KEYS listeners running(listener) again skip(listener) wake progress(listener) next crashed
 -- ARGV whom seen lease most
---      whom: the listener; seen: its last beat, as the caller saw it; lease: after so many ms without a beat it is dead
+--      whom: the listener; seen: its last beat, as the caller saw it; lease: after this many ms without a beat it is dead
 --      most: how many records to hand back
 -- ->   'alive', or how many records went back, how many are left
 -- part: clock

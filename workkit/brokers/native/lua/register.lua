@@ -1,4 +1,4 @@
--- register: list a listener under a name that was never used before. The name is the fence.
+-- register: list a listener under a name that no listener has used before. The name is the fence.
 -- KEYS listeners running(listener)
 -- ARGV me info
 --      info: msgpack of 65 bytes or more, so that the server keeps the records in a hash table from the first one on

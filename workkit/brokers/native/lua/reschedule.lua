@@ -1,9 +1,9 @@
--- reschedule: give an item of S:next another due time, or take it out where its job is gone; if its score is still the one
--- that was read.
+-- reschedule: give an item of S:next another due time, or remove it because its job is gone. Do nothing if its score is no
+-- longer the one that the caller read.
 -- KEYS jobs next wake first(1) first(2) first(3)
 -- ARGV item score id due
---      score: of the item, as it was read; id: of its job
---      due: ms; '' = now; '-' = take the item out, if S:jobs lacks the job
+--      score: of the item, as the caller read it; id: of its job
+--      due: ms; '' = now; '-' = remove the item, if S:jobs does not have the job
 -- ->   1 | 0 (the item is gone or has another score; or its job is gone; or, with '-', is there)
 -- part: clock
 -- part: wake

@@ -1,4 +1,4 @@
--- restore: put entries of S:again back into S:next that nobody has admitted and that have no attempt. Earlier versions left
+-- restore: move entries from S:again to S:next that no listener has admitted and that have no attempt. Earlier versions left
 -- them in S:again, where no foreign peer looks.
 -- KEYS again next crashed wake
 -- ARGV entries...

@@ -1,4 +1,4 @@
--- resume: end a pause, and put back what was parked under it, some at a time. It works on a full server, and drains it.
+-- resume: end a pause, and put back what was parked under it, some at a time. It works on a full server.
 -- KEYS control waiting next again wake first(1) first(2) first(3)
 -- ARGV target mode moves
 --      mode: 'end' | 'lapsed' (only if its time has passed) | 'rest' (the pause has ended: put back what is left)

@@ -1,8 +1,8 @@
--- resync: after a failover that lost some of a listener's steps, agree on what it holds. Harmless when repeated.
+-- resync: after a failover that lost some of a listener's steps, agree on what it holds. A repetition changes nothing.
 -- KEYS running(listener) again wake next crashed
 -- ARGV number records...
 --      records: two for each that the listener holds: receipt, kind and flags (r-: it is not admitted)
--- ->   'gone' | 'old', or 'ok', then the receipts that it must give up: the server lacks them, or their admission
+-- ->   'gone' | 'old', or 'ok', then the receipts that it must give up: the server does not have them, or not their admission
 -- part: registration
 -- part: growth
 -- part: handback
@@ -21,7 +21,7 @@ for i = 1, #all, 2 do
   if member then
     local kind, _, _, _, flags = parts_of(value)
     if believed[field] and (believed[field] == 'r-' or believed[field] == (kind or 'r') .. (flags or '-')) then
-      believed[field] = nil -- held on both sides
+      believed[field] = nil -- both sides know it
     else
       hand_back(value, member, 0)
       redis.call('HDEL', running, field)

@@ -1,4 +1,4 @@
--- revive: put dead occurrences back, so that they run again. What is not dead any more is left alone. Harmless when repeated.
+-- revive: put dead occurrences back, so that they run again. Skip those that are no longer dead. A repetition changes nothing.
 -- KEYS dead graves jobs next again slots ended cancelled wake
 -- ARGV revivals
 --      revivals: msgpack list of maps: dead (its dead id), id, payload, delay ms, and one of

@@ -1,4 +1,4 @@
--- run: run a job once, now. A recurring job keeps its times: this is an occurrence beside them. A one-shot that waits is due
+-- run: run a job once, now. A recurring job gets one more occurrence, and keeps its times. A waiting one-shot becomes due
 -- now.
 -- KEYS jobs next again slots wake first(1) first(2) first(3)
 -- ARGV id due occurrence texts...
@@ -11,7 +11,7 @@ if redis.call('HEXISTS', jobs, id) == 0 then return 0 end
 local stands = 0
 if occurrence ~= '' then
   stands = 1
-  if take_slot('run:' .. id, occurrence) == 1 then -- 0: this was asked before
+  if take_slot('run:' .. id, occurrence) == 1 then -- 0: a repeated request
     redis.call('ZADD', again, due, ARGV[texts_at])
   end
 else

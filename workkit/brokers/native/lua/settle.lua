@@ -1,11 +1,11 @@
--- settle: apply endings, each only while the listener holds its record. Leaving one place and entering the next is one step.
+-- settle: apply endings, each only if the listener holds its record. A job leaves one place and enters the next in one step.
 -- KEYS jobs running(listener) next again slots ended errors dead graves skip(listener) cancelled stats wake waiting unique
 -- KEYS names counts first(1) first(2) first(3) crashed
 -- ARGV number now endings count plain...
 --      now: ms; '' = by this server's clock
---      endings: msgpack list of those that are not plain, each a map: receipt, and what applies of:
+--      endings: msgpack list of those that are not plain, each a map: receipt, and those of the following that apply:
 --        drop: the id of a job that is over; close {id, occurrence} of a recurring job
---        unique, name: its unique key and its name, which go with the payload
+--        unique, name: its unique key and its name, removed with the payload
 --        next {item, due, crashes}: the item goes back into S:next; first: its priority
 --        again {entry, delay ms}; dead {dead id, grave}; error {occurrence, bytes; '' = forget it}
 --        free {occurrence, limit key of each slot ...}; skip: the id of a job that this listener cannot run
@@ -28,7 +28,7 @@ if count > 0 then
     redis.call('HDEL', jobs, unpack(ARGV, ids_at))
     if redis.call('EXISTS', cancelled) == 1 then redis.call('ZREM', cancelled, unpack(ARGV, ids_at)) end
   else
-    refused[1] = 'mismatch' -- cannot happen. The payloads stay: a checkup finds an orphan, but nobody finds a loss
+    refused[1] = 'mismatch' -- cannot happen. Keep the payloads: a checkup finds an orphan, but nobody finds a loss
   end
   tally('done', count, now)
 end
@@ -41,7 +41,7 @@ if #others == 0 then return { 'ok', now, refused } end -- most calls end here
 -- part: ending
 -- part: holder
 -- part: wake
-local function forget(e, id) -- its payload is gone: so are its name and its unique key
+local function forget(e, id) -- without its payload, it gives up its name and its unique key
   if e.name then release(names, e.name, id) end
   if e.unique then release(unique, e.unique, id) end
 end

@@ -1,4 +1,4 @@
--- tell: show the progress of runs, of each only while the listener holds its record. Forget that of runs that are over.
+-- tell: store the progress of runs, of each only if the listener holds its record. Remove the progress of runs that are over.
 -- KEYS running(listener) progress(listener)
 -- ARGV reports...
 --      reports: two for each run: its receipt; its progress as JSON, '' = it is over

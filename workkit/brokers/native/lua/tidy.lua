@@ -1,7 +1,8 @@
--- tidy: take out one thing that cannot be read, if it is still as it was read; or only set its score to 0 ('due').
+-- tidy: remove one thing that cannot be read, if it is still as the caller read it; or only set its score to 0 ('due').
 -- KEYS any_key(key)
 -- ARGV kind what value
---      kind: hash | zset | stream | due; what: a field, a member or the number of an entry; value: its value or score, as read
+--      kind: hash | zset | stream | due; what: a field, a member or the number of an entry; value: the value or score that the
+--      caller read
 -- ->   1 | 0 (it is gone, or differs now)
 if kind == 'hash' then
   if redis.call('HGET', any_key, what) ~= value then return 0 end

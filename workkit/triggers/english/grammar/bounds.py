@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
+from workkit.text.calendar import clock_text
 from workkit.triggers.clock.zone import nearest_zone, zone_name
 from workkit.triggers.english.grammar.clock import time
 from workkit.triggers.english.grammar.dates import dated, month_list, year_number
 from workkit.triggers.english.grammar.days import each, relative
-from workkit.triggers.english.grammar.iso import numeric
+from workkit.triggers.english.grammar.digits import HALVES
+from workkit.triggers.english.grammar.iso import numeric, offset
 from workkit.triggers.english.grammar.parts import Parts
 from workkit.triggers.english.grammar.reader import Reader
-from workkit.triggers.english.grammar.words import TO, WEEKDAYS
+from workkit.triggers.english.grammar.words import TO, WEEKDAYS, Token
 
 _TO: Final = (*TO, "until", "till")
 
 
 def start(reader: Reader, parts: Parts) -> Parts | None:
-    """Read "starting tomorrow", "from 2027-01-01", "from now on", "from 1 march 2027 to 31 march 2027"."""
+    """Read "starting tomorrow", "from 2027-01-01", "from now on", "from 1 march 2027 to 31 march 2027"; and, without
+    the hour that follows, "starting at 3am", "starting tomorrow at 3am".
+    """
     token = reader.peek()
     mark = reader.i
     word = reader.take("starting", "beginning", "from", "between")
@@ -28,6 +33,15 @@ def start(reader: Reader, parts: Parts) -> Parts | None:
         reader.take("from", "on", "in")
     first = _moment(reader)
     if first is None:
+        if word.text != "between" and (hour := _time_follows(reader)):
+            if plain:
+                return replace(parts, from_time=True)
+            if not any(other.text in ("every", "each") for other in reader.tokens):
+                raise reader.refusal("does not recur", f'Say for example "every hour starting at {hour}"', start=token)
+            remedy = (
+                f'Say "{reader.instead(token, "starting at")}", or name the end of a window: "from {hour} until ..."'
+            )
+            raise reader.refusal("leaves open whether it is a window", remedy, start=token)
         if plain:
             raise reader.stuck()
         reader.i = mark
@@ -47,6 +61,16 @@ def start(reader: Reader, parts: Parts) -> Parts | None:
     return reader.put(parts, token, end=last)
 
 
+def _time_follows(reader: Reader) -> str:
+    """Give the text of a time of day if one is next, else none; take nothing."""
+    mark = reader.i
+    at = reader.take("at")
+    start = reader.peek()
+    text = "" if time(reader, bare=at is not None) is None else reader.since(start)
+    reader.i = mark
+    return text
+
+
 def end(reader: Reader, parts: Parts) -> Parts | None:
     """Read "until 2026-12-15", "through march", "until the end of 2026", "before 2027"."""
     token = reader.peek()
@@ -61,9 +85,8 @@ def end(reader: Reader, parts: Parts) -> Parts | None:
     reader.take("on")
     last = _moment(reader)
     if last is None:
-        if time(reader, bare=True) is not None:
-            hint = 'Say a window ("from 9am to 5pm") or a day ("until 2027-01-31")'
-            raise reader.refusal("may mean that hour of each day, or of one", hint, start=token)
+        if (hour := time(reader, bare=True)) is not None:
+            raise _hour_refused(reader, parts, token, last=hour.seconds)
         raise reader.stuck()
     if last.days or last.day is not None or last.weekdays or last.instant is not None or last.now:
         if whole:
@@ -74,6 +97,24 @@ def end(reader: Reader, parts: Parts) -> Parts | None:
             "may leave that time out or in", f'Say "before {what}" or "until the end of {what}"', start=token
         )
     return reader.put(parts, token, end=last, before=word.text == "before")
+
+
+def _hour_refused(reader: Reader, parts: Parts, start: Token, *, last: int) -> Exception:
+    """Make the error about "until 5pm": an hour ends a window, not a recurrence."""
+    said = reader.since(start)[len(start.text) :]
+    first = time(reader, bare=True) if reader.take("from") else None
+    if first is not None:
+        window = f"from {clock_text(first.seconds)} until {clock_text(last)}"
+        return reader.refusal("names its end first", f'Say "{reader.instead(start, window)}"', start=start)
+    begin = next((token for token in reader.tokens if token.text in ("starting", "beginning")), None)
+    if parts.from_time and parts.times and begin is not None and begin.start < start.start:
+        window = f"from {clock_text(parts.times[0])} until {clock_text(last)}"
+        return reader.refusal("ends what is no window", f'Say "{reader.instead(begin, window)}"', start=start)
+    if not parts.every and not any(token.text in ("every", "each", "at") for token in reader.tokens):
+        return reader.refusal("is no exact time", f'Say when it runs: "{reader.instead(start, said)}"', start=start)
+    window = f"from 0:00 until{said}" if last else "from 0:00 to 23:59:59"
+    hint = f'Say "{reader.instead(start, window)}" for each day, or name the day: "until 2027-01-31"'
+    return reader.refusal("may mean that hour of each day, or of one", hint, start=start)
 
 
 def _moment(reader: Reader) -> Parts | None:
@@ -111,6 +152,16 @@ def zone_clause(reader: Reader, parts: Parts) -> Parts | None:
     mark, token = reader.i, reader.peek()
     reader.take("in")
     name = reader.peek()
+    if name.kind == "offset" or (
+        name.text == "z" and (reader.peek(-1).text[-1:].isdigit() or reader.peek(-1).text in HALVES)
+    ):
+        found = offset(reader)
+        if parts.zone is not None or parts.instant is not None:
+            raise reader.refusal("would be a second zone", "Say one", start=name)
+        return reader.put(parts, token, zone="UTC") if name.text == "z" else reader.put(parts, token, offset=found)
+    if parts.offset is not None and (name.text == "utc" or name.kind == "zone"):
+        reader.next()
+        raise reader.refusal("would be a second zone", "Say one", start=name)
     if name.text == "utc":
         reader.next()
         return reader.put(parts, token, zone="UTC")

@@ -1,26 +1,28 @@
-"""The grammar of times of day: 7pm, 17:30, half past 7, at 9 and 17:00, from 9am to 5pm, at :15."""
+"""The grammar of times of day: 7pm, 17:30, 19.30, at 0930, half past 7, at 9 and 17:00, from 9am to 5pm."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from workkit.text.calendar import clock_text
+from workkit.triggers.english.grammar.digits import HALVES, written_time
+from workkit.triggers.english.grammar.marks import FRACTIONS, marks
 from workkit.triggers.english.grammar.numbers import integer
 from workkit.triggers.english.grammar.parts import Parts
 from workkit.triggers.english.grammar.reader import Reader
 from workkit.triggers.english.grammar.words import NAMED_TIMES, PARTS, RELATIVE_DAYS, UNITS, WEEKDAYS, Token, quote
 
-_HALVES: Final = {"am": 0, "a.m.": 0, "pm": 12, "p.m.": 12}
-_FRACTIONS: Final = {"half": 30, "quarter": 15}
 _PART_HOURS: Final[dict[str, Sequence[int]]] = {
     "morning": range(12),
     "afternoon": range(12, 18),
     "evening": range(17, 24),
-    "night": (*range(18, 24), 0),
+    "night": (*range(18, 24), 0, 1, 2, 3, 4, 5),
 }
 _DAY: Final = 24 * 3600
+_AT_NUMBERS: Final = re.compile(r"\bat \d\d?(?:(?:,? and|,) \d\d?)*", re.IGNORECASE)
 
 Form = Literal["bare", "half", "hour", "minute", "second"]
 """How a time was written: 9, 9am, noon, 9:30, 9:30:00."""
@@ -34,19 +36,24 @@ class Time:
     form: Form
     named: bool = False
     halved: bool = False
+    alone: bool = False
+    """The hour was a number alone: at 5, half past 5."""
 
 
 def times(reader: Reader, parts: Parts) -> Parts | None:
     """Read "at 9", "7pm", "at 9am, 1pm and 5pm", "at :15", or a window without its "from": "9am-5pm"."""
     start = reader.peek()
     at = reader.take("at")
-    if at and (found := marks(reader)):
+    if (at or start.kind == "minute") and (found := marks(reader)):
         return reader.put(parts, start, marks=found)
-    first = time(reader, bare=bool(at))
+    first = time(reader, bare=bool(at), at=bool(at))
     if first is None:
         if at:
             raise reader.stuck()
         return None
+    if len(reader.tokens) == 1 and "h" in reader.text.lower() and start.kind == "clock":
+        remedy = f'Say "at {start.text}", or for a length "in {reader.text.strip()}m"'
+        raise reader.refusal("may be a time or a length", remedy, start=start)
     if not at and reader.peek().text in ("to", "-", "through"):
         reader.next()
         return _window(reader, parts, start=start, first=first)
@@ -58,7 +65,8 @@ def times(reader: Reader, parts: Parts) -> Parts | None:
             "leaves open which hours are am and which pm", "Write am or pm at each, or 17:00", start=start
         )
     seconds = tuple(dict.fromkeys(t.seconds for t in found_all))
-    parts = reader.put(parts, start, times=seconds, halved=any(t.halved for t in found_all))
+    halved, alone = (any(marked) for marked in zip(*((t.halved, t.alone) for t in found_all), strict=True))
+    parts = reader.put(parts, start, times=seconds, halved=halved, bare=alone)
     return _in_part(reader, parts, start=start)
 
 
@@ -72,15 +80,15 @@ def _another(reader: Reader, *, bare: bool) -> Time | None:
     mark = reader.i
     if reader.take_and():
         reader.take("at")
-        found = time(reader, bare=bare)
+        found = time(reader, bare=bare, at=bare)
         if found is not None and not (found.form == "bare" and reader.peek().text in UNITS):
             return found
     reader.i = mark
     return None
 
 
-def time(reader: Reader, *, bare: bool = False) -> Time | None:
-    """Read one time of day, or nothing; a number alone only if `bare`."""
+def time(reader: Reader, *, bare: bool = False, at: bool = False) -> Time | None:
+    """Read one time of day, or nothing; a number alone only if `bare`. After `at`, 2130 is no year."""
     token = reader.peek()
     if token.text in NAMED_TIMES:
         reader.next()
@@ -89,17 +97,25 @@ def time(reader: Reader, *, bare: bool = False) -> Time | None:
         return _clock(reader, reader.next())
     if (past := _past(reader)) is not None:
         return past
+    if (written := written_time(reader, bare=bare, at=at)) is not None:
+        minute, half = written
+        seconds = _half(reader, minute, start=token) if half else minute * 60
+        return Time(seconds=seconds, form="minute", halved=half)
     mark = reader.i
     hour = integer(reader)
     if hour is None:
         return None
-    if reader.peek().text in _HALVES:
+    if (small := _minute_and_half(reader)) is not None:
+        return Time(seconds=_twelve(reader, hour, small * 60, start=token), form="minute", halved=True)
+    if reader.peek().text in HALVES:
         return Time(seconds=_twelve(reader, hour, 0, start=token), form="half", halved=True)
     if hour == 12 and (named := reader.take_from(NAMED_TIMES)) is not None:
         return Time(seconds=named, form="hour", named=True)
     if reader.take("o'clock"):
-        if reader.peek().text in _HALVES:
+        if reader.peek().text in HALVES:
             return Time(seconds=_twelve(reader, hour, 0, start=token), form="half", halved=True)
+    elif at and reader.take("h"):
+        pass
     elif not (bare or _part_follows(reader)) or reader.peek().text in UNITS or reader.peek(-1).kind == "ordinal":
         reader.i = mark
         return None
@@ -107,8 +123,16 @@ def time(reader: Reader, *, bare: bool = False) -> Time | None:
         reader.i = mark
         return None
     if hour > 23:
-        raise reader.refusal("is no hour", "Hours are 0-23, or 1-12 with am or pm", start=token)
-    return Time(seconds=hour * 3600, form="bare")
+        remedy = "Hours are 0-23, or 1-12 with am or pm"
+        if 100 <= hour <= 959 and hour % 100 < 60:
+            remedy = f'Say "{reader.instead(token, f"{hour // 100}:{hour % 100:02}")}"'
+        elif hour < 60 and "hour" in reader.text.lower():
+            minutes = _AT_NUMBERS.sub(
+                lambda list_: re.sub(r"\d+", lambda d: f":{int(d[0]):02}", list_[0]), reader.text.strip()
+            )
+            remedy = f'Say "{minutes}" for the minute'
+        raise reader.refusal("is no hour", remedy, start=token)
+    return Time(seconds=hour * 3600, form="bare", alone=True)
 
 
 def _part_follows(reader: Reader) -> bool:
@@ -126,23 +150,40 @@ def _clock(reader: Reader, token: Token) -> Time:
         raise reader.refusal("is no time of day", "Times are 00:00 to 23:59:59", start=token)
     small = int(minute) * 60 + int(second)
     form: Form = "second" if rest else "minute"
-    if reader.peek().text in _HALVES:
+    if reader.peek().text in HALVES:
         return Time(seconds=_twelve(reader, int(hour), small, start=token), form=form, halved=True)
-    reader.take("o'clock")
+    reader.take("o'clock", "h", "hrs", "hours")
     return Time(seconds=int(hour) * 3600 + small, form=form)
+
+
+def _minute_and_half(reader: Reader) -> int | None:
+    """Take the minute of "7 30 pm", up to am or pm."""
+    mark, token = reader.i, reader.peek()
+    minute = integer(reader) if token.kind == "word" or len(token.text) == 2 else None
+    if minute is not None and 10 <= minute < 60 and reader.peek().text in HALVES:
+        return minute
+    reader.i = mark
+    return None
+
+
+def _half(reader: Reader, minute: int, *, start: Token) -> int:
+    return _twelve(reader, minute // 60, minute % 60 * 60, start=start)
 
 
 def _twelve(reader: Reader, hour: int, small: int, *, start: Token) -> int:
     half = reader.next()
     if not 1 <= hour <= 12:
-        raise reader.refusal("is no time of day", "Before am and pm, hours are 1-12", start=start)
-    return (hour % 12 + _HALVES[half.text]) * 3600 + small
+        remedy = "Before am and pm, hours are 1-12"
+        if 100 <= hour <= 1259 and hour % 100 < 60 and 1 <= hour // 100 <= 12:
+            remedy = f'Say "{reader.instead(start, f"{hour // 100}:{hour % 100:02}{half.text}")}"'
+        raise reader.refusal("is no time of day", remedy, start=start)
+    return (hour % 12 + HALVES[half.text]) * 3600 + small
 
 
 def _past(reader: Reader) -> Time | None:
     """Read "half past 7", "quarter to 8pm", "ten past seven", "5 minutes to 9"."""
     mark, start = reader.i, reader.peek()
-    minutes = _FRACTIONS.get(start.text)
+    minutes = FRACTIONS.get(start.text)
     if minutes is not None:
         reader.next()
     else:
@@ -165,42 +206,7 @@ def _past(reader: Reader) -> Time | None:
         reader.i = mark
         return None
     moved = hour.seconds + (minutes if side.text == "past" else -minutes) * 60
-    return Time(seconds=moved % _DAY, form="minute", halved=hour.halved)
-
-
-def marks(reader: Reader) -> tuple[int, ...]:
-    """Read minutes of each hour: ":15", ":15 and :45", "15 past", "half past the hour"."""
-    found: list[int] = []
-    mark = reader.i
-    while (minute := _mark(reader)) is not None:
-        found.append(minute)
-        mark = reader.i
-        if not reader.take_and():
-            break
-        reader.take("at")
-    reader.i = mark
-    return tuple(sorted(set(found)))
-
-
-def _mark(reader: Reader) -> int | None:
-    mark, token = reader.i, reader.peek()
-    if token.kind == "minute":
-        reader.next()
-        if int(token.text[1:]) > 59:
-            raise reader.refusal("is no minute", "Minutes are :00 to :59", start=token)
-        return int(token.text[1:])
-    minutes = _FRACTIONS.get(token.text)
-    if minutes is not None:
-        reader.next()
-    else:
-        minutes = integer(reader)
-        reader.take("minutes", "minute", "mins", "min")
-    if minutes is not None and minutes < 60 and reader.take("past"):
-        hour = reader.take_all("the", "hour") or reader.take_all("each", "hour") or reader.take_all("every", "hour")
-        if hour or time(reader, bare=True) is None:
-            return minutes
-    reader.i = mark
-    return None
+    return Time(seconds=moved % _DAY, form="minute", halved=hour.halved, alone=hour.alone)
 
 
 def window(reader: Reader, parts: Parts) -> Parts | None:
@@ -210,25 +216,39 @@ def window(reader: Reader, parts: Parts) -> Parts | None:
         return None
     first = time(reader, bare=True)
     joint = ("and",) if word.text == "between" else ("to", "until", "till", "through", "-")
-    if first is None or not reader.take(*joint):
+    to = reader.take(*joint) if first is not None else None
+    if first is None or to is None:
         reader.i = mark
         return None
-    return _window(reader, parts, start=start, first=first)
+    return _window(reader, parts, start=start, first=first, until=to.text in ("until", "till"))
 
 
-def _window(reader: Reader, parts: Parts, *, start: Token, first: Time) -> Parts:
+def _window(reader: Reader, parts: Parts, *, start: Token, first: Time, until: bool = False) -> Parts:
     last = time(reader, bare=True)
     if last is None:
         raise reader.stuck()
     a, b = first.seconds, last.seconds
     if _is_mixed([first, last]):
-        raise reader.refusal("leaves open which hours are am and which pm", 'Say "from 9am to 5pm"', start=start)
+        later = b + _DAY // 2 if b < a < _DAY // 2 and not last.halved else b
+        window = f"from {clock_text(a)} {'until' if until else 'to'} {clock_text(later)}"
+        remedy = f'Say "{reader.instead(start, window)}"'
+        raise reader.refusal("leaves open which hours are am and which pm", remedy, start=start)
     if b < a < 13 * 3600 and not (first.halved or last.named or first.named):
-        ends = f"{clock_text(a)} to {clock_text(b)}"
-        raise reader.refusal(f"is {ends} on the 24-hour clock", 'Say for example "from 9am to 5pm"', start=start)
+        ends, said = f"{clock_text(a)} to {clock_text(b)}", [_with_half(t, k) for t, k in ((a, "am"), (b, "pm"))]
+        joint = "until" if until else "to"
+        remedy = f'Say "{reader.instead(start, f"from {said[0]} {joint} {said[1]}")}"'
+        raise reader.refusal(f"is {ends} on the 24-hour clock", remedy, start=start)
     if last.named and b == 0:
         raise reader.refusal("may end before or after that hour", 'Say the last hour: "to 11pm"', start=start)
-    return reader.put(parts, start, window=(a, _last_second(reader, first, last, start=start)))
+    if until:
+        return reader.put(parts, start, window=(a, b))
+    end = _last_second(reader, first, last, start=start)
+    return reader.put(parts, start, window=(a, end), named_end=b if end > b else None)
+
+
+def _with_half(seconds: int, half: str) -> str:
+    hour, minute = seconds // 3600, seconds // 60 % 60
+    return f"{hour}{f':{minute:02}' if minute else ''}{half if 1 <= hour <= 11 else 'pm' if hour == 12 else ''}"
 
 
 def _last_second(reader: Reader, first: Time, last: Time, *, start: Token) -> int:
@@ -256,7 +276,9 @@ def part(reader: Reader, parts: Parts) -> Parts | None:
         found = reader.next().text if reader.peek().text in PARTS[:3] else None
         if found:
             parts = reader.put(parts, start, day=0)
-    elif reader.peek().text in PARTS and (parts.every or reader.peek(-1).text in (*WEEKDAYS, *RELATIVE_DAYS)):
+    elif reader.peek().text in PARTS and (
+        parts.every or parts.days or reader.peek(-1).text in (*WEEKDAYS, *RELATIVE_DAYS)
+    ):
         found = reader.next().text
     else:
         found = None

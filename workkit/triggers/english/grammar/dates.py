@@ -89,7 +89,8 @@ def _day(reader: Reader) -> int | None:
     if number and not (len(token.text) <= 2 and "." not in token.text):
         return None
     day, after = integer(reader) if number else ordinal_number(reader), reader.peek().text
-    other = after in UNITS or after in (_NOT_AFTER_NUMBER if number else _NOT_AFTER_ORDINAL)
+    dashed = after == "-" and reader.peek(1).text in MONTHS
+    other = after in UNITS or (not dashed and after in (_NOT_AFTER_NUMBER if number else _NOT_AFTER_ORDINAL))
     if day is None or other or (not number and after in ("and", ",") and _names_weekday_later(reader)):
         reader.i = mark
         return None
@@ -110,13 +111,14 @@ def _is_ordinal(token: Token) -> bool:
 
 def _of_months(reader: Reader) -> tuple[tuple[int, ...], int | None]:
     mark = reader.i
+    dashed = reader.take("-")
     reader.take("of")
     months = month_list(reader)
     if not months:
         reader.i = mark
         return (), None
     after = reader.i
-    reader.take(",")
+    reader.take("-" if dashed else ",")
     year = year_number(reader)
     if year is None:
         reader.i = after
@@ -143,11 +145,12 @@ def month_list(reader: Reader) -> tuple[int, ...]:
 def year_number(reader: Reader) -> int | None:
     """Read a year of four digits, unless it is the amount of something."""
     token = reader.peek()
-    if token.kind != "number" or not re.fullmatch("[0-9]{4}", token.text) or reader.peek(1).text in UNITS:
+    if token.kind != "number" or not re.fullmatch("[1-9][0-9]{3}", token.text) or reader.peek(1).text in UNITS:
         return None
     year = int(reader.next().text)
     if not 1970 <= year <= 9999:
-        raise reader.refusal("is out of range", "Years are 1970-9999", start=token)
+        hour = f'; for the hour say "at {year // 100}:{year % 100:02}"' if year // 100 < 24 and year % 100 < 60 else ""
+        raise reader.refusal("is out of range", f"Years are 1970-9999{hour}", start=token)
     return year
 
 

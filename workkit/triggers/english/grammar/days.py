@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from workkit.triggers.english.grammar.parts import Parts
 from workkit.triggers.english.grammar.reader import Reader
-from workkit.triggers.english.grammar.words import MONTHS, PLURAL_WEEKDAYS, RELATIVE_DAYS, TO, WEEKDAY_GROUPS, WEEKDAYS
+from workkit.triggers.english.grammar.words import (
+    MONTHS,
+    PLURAL_WEEKDAYS,
+    RELATIVE_DAYS,
+    TO,
+    WEEKDAY_GROUPS,
+    WEEKDAYS,
+    Token,
+)
 
 
 def relative(reader: Reader, parts: Parts) -> Parts | None:
@@ -18,6 +26,8 @@ def relative(reader: Reader, parts: Parts) -> Parts | None:
     if start.text not in RELATIVE_DAYS:
         return None
     parts = reader.put(parts, start, day=RELATIVE_DAYS[reader.next().text])
+    if start.text in ("today", "tomorrow") and not parts.every and reader.take("week"):
+        return reader.put(parts, start, moved=7)
     return reader.put(parts, start, day_part="night") if start.text == "tonight" else parts
 
 
@@ -32,15 +42,47 @@ def weekdays(reader: Reader, parts: Parts) -> Parts | None:
     if parts.every and parts.step is not None:
         listed = weekday_list(reader)
         return reader.put(parts, start, weekdays=each(listed)) if listed else None
-    near = reader.take("next", "this")
+    mark = reader.i
+    week = _next_week(reader)
+    reader.take("on") if week else None
+    near = None if week else reader.take("next", "this")
     first = reader.take_from(WEEKDAYS)
     if first is None:
-        reader.i -= 1 if near else 0
+        reader.i = mark
         return None
+    if week or _next_week(reader):
+        return reader.put(parts, start, weekdays=((first, 1),), week=True)
+    if not near and not parts.every and (weeks := reader.take("week", "fortnight")):
+        return reader.put(parts, start, weekdays=((first, 1),), moved=7 if weeks.text == "week" else 14)
     if not near and (last := _through(reader)) is not None:
         return reader.put(parts, start, weekdays=each(span(first, last, size=7)), every=True)
+    if not near and not parts.every:
+        _refuse_list(reader, start)
     reader.take(",") if _date_follows(reader) else None
-    return reader.put(parts, start, weekdays=((first, 1),))
+    return reader.put(parts, start, weekdays=((first, 1),), this=_is(near, "this"), following=_is(near, "next"))
+
+
+def _is(token: Token | None, word: str) -> bool:
+    return token is not None and token.text == word
+
+
+def _next_week(reader: Reader) -> bool:
+    """Take "next week" or "of next week"."""
+    return reader.take_all("next", "week") or reader.take_all("of", "next", "week")
+
+
+def _refuse_list(reader: Reader, start: Token) -> None:
+    """Refuse "monday and thursday", where nothing says that they recur."""
+    mark = reader.i
+    joined = reader.take_and()
+    if (joined or reader.peek().text in WEEKDAYS) and weekday_item(reader) is not None:
+        while reader.take_and() or reader.peek().text in WEEKDAYS:
+            if weekday_item(reader) is None:
+                break
+        said = reader.since(start)
+        every = reader.instead(start, f"every {said}")
+        raise reader.refusal("names several days but not that they recur", f'Say "{every}"', start=start)
+    reader.i = mark
 
 
 def weekday_list(reader: Reader) -> tuple[int, ...]:
@@ -50,7 +92,7 @@ def weekday_list(reader: Reader) -> tuple[int, ...]:
     while (item := weekday_item(reader)) is not None:
         days += item
         mark = reader.i
-        if not reader.take_and():
+        if not reader.take_and() and reader.peek().text not in WEEKDAYS:
             break
     reader.i = mark
     return tuple(dict.fromkeys(days))

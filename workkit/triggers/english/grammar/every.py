@@ -6,11 +6,12 @@ from dataclasses import replace
 from typing import Final
 
 from workkit.triggers.crons.field import MAX_STEP
-from workkit.triggers.english.grammar.clock import marks
 from workkit.triggers.english.grammar.dates import dated, month_list
-from workkit.triggers.english.grammar.days import each, weekday_item
+from workkit.triggers.english.grammar.days import each, plurals, weekday_item
+from workkit.triggers.english.grammar.ends import ends
+from workkit.triggers.english.grammar.marks import marks
 from workkit.triggers.english.grammar.months import month_of, place_of_month
-from workkit.triggers.english.grammar.numbers import integer, ordinal_number, pieces
+from workkit.triggers.english.grammar.numbers import amount, integer, ordinal_number, pieces
 from workkit.triggers.english.grammar.parts import Parts, Step
 from workkit.triggers.english.grammar.reader import Reader
 from workkit.triggers.english.grammar.words import (
@@ -28,7 +29,8 @@ from workkit.triggers.english.grammar.words import (
 )
 
 _PER: Final[dict[str, Unit]] = {"daily": "day", "hourly": "hour", "weekly": "week", "monthly": "month"}
-_SINGLE: Final[dict[str, Unit]] = {name: unit for name, unit in UNITS.items() if name == unit}
+_SHORT: Final = ("sec", "min", "hr")
+_SINGLE: Final[dict[str, Unit]] = {name: unit for name, unit in UNITS.items() if name == unit or name in _SHORT}
 
 
 def adverb(reader: Reader, parts: Parts) -> Parts | None:
@@ -64,7 +66,10 @@ def every(reader: Reader, parts: Parts) -> Parts | None:
     if not reader.take("every", "each"):
         return None
     parts = replace(parts, every=True)
-    for read in (_unit, _month, _place, _nth, _weekdays, _interval, _part, _noon):
+    if (days := plurals(reader)) is not None:
+        return reader.put(parts, reader.peek(-1), weekdays=each(days))
+    _refuse_plural(reader)
+    for read in (ends, _marks, _unit, _month, _place, _nth, _weekdays, _interval, _part, _noon):
         mark = reader.i
         found = read(reader, parts)
         if found is not None:
@@ -73,9 +78,23 @@ def every(reader: Reader, parts: Parts) -> Parts | None:
     raise reader.stuck()
 
 
+def _refuse_plural(reader: Reader) -> None:
+    """Refuse "every days" and "every 15th", with what they may mean."""
+    start, after = reader.peek(), reader.peek(1)
+    if start.text in UNITS and start.text.endswith("s") and len(start.text) > 3:
+        reader.next()
+        raise reader.refusal("names no number", f'Say "{reader.instead(start, start.text[:-1])}"', start=start)
+    if start.kind == "ordinal" and (after.kind == "end" or after.text == "at"):
+        reader.next()
+        said = reader.instead(start, f"{start.text} of the month")
+        raise reader.refusal("may be a day of the month, or count something", f'Say for example "{said}"', start=start)
+
+
 def _stepped(reader: Reader, parts: Parts, *, n: int, unit: Unit, start: Token) -> Parts:
     if unit in ("quarter", "fortnight"):
         n, unit = (n * 3, "month") if unit == "quarter" else (n * 2, "week")
+    if unit == "second" and n > 60 and n % 60 == 0:  # minutes stay minutes: the ids of jobs depend on it
+        n, unit = (n // 60, "minute") if n % 3600 else (n // 3600, "hour")
     if n < 1:
         raise reader.refusal("never comes", "Say an interval of at least one", start=start)
     if n > MAX_STEP:
@@ -84,6 +103,13 @@ def _stepped(reader: Reader, parts: Parts, *, n: int, unit: Unit, start: Token) 
     if unit == "hour" and (found := marks(reader)):
         return reader.put(parts, start, marks=found)
     return parts
+
+
+def _marks(reader: Reader, parts: Parts) -> Parts | None:
+    """Read "quarter past the hour", "10 to"."""
+    start = reader.peek()
+    found = marks(reader)
+    return reader.put(parts, start, step=Step(n=1, unit="hour"), marks=found) if found else None
 
 
 def _unit(reader: Reader, parts: Parts) -> Parts | None:
@@ -95,7 +121,7 @@ def _unit(reader: Reader, parts: Parts) -> Parts | None:
         return None
     if start.text == "quarter" and after == "of":
         return None
-    if start.text == "hour" and (after, reader.peek(2).text) == ("and", "a"):
+    if start.text in ("hour", "minute") and (after, reader.peek(2).text) == ("and", "a"):
         return None
     unit = reader.take_from(_SINGLE)
     return None if unit is None else _stepped(reader, parts, n=1, unit=unit, start=start)
@@ -103,13 +129,17 @@ def _unit(reader: Reader, parts: Parts) -> Parts | None:
 
 def _month(reader: Reader, parts: Parts) -> Parts | None:
     """Read "march", "march and june", "january 1st", "25 december", "4th of july"."""
-    mark, start = reader.i, reader.peek()
+    mark = reader.i
+    if reader.peek(1).kind == "ordinal":
+        reader.take("the")
+    start = reader.peek()
     if start.text in ORDINALS and reader.peek(1).text in MONTHS:
         reader.i += 2
         raise reader.refusal("may be a day, or count months", 'Say for example "every 2nd of march"', start=start)
     found = dated(reader, parts) if start.text != "the" else None
     if found is not None and not found.months:
-        found = month_of(reader, found)
+        several = len(found.days) > 1 and start.kind == "ordinal"
+        found = month_of(reader, found) or (replace(found, monthly=True) if several else None)
     if found is not None:
         return found
     reader.i = mark
@@ -173,7 +203,7 @@ def _weekdays(reader: Reader, parts: Parts) -> Parts | None:
         nth = here or 1
         found += [(day, nth) for day in days]
         mark = reader.i
-        if not reader.take_and():
+        if not reader.take_and() and reader.peek().text not in WEEKDAYS:
             break
     reader.i = mark
     if not found:
@@ -190,6 +220,10 @@ def _interval(reader: Reader, parts: Parts) -> Parts | None:
     start = reader.peek()
     if reader.take_all("hour", "and", "a", "half"):
         return _stepped(reader, parts, n=90, unit="minute", start=start)
+    if start.kind == "period" and (length := amount(reader)) and not (length.days or length.months):
+        return _stepped(reader, parts, n=int(length.seconds), unit="second", start=start)
+    if reader.take_all("minute", "and", "a", "half"):
+        return _stepped(reader, parts, n=90, unit="second", start=start)
     found = pieces(reader)
     if not found:
         return None

@@ -10,6 +10,7 @@ from workkit.triggers.english.grammar.parts import Parts
 from workkit.triggers.english.grammar.reader import Reader
 from workkit.triggers.english.grammar.words import Token
 
+_OFFSET = re.compile(r"(?:utc|gmt)?\s?([+-])(\d\d?):?(\d\d)?")
 _CLOCK = re.compile(r"(\d\d?):(\d\d)(?::(\d\d)(?:\.(\d+))?)?")
 
 
@@ -37,7 +38,7 @@ def _date(reader: Reader, parts: Parts, token: Token) -> Parts:
     if not t and not zoned:
         return _put(reader, parts, token, day=token.text, time=None, zone=None)
     reader.i += 2 if t else 1
-    return _put(reader, parts, token, day=token.text, time=clock.text, zone=_offset(reader) if zoned else None)
+    return _put(reader, parts, token, day=token.text, time=clock.text, zone=timezone(offset(reader)) if zoned else None)
 
 
 def _put(reader: Reader, parts: Parts, token: Token, *, day: str, time: str | None, zone: timezone | None) -> Parts:
@@ -66,15 +67,17 @@ def _put(reader: Reader, parts: Parts, token: Token, *, day: str, time: str | No
     return reader.put(parts, token, instant=moment)
 
 
-def _offset(reader: Reader) -> timezone:
+def offset(reader: Reader) -> timedelta:
+    """Take an offset from UTC: Z, +02:00, UTC+2, GMT-5:30."""
     token = reader.next()
     if token.text == "z":
-        return UTC
-    digits = token.text[1:].replace(":", "")
-    hours, minutes = int(digits[:2]), int(digits[2:])
-    if hours > 23 or minutes > 59:
-        raise reader.refusal("is no offset", "Offsets are -23:59 to +23:59", start=token)
-    return timezone((-1 if token.text[0] == "-" else 1) * timedelta(hours=hours, minutes=minutes))
+        return timedelta()
+    match = _OFFSET.fullmatch(token.text)
+    assert match is not None  # the tokens have this form
+    sign, hours, minutes = match[1], int(match[2]), int(match[3] or 0)
+    if hours * 60 + minutes > (14 * 60 if sign == "+" else 12 * 60) or minutes > 59:
+        raise reader.refusal("is no offset", "Offsets are -12:00 to +14:00", start=token)
+    return (-1 if sign == "-" else 1) * timedelta(hours=hours, minutes=minutes)
 
 
 def _epoch(reader: Reader, parts: Parts, token: Token) -> Parts:

@@ -7,10 +7,11 @@ from dataclasses import replace
 
 from workkit.triggers.english.grammar.dates import month_list, year_number
 from workkit.triggers.english.grammar.days import each, span
+from workkit.triggers.english.grammar.ends import QUARTERS
 from workkit.triggers.english.grammar.numbers import ordinal_number
 from workkit.triggers.english.grammar.parts import LAST, Parts
 from workkit.triggers.english.grammar.reader import Reader
-from workkit.triggers.english.grammar.words import MONTHS, TO, WEEKDAYS
+from workkit.triggers.english.grammar.words import MONTHS, TO, WEEKDAYS, Token
 
 
 def place_of_month(reader: Reader, parts: Parts) -> Parts | None:
@@ -35,7 +36,7 @@ def place_of_month(reader: Reader, parts: Parts) -> Parts | None:
         return None
     parts = reader.put(parts, start, places=tuple(dict.fromkeys(places)), days=tuple(dict.fromkeys(days)))
     parts = month_of(reader, parts) or parts
-    return parts if parts.years else replace(parts, every=True)
+    return parts if parts.years or parts.month_ahead is not None else replace(parts, every=True)
 
 
 def _places(reader: Reader) -> tuple[list[tuple[int, int]], list[int]] | None:
@@ -47,6 +48,9 @@ def _places(reader: Reader) -> tuple[list[tuple[int, int]], list[int]] | None:
         if not reader.take_and():
             break
         reader.take("the")
+    if numbers and reader.take("workday", "weekday", "weekend"):
+        the = mark and reader.tokens[mark - 1].text == "the"
+        _refuse_place(reader, reader.tokens[mark - 1 if the else mark])
     start = reader.peek()
     weekday = reader.take_from(WEEKDAYS)
     if numbers and weekday is not None:
@@ -59,18 +63,57 @@ def _places(reader: Reader) -> tuple[list[tuple[int, int]], list[int]] | None:
     return None
 
 
+def _refuse_place(reader: Reader, start: Token) -> None:
+    """Refuse "first working day of the month"; "every 2nd weekday" is read elsewhere."""
+    group = reader.peek(-1).text
+    if not reader.take("of", "in") and not (reader.peek().kind == "end" or reader.peek().text == "at"):
+        reader.i -= 1
+        return
+    reader.take("the", "this", "next", "each", "every")
+    reader.take("month", *MONTHS)
+    remedy = f'Say "{reader.instead(start, f"every {group}")}", and return from the function unless it is that day'
+    raise reader.refusal("is not counted within a month", remedy, start=start)
+
+
 def month_of(reader: Reader, parts: Parts) -> Parts | None:
     """Read what follows a day: "of the month", "of every month", "in march 2014", "of january and july"."""
     mark, start = reader.i, reader.peek()
     if not reader.take("of", "in", "during"):
         return None
-    if reader.take("the", "each", "every") and reader.take("month"):
+    which = reader.peek() if reader.peek().text == "month" else reader.take("the", "this", "next", "each", "every")
+    unit = reader.take("month", "quarter", "year") if which is not None else None
+    if which is None or unit is None:
+        reader.i = mark
+        return in_months(reader, parts)
+    if which.text in ("this", "next"):
+        if unit.text != "month":
+            raise reader.refusal(
+                "does not say the date", 'Write it, for example "31 december 2027 at 5pm"', start=start
+            )
+        return reader.put(parts, start, month_ahead=1 if which.text == "next" else 0)
+    if unit.text == "month":
         return reader.put(parts, start, monthly=True, every=True)
-    reader.i = mark
-    return months(reader, parts)
+    if len(parts.days) != 1 or parts.days[0] not in QUARTERS:
+        remedy = f'Say the first or the last day of the {unit.text}, or a date, for example "2 january"'
+        raise reader.refusal("is counted by months only", remedy, start=start)
+    months = QUARTERS[parts.days[0]]
+    in_year = months[:1] if parts.days[0] == 1 else months[-1:]
+    return reader.put(parts, start, months=each(in_year if unit.text == "year" else months), every=True)
 
 
-def months(reader: Reader, parts: Parts) -> Parts | None:
+def next_month(reader: Reader, parts: Parts) -> Parts | None:
+    """Read "next month" or "this month" beside a day of it: "next month on the 3rd", "the 3rd next month"."""
+    start = reader.peek()
+    which = reader.take("next", "this")
+    if which is None or not reader.take("month"):
+        return None
+    after = reader.peek()
+    if not (parts.days or after.text in ("on", "the") or after.kind == "ordinal"):
+        return None
+    return reader.put(parts, start, month_ahead=1 if which.text == "next" else 0)
+
+
+def in_months(reader: Reader, parts: Parts) -> Parts | None:
     """Read "in march", "of march 2014", "during 2027", "in january and february", "in every other march"."""
     mark, start = reader.i, reader.peek()
     if not reader.take("in", "of", "during"):
@@ -99,6 +142,9 @@ def spans(reader: Reader, parts: Parts) -> Parts | None:
         return None
     joint = ("and",) if word.text == "between" else (*TO, "until", "till")
     if (first := year_number(reader)) and reader.take(*joint) and (last := year_number(reader)):
+        if first % 100 == last % 100 == 0 and last <= 2300:
+            remedy = f'Say "from {first // 100}:00 to {last // 100}:00", or "from {first}-01-01 to {last}-12-31"'
+            raise reader.refusal("may mean hours or years", remedy, start=start)
         if last < first:
             raise reader.refusal("runs backwards", "Say the earlier year first", start=start)
         return reader.put(parts, start, years=(first, last))

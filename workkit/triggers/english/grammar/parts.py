@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from fractions import Fraction
 from typing import Final
 
@@ -52,18 +52,36 @@ class Parts:
     """"in" or "from now" was written beside the amount."""
     day: int | None = None
     """Days from today."""
+    moved: int = 0
+    """Days from the named day: 7 in "sunday week", -1 in "the day before christmas"."""
+    this: bool = False
+    """"this" was written before the weekday, which may be today;"""
+    following: bool = False
+    """or "next"."""
+    week: bool = False
+    """of next week"""
+    month_ahead: int | None = None
+    """of this month (0) or of next month (1)"""
+    nearest: bool = False
+    """The first of several months to come: the end of the quarter."""
+    ending: str | None = None
+    """The end of what was named: month, quarter or year."""
     step: Step | None = None
     count: Step | None = None
     """`n` times a unit."""
     times: tuple[int, ...] = ()
     halved: bool = False
     """am or pm was written."""
+    bare: bool = False
+    """An hour was written as a number alone: at 5."""
     day_part: str | None = None
     """morning, afternoon, evening or night"""
     marks: tuple[int, ...] = ()
     """Minutes past each hour."""
     window: tuple[int, int] | None = None
     """First and last second of the day, both included; the first may be the later one."""
+    named_end: int | None = None
+    """The second that the window's end names, where the window goes beyond it: 17:00 of "9am to 5pm"."""
     weekdays: tuple[tuple[int, int], ...] = ()
     """(weekday, n): every nth such day."""
     without: tuple[int, ...] = ()
@@ -80,6 +98,8 @@ class Parts:
     months: tuple[tuple[int, int], ...] = ()
     """(month, n): every nth such month."""
     years: tuple[int, int] | None = None
+    from_time: bool = False
+    """"starting at" was written before the time of day: it is the phase of an interval."""
     start: Parts | None = None
     """The day, month or year (or instant) in which it begins."""
     end: Parts | None = None
@@ -87,3 +107,5 @@ class Parts:
     before: bool = False
     """or before which."""
     zone: str | None = None
+    offset: timedelta | None = None
+    """East of UTC, in place of a zone."""

@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 from workkit.errors import PhraseError
 from workkit.text.calendar import MONTH_NAMES
 from workkit.triggers.english.grammar.parts import Parts
-from workkit.triggers.english.grammar.words import VOCABULARY, ZONE_ABBREVIATIONS, Token, quote, tokens
+from workkit.triggers.english.grammar.words import UNITS, VOCABULARY, ZONE_ABBREVIATIONS, Token, quote, tokens
 
 T = TypeVar("T")
 EXAMPLES: Final = '"7pm tomorrow", "in 5 minutes" or "every weekday at 9am"'
@@ -27,6 +27,7 @@ _NAMES: Final = {
     "start": "start",
     "end": "end",
     "zone": "zone",
+    "offset": "zone",
     "day_part": "part of the day",
     "places": "weekday of the month",
     "window": "window",
@@ -36,6 +37,8 @@ _NAMES: Final = {
     "count": "number of times",
     "monthly": "month",
     "without": "exception",
+    "moved": "day",
+    "month_ahead": "month",
 }
 
 
@@ -101,6 +104,12 @@ class Reader:
         last = self.peek(-1) if self.i else start
         return self.text[start.start : max(last.end, start.end)]
 
+    def instead(self, start: Token, other: str, *, last: Token | None = None) -> str:
+        """Give the whole text with `other` in the place of what was written from `start` up to `last` or the cursor."""
+        last = last or (self.peek(-1) if self.i else start)
+        text = f"{self.text[: start.start]}{other}{self.text[max(last.end, start.end) :]}"
+        return " ".join(text.split())
+
     def refusal(
         self, trouble: str, remedy: str, *, start: Token | None = None, suggestion: str | None = None
     ) -> PhraseError:
@@ -143,10 +152,18 @@ class Reader:
         last = self.tokens[-1]
         if len(self.tokens) == 1 and last.kind == "number":
             long = len(last.text) > 8
+            if len(last.text) == 8:
+                date = f"{last.text[:4]}-{last.text[4:6]}-{last.text[6:]}"
+                return self.refusal("is a bare number", f'Say "{date}" for the date', start=last)
             remedy = (
                 f'Say "@{last.text}" for epoch seconds' if long else f'Say "at {last.text}" or "{last.text} minutes"'
             )
             return self.refusal("is a bare number", remedy, start=last)
+        before = self.tokens[-2].text if len(self.tokens) > 1 else ""
+        is_length = before in ("in", "every", "each") or (self.tokens[0].text == "in" and before in UNITS)
+        if last.kind == "number" and is_length:
+            remedy = f'Say "{self.text.strip()} minutes", or another unit'
+            return self.refusal("has no unit", remedy, start=last)
         after = quote(self.text[last.start : last.end])
         return self.refusal(f"ends too early: something is missing after {after}", f"Say for example {self.examples}")
 
@@ -187,16 +204,34 @@ def place(text: str, position: int, what: str) -> str:
 
 
 def _slashed(reader: Reader, token: Token) -> PhraseError:
-    """Make the error about 01/02/2027, with the two dates that it may be."""
+    """Make the error about 01/02/2027, with the whole text for each of the dates that it may be."""
     parts = [int(part) for part in re.findall(r"\d{1,4}", token.text)]
+    if len(parts) == 3 and parts[0] >= 1970 and parts[1] <= 12 and parts[2] <= 31:
+        remedy = _written(reader, token, f"{parts[0]}-{parts[1]:02}-{parts[2]:02}")
+        return reader.refusal("is not a date as read here", remedy, start=token)
+    if len(parts) == 2 and 1 <= min(parts) <= 12 and max(parts) <= 31:
+        dates = [f"{day} {MONTH_NAMES[month - 1]}" for day, month in (parts, parts[::-1]) if month <= 12]
+        remedy = _written(reader, token, *dict.fromkeys(dates))
+        return reader.refusal("is not a date as read here", remedy, start=token)
     if len(parts) != 3 or not 1970 <= parts[2] <= 9999 or min(parts) < 1 or max(parts[:2]) > 31:
         return reader.refusal("is not a date as read here", "Write the year first: 2027-01-31", start=token)
     a, b, year = parts
     month, day = (a, b) if a <= 12 else (b, a)
     if max(a, b) > 12 or a == b:
-        remedy = f"Write {year}-{month:02}-{day:02} or {day} {MONTH_NAMES[month - 1]} {year}"
+        remedy = _written(reader, token, f"{year}-{month:02}-{day:02}", f"{day} {MONTH_NAMES[month - 1]} {year}")
         if min(a, b) > 12:
             remedy = "Write the year first: 2027-01-31"
         return reader.refusal("is not a date as read here", remedy, start=token)
     trouble = f"is {MONTH_NAMES[a - 1]} {b} to some and {a} {MONTH_NAMES[b - 1]} to others"
-    return reader.refusal(trouble, f"Write {year}-{a:02}-{b:02} or {a} {MONTH_NAMES[b - 1]} {year}", start=token)
+    remedy = _written(reader, token, f"{year}-{a:02}-{b:02}", f"{a} {MONTH_NAMES[b - 1]} {year}")
+    return reader.refusal(trouble, remedy, start=token)
+
+
+def _written(reader: Reader, token: Token, *dates: str) -> str:
+    """Say to write one of the dates in the place of `token`; quoted where there is more text."""
+    alone = reader.text.strip() == reader.text[token.start : token.end]
+    mark = "" if alone else '"'
+    reader.i = next(k for k, other in enumerate(reader.tokens) if other is token) + 1
+    texts = [f"{mark}{reader.instead(token, date)}{mark}" for date in dates]
+    reader.i -= 1
+    return f"Write {' or '.join(texts)}"

@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 from workkit.errors import PhraseError
 from workkit.text.calendar import MONTH_NAMES, WEEKDAY_NAMES
+from workkit.triggers.english.grammar.synonyms import LONGEST, SYNONYMS
 
 MAX_LENGTH: Final = 200
 
@@ -27,7 +28,7 @@ WEEKDAYS: Final = {name.lower(): n for n, name in enumerate(WEEKDAY_NAMES)} | {
     "sat": 6,
 }
 PLURAL_WEEKDAYS: Final = {f"{name.lower()}s": n for n, name in enumerate(WEEKDAY_NAMES)}
-WEEKDAY_GROUPS: Final = {"weekday": (1, 2, 3, 4, 5), "weekend": (0, 6)}
+WEEKDAY_GROUPS: Final = {"weekday": (1, 2, 3, 4, 5), "workday": (1, 2, 3, 4, 5), "weekend": (0, 6)}
 MONTHS: Final = (
     {name.lower(): n for n, name in enumerate(MONTH_NAMES, 1)}
     | {name[:3].lower(): n for n, name in enumerate(MONTH_NAMES, 1)}
@@ -91,8 +92,8 @@ ZONE_ABBREVIATIONS: Final[dict[str, str]] = {
 }
 
 _GLUE = """
-    a ago am an and any at before beginning between but during each end every except from half in last next now
-    o'clock of on once or other past per pm starting the this through till times to twice until utc
+    a after ago am an and any at before beginning between but during each end ending every except from half in last
+    next not now o'clock of on once or other past per pm start starting the this through till times to twice until utc
 """
 VOCABULARY: Final = frozenset(
     {
@@ -111,6 +112,7 @@ VOCABULARY: Final = frozenset(
         *RELATIVE_DAYS,
         *PARTS,
         *("a.m.", "p.m.", "t", "z", "nights", "mornings", "evenings", "afternoons"),
+        *(word for words in SYNONYMS for word in words if word.isalpha()),
     }
 )
 """Every word the grammar knows; what is not here is misspelt or foreign."""
@@ -136,14 +138,17 @@ _TOKEN = re.compile(
       (?P<stamp>\d{8}t\d{6}z?(?![a-z0-9]))
     | (?P<date>\d{4}-\d\d?-\d\d?(?![\d-])|\d{4}/\d\d?/\d\d?(?![\d/]))
     | (?P<slashed>\d+(?:/\d+)+|\d+-\d+-\d+|\d+\.\d+\.\d+)
-    | (?P<clock>\d\d?:\d\d(?::\d\d(?:\.\d{1,9})?)?(?![\d:.]))
+    | (?P<clock>\d\d?:\d\d(?::\d\d(?:\.\d{1,9})?)?(?![\d:.])|\d\d?h\d\d(?![a-z0-9]))
     | (?P<minute>:\d\d(?!\d))
     | (?P<ordinal>\d+(?:st|nd|rd|th)(?![a-z0-9]))
-    | (?P<offset>[+-]\d\d:?\d\d(?!\d))
+    | (?P<offset>(?:utc|gmt)\s?[+-]\d\d?(?::?\d\d)?(?![\d:apm])|[+-]\d\d:?\d\d(?!\d)|\+\d\d?(?![\d:])|-\d\d?(?=\s*$))
     | (?P<period>p(?=\d|t\d)(?:\d+[ymwd])*(?:t(?:\d+[hms])+)?(?![a-z0-9]))
     | (?P<zone>[a-z][a-z_]*(?:/[a-z0-9_+-]+)+)
+    | (?P<point>\d\d?\.(?:\d\d?\.)?(?=\s|$))
     | (?P<number>\d+(?:\.\d+)?)
-    | (?P<word>[ap]\.m\.|[a-z]+(?:'[a-z]+)?)
+    | (?P<lead>@every(?![a-z]))
+    | (?P<short>(?:sun|mon|tues?|wed|thu(?:rs?)?|fri|sat|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\.(?![a-z.]))
+    | (?P<word>[ap]\.m\.|[a-z]+(?:'[a-z]+)?|@(?=\s|\d\d?(?::\d\d)?\s?[ap]m|\d\d?:\d\d))
     | (?P<epoch>@\d+(?![a-z0-9]))
     | (?P<sign>[,&-])
     | (?P<other>\S[^\s,]*)
@@ -180,17 +185,64 @@ def tokens(text: str) -> list[Token]:
     at, low = 0, text.lower()
     while match := _TOKEN.search(low, at):
         kind, start, at = match.lastgroup, match.start(), match.end()
-        if kind == "offset" and not _after_an_instant(found, start):
+        if kind == "offset" and not _after_an_instant(found, low[start:at], start=start):
             kind, at = "sign", start + 1
-        found.append(Token(kind=kind, text=low[start:at], start=start, end=at))  # type: ignore[arg-type]
-    return found
+        spelt = _spelt(low[start:at], kind)
+        kind = {"short": "word", "lead": "word", "point": "number"}.get(kind or "", kind)
+        found.append(Token(kind=kind, text=spelt, start=start, end=at))  # type: ignore[arg-type]
+    return _exchanged(found)
 
 
-def _after_an_instant(found: list[Token], start: int) -> bool:
-    """Tell whether +02:00 here is an offset: glued to the hour of a full date, not the second half of 9:00-17:00."""
+def _spelt(text: str, kind: str | None) -> str:
+    """Write 19h30 as 19:30, mon. as mon, 24. as 24, @every as every, and @ before an hour as at."""
+    if kind == "clock":
+        return text.replace("h", ":")
+    if kind in ("short", "point", "lead"):
+        return text.strip("@.")
+    return "at" if text == "@" else text
+
+
+def _after_an_instant(found: list[Token], text: str, *, start: int) -> bool:
+    """Tell whether +02:00 here is an offset, not the second half of 9:00-17:00.
+
+    "UTC-5" always is; so is what follows a full date and hour. Elsewhere it must have a plus, or a blank before -05:00.
+    """
+    if not text.startswith("-") or (found and found[-1].end < start and re.fullmatch(r"-0\d:?\d\d", text)):
+        return bool(found)
     match found[-3:]:
-        case [*_, Token(kind="date"), Token(kind="clock", end=end)]:
-            return end == start
+        case [*_, Token(kind="date"), Token(kind="clock")]:
+            return True
         case [*_, Token(text="t"), Token(kind="clock", end=end)]:
             return end == start
     return False
+
+
+def _exchanged(found: list[Token]) -> list[Token]:
+    """Exchange synonyms, the longest first; what stands for a piece has its place in the text."""
+    result: list[Token] = []
+    at = 0
+    while at < len(found):
+        for length in range(min(LONGEST, len(found) - at), 0, -1):
+            meaning = SYNONYMS.get(tuple(token.text for token in found[at : at + length]))
+            if meaning is not None:
+                start, end = found[at].start, found[at + length - 1].end
+                result += [Token(kind=_kind(text), text=text, start=start, end=end) for text in meaning]
+                at += length
+                break
+        else:
+            result += _weekdays_apart(found[at])
+            at += 1
+    return result
+
+
+def _kind(text: str) -> Kind:
+    return "number" if text.isdigit() else "word" if text.isalpha() else "sign"
+
+
+def _weekdays_apart(token: Token) -> list[Token]:
+    """Cut tue/thu, which looks like a zone."""
+    words = token.text.split("/")
+    if token.kind != "zone" or not all(word in WEEKDAYS for word in words):
+        return [token]
+    cut = " , ".join(words).split()
+    return [Token(kind=_kind(text), text=text, start=token.start, end=token.end) for text in cut]

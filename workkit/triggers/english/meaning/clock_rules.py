@@ -6,15 +6,21 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from workkit.text.calendar import clock_text
+from workkit.text.listing import listed
 from workkit.triggers.clock.lowering import field_text
 from workkit.triggers.crons.field import HOUR, MINUTE, SECOND, Spec
 from workkit.triggers.english.grammar.parts import Parts
 from workkit.triggers.english.grammar.words import Unit
-from workkit.triggers.english.meaning.once import Here
+from workkit.triggers.english.meaning.here import Here
+from workkit.triggers.english.meaning.once import HOURS
 
 _ALL: Final = tuple(range(60))
 _HOURS: Final = tuple(range(24))
+MOST_LISTED: Final = 12
+"""So many times of day are listed in a hint."""
+
 _SUB_DAY: Final = ("second", "minute", "hour")
+_DAY: Final = 86_400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,17 +53,32 @@ def clocks(here: Here, parts: Parts) -> list[Clocks]:
         step = parts.step
     if step is None or step.unit not in _SUB_DAY:
         if parts.window:
-            raise here.refusal("does not say how often in that window", 'Say for example "every hour from 9am to 5pm"')
+            said = f"every hour {here.text.strip()}"
+            raise here.refusal("does not say how often in that window", f'Say for example "{said}"')
         if parts.marks:
             raise here.refusal("names a minute but no hour", 'Say "every hour at :15", or a full time')
         if parts.day_part and not parts.times:
-            raise here.refusal("does not say which hour", 'Say for example "every morning at 7am"')
+            hour = HOURS[parts.day_part]
+            raise here.refusal("does not say which hour", f'Say for example "{here.text.strip()} at {hour}"')
         n = step.n if step is not None and step.unit == "day" else 1
+        if n > 1 and not parts.times:
+            raise here.refusal("does not say at which hour", f'Say "every {n} days at 9am"')
         return _boxes(parts.times or (0,), occurrence=n)
     if parts.times or parts.day_part:
-        raise here.refusal("names both an interval and a time of day", 'Say one, or a window: "from 9am to 5pm"')
+        raise here.refusal("names both an interval and a time of day", _either(parts))
     base = stepped(here, parts)
     return _windowed(here, parts, base) if parts.window else [base]
+
+
+def _either(parts: Parts) -> str:
+    """Say to keep the interval, in the phase of the hour, or the hour alone."""
+    step = parts.step
+    if step is None or not parts.times:
+        return 'Say one, or an interval in a window: "every hour from 9am to 5pm"'
+    hour, often = clock_text(parts.times[0]), step.unit if step.n == 1 else f"{step.n} {step.unit}s"
+    if len(parts.times) > 1:
+        return f'Say "every day at {listed([clock_text(time) for time in parts.times])}", or the interval alone'
+    return f'Say "every {often} starting at {hour}", or "every day at {hour}"'
 
 
 def _counted(here: Here, parts: Parts) -> Parts:
@@ -82,7 +103,7 @@ def _counted(here: Here, parts: Parts) -> Parts:
     return replace(parts, step=replace(count, n=whole // count.n, unit=finer))
 
 
-_EXAMPLES: Final = {"week": "monday", "month": "month on the 15th", "year": "march 3"}
+_EXAMPLES: Final = {"week": "monday and thursday", "month": "1st and 15th", "year": "1st of march and september"}
 
 
 def _boxes(times: tuple[int, ...], *, occurrence: int = 1) -> list[Clocks]:
@@ -102,19 +123,25 @@ def _boxes(times: tuple[int, ...], *, occurrence: int = 1) -> list[Clocks]:
     ]
 
 
+def around(seconds: int, wall: int) -> tuple[str, ...]:
+    """Say the times of the day in steps of so many seconds, which divide a day, one of them at `wall`: as clocks."""
+    return tuple(box.text for box in _boxes(tuple(range(wall % seconds, _DAY, seconds))))
+
+
 def stepped(here: Here, parts: Parts) -> Clocks:
     """Say an interval of hours, minutes or seconds: clock-aligned if it divides the next unit, else every nth."""
     step = parts.step
     assert step is not None
     n, marks = step.n, parts.marks or (0,)
     if parts.marks and step.unit != "hour":
-        raise here.refusal("names minutes of the hour beside an interval of its own", 'Say "every hour at :15"')
+        each = (
+            sorted({minute for mark in marks for minute in range(mark % n, 60, n)}) if step.unit == "minute" else marks
+        )
+        remedy = f'Say "every hour at {listed([f":{minute:02}" for minute in each])}", or the interval alone'
+        raise here.refusal("names minutes of the hour beside an interval of its own", remedy)
     match step.unit:
         case "second":
-            if 60 % n:
-                better = f'"every {n // 60} minutes"' if n % 60 == 0 else '"every 5 seconds" or "every 2 minutes"'
-                raise here.refusal(f"cannot be kept: {n} does not divide a minute", f"Say {better}")
-            return Clocks(minutes=_ALL, seconds=tuple(range(0, 60, n)))
+            return Clocks(minutes=_ALL, seconds=tuple(range(0, 60, n))) if 60 % n == 0 else _coarser(n)
         case "minute":
             if 60 % n:
                 return Clocks(minutes=_ALL, unit="minute", occurrence=n)
@@ -125,6 +152,22 @@ def stepped(here: Here, parts: Parts) -> Clocks:
             return Clocks(hours=tuple(range(0, 24, n)), minutes=marks)
 
 
+def _coarser(seconds: int) -> Clocks:
+    """Say the shortest interval that divides its unit and is no shorter: what a peer runs that knows no intervals."""
+    if (n := _divisor(60, seconds)) < 60:
+        return Clocks(minutes=_ALL, seconds=tuple(range(0, 60, n)))
+    if (n := _divisor(60, -(-seconds // 60))) < 60:
+        return Clocks(minutes=tuple(range(0, 60, n)))
+    if (n := _divisor(24, -(-seconds // 3600))) < 24:
+        return Clocks(hours=tuple(range(0, 24, n)))
+    return _boxes((0,), occurrence=-(-seconds // _DAY))[0]
+
+
+def _divisor(whole: int, least: int) -> int:
+    """Give the least divisor of `whole` that is not below `least`; `whole` where there is none."""
+    return next((n for n in range(least, whole) if whole % n == 0), whole)
+
+
 def _windowed(here: Here, parts: Parts, base: Clocks) -> list[Clocks]:
     """Keep of `base` what lies in the window."""
     assert parts.window is not None
@@ -133,11 +176,15 @@ def _windowed(here: Here, parts: Parts, base: Clocks) -> list[Clocks]:
     size = {"second": 1, "minute": 60, "hour": 3600}[step.unit] * step.n
     if base.occurrence > 1:
         raise here.refusal(
-            "does not divide the hours evenly, so it fits no window", "Say an interval that divides an hour"
+            "does not divide the hours evenly, so it fits no window",
+            "Say an interval that divides an hour: 15, 20 or 30 minutes",
         )
     if (first - first % 3600 if parts.marks else first) % size:
         at = f"starting at {clock_text(first)}, or at multiples of {step.n} {step.unit}s"
-        raise here.refusal(f"may be counted {at}", "Begin the window at such a multiple, or list the times")
+        remedy = "Begin the window at such a multiple, or list the times"
+        if first < last < first + MOST_LISTED * size and not (parts.marks or parts.weekdays or parts.days):
+            remedy += f': "every day at {listed([clock_text(at) for at in range(first, last + 1, size)])}"'
+        raise here.refusal(f"may be counted {at}", remedy)
     if first > last and (parts.weekdays or parts.days or parts.places or parts.without or parts.months or parts.years):
         raise here.refusal(
             "runs past midnight, into a day that may not be meant", "Say two windows, each within its day"

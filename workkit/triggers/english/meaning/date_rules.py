@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from workkit.text.listing import ordinal
+from workkit.text.calendar import WEEKDAY_NAMES, clock_text
+from workkit.text.listing import listed, ordinal
 from workkit.triggers.clock.lowering import field_text
 from workkit.triggers.crons.field import DAY, MONTH, WEEKDAY
 from workkit.triggers.english.grammar.parts import LAST, Parts
-from workkit.triggers.english.grammar.words import SECONDS
-from workkit.triggers.english.meaning.once import Here
+from workkit.triggers.english.grammar.words import ORDINALS, SECONDS
+from workkit.triggers.english.meaning.here import Here
+from workkit.triggers.english.meaning.once import check_ending
+
+_MORNING: Final = 6 * 3600  # a night ends here
 
 
 def dates(here: Here, parts: Parts) -> str:
@@ -74,8 +78,15 @@ def _weekday(here: Here, parts: Parts) -> str:
 def _check(here: Here, parts: Parts, *, unit: str) -> None:
     """Refuse what does not go together."""
     named = bool(parts.days or parts.places)
-    if parts.now or parts.instant or parts.amount or parts.day is not None:
+    if parts.now or parts.instant or parts.amount or parts.day is not None or parts.moved or parts.week:
         raise here.refusal("names one time beside what recurs", "Say one of them")
+    if parts.month_ahead is not None:
+        raise here.refusal("names one time beside what recurs", "Say one of them")
+    check_ending(here, parts)
+    if parts.day_part == "night" and parts.weekdays and min(parts.times, default=_MORNING) < _MORNING:
+        hour, day = clock_text(min(parts.times)), parts.weekdays[0][0]
+        choices = " or ".join(f'"every {WEEKDAY_NAMES[at % 7].lower()} at {hour}"' for at in (day, day + 1))
+        raise here.refusal("may mean that hour before the night, or at its end", f"Say for example {choices}")
     if parts.places and (parts.weekdays or parts.days or parts.without):
         raise here.refusal("names days in two ways", "Say one of them")
     if parts.days and parts.weekdays and not (parts.both or parts.either):
@@ -83,11 +94,22 @@ def _check(here: Here, parts: Parts, *, unit: str) -> None:
     if parts.without and (parts.days or not (parts.weekdays or unit in ("day", *SECONDS))):
         raise here.refusal("leaves out days of what is counted", "Name the days that are meant")
     if named and not (parts.monthly or parts.months or parts.weekdays or unit in ("month", "year")):
-        example = "the first monday" if parts.places else f"the {ordinal(abs(parts.days[0]))}"
-        raise here.refusal("does not say of which month", f'Say for example "{example} of every month"')
+        hour = f" at {clock_text(parts.times[0])}" if parts.times else ""
+        remedy = f'Say for example "{_placed(parts)} of every month{hour}"'
+        raise here.refusal("does not say of which month", remedy)
     if parts.monthly and not named:
         raise here.refusal("does not say which day of the month", 'Say for example "the first monday of every month"')
     _check_step(here, parts, unit=unit, n=parts.step.n if parts.step else 1)
+
+
+def _placed(parts: Parts) -> str:
+    """Name the days of the month: the 3rd, the second and fourth tuesday."""
+    if not parts.places:
+        return f"the {ordinal(abs(parts.days[0]))}"
+    numbers = {n: word for word, n in ORDINALS.items()} | {LAST: "last"}
+    weekday = parts.places[0][1]
+    which = [numbers[k] for k, day in parts.places if day == weekday]
+    return f"the {listed(which)} {WEEKDAY_NAMES[weekday].lower()}"
 
 
 def _check_step(here: Here, parts: Parts, *, unit: str, n: int) -> None:
@@ -101,14 +123,18 @@ def _check_step(here: Here, parts: Parts, *, unit: str, n: int) -> None:
         case "day" if parts.without and n > 1:
             raise here.refusal("leaves out days of what is counted", "Name the days that are meant")
         case "week" if not parts.weekdays or named:
-            raise here.refusal("does not say which day", 'Say "every monday at 9am"')
+            weeks = "monday" if n == 1 else f"{n} weeks on monday"
+            hour = clock_text(parts.times[0]) if parts.times else "9am"
+            raise here.refusal("does not say which day", f'Say "every {weeks} at {hour}"')
         case "week" if n > 1 and (parts.without or any(k > 1 for _, k in parts.weekdays)):
             raise here.refusal("counts weeks twice", 'Say "every other monday"')
         case "week" if n > 1 and len({day in _FIRST_HALF for day, _ in parts.weekdays}) > 1:
             remedy = 'Say each: "every other monday and every other friday"'
             raise here.refusal("puts these days into different weeks", remedy)
         case "month" if parts.months:
-            raise here.refusal("names both every month and a month", 'Say "on the 1st of march"')
+            day = ordinal(parts.days[0] if parts.days and parts.days[0] > 0 else 1)
+            remedy = f'Say "every {n} months on the {day}", or name each month: "every {day} of march and june"'
+            raise here.refusal("names both an interval of months and a month", remedy)
         case "month" | "year" if parts.weekdays and not parts.either:
             raise here.refusal("does not say which weekday of the month", 'Say "the first monday of every month"')
         case "month" if n == 3 and (LAST in parts.days or any(k == LAST for k, _ in parts.places)):

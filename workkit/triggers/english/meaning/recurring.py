@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
-from zoneinfo import ZoneInfo
+from datetime import date, datetime, timedelta
 
 from workkit.errors import PhraseError
 from workkit.triggers.clock.lowering import field_text, lower, segments
+from workkit.triggers.clock.zone import zone as zone_of
 from workkit.triggers.crons.field import DAY, FIRST_YEAR, LAST_YEAR, MONTH
 from workkit.triggers.english.grammar.parts import Parts
 from workkit.triggers.english.meaning.clock_rules import clocks, stepped
 from workkit.triggers.english.meaning.date_rules import dates, years_text
-from workkit.triggers.english.meaning.once import Here, first_day
+from workkit.triggers.english.meaning.here import Here
+from workkit.triggers.english.meaning.named_days import first_day
+from workkit.triggers.english.meaning.pace import as_utc, from_start, pace_of, phased, unfit, with_hour
+from workkit.triggers.english.meaning.remark import of_recurring
+from workkit.triggers.interval import Interval, Pace
 from workkit.triggers.trigger import Trigger
 
 
@@ -22,37 +26,69 @@ def recurring(here: Here, groups: Sequence[Parts]) -> Trigger:
     last = groups[-1]
     if any(parts.start or parts.end for parts in groups[:-1]):
         raise here.refusal("bounds only some of what recurs", "Say the bounds at the end, or add two jobs")
-    rules = tuple(
-        dict.fromkeys(f"{dates(here, parts)} {part.text}" for parts in groups for part in clocks(here, parts))
-    )
-    zone = here.zone
-    if len(groups) == 1 and (free := _zone_free(here, last)) is not None:
-        rules, zone = (free,), ZoneInfo("UTC")
-    found = _bounded(here, rules, parts=last, zone=zone)
+    if len(groups) == 1:
+        groups = [last := from_start(here, last)]
+    pace = pace_of(here, last) if len(groups) == 1 else None
+    found = _calendar(here, groups) if pace is None else _paced(here, last, pace)
     if found.next_after(here.now) is None:
         trouble = found.why_never()
         raise here.refusal(f": {trouble}" if trouble == "that date is over" else f"never fires: {trouble}")
-    return found
+    return replace(found, warnings=of_recurring(here, groups))
 
 
-def _bounded(here: Here, rules: tuple[str, ...], *, parts: Parts, zone: ZoneInfo) -> Trigger:
-    """Put the bounds into the date fields if the result is one string in UTC, else beside the rules."""
+def _calendar(here: Here, groups: Sequence[Parts]) -> Trigger:
+    """Make the trigger of words that name days, windows or several rules."""
+    for parts in groups:
+        if (error := unfit(here, parts)) is not None:
+            raise error
+    found = Trigger(cron=None, tz=here.zone.key, recurs=True, rules=_rules(here, groups))
+    if len(groups) == 1 and (free := _zone_free(here, groups[0])) is not None:
+        found = replace(found, tz="UTC", rules=(free,))
+    start, end = _instants(here, groups[-1])
+    return _bounded(here, found, start, end)
+
+
+def _paced(here: Here, parts: Parts, pace: Pace) -> Trigger:
+    """Make the trigger of a plain interval, in the phase that the words choose."""
+    parts, hour = with_hour(here, parts, pace)
+    rules, zone = _rules(here, [parts]), here.zone
+    start, end = _instants(here, parts)
+    plain = Trigger(cron=None, tz=zone.key, recurs=True, rules=rules, pace=pace)
+    if pace.unit == "second" and not pace.divides:
+        plain = replace(plain, tz="UTC", interval=Interval(n=pace.n, unit="seconds", phase=0))
+    elif (free := _zone_free(here, parts)) is not None:
+        plain = replace(plain, tz="UTC", rules=(free,))
+    found = phased(here, plain, start=None if start is None else as_utc(here, start), hour=hour)
+    found = _bounded(here, found, start, end)
+    return found if start is None and hour is None else replace(found, pace=None)
+
+
+def _rules(here: Here, groups: Sequence[Parts]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(f"{dates(here, parts)} {part.text}" for parts in groups for part in clocks(here, parts)))
+
+
+def _bounded(here: Here, trigger: Trigger, start: datetime | None, end: datetime | None) -> Trigger:
+    """Put naive local bounds into the date fields if the result is one string in UTC, else beside the rules; and find
+    that string.
+    """
+    rules, zone = trigger.rules, zone_of(trigger.tz)
+    if trigger.interval is None and len(rules) == 1:
+        folded = _fold(rules[0], start, end) if start is not None or end is not None else rules[0]
+        cron = lower(folded, zone=zone, since=here.now) if folded is not None else None
+        if folded is not None and (cron is not None or folded == rules[0]):
+            return replace(trigger, cron=cron, rules=(folded,))
+    bounds = [None if wall is None else as_utc(here, wall) for wall in (start, end)]
+    return replace(trigger, cron=None, start=bounds[0], end=bounds[1])
+
+
+def _instants(here: Here, parts: Parts) -> tuple[datetime | None, datetime | None]:
+    """Give the bounds; refuse those that no calendar has."""
     try:
-        start, end = _bounds(here, parts)
+        return _bounds(here, parts)
     except PhraseError:
         raise
     except (OverflowError, ValueError) as cause:
         raise here.refusal("is out of range", "Dates go up to the year 9999") from cause
-    if start is not None or end is not None:
-        folded = _fold(rules[0], start, end) if len(rules) == 1 else None
-        cron = lower(folded, zone=zone, since=here.now) if folded is not None else None
-        if folded is not None and cron is not None:
-            return Trigger(cron=cron, tz=zone.key, recurs=True, rules=(folded,))
-    elif len(rules) == 1:
-        cron = lower(rules[0], zone=zone, since=here.now)
-        return Trigger(cron=cron, tz=zone.key, recurs=True, rules=rules)
-    bounds = [None if wall is None else wall.replace(tzinfo=here.zone).astimezone(UTC) for wall in (start, end)]
-    return Trigger(cron=None, tz=zone.key, recurs=True, rules=rules, start=bounds[0], end=bounds[1])
 
 
 def _bounds(here: Here, parts: Parts) -> tuple[datetime | None, datetime | None]:

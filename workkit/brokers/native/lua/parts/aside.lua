@@ -1,8 +1,8 @@
--- aside: an occurrence that cannot start now waits elsewhere; its listener does not hold it any more. `m` is as in admit.
+-- aside: move an occurrence that cannot start now out of its listener's record. `m` is as in admit.
 -- KEYS running waiting again
 -- part: promote
-local first_turn = nil -- ms: when the first of those may start that wait for their turns
-local due_now = false -- whether a slot that was given up let others go on
+local first_turn = nil -- ms: the first turn for which an occurrence waits
+local due_now = false -- whether a freed slot promoted an entry
 
 local function give_up(m, key) due_now = free_slot(key, m.run) or due_now end
 

@@ -1,11 +1,11 @@
--- chain: when an occurrence of a recurring job begins, or is missed, the next one goes into S:next. `m` is as in admit.
+-- chain: when an occurrence of a recurring job begins, or is missed, put the next one into S:next. `m` is as in admit.
 -- KEYS running next ended counts first missed
 -- part: counter
 -- part: slots
 -- part: ending
 local function note(fields, reason, times)
   redis.pcall('XADD', missed, 'MAXLEN', '~', 10000, '*', 'id', fields[1], 'name', fields[2], 'fn', fields[3], 'due', fields[4],
-    'reason', reason, 'times', times) -- a job runs even if this stream takes no more
+    'reason', reason, 'times', times) -- a job runs even if the server refuses this
 end
 
 local function arm(m, counted) -- put the next occurrence into S:next, or mark the job as ended
@@ -15,7 +15,7 @@ local function arm(m, counted) -- put the next occurrence into S:next, or mark t
     redis.call('SADD', ended, m.id)
     return
   end
-  redis.call('ZADD', next_, 'NX', due, item) -- NX: the first who re-arms it wins
+  redis.call('ZADD', next_, 'NX', due, item) -- NX: the first listener that re-arms it wins
   if m.first then redis.call('ZADD', first[m.first], 'NX', due, item) end
 end
 

@@ -1,4 +1,4 @@
--- counter: add to a number in a hash; what is no number counts from 0.
+-- counter: add to a number in a hash. A value that is no number counts as 0.
 local function add_to(hash, field, n)
   local sum = redis.pcall('HINCRBY', hash, field, n)
   if type(sum) == 'number' then return sum end

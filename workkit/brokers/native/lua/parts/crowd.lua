@@ -1,14 +1,14 @@
--- crowd: read what is due in a key and not marked in `skip`, without reading again what this listener has read past.
--- A cursor holds, for one key: past (the items at the front, in order of due time, that were read and are skipped), last
--- and score (the last of these), back (of them, so many at the front are read again, from behind, one page at a time),
--- hidden (of these, so many are surely new), read (when a page was last read again, ms). Reading again finds an
--- item that came to the front while another left it: their number does not show that.
+-- crowd: read the items of a key that are due and that this listener does not skip. Do not read again what it has read past.
+-- A cursor belongs to one key. past: how many items at the front the listener has read and skips. last, score: the last of
+-- these. back: how many of them, at the front, it reads again, backwards, one page at a time. hidden: how many of these are
+-- surely new. read: when it last read a page again, ms. Reading again finds an item that came to the front while another
+-- left it: the rank of `last` does not show that.
 -- KEYS skip
 -- ARGV now
 -- part: id
 -- part: entry
-local PAGE, PAGES = 1000, 2 -- items in one reading, and readings in one claim; the next claim continues there
-local PAUSE = 500 -- ms between two pages that are read again, while nothing is surely new
+local PAGE, PAGES = 1000, 2 -- items in one page, and pages in one claim; the next claim continues there
+local PAUSE = 500 -- ms between two pages that are read again, while no item is surely new
 
 local function id_in(entry) -- the job of an entry; '' where it is none
   local _, _, _, _, _, item = parts_of(entry)
@@ -17,11 +17,11 @@ end
 
 local new_cursor, pack_cursor, read_past, took
 
-local function open_crowd() -- most claims skip nothing, and need none of these
+local function open_crowd() -- most claims skip nothing, and do not need these functions
   function new_cursor(packed)
     local past, last, score, back, hidden, read = unpack(packed or {})
     local c = { past = past or 0, last = last, score = score, back = back or 0, hidden = hidden or 0, read = read or 0 }
-    c.skims = { n = 0 } -- what a reading of this claim has read past
+    c.skims = { n = 0 } -- what this claim has read past
     return c
   end
 
@@ -78,7 +78,7 @@ local function open_crowd() -- most claims skip nothing, and need none of these
         if skipped[k] == 1 then
           skims = { n = skims.n + 1, last = item[1], score = item.text }
         elseif #mine < most then
-          item.skims, mine[#mine + 1] = skims, item -- what is skipped before this one
+          item.skims, mine[#mine + 1] = skims, item -- the skipped items before this one
         end
         if #mine == most then break end
       end

@@ -1,4 +1,4 @@
--- due: read what is due in the queues. Where this listener skips jobs, a cursor for each key leads past them (see crowd).
+-- due: read due items and entries. A cursor for each key leads past jobs that this listener skips (see crowd).
 -- KEYS next again first
 -- ARGV now cursors
 -- part: id
@@ -12,7 +12,7 @@ local function open_cursors()
   for n, key in ipairs(WITH_CURSOR) do cursor_of[key] = new_cursor(packed[n]) end
 end
 
-local function packed_cursors() -- '' where nothing is skipped
+local function packed_cursors() -- '' if it skips nothing
   local packed = {}
   for n, key in ipairs(WITH_CURSOR) do
     if not cursor_of[key] then return '' end
@@ -40,7 +40,7 @@ local function took_from(key, found, n) -- the first n of what was read
   if cursor_of[key] then took(cursor_of[key], found, n) end
 end
 
-local function waits_in(key) -- whether something is due that this listener has not read past
+local function waits_in(key) -- whether work is due that this listener has not read past
   local c = cursor_of[key]
   return redis.call('ZCOUNT', key, '-inf', now) > (c and c.past or 0) or (c and c.hidden > 0)
 end

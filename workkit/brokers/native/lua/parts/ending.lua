@@ -1,4 +1,4 @@
--- ending: a job is over, or gives way to another: its payload goes, with its count and its mark in S:ended.
+-- ending: when a job is over, or another replaces it, remove its payload, its count and its mark in S:ended.
 -- KEYS jobs counts ended
 local function end_job(id)
   redis.call('HDEL', jobs, id)

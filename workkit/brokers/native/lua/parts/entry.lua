@@ -1,5 +1,5 @@
--- entry: due times and entries as anybody may have written them. A due time that is no finite number reads as 0, one
--- beyond 9e15 as that. What is no entry has no parts: the listener that claims it buries its bytes.
+-- entry: read due times and entries that any program may have written. A due time that is no finite number is 0. One beyond
+-- 9e15 is 9e15. A text that is no entry has no parts: the listener that claims it buries its bytes.
 local function is_due(text)
   return string.find(text, '^%-?%d+%.?%d*$') or string.find(text, '^%-?%d+%.?%d*e[-+]?%d+$') or string.find(text, '^%-?inf$')
 end

@@ -1,6 +1,6 @@
--- handback: work that its listener does not hold any more goes back. What nobody has admitted, and has no attempt, may be for a
--- foreign peer: it becomes a regular item again, in S:next at its own due time, and its crashes go to S:crashed for the
--- listener that claims it next. All else goes to S:again.
+-- handback: put work back that its listener no longer holds. Work that no listener has admitted, and that has no attempt,
+-- may be for a foreign peer: it becomes a regular item again, in S:next at its own due time. Its crashes go to S:crashed, for
+-- the listener that claims it next. All other work goes to S:again.
 -- KEYS next again crashed
 -- part: id
 -- part: entry

@@ -1,5 +1,5 @@
 -- id: the job that an item names, whoever wrote it; and the item that we write for a job.
-local function id_of(member) -- '' where none can be read
+local function id_of(member) -- '' if none can be read
   local plain = #member == 49 and string.match(member, '^{"id":"(%x+)"}$')
   if plain then return plain end
   local ok, item = pcall(cjson.decode, member)

@@ -7,7 +7,7 @@ local function parked_member(key, due, run, entry)
   return key .. '\0' .. ms .. '\0' .. run .. '\0' .. entry
 end
 
-local function parked_entry(member) -- nil where it holds none. The key before it may have any bytes
+local function parked_entry(member) -- nil if it holds none. The key before it may have any bytes
   local text = string.match(member, '^.-%z%d+%z[^%z]*%z(.*)$')
   return text and parts_of(text) and text
 end

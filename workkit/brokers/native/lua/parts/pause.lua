@@ -1,4 +1,4 @@
--- pause: until when a pause lasts, ms (math.huge: until it is resumed); nil where there is none, or none that can be read.
+-- pause: read when a pause ends, ms (math.huge: when it is resumed); nil if there is no pause, or if it cannot be read.
 local function paused_until(packed)
   local kind = packed and string.byte(packed)
   if not kind or kind < 0x92 or kind > 0x9f then return nil end -- an array of two or more

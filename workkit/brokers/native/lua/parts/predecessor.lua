@@ -1,4 +1,4 @@
--- predecessor: the job that holds a name or a unique key, and whether it gives way to an addition.
+-- predecessor: find the job that holds a name or a unique key, and remove it if an addition replaces it.
 -- KEYS jobs next waiting slots crashed
 -- part: id
 -- part: entry
@@ -17,7 +17,7 @@ local function has_crashed(id, due) -- a listener had claimed it, and died: it m
   return redis.pcall('HEXISTS', crashed, occurrence_of(id, due, '-')) == 1
 end
 
-local function place(id, target) -- when a job is due that has not begun; second: its member, if a pause has parked it
+local function place(id, target) -- the due time of a job that has not begun; second: its member, if a pause has parked it
   local due = redis.call('ZSCORE', next_, item_of(id))
   if due then return not has_crashed(id, due) and due or nil end
   local key = 'paused:job:' .. target
@@ -27,7 +27,7 @@ local function place(id, target) -- when a job is due that has not begun; second
   end
 end
 
-local function give_way(id, recurs, target) -- whether it did: then it does not run any more
+local function give_way(id, recurs, target) -- whether the job was removed: then it never runs
   local due, entry = place(id, target)
   if not due and not recurs then return false end -- a one-shot that has begun keeps its payload
   if entry then redis.call('ZREM', waiting, entry) end
@@ -36,7 +36,7 @@ local function give_way(id, recurs, target) -- whether it did: then it does not 
   return true
 end
 
-local function has_not_begun(id, key) -- of a one-shot that was claimed. One that is parked for the slot of the key is taken out
+local function has_not_begun(id, key) -- of a claimed one-shot. Removes one that is parked for the slot of the key
   local slot = 'unique:' .. key
   for _, member in ipairs(redis.call('ZRANGEBYLEX', waiting, under(slot))) do
     if string.match(string.sub(member, #slot + 2), '^%d+%z(%x+)@') == id then

@@ -1,6 +1,6 @@
--- promote: a slot is free: entries that are parked for it go to S:again in order of their due times, as many as there is room
--- for, 100 at most. The entry of the first tells how many may run under the key. A member that cannot be read, or tells no such
--- limit, goes to S:again too, so that it blocks nobody: the listener that claims it decides anew, or buries its bytes.
+-- promote: when a slot is free, move entries that are parked for it to S:again, in order of their due times. Move as many as
+-- there is room for, 100 at most. The first entry contains the limit of the key. A member that cannot be read, or contains no
+-- such limit, goes to S:again too, so that it blocks no other: the listener that claims it decides again, or buries its bytes.
 -- KEYS waiting again
 -- part: id
 -- part: entry
@@ -10,8 +10,8 @@ local function unquoted(text)
   return (string.gsub(text, '%%(%x%x)', function(hex) return string.char(tonumber(hex, 16)) end))
 end
 
-local function next_parked(key) -- the first, if there is room for it: member, due time, occurrence, entry; without due time
-  -- and occurrence: it cannot wait here
+local function next_parked(key) -- the first, if there is room for it: member, due time, occurrence, entry. A member that
+  -- cannot wait here has no due time and no occurrence
   local member = first_parked(key)
   if not member then return nil end
   local due, run, entry = string.match(string.sub(member, #key + 2), '^(%d+)%z([^%z]*)%z(.*)$')

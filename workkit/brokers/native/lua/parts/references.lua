@@ -1,8 +1,8 @@
--- references: find out to which jobs and occurrences an item, an entry or a record refers.
+-- references: find the jobs and occurrences to which items, entries and records refer.
 -- part: id
 -- part: entry
 -- part: parked
-local wanted, jobs_held, runs_held = {}, {}, {} -- ids to look for; of these, ids and occurrences that were found
+local wanted, jobs_held, runs_held = {}, {}, {} -- ids to look for; those ids, and their occurrences, that were found
 
 local function hold(due, flags, item)
   local id = id_of(item)

@@ -1,5 +1,5 @@
--- request: compare the number of this request with the last one of its listener; where they do not fit, the script ends here.
--- Gives `repeated`: the listener asks again, because the answer was lost.
+-- request: compare the number of this request with the last one of its listener. If it is neither the same nor the next, the
+-- script ends here. Sets `repeated`: the listener asks again, because the answer was lost.
 -- KEYS running
 -- ARGV number
 -- part: registration

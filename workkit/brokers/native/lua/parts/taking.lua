@@ -1,4 +1,4 @@
--- taking: take what is due out of the queues, as much as a claim has room for.
+-- taking: take due work from the queues, as much as a claim has room for.
 -- KEYS next again first crashed running
 -- ARGV now
 -- part: entry
@@ -49,11 +49,11 @@ local function take_in_order(room, has_entries) -- from S:next and S:again, by d
   took_from(again, others, k - 1)
 end
 
-local function take_crashes() -- of items that came back from dead listeners: they become entries, which bear their crashes
+local function take_crashes() -- of items that dead listeners held: they become entries, which contain their crashes
   if #taken == 0 or redis.call('EXISTS', crashed) == 0 then return end
   local runs = {}
   for i, t in ipairs(taken) do runs[i] = occurrence_of(t[3], t[2], '-') end
-  local counts = redis.pcall('HMGET', crashed, unpack(runs)) -- a key of another type must not stop anything
+  local counts = redis.pcall('HMGET', crashed, unpack(runs)) -- a key of another type must not stop a claim
   for i, n in ipairs(counts.err and {} or counts) do
     local t = taken[i]
     if n and t[2] ~= '' and #n < 10 and string.find(n, '^%d+$') then
@@ -63,7 +63,7 @@ local function take_crashes() -- of items that came back from dead listeners: th
   end
 end
 
-local function take_again(number) -- what the request of this number took. Its answer was lost
+local function take_again(number) -- what the request with this number took. Its answer was lost
   local prefix = number .. '.'
   local all = redis.call('HGETALL', running)
   for i = 1, #all, 2 do

@@ -1,4 +1,4 @@
--- mend: repair jobs and marks that nothing refers to: no item, no entry, no record. Each repair looks again first.
+-- repair: repair jobs and marks to which nothing refers: no item, no entry, no record. It checks each again first.
 -- KEYS jobs next again listeners slots ended errors wake waiting counts
 -- KEYS running(listeners)...
 -- ARGV listed wide strays
@@ -11,10 +11,10 @@
 --        mark 'ended', id: a job without an open run, or one that waits for its next run
 --        mark 'free', key: a limit key that has room, though entries are parked for it
 --        mark 'parked', member: a member of S:waiting that holds no entry; it goes to S:again, and a listener buries it
---        and the repair, without which it is only looked at:
---        next {item, due ms or '' = now}: the item of a job goes back into S:next
---        sweep 1: the mark goes, with the payload that waited for it; parked entries take the slots that become free
--- ->   'changed' (a listener came meanwhile), or for each 1 nothing refers to it (and it is repaired) | 0 something does
+--        and the repair; without one the script only looks:
+--        next {item, due ms or '' = now}: put the item of a job back into S:next
+--        sweep 1: remove the mark, and the payload that was kept for it; parked entries take the freed slots
+-- ->   'changed' (another listener was listed meanwhile), or for each 1 nothing refers to it (it is repaired) | 0
 -- part: clock
 -- part: wake
 -- part: promote

@@ -1,0 +1,2 @@
+def clear() -> None:
+    print("cache cleared", flush=True)

@@ -1,0 +1,2 @@
+def is_busy() -> bool:
+    return False

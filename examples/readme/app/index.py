@@ -1,0 +1,2 @@
+def rebuild(number: int) -> None:
+    print(f"index {number} rebuilt", flush=True)

@@ -1,0 +1,29 @@
+"""Where a benchmark plays: a folder with its functions, a server that writes nothing to disk, and processes."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.processes import Processes
+from tests.servers import Server
+
+
+@contextmanager
+def stage(app: str = "") -> Iterator[tuple[Server, Processes, Path]]:
+    """Start a server beside a folder with `app.py` in it, the folder of the processes. All ends with the block."""
+    program = shutil.which("redis-server") or shutil.which("valkey-server")
+    assert program, "no redis-server on PATH"
+    folder = Path(tempfile.mkdtemp(prefix="workkit-bench-"))
+    (folder / "app.py").write_text(app)
+    server, processes = Server(program, folder=folder, is_durable=False), Processes(folder)
+    try:
+        server.start()
+        yield server, processes, folder
+    finally:
+        processes.close()
+        server.close()
+        shutil.rmtree(folder)

@@ -1,0 +1,76 @@
+"""Words of a time that were typed without quotes: the error shows the command as it must be typed."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+from tests.servers import Server
+
+
+@pytest.fixture(autouse=True)
+def app(folder: Path) -> None:
+    (folder / "app.py").write_text("def hi(): ...\ndef greet(name): ...\n")
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("app.hi every day at 9am", '"every day at 9am" app:hi'),
+        ("app:hi every day at 9am", '"every day at 9am" app:hi'),
+        ("every day at 9am app:hi", '"every day at 9am" app:hi'),
+        ("7pm tomorrow app:greet bob", '"7pm tomorrow" app:greet bob'),
+        ("app:greet in 5 minutes bob", '"in 5 minutes" app:greet bob'),
+        ("app:hi daily at noon", '"daily at noon" app:hi'),
+        ("every day app:hi", '"every day" app:hi'),
+        ("every weekday at 9am", '"every weekday at 9am" FUNCTION'),
+        ("0 9 '*' '*' 1-5 app:hi", '"0 9 * * 1-5" app:hi'),
+        ('tomorrow at 9 a.m. "#\'your-app.cache/clear"', "\"tomorrow at 9 a.m.\" '#'\"'\"'your-app.cache/clear'"),
+        ("app:hi 'every day at 9am'", '"every day at 9am" app:hi'),
+    ],
+)
+def test_add_shows_the_command_with_quotes(run: Run, typed: str, meant: str) -> None:
+    ran = run("add", "shop", *shlex.split(typed))
+    assert (ran.status, ran.out) == (2, "")
+    hint = "error: WHEN is one argument, before FUNCTION. Put its words in quotes: "
+    assert ran.err == f"{hint}workkit add shop {meant}\n"
+
+
+def test_what_is_shown_works(run: Run, name: str, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORKKIT_REDIS_URL", server.url)
+    ran = run("add", name, "app.greet", "every", "day", "at", "9am", "bob")
+    _, *words = shlex.split(ran.err.partition("quotes: ")[2])
+    assert run(*words).out.startswith("added ")
+
+
+@pytest.mark.parametrize("typed", ['"7pm tomorow" app:hi', '"every day" app:hy x.y', '"7pm tomorrow" app:hy'])
+def test_a_mistake_in_what_is_quoted_keeps_its_own_error(run: Run, typed: str) -> None:
+    ran = run("add", "shop", *shlex.split(typed), "--dry-run")
+    assert ran.status == 2
+    assert "in quotes" not in ran.err
+
+
+@pytest.mark.parametrize("command", ["next", "explain"])
+def test_next_and_explain_take_one_argument(run: Run, command: str) -> None:
+    ran = run(command, "every", "day", "at", "9am")
+    assert (ran.status, ran.out) == (2, "")
+    assert ran.err == (f'error: WHEN is one argument. Put its words in quotes: workkit {command} "every day at 9am"\n')
+
+
+def test_pause_until_takes_one_argument(run: Run) -> None:
+    ran = run("pause", "shop", "--until", "in", "2", "hours")
+    assert ran.err == 'error: --until takes one argument. Put the words in quotes: --until "in 2 hours"\n'
+
+
+def test_now_with_a_time_shows_how_it_is_added(run: Run) -> None:
+    ran = run("now", "shop", "app:hi", "in", "5", "minutes")
+    assert ran.err == (
+        "error: hi() in app.py takes 0 arguments; 3 given. "
+        'To run it at a time: workkit add shop "in 5 minutes" app:hi\n'
+    )
+    assert run("now", "shop", "app:greet", "bob", "sue").err == (
+        "error: greet(name) in app.py takes 1 argument; 2 given.\n"
+    )

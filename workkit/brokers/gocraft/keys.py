@@ -1,0 +1,125 @@
+"""Every key of the gocraft layout, as functions of the namespace. No other place builds a key. The table with contents
+and lives is in spec/layouts/gocraft.md. Go pools know only the keys of this table; a key of our own begins with
+`NSworkkit:`, which no key of theirs does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+_OF_JOBS = "jobs:"
+_IN_PROGRESS = ":inprogress"
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The keys of one namespace. Job names are part of keys as they are."""
+
+    namespace: str
+    prefix: str = field(init=False, repr=False, compare=False)
+    """What every key begins with: an empty namespace adds nothing, any other ends in exactly the colon that it has, or
+    in one that it gets.
+    """
+
+    def __post_init__(self) -> None:
+        bare = not self.namespace or self.namespace.endswith(":")
+        object.__setattr__(self, "prefix", self.namespace if bare else f"{self.namespace}:")
+
+    def _key(self, suffix: str) -> str:
+        return f"{self.prefix}{suffix}"
+
+    @property
+    def known_jobs(self) -> str:
+        """Set: every job name that was ever enqueued or served."""
+        return self._key("known_jobs")
+
+    @property
+    def queue_prefix(self) -> str:
+        """What a job name is put behind to make the key of its queue. Scripts get it as an argument."""
+        return self._key(_OF_JOBS)
+
+    def queue(self, name: str) -> str:
+        """List: job texts of one name. Producers push left, workers take from the right."""
+        return self._key(f"{_OF_JOBS}{name}")
+
+    def in_progress(self, name: str, pool: str) -> str:
+        """List: exact bytes of the jobs of one name that one pool runs."""
+        return self._key(f"{_OF_JOBS}{name}:{pool}{_IN_PROGRESS}")
+
+    @property
+    def in_progress_pattern(self) -> str:
+        """Glob of all in-progress lists, for SCAN."""
+        return f"{_glob(self.queue_prefix)}*:*{_IN_PROGRESS}"
+
+    def in_progress_owner(self, key: str) -> tuple[str, str] | None:
+        """Split the key of an in-progress list into job name and pool; None for any other key.
+
+        The pool is what follows the last colon, as a job name may hold colons and a pool id does not.
+        """
+        if not (key.startswith(self.queue_prefix) and key.endswith(_IN_PROGRESS)):
+            return None
+        name, colon, pool = key[len(self.queue_prefix) : -len(_IN_PROGRESS)].rpartition(":")
+        return (name, pool) if colon else None
+
+    def paused(self, name: str) -> str:
+        """String: while it exists, whatever its value, no pool takes jobs of this name."""
+        return self._key(f"{_OF_JOBS}{name}:paused")
+
+    def max_concurrency(self, name: str) -> str:
+        """String, an integer: most running jobs of this name over all pools; 0 is no limit."""
+        return self._key(f"{_OF_JOBS}{name}:max_concurrency")
+
+    def lock(self, name: str) -> str:
+        """String, an integer: running jobs of this name over all pools, counted without a limit too."""
+        return self._key(f"{_OF_JOBS}{name}:lock")
+
+    def lock_info(self, name: str) -> str:
+        """Hash: pool -> its running jobs of this name."""
+        return self._key(f"{_OF_JOBS}{name}:lock_info")
+
+    @property
+    def scheduled(self) -> str:
+        """Sorted set: job text -> due second."""
+        return self._key("scheduled")
+
+    @property
+    def retry(self) -> str:
+        """Sorted set: job text -> second of its next attempt."""
+        return self._key("retry")
+
+    @property
+    def dead(self) -> str:
+        """Sorted set: job text -> second of its death."""
+        return self._key("dead")
+
+    def unique(self, name: str, content: str) -> str:
+        """String: `1` or a job text, while a unique job of this content waits. `unique_key` writes the content."""
+        return self._key(f"unique:{name}:{content}")
+
+    @property
+    def worker_pools(self) -> str:
+        """Set: ids of the pools that live."""
+        return self._key("worker_pools")
+
+    def worker_pool(self, pool: str) -> str:
+        """Hash: the heartbeat of one pool."""
+        return self._key(f"worker_pools:{pool}")
+
+    def worker(self, worker: str) -> str:
+        """Hash: what one worker runs now."""
+        return self._key(f"worker:{worker}")
+
+    @property
+    def last_periodic_enqueue(self) -> str:
+        """String, an integer: the second at which some pool last enqueued periodic jobs."""
+        return self._key("last_periodic_enqueue")
+
+    @staticmethod
+    def any_key(key: str) -> str:
+        """A key under its whole name, for a script that takes any of them."""
+        return key
+
+
+def _glob(text: str) -> str:
+    """Escape what a glob of Redis reads as more than itself."""
+    return "".join(f"\\{c}" if c in "*?[]^\\" else c for c in text)

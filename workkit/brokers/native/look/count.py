@@ -1,0 +1,121 @@
+"""How many jobs of a native schedule are in each state, by the rules of `Listing`, which shows them.
+
+What stands in `S:next` is counted by the server. Only while a function is paused are the payloads of all queued jobs
+read, because nothing else tells their function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+from workkit import wire
+from workkit.brokers.native.entry import read_entry
+from workkit.brokers.native.look.items import plain_item, server_ms
+from workkit.brokers.native.look.listing import Listing, whole_ms
+from workkit.brokers.native.look.location import PAGE, is_text, item_id
+from workkit.brokers.native.look.parked import PAUSES
+from workkit.brokers.native.look.pauses import JOB
+from workkit.brokers.native.record import read_count
+from workkit.contract.inspector import Counts
+from workkit.jobs.admission import Control
+
+FN, SCHEDULE = "fn:", "schedule"
+Item = tuple[bytes, float]  # of `S:next`, or what an entry of `S:again` holds; and when it is due
+
+
+def counted(listing: Listing, control: Control) -> Counts:
+    """Count the jobs in each state: see `Inspector.counts`."""
+    k, now = listing.keys, server_ms(listing.server)
+    with listing.server.translated() as client:
+        names = client.zrange(k.listeners, 0, -1)
+        pipe = client.pipeline(transaction=False)
+        for key in (k.next, k.dead, k.waiting, k.cancelled):
+            pipe.zcard(key)
+        pipe.zcount(k.next, "-inf", now)
+        pipe.zrange(k.next, 0, 0, withscores=True)
+        pipe.zlexcount(k.waiting, *PAUSES)
+        pipe.hgetall(k.stats)
+        for name in filter(is_text, names):
+            pipe.hkeys(k.running(name.decode()))
+        queued, dead, parked, marked, due, head, parked_by_pause, stats, *held = pipe.execute()
+    again = [(read_entry(text), text, when) for text, when in listing.pages(k.again)]
+    plain = [(entry.item if entry else text, when) for entry, text, when in again if not (entry and entry.attempt)]
+    due += sum(when <= now for _, when in plain)
+    waiting, late = queued + len(plain) - due, [when for _, when in head] + [when for _, _, when in again]
+    paused = parked_by_pause
+    if SCHEDULE in control.paused:
+        paused, waiting, due, late = paused + waiting + due, 0, 0, []
+    elif control.paused:
+        for _, when in _paused(listing, control, plain):
+            paused, waiting, due = paused + 1, waiting - (when > now), due - (when <= now)
+    running = sum(1 for fields in held for field in fields if b"." in field)
+    cancelling = sum(job.state == "cancelling" for job in listing.running()) if marked and running else 0
+    return Counts(
+        waiting=waiting,
+        due=due,
+        running=max(0, running - cancelling),
+        cancelling=cancelling,
+        retrying=len(again) - len(plain),
+        held=parked - parked_by_pause,
+        paused=paused,
+        dead=dead,
+        listeners=len(names),
+        late_ms=_late_ms(late, now),
+        totals=_totals(stats),
+    )
+
+
+def _late_ms(scores: Iterable[float], now: int) -> int | None:
+    """Tell how long what is due for longest has been due."""
+    earliest = min(map(whole_ms, scores), default=now + 1)
+    return now - earliest if earliest <= now else None
+
+
+def _paused(listing: Listing, control: Control, again: Iterable[Item]) -> Iterator[Item]:
+    """Find what is queued although its job or its function is paused."""
+    ids = _paused_ids(listing, [target.removeprefix(JOB) for target in control.paused if target.startswith(JOB)])
+    functions = {target.removeprefix(FN) for target in control.paused if target.startswith(FN)}
+    if not functions:
+        with listing.server.translated() as client:
+            items = [plain_item(id) for id in sorted(ids)]
+            scores = client.zmscore(listing.keys.next, items) if items else []
+        yield from ((item, when) for item, when in zip(items, scores, strict=True) if when is not None)
+        yield from ((item, when) for item, when in again if _id(item) in ids)
+        return
+    page: list[Item] = []
+    for one in chain(again, listing.pages(listing.keys.next)):
+        page.append(one)
+        if len(page) == PAGE:
+            yield from _of(listing, page, ids, functions)
+            page = []
+    yield from _of(listing, page, ids, functions)
+
+
+def _of(listing: Listing, page: list[Item], ids: set[str], functions: set[str]) -> Iterator[Item]:
+    names = [_id(item) for item, _ in page]
+    for one, id, payload in zip(page, names, listing.payloads(names), strict=True):
+        if id in ids or (payload is not None and wire.job_of(payload) in functions):
+            yield one
+
+
+def _paused_ids(listing: Listing, targets: list[str]) -> set[str]:
+    """Tell the ids of jobs that are paused by name or by id."""
+    if not targets:
+        return set()
+    with listing.server.translated() as client:
+        named = client.hmget(listing.keys.names, targets)
+    return {*targets, *(value.decode("utf-8", "replace").partition(" ")[0] for value in named if value)}
+
+
+def _id(item: bytes) -> str:
+    return (item_id(item) or b"").decode("utf-8", "replace")
+
+
+def _totals(stats: dict[bytes, bytes]) -> dict[str, int]:
+    totals: dict[str, int] = {}
+    for field, n in stats.items():
+        what = field.decode("utf-8", "replace").rpartition(":")[0]
+        if what and (count := read_count(n)) is not None:
+            totals[what] = totals.get(what, 0) + count
+    return totals
