@@ -80,7 +80,7 @@ def _read_with_care(receipt: Receipt, *, codec: Codec, cancelled: bool) -> Claim
     receipt.recurs = recurs or entry.kind == "o"
     standing = None
     if entry.flags != "-" or job.terms is not PLAIN:
-        standing = Standing(terms=job.terms, slots=tuple(key for key, _ in entry.slots), paid=entry.is_paid)
+        standing = Standing(terms=job.terms, slots=tuple(key for key, _ in entry.slots))
     receipt.is_bound = receipt.recurs or standing is not None
     receipt.trigger = job.trigger if recurs else None
     return Claim(
