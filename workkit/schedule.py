@@ -268,9 +268,10 @@ def retry(
 ) -> int:
     """Put dead jobs back; their attempts count from the start. Returns how many.
 
-    `which` is an id, the beginning of one, or a Job; `where` keeps those whose function, arguments or error contain
-    the text; neither means all. `args` replaces the arguments of one job. `rate` ("100/minute", "3/10s") spreads them.
-    Raises NotFound, InvalidOptions, InvalidArguments; CorruptRecord where the record of the named job cannot be read.
+    `which` is a name, an id, the beginning of one, or a Job; `where` keeps those whose function, arguments or error
+    contain the text; neither means all. `args` replaces the arguments of one job. `rate` ("100/minute", "3/10s")
+    spreads them. Raises NotFound, InvalidOptions, InvalidArguments; CorruptRecord where the record of the named job
+    cannot be read.
     """
     pause_ms(rate)
     found = dead(s, which, where=where)

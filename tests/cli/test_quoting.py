@@ -29,7 +29,6 @@ def app(folder: Path) -> None:
         ("every weekday at 9am", '"every weekday at 9am" FUNCTION'),
         ("0 9 '*' '*' 1-5 app:hi", '"0 9 * * 1-5" app:hi'),
         ('tomorrow at 9 a.m. "#\'your-app.cache/clear"', "\"tomorrow at 9 a.m.\" '#'\"'\"'your-app.cache/clear'"),
-        ("app:hi 'every day at 9am'", '"every day at 9am" app:hi'),
     ],
 )
 def test_add_shows_the_command_with_quotes(run: Run, typed: str, meant: str) -> None:
@@ -37,6 +36,26 @@ def test_add_shows_the_command_with_quotes(run: Run, typed: str, meant: str) -> 
     assert (ran.status, ran.out) == (2, "")
     hint = "error: WHEN is one argument, before FUNCTION. Put its words in quotes: "
     assert ran.err == f"{hint}workkit add shop {meant}\n"
+
+
+def test_a_time_in_quotes_behind_the_function_is_told_its_place(run: Run) -> None:
+    ran = run("add", "shop", "app:hi", "every day at 9am")
+    assert (ran.status, ran.out) == (2, "")
+    assert ran.err == 'error: WHEN comes before FUNCTION. Write: workkit add shop "every day at 9am" app:hi\n'
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("add 'every day at 9am' app:hi", "workkit add needs FUNCTION, after SCHEDULE and WHEN."),
+        ("now app:hi", "workkit now needs FUNCTION, after SCHEDULE."),
+        ("cancel digest", "workkit cancel needs WHICH, after SCHEDULE."),
+    ],
+)
+def test_what_is_missing_is_named_with_what_stands_before_it(run: Run, typed: str, said: str) -> None:
+    ran = run(*shlex.split(typed))
+    assert (ran.status, ran.out) == (2, "")
+    assert ran.err == f"error: {said} Try: workkit {typed.split()[0]} --help.\n"
 
 
 def test_what_is_shown_works(run: Run, name: str, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

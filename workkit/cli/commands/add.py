@@ -165,8 +165,10 @@ def _quoting(schedule: str, words: Sequence[str], zone: tzinfo) -> Iterator[None
         meant = quoting.add_words(schedule, words, zone)
         if meant is None:
             raise
-        message = f"WHEN is one argument, before FUNCTION. Put its words in quotes: {meant}"
-        raise quoting.Unquoted(message) from error
+        message = "WHEN is one argument, before FUNCTION. Put its words in quotes"
+        if len(words) == 2:  # the function, and a time in quotes
+            message = "WHEN comes before FUNCTION. Write"
+        raise quoting.Unquoted(f"{message}: {meant}") from error
 
 
 def argument(text: str) -> Any:

@@ -47,7 +47,7 @@ def _choice(function: Callable[..., Any]) -> Callable[..., Any]:
     takes="SCHEDULE [WHICH...] [OPTIONS]",
     about=(
         "Put dead jobs back to be run anew: those named, those with a text, or all. Attempts count from the start.",
-        "WHICH is an id, or the beginning of one (6 or more characters), as printed by workkit dead.",
+        "WHICH is a name, an id, or the beginning of one (6 or more characters), as printed by workkit dead.",
     ),
     examples=(
         "workkit retry app-tasks 54111adf",
@@ -100,7 +100,7 @@ def retry_command(
     takes="SCHEDULE [WHICH...] [OPTIONS]",
     about=(
         "Forget dead jobs: those named, those with a text, or all.",
-        "WHICH is an id, or the beginning of one (6 or more characters), as printed by workkit dead.",
+        "WHICH is a name, an id, or the beginning of one (6 or more characters), as printed by workkit dead.",
     ),
     examples=("workkit discard app-tasks 54111adf", 'workkit discard app-tasks --where "disk full"'),
 )

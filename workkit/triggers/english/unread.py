@@ -138,6 +138,10 @@ def _group(reader: Reader, parts: Parts) -> None:
             "is not counted", 'Say it in days, for example "in 3 days at 9am", or the date', start=start
         )
     said = reader.instead(start, f"every {reader.since(start)}")
+    if parts.every:  # "every 5 minutes on the weekend"
+        the = before if before.text == "the" else start
+        on = reader.peek(-3) if the is before and reader.peek(-3).text == "on" else the
+        said = reader.instead(on, f"on {reader.since(start).removesuffix('s')}s")
     raise reader.refusal("does not say that it recurs", f'Say "{said}"', start=start)
 
 
