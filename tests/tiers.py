@@ -24,6 +24,7 @@ TESTS = Path(__file__).parent
 
 SLOW = (
     "acceptance/",
+    "brokers/gocraft/test_go_peer.py",
     "brokers/test_cluster.py",
     "brokers/test_embedded_folder.py::test_the_command_line_says_in_one_line",
     "brokers/test_native_checkup.py::test_a_hundred_thousand_jobs",
@@ -76,6 +77,7 @@ TOGETHER = (
     "acceptance/test_features_crash.py",
     "acceptance/test_features_owned.py",
     "acceptance/test_processes.py",
+    "brokers/gocraft/test_go_peer.py",
     "brokers/test_cluster.py",
     "brokers/test_sentinel.py",
     "brokers/test_tls.py",

@@ -1,0 +1,203 @@
+"""Play a recording of gocraft/work with the Go peer, at the pace of the recording, and compare each of its steps."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.brokers.gocraft.go_peer import Driver
+from tests.brokers.gocraft.namespace import SLACK, Side, differences, dump
+
+PATIENCE = 4.0  # seconds beyond the recorded time in which a step may come true
+AT_RANDOM = (
+    "failing jobs",
+)  # recordings whose jobs fail with the default pause, which chance makes 58 s longer or not
+RANDOM_BACKOFF = 58 + SLACK
+BLOCKS = [{"block": "for ever"}]
+
+# The two processes of some recordings share a namespace; what the first one does is only noted there.
+FIRST_POOLS: dict[str, dict[str, Any]] = {
+    "pool killed, another pool reaps it": {
+        "concurrency": 2,
+        "jobs": [{"name": "export", "max_concurrency": 2, "do": BLOCKS}, {"name": "export_idle", "do": BLOCKS}],
+        "enqueued": [0, 1, 2],
+    },
+    "pool killed and its heartbeat hash lost": {
+        "concurrency": 1,
+        "jobs": [{"name": "export", "max_concurrency": 1, "do": BLOCKS}],
+        "enqueued": [1],
+    },
+}
+PAGES = {"/scheduled_jobs": "scheduled_jobs", "/retry_jobs": "retry_jobs", "/dead_jobs": "dead_jobs"}
+LISTS = {"/queues": "queues", "/worker_pools": "worker_pools", "/busy_workers": "worker_observations"}
+
+
+class Replay:
+    """One recording, played in a database of its own. `found` are the differences, with the step they are in."""
+
+    def __init__(self, recording: Mapping[str, Any], *, peer: Path, client: Any, port: int, database: int) -> None:
+        self.recording = recording
+        self.namespace: str = recording["namespace"]
+        self.client = client
+        self._peer, self._port, self._database = peer, port, database
+        self._first_at = float(next(step["at"] for step in recording["steps"] if "at" in step))
+        self._ids: tuple[dict[str, str], dict[str, str]] = ({}, {})
+        self._jobs: dict[str, dict[str, Any]] = {}  # the job of this replay by the id of the recorded one
+        self._slack = RANDOM_BACKOFF if recording["scenario"] in AT_RANDOM else SLACK
+        self._first: Driver | None = None
+        self.found: list[str] = []
+
+    def play(self) -> list[str]:
+        self._driver = self._process()
+        self._began = time.monotonic()
+        self._driver.set_clock(self._now())
+        try:
+            self._begin_first()
+            for step in self.recording["steps"]:
+                for difference in self._step(step):
+                    self.found.append(f"{step.get('step', 'a request')}: {difference}")
+            self.found += self._compare_news()
+        finally:
+            self._driver.close()
+            if self._first:
+                self._first.close()
+        return self.found
+
+    def _process(self) -> Driver:
+        return Driver(self._peer, port=self._port, database=self._database)
+
+    def _now(self) -> float:
+        """Return the time of the recording that it is in this replay."""
+        return self._first_at + time.monotonic() - self._began
+
+    def _begin_first(self) -> None:
+        first = FIRST_POOLS.get(self.recording["scenario"])
+        if first is None:
+            return
+        self._first = self._process()
+        self._first.set_clock(self._now())
+        for number in first["enqueued"]:
+            self._first.ask(
+                {"op": "enqueue", "name": "export", "args": json.dumps({"i": number}), "ns": self.namespace}
+            )
+        self._first.ask({"op": "pool", "id": "first", "ns": self.namespace, **first})
+        self._first.ask({"op": "start", "id": "first"})
+        if "note" not in self.recording["steps"][0]:  # it is killed before the recording begins
+            self._first.process.wait_for('"event":"run"')
+            self._kill_first()
+
+    def _kill_first(self) -> None:
+        assert self._first is not None
+        time.sleep(0.1)  # what the handler's worker still writes about it has no reply to wait for
+        self._first.close()
+
+    def _step(self, step: Mapping[str, Any]) -> Iterator[str]:
+        if "note" in step:
+            if "killed" in step["note"]:
+                self._kill_first()
+            return
+        if "http" in step:
+            yield from self._request(step["http"])
+            return
+        time.sleep(max(0.0, step["at"] - self._now()))
+        if "redis" in step:
+            self.client.execute_command(*map(self._translated, step["redis"]))
+        if "call" in step:
+            yield from self._call(step)
+        if "dump" in step:
+            yield from self._compare_dump(step)
+
+    def _translated(self, word: Any) -> Any:
+        """Put the pool of this replay in the place of the recorded one, in a command that names its heartbeat."""
+        pool = re.fullmatch(r"(.*worker_pools:)[0-9a-f]{24}", str(word))
+        if pool is None:
+            return word
+        (member,) = self.client.smembers(pool[1].removesuffix(":"))
+        return f"{pool[1]}{member.decode()}"
+
+    def _call(self, step: Mapping[str, Any]) -> Iterator[str]:
+        answer = self._driver.ask(self._of_this_replay(step["call"]))
+        recorded = {"returned": step.get("returned")}
+        recorded.update({name: step[name] for name in ("count", "error") if name in step})
+        if step["call"]["op"] == "enqueue" and recorded["returned"] and answer["returned"]:
+            for side, job in zip(self._ids, (recorded["returned"], answer["returned"]), strict=True):
+                side[job["id"]] = f"job {len(side) + 1}"
+            self._jobs[recorded["returned"]["id"]] = answer["returned"]
+        yield from self._compare_values(recorded, answer, at=step["at"])
+
+    def _of_this_replay(self, call: Mapping[str, Any]) -> dict[str, Any]:
+        """Name the job of this replay in a call that names a recorded one."""
+        job = self._jobs.get(call.get("id", ""))
+        return {**call, "id": job["id"], "score": job["run_at"]} if job else {**call}
+
+    def _request(self, http: Mapping[str, Any]) -> Iterator[str]:
+        """Ask the client of the peer for what the web page asked its own."""
+        path, _, query = http["path"].partition("?page=")
+        operation, *words = path.strip("/").split("/")
+        if http["status"] == 404 or query == "x":
+            return
+        call: dict[str, Any] = {"op": {**PAGES, **LISTS}.get(path, operation), "ns": self.namespace}
+        if query:
+            call["page"] = int(query)
+        if words:
+            call.update(score=int(words[0]), id=words[1])
+        answer = self._driver.ask(call)
+        if http["status"] != 200:
+            if not answer.get("error"):
+                yield f"{path}: no error"
+            return
+        value = answer["returned"]
+        if path in PAGES:
+            value = {"count": answer["count"], "jobs": value}
+        elif path == "/busy_workers":
+            value = [each for each in value if each["is_busy"]] or None
+        elif path not in LISTS:
+            value = {"status": "failed" if answer.get("error") else "ok"}
+        body = json.loads(http["body"])
+        for each in (*(body if isinstance(body, list) else ()), *(value if isinstance(value, list) else ())):
+            each.update({name: None for name in ("host", "pid", "worker_ids") if name in each})
+        yield from self._compare_values(body, value, at=self._now())
+
+    def _compare_values(self, recorded: Any, actual: Any, *, at: float) -> Iterator[str]:
+        sides = [
+            Side(dump={"answer": {"type": "string", "value": json.dumps(value, sort_keys=True)}}, at=when, ids=ids)
+            for value, when, ids in zip((recorded, actual), (at, self._now()), self._ids, strict=True)
+        ]
+        yield from differences(*sides)
+
+    def _compare_dump(self, step: Mapping[str, Any]) -> list[str]:
+        deadline = time.monotonic() + PATIENCE
+        recorded = Side(dump=step["dump"], at=step["at"], ids=self._ids[0])
+        while True:
+            actual = Side(dump=dump(self.client, self.namespace), at=self._now(), ids=self._ids[1])
+            found = differences(recorded, actual, slack=self._slack)
+            if not found or time.monotonic() > deadline:
+                return found
+            time.sleep(0.05)
+
+    def _compare_news(self) -> Iterator[str]:
+        """Compare what ran, and what the library wrote about errors, over the whole recording."""
+        news, steps = self._driver.news(), self.recording["steps"]
+        recorded = Counter(self._told(each, self._ids[0]) for step in steps for each in step.get("events") or ())
+        actual = Counter(self._told(each, self._ids[1]) for each in news if "event" in each)
+        if recorded - actual:  # not all that happened was recorded
+            yield f"events: recorded {dict(recorded)}, found {dict(actual)}"
+        logged = {self._logged(each) for step in steps for each in step.get("library_log", ())}
+        found = {self._logged(each["log"]) for each in news if "log" in each}
+        if logged != found:
+            yield f"log: recorded {sorted(logged)}, found {sorted(found)}"
+
+    @staticmethod
+    def _told(event: Mapping[str, Any], ids: Mapping[str, str]) -> str:
+        job = event.get("job", event)
+        return f"{event['event']} {ids.get(job['id'], 'another')} {json.dumps(job.get('args'), sort_keys=True)}"
+
+    @staticmethod
+    def _logged(line: str) -> str:
+        """Leave out where in a script an error is, and the hash of that script."""
+        return line.partition("user_script")[0]

@@ -1,0 +1,150 @@
+"""The Go peer of interop/go/ against the recordings of the real library: after each step of a recording the same keys
+and the same bytes, volatile parts aside. So what holds beside the peer holds beside a real pool.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from tests.brokers.gocraft import go_peer, vectors
+from tests.brokers.gocraft.go_peer import Driver
+from tests.brokers.gocraft.namespace import Side, differences, dump
+from tests.brokers.gocraft.replay import Replay
+from tests.processes import ROOT
+from tests.servers import Server, program
+
+REPLAYED = (
+    "client", "enqueue", "enqueue_in", "failed_dead", "failed_retry", "heartbeat", "in_progress", "max_concurrency",
+    "namespaces", "paused", "periodic", "reaped", "requeue", "requeue_unreadable", "stray", "unique", "unique_by_key",
+    "unique_in", "unique_life", "webui",
+)  # fmt: skip
+AT_ONCE = 12
+LONG = ("reaped", "periodic", "requeue_unreadable", "heartbeat", "unique_life", "failed_dead")  # these begin first
+RECORDINGS = [(f"{name}-{i}", one) for name in REPLAYED for i, one in enumerate(vectors.recordings(name))]
+
+
+@pytest.fixture(scope="module")
+def peer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return go_peer.build(tmp_path_factory.mktemp("go"))
+
+
+@pytest.fixture(scope="module")
+def go_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A Redis, the server of the recordings, with a database for each of them."""
+    own = Server(
+        program("redis"), folder=tmp_path_factory.mktemp("redis"), is_durable=False, options=["--databases", "64"]
+    )
+    own.start()
+    yield own
+    own.close()
+
+
+def database(server: Server, number: int) -> Any:
+    return redis.Redis(port=server.port, db=number, socket_timeout=10)
+
+
+@pytest.fixture(scope="module")
+def replays(peer: Path, go_server: Server) -> Iterator[dict[str, Future[list[str]]]]:
+    """All replays side by side: they mostly wait, as the pools in the recordings did."""
+    with ThreadPoolExecutor(max_workers=AT_ONCE) as threads:
+
+        def play(number: int, recording: Mapping[str, Any]) -> list[str]:
+            with database(go_server, number) as client:
+                replay = Replay(recording, peer=peer, client=client, port=go_server.port, database=number)
+                return replay.play()
+
+        numbered = sorted(enumerate(RECORDINGS, 1), key=lambda pair: not pair[1][0].startswith(LONG))
+        yield {name: threads.submit(play, number, one) for number, (name, one) in numbered}
+
+
+@pytest.mark.parametrize("name", [name for name, _ in RECORDINGS])
+def test_the_peer_does_what_was_recorded(name: str, replays: dict[str, Future[list[str]]]) -> None:
+    found = replays[name].result(timeout=120)
+    assert not found, "\n".join(found)
+
+
+@pytest.fixture
+def driver(peer: Path, go_server: Server, request: pytest.FixtureRequest) -> Iterator[Driver]:
+    own = Driver(peer, port=go_server.port, database=0)
+    own.set_clock(getattr(request, "param", 1795219982))
+    yield own
+    own.close()
+
+
+def test_the_peer_reads_and_refuses_the_texts_that_the_library_does(driver: Driver, go_server: Server) -> None:
+    cases = vectors.load("decode")["cases"]
+    first = int(cases[0]["dump"]["gv:last_periodic_enqueue"]["value"])
+    found = []
+    with database(go_server, 0) as client:
+        for number, case in enumerate(cases):
+            client.flushdb()
+            client.sadd("gv:known_jobs", "export")
+            client.lpush("gv:jobs:export", case["job"])
+            job = {"name": "export", "backoff": 60, "do": [{"fail": "no"}]}
+            driver.ask({"op": "pool", "id": str(number), "ns": "gv", "concurrency": 1, "jobs": [job]})
+            for operation in ("start", "drain", "stop"):
+                driver.ask({"op": operation, "id": str(number)})
+            at = int(case["dump"]["gv:last_periodic_enqueue"]["value"])
+            sides = Side(dump=case["dump"], at=at), Side(dump=dump(client, "gv"), at=first)
+            found += [f"{case['case']}: {each}" for each in differences(*sides, slack=20)]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("driver", [1795219133], indirect=True)
+def test_the_peer_makes_the_unique_keys_of_the_library(driver: Driver, go_server: Server) -> None:
+    vector = vectors.load("unique_key_bytes")
+    found = []
+    with database(go_server, 0) as client:
+        for case in vector["cases"]:
+            client.flushdb()
+            name = vector["job_name"]
+            call = {"op": "enqueue", "name": name, "args": case["args"], "unique": True, "ns": vector["namespace"]}
+            assert "error" not in driver.ask(call)
+            recorded = {
+                "gv:known_jobs": {"type": "set", "value": [name]},
+                f"gv:jobs:{name}": {"type": "list", "value": [case["job"]]},
+                case["unique_key"]: {"type": "string", "ttl": case["ttl"], "value": case["value"]},
+            }
+            # Each namespace has one enqueuer, which announces a name once in five minutes.
+            client.sadd("gv:known_jobs", name)
+            sides = Side(dump=recorded, at=1795219133), Side(dump=dump(client, "gv"), at=1795219133)
+            found += differences(*sides, slack=30)
+    assert not found, "\n".join(found)
+
+
+def test_the_peer_finds_the_activations_that_the_library_finds(driver: Driver) -> None:
+    vector = vectors.load("cron_next")
+    found = []
+    for case in vector["cases"]:
+        call = {"op": "next", **{name: case[name] for name in ("spec", "zone", "from")}}
+        answer = driver.ask({**call, "count": len(case["next"]) or 1})
+        if answer["returned"] != case["next"]:
+            found.append((case, answer))
+    assert found == []
+    taken = [spec for spec in vector["rejected"] if "error" not in driver.ask({"op": "next", "spec": spec, "count": 1})]
+    assert taken == []
+
+
+def test_the_source_is_formatted() -> None:
+    unformatted = subprocess.run(
+        [go_peer.program("gofmt"), "-l", str(go_peer.SOURCE)], capture_output=True, text=True, check=True
+    )
+    assert unformatted.stdout == ""
+
+
+def test_no_file_is_long() -> None:
+    lengths = {path.name: len(path.read_text().splitlines()) for path in go_peer.SOURCE.glob("*.go")}
+    assert lengths
+    assert max(lengths.values()) < 400, lengths
+
+
+def test_ci_installs_go() -> None:
+    installed = (ROOT / ".ci" / "run").read_text().partition("missing() {")[2].partition("\n}")[0]
+    assert "|| echo golang-go" in installed
