@@ -16,6 +16,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from workkit.brokers.gocraft.keys import Keys
+
 Dump = Mapping[str, Mapping[str, Any]]
 
 OURS = "workkit:"  # a key of our own begins so, behind the prefix of the namespace
@@ -28,13 +30,9 @@ _ID = re.compile(r"(?<![0-9a-f])[0-9a-f]{24}(?![0-9a-f])")
 _SECOND = re.compile(r"(?<![0-9.])1[0-9]{9}(?![0-9.])")
 
 
-def prefix_of(namespace: str) -> str:
-    return namespace if not namespace or namespace.endswith(":") else f"{namespace}:"
-
-
 def dump(client: Any, namespace: str) -> dict[str, dict[str, Any]]:
     """Read all keys of a namespace that Go pools know, in one transaction. `client` answers bytes."""
-    prefix = prefix_of(namespace)
+    prefix = Keys(namespace).prefix
     pattern = re.sub(r"([*?\[\]\\^])", r"\\\1", prefix) + "*"
     for _ in range(100):
         names = sorted(client.scan_iter(match=pattern, count=1000))
@@ -46,8 +44,10 @@ def dump(client: Any, namespace: str) -> dict[str, dict[str, Any]]:
                 pipe.ttl(name)
                 _READ[type_ if type_ in _READ else "string"](pipe, name)
             replies = pipe.execute(raise_on_error=False)
-        if [reply.decode() for reply in replies[::3]] == types:  # else a key came or went meanwhile
+        if [reply.decode() for reply in replies[::3]] == types and "none" not in types:
             break
+    else:
+        raise AssertionError(f"the keys of {namespace!r} change faster than they are read")
     return {
         name.decode(): {"type": type_, "ttl": ttl if ttl >= 0 else None, "value": _shown(type_, value)}
         for name, type_, ttl, value in zip(names, types, replies[1::3], replies[2::3], strict=True)

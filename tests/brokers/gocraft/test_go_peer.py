@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import redis
 
 from tests.brokers.gocraft import go_peer, vectors
 from tests.brokers.gocraft.go_peer import Driver
 from tests.brokers.gocraft.namespace import Side, differences, dump
 from tests.brokers.gocraft.replay import Replay
 from tests.processes import ROOT
-from tests.servers import Server, program
+from tests.servers import Server
 
 REPLAYED = (
     "client", "enqueue", "enqueue_in", "failed_dead", "failed_retry", "heartbeat", "in_progress", "max_concurrency",
@@ -31,32 +30,12 @@ RECORDINGS = [(f"{name}-{i}", one) for name in REPLAYED for i, one in enumerate(
 
 
 @pytest.fixture(scope="module")
-def peer(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return go_peer.build(tmp_path_factory.mktemp("go"))
-
-
-@pytest.fixture(scope="module")
-def go_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A Redis, the server of the recordings, with a database for each of them."""
-    own = Server(
-        program("redis"), folder=tmp_path_factory.mktemp("redis"), is_durable=False, options=["--databases", "64"]
-    )
-    own.start()
-    yield own
-    own.close()
-
-
-def database(server: Server, number: int) -> Any:
-    return redis.Redis(port=server.port, db=number, socket_timeout=10)
-
-
-@pytest.fixture(scope="module")
 def replays(peer: Path, go_server: Server) -> Iterator[dict[str, Future[list[str]]]]:
     """All replays side by side: they mostly wait, as the pools in the recordings did."""
     with ThreadPoolExecutor(max_workers=AT_ONCE) as threads:
 
         def play(number: int, recording: Mapping[str, Any]) -> list[str]:
-            with database(go_server, number) as client:
+            with go_peer.database(go_server, number) as client:
                 replay = Replay(recording, peer=peer, client=client, port=go_server.port, database=number)
                 return replay.play()
 
@@ -82,7 +61,7 @@ def test_the_peer_reads_and_refuses_the_texts_that_the_library_does(driver: Driv
     cases = vectors.load("decode")["cases"]
     first = int(cases[0]["dump"]["gv:last_periodic_enqueue"]["value"])
     found = []
-    with database(go_server, 0) as client:
+    with go_peer.database(go_server, 0) as client:
         for number, case in enumerate(cases):
             client.flushdb()
             client.sadd("gv:known_jobs", "export")
@@ -101,7 +80,7 @@ def test_the_peer_reads_and_refuses_the_texts_that_the_library_does(driver: Driv
 def test_the_peer_makes_the_unique_keys_of_the_library(driver: Driver, go_server: Server) -> None:
     vector = vectors.load("unique_key_bytes")
     found = []
-    with database(go_server, 0) as client:
+    with go_peer.database(go_server, 0) as client:
         for case in vector["cases"]:
             client.flushdb()
             name = vector["job_name"]
