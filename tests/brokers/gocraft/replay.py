@@ -171,7 +171,7 @@ class Replay:
 
     def _compare_values(self, recorded: Any, actual: Any, *, at: float) -> Iterator[str]:
         sides = [
-            Side(dump={"answer": {"type": "string", "value": json.dumps(value, sort_keys=True)}}, at=when, ids=ids)
+            Side(dump={"answer": {"type": "string", "value": _with_times(value, at=when)}}, at=when, ids=ids)
             for value, when, ids in zip((recorded, actual), (at, self._now()), self._ids, strict=True)
         ]
         yield from differences(*sides)
@@ -207,3 +207,12 @@ class Replay:
     def _logged(line: str) -> str:
         """Leave out where in a script an error is, and the hash of that script."""
         return line.partition("user_script")[0]
+
+
+def _with_times(value: Any, *, at: float) -> str:
+    """Write an answer as JSON, with the time at which the next job of a queue was added in place of its latency."""
+
+    def timed(each: dict[str, Any]) -> dict[str, Any]:
+        return {**each, "latency": int(at) - each["latency"]} if each.get("count") and "latency" in each else each
+
+    return json.dumps(json.loads(json.dumps(value), object_hook=timed), sort_keys=True)

@@ -6,9 +6,8 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -26,26 +25,36 @@ REPLAYED = (
 )  # fmt: skip
 AT_ONCE = 12
 LONG = ("reaped", "periodic", "requeue_unreadable", "heartbeat", "unique_life", "failed_dead")  # these begin first
-RECORDINGS = [(f"{name}-{i}", one) for name in REPLAYED for i, one in enumerate(vectors.recordings(name))]
+RECORDINGS = {f"{name}-{i}": one for name in REPLAYED for i, one in enumerate(vectors.recordings(name))}
+
+
+def play(name: str, peer: Path, server: Server) -> list[str]:
+    number = 1 + list(RECORDINGS).index(name)
+    with go_peer.database(server, number) as client:
+        client.flushdb()
+        return Replay(RECORDINGS[name], peer=peer, client=client, port=server.port, database=number).play()
 
 
 @pytest.fixture(scope="module")
-def replays(peer: Path, go_server: Server) -> Iterator[dict[str, Future[list[str]]]]:
+def replays(peer: Path, go_server: Server) -> Iterator[Mapping[str, Future[list[str]]]]:
     """All replays side by side: they mostly wait, as the pools in the recordings did."""
     with ThreadPoolExecutor(max_workers=AT_ONCE) as threads:
-
-        def play(number: int, recording: Mapping[str, Any]) -> list[str]:
-            with go_peer.database(go_server, number) as client:
-                replay = Replay(recording, peer=peer, client=client, port=go_server.port, database=number)
-                return replay.play()
-
-        numbered = sorted(enumerate(RECORDINGS, 1), key=lambda pair: not pair[1][0].startswith(LONG))
-        yield {name: threads.submit(play, number, one) for number, (name, one) in numbered}
+        yield {
+            name: threads.submit(play, name, peer, go_server)
+            for name in sorted(RECORDINGS, key=lambda name: not name.startswith(LONG))
+        }
 
 
-@pytest.mark.parametrize("name", [name for name, _ in RECORDINGS])
-def test_the_peer_does_what_was_recorded(name: str, replays: dict[str, Future[list[str]]]) -> None:
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_the_peer_does_what_was_recorded(
+    name: str, replays: Mapping[str, Future[list[str]]], peer: Path, go_server: Server
+) -> None:
+    """What a pool does next depends on parts of a second. A busy machine may need another try, with less beside it."""
     found = replays[name].result(timeout=120)
+    for _ in range(2):
+        if found:
+            wait(replays.values())
+            found = play(name, peer, go_server)
     assert not found, "\n".join(found)
 
 
