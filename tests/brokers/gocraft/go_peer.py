@@ -60,9 +60,10 @@ class Driver:
         self._asked = 0
         self._seen = 0
 
-    def set_clock(self, at: float) -> None:
+    def set_clock(self, at: float) -> bool:
         """Have it be this epoch second now to the peer."""
         self.ask({"op": "clock", "at": at})
+        return True
 
     def ask(self, call: Mapping[str, Any]) -> dict[str, Any]:
         """Do a call, and return `returned` with, where there is one, `count` and `error`."""

@@ -140,12 +140,21 @@ def _ids(dump: Dump) -> set[str]:
     return set(_ID.findall(json.dumps(dump, ensure_ascii=False)))
 
 
+def moved(text: str, *, at: float, by: int) -> str:
+    """Write a text with all times that are near the epoch second `at` so many seconds later."""
+    return _SECOND.sub(lambda match: str(int(match[0]) + by) if _is_near(int(match[0]) - at) else match[0], text)
+
+
+def _is_near(offset: float) -> bool:
+    return -NEAR_PAST < offset < NEAR_FUTURE
+
+
 def _mask(text: str, labels: Mapping[str, str], at: float) -> tuple[str, list[float]]:
     times: list[float] = []
 
     def second(match: re.Match[str]) -> str:
         offset = int(match[0]) - at
-        if not -NEAR_PAST < offset < NEAR_FUTURE:
+        if not _is_near(offset):
             return match[0]
         times.append(offset)
         return "<TIME>"

@@ -32,7 +32,11 @@ def play(name: str, peer: Path, server: Server) -> list[str]:
     number = 1 + list(RECORDINGS).index(name)
     with go_peer.database(server, number) as client:
         client.flushdb()
-        return Replay(RECORDINGS[name], peer=peer, client=client, port=server.port, database=number).play()
+
+        def begin() -> Driver:
+            return Driver(peer, port=server.port, database=number)
+
+        return Replay(RECORDINGS[name], begin=begin, client=client).play()
 
 
 @pytest.fixture(scope="module")
@@ -136,3 +140,19 @@ def test_no_file_is_long() -> None:
 def test_ci_installs_go() -> None:
     installed = (ROOT / ".ci" / "run").read_text().partition("missing() {")[2].partition("\n}")[0]
     assert "|| echo golang-go" in installed
+
+
+def test_a_replay_may_be_at_any_time(peer: Path, go_server: Server) -> None:
+    """A player that keeps the time of the machine gets the recorded commands with the times of now."""
+
+    class Contemporary(Driver):
+        def set_clock(self, at: float) -> bool:
+            return False
+
+    with go_peer.database(go_server, 0) as client:
+        client.flushdb()
+
+        def begin() -> Driver:
+            return Contemporary(peer, port=go_server.port, database=0)
+
+        assert Replay(RECORDINGS["requeue-0"], begin=begin, client=client).play() == []
