@@ -97,7 +97,7 @@ func (d *driver) answer(asked call) outcome {
 	case "open":
 		close(d.gates.gate(asked.Name))
 	case "clock":
-		ahead = time.Until(time.UnixMilli(int64(asked.At * 1000)))
+		setClock(asked.At)
 	case "next":
 		returned, err = activations(asked)
 	default:

@@ -63,12 +63,15 @@ func scripted(deeds []deed, at *gates) func(*run) error {
 	}
 }
 
-// asArgsSay answers a handler that appends a line to the file when it begins and when it ends. These members of the
+// asArgsSay answers a handler that appends a line to the file, if any, when it begins and when it ends. These members of the
 // arguments steer it: sleep_ms, checkin, fail, panic.
 func asArgsSay(file *os.File) func(*run) error {
 	return func(r *run) error {
 		began := time.Now()
 		line := func(what string) {
+			if file == nil {
+				return
+			}
 			text, _ := encode(event{
 				"event": what, "name": r.job.Name, "id": r.job.ID, "args": r.job.Args, "fails": r.job.Fails,
 				"pool": r.pool.id, "at_ms": time.Now().UnixMilli(),

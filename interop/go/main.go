@@ -156,7 +156,7 @@ func runEnqueue(c *command, args []string) error {
 func runPool(c *command, args []string) error {
 	jobsText := c.flags.String("jobs", "", "")
 	concurrency := c.flags.Int("concurrency", 10, "")
-	logName := c.flags.String("log", os.DevNull, "")
+	logName := c.flags.String("log", "", "a file")
 	skipDead := c.flags.String("skip-dead", "", "")
 	backoff := c.flags.Int64("backoff", -1, "seconds before the next attempt, in place of the documented pause")
 	periodic := []periodicJob{}
@@ -171,9 +171,12 @@ func runPool(c *command, args []string) error {
 	})
 	c.timerFlags()
 	c.parse(args, 1, 0)
-	log, err := os.OpenFile(*logName, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	if err != nil {
-		return err
+	var log *os.File
+	if *logName != "" {
+		var err error
+		if log, err = os.OpenFile(*logName, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644); err != nil {
+			return err
+		}
 	}
 	jobs := []*jobType{}
 	for _, text := range strings.Split(*jobsText, ",") {

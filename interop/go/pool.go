@@ -51,7 +51,8 @@ type pool struct {
 	ns        namespace
 	id        string
 	jobs      map[string]*jobType
-	names     []string // sorted
+	names     []string            // sorted
+	fetched   map[string][]string // the keys that the script for a fetch wants of each name
 	periodic  []periodicJob
 	timers    timers
 	tell      func(event)
@@ -66,12 +67,16 @@ type event map[string]interface{}
 
 func newPool(on *server, ns namespace, concurrency int, jobs []*jobType, periodic []periodicJob, with timers, tell func(event)) *pool {
 	p := &pool{
-		server: on, ns: ns, id: newID(), jobs: map[string]*jobType{}, periodic: periodic, timers: with, tell: tell,
+		server: on, ns: ns, id: newID(), jobs: map[string]*jobType{}, fetched: map[string][]string{}, periodic: periodic, timers: with, tell: tell,
 		stopping: make(chan struct{}),
 	}
 	for _, job := range jobs {
 		p.jobs[job.name] = job
 		p.names = append(p.names, job.name)
+		p.fetched[job.name] = []string{
+			ns.queue(job.name), ns.inProgress(job.name, p.id), ns.paused(job.name), ns.lock(job.name),
+			ns.lockInfo(job.name), ns.limit(job.name),
+		}
 	}
 	sort.Strings(p.names)
 	for i := 0; i < concurrency; i++ {

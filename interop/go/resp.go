@@ -98,10 +98,15 @@ func words(parts ...interface{}) []interface{} { return parts }
 
 func (l *link) exchange(commands [][]interface{}) ([]reply, error) {
 	for _, command := range commands {
-		fmt.Fprintf(l.writer, "*%d\r\n", len(command))
+		l.header('*', len(command))
 		for _, word := range command {
-			text := fmt.Sprint(word)
-			fmt.Fprintf(l.writer, "$%d\r\n%s\r\n", len(text), text)
+			text, is := word.(string)
+			if !is {
+				text = fmt.Sprint(word)
+			}
+			l.header('$', len(text))
+			l.writer.WriteString(text)
+			l.writer.WriteString("\r\n")
 		}
 	}
 	if err := l.writer.Flush(); err != nil {
@@ -115,6 +120,12 @@ func (l *link) exchange(commands [][]interface{}) ([]reply, error) {
 		}
 	}
 	return replies, nil
+}
+
+func (l *link) header(kind byte, size int) {
+	l.writer.WriteByte(kind)
+	l.writer.WriteString(strconv.Itoa(size))
+	l.writer.WriteString("\r\n")
 }
 
 func (l *link) read() (reply, error) {

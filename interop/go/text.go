@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -27,9 +28,13 @@ type Job struct {
 }
 
 // ahead is what the clock of this peer differs from that of the machine. Recordings are replayed at their own time.
-var ahead time.Duration
+var ahead int64 // ns, read and written as a whole
 
-func clock() time.Time { return time.Now().Add(ahead) }
+func clock() time.Time { return time.Now().Add(time.Duration(atomic.LoadInt64(&ahead))) }
+
+func setClock(at float64) {
+	atomic.StoreInt64(&ahead, int64(time.Until(time.UnixMilli(int64(at*1000)))))
+}
 
 func now() int64 { return clock().Unix() }
 

@@ -84,10 +84,9 @@ func (t timers) pause(empty int) time.Duration {
 
 func (w *worker) fetch() (*Job, error) {
 	p := w.pool
-	keys := []string{}
+	keys := make([]string, 0, 6*len(p.names))
 	for _, name := range p.inTurn() {
-		keys = append(keys, p.ns.queue(name), p.ns.inProgress(name, p.id), p.ns.paused(name), p.ns.lock(name),
-			p.ns.lockInfo(name), p.ns.limit(name))
+		keys = append(keys, p.fetched[name]...)
 	}
 	answer, err := fetchScript.run(p.server, keys, p.id)
 	if err != nil || answer == nil {

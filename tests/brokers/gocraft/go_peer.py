@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
 
 from tests.processes import ROOT, Process
+from tests.servers import Server
 
 SOURCE = ROOT / "interop" / "go"
 # Without a network, without a C compiler, with whatever Go is there.
@@ -44,6 +46,11 @@ def build(folder: Path) -> Path:
     return built
 
 
+def database(server: Server, number: int) -> Any:
+    """Return a client of one database, which answers bytes."""
+    return redis.Redis(port=server.port, db=number, socket_timeout=10)
+
+
 class Driver:
     """A process of the peer that does one call after another."""
 
@@ -53,9 +60,10 @@ class Driver:
         self._asked = 0
         self._seen = 0
 
-    def set_clock(self, at: float) -> None:
-        """Have it be this epoch second now to the peer, before any other call."""
+    def set_clock(self, at: float) -> bool:
+        """Have it be this epoch second now to the peer."""
         self.ask({"op": "clock", "at": at})
+        return True
 
     def ask(self, call: Mapping[str, Any]) -> dict[str, Any]:
         """Do a call, and return `returned` with, where there is one, `count` and `error`."""

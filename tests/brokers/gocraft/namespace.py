@@ -16,6 +16,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from workkit.brokers.gocraft.keys import Keys
+
 Dump = Mapping[str, Mapping[str, Any]]
 
 OURS = "workkit:"  # a key of our own begins so, behind the prefix of the namespace
@@ -28,13 +30,9 @@ _ID = re.compile(r"(?<![0-9a-f])[0-9a-f]{24}(?![0-9a-f])")
 _SECOND = re.compile(r"(?<![0-9.])1[0-9]{9}(?![0-9.])")
 
 
-def prefix_of(namespace: str) -> str:
-    return namespace if not namespace or namespace.endswith(":") else f"{namespace}:"
-
-
 def dump(client: Any, namespace: str) -> dict[str, dict[str, Any]]:
     """Read all keys of a namespace that Go pools know, in one transaction. `client` answers bytes."""
-    prefix = prefix_of(namespace)
+    prefix = Keys(namespace).prefix
     pattern = re.sub(r"([*?\[\]\\^])", r"\\\1", prefix) + "*"
     for _ in range(100):
         names = sorted(client.scan_iter(match=pattern, count=1000))
@@ -46,8 +44,10 @@ def dump(client: Any, namespace: str) -> dict[str, dict[str, Any]]:
                 pipe.ttl(name)
                 _READ[type_ if type_ in _READ else "string"](pipe, name)
             replies = pipe.execute(raise_on_error=False)
-        if [reply.decode() for reply in replies[::3]] == types:  # else a key came or went meanwhile
+        if [reply.decode() for reply in replies[::3]] == types and "none" not in types:
             break
+    else:
+        raise AssertionError(f"the keys of {namespace!r} change faster than they are read")
     return {
         name.decode(): {"type": type_, "ttl": ttl if ttl >= 0 else None, "value": _shown(type_, value)}
         for name, type_, ttl, value in zip(names, types, replies[1::3], replies[2::3], strict=True)
@@ -140,12 +140,21 @@ def _ids(dump: Dump) -> set[str]:
     return set(_ID.findall(json.dumps(dump, ensure_ascii=False)))
 
 
+def moved(text: str, *, at: float, by: int) -> str:
+    """Write a text with all times that are near the epoch second `at` so many seconds later."""
+    return _SECOND.sub(lambda match: str(int(match[0]) + by) if _is_near(int(match[0]) - at) else match[0], text)
+
+
+def _is_near(offset: float) -> bool:
+    return -NEAR_PAST < offset < NEAR_FUTURE
+
+
 def _mask(text: str, labels: Mapping[str, str], at: float) -> tuple[str, list[float]]:
     times: list[float] = []
 
     def second(match: re.Match[str]) -> str:
         offset = int(match[0]) - at
-        if not -NEAR_PAST < offset < NEAR_FUTURE:
+        if not _is_near(offset):
             return match[0]
         times.append(offset)
         return "<TIME>"

@@ -1,4 +1,7 @@
-"""Play a recording of gocraft/work with the Go peer, at the pace of the recording, and compare each of its steps."""
+"""Play a recording of gocraft/work at the pace of the recording, and compare each of its steps.
+
+Who plays it is a `Player`: the Go peer of interop/go/, or anything else that does the calls of the recordings.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,14 @@ import json
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any, Protocol
 
-from tests.brokers.gocraft.go_peer import Driver
-from tests.brokers.gocraft.namespace import SLACK, Side, differences, dump
+from tests.brokers.gocraft.namespace import SLACK, Side, differences, dump, moved
+from tests.processes import until
 
 PATIENCE = 4.0  # seconds beyond the recorded time in which a step may come true
-AT_RANDOM = (
-    "failing jobs",
-)  # recordings whose jobs fail with the default pause, which chance makes 58 s longer or not
+AT_RANDOM = ("failing jobs",)  # the jobs of this recording fail with the default pause, which has a random part
 RANDOM_BACKOFF = 58 + SLACK
 BLOCKS = [{"block": "for ever"}]
 
@@ -37,49 +37,78 @@ PAGES = {"/scheduled_jobs": "scheduled_jobs", "/retry_jobs": "retry_jobs", "/dea
 LISTS = {"/queues": "queues", "/worker_pools": "worker_pools", "/busy_workers": "worker_observations"}
 
 
-class Replay:
-    """One recording, played in a database of its own. `found` are the differences, with the step they are in."""
+class Player(Protocol):
+    """Does the calls of a recording, one after another."""
 
-    def __init__(self, recording: Mapping[str, Any], *, peer: Path, client: Any, port: int, database: int) -> None:
+    def set_clock(self, at: float) -> bool:
+        """Have it be this epoch second now to the player; False if its time is always that of the machine."""
+
+    def ask(self, call: Mapping[str, Any]) -> dict[str, Any]:
+        """Do a call, and return `returned` with, where there is one, `count` and `error`."""
+
+    def news(self) -> list[dict[str, Any]]:
+        """Return the events and the lines of the log, as in the recordings, since the last time."""
+
+    def close(self) -> None:
+        """Die at once."""
+
+
+class Replay:
+    """One recording, played on a server of its own, or in a database. `play` returns the differences, each with the
+    step it is in. `unordered` are ends of the keys of lists whose order is chance.
+    """
+
+    def __init__(
+        self,
+        recording: Mapping[str, Any],
+        *,
+        begin: Callable[[], Player],
+        client: Any,
+        unordered: Collection[str] = (),
+    ) -> None:
         self.recording = recording
         self.namespace: str = recording["namespace"]
         self.client = client
-        self._peer, self._port, self._database = peer, port, database
+        self._begin = begin
+        self._unordered = unordered
         self._first_at = float(next(step["at"] for step in recording["steps"] if "at" in step))
         self._ids: tuple[dict[str, str], dict[str, str]] = ({}, {})
         self._jobs: dict[str, dict[str, Any]] = {}  # the job of this replay by the id of the recorded one
         self._slack = RANDOM_BACKOFF if recording["scenario"] in AT_RANDOM else SLACK
-        self._first: Driver | None = None
-        self.found: list[str] = []
+        self._later = 0  # seconds from the recording to now, for a player that does not change its clock
+        self._first: Player | None = None
 
     def play(self) -> list[str]:
-        self._driver = self._process()
+        self._player = self._begin()
         self._began = time.monotonic()
-        self._driver.set_clock(self._now())
+        if not self._player.set_clock(self._now()):
+            self._later = round(time.time() - self._now())
+        found: list[str] = []
         try:
             self._begin_first()
             for step in self.recording["steps"]:
-                for difference in self._step(step):
-                    self.found.append(f"{step.get('step', 'a request')}: {difference}")
-            self.found += self._compare_news()
+                found += [f"{step.get('step', 'a request')}: {difference}" for difference in self._step(step)]
+            found += self._compare_news()
         finally:
-            self._driver.close()
+            self._player.close()
             if self._first:
                 self._first.close()
-        return self.found
-
-    def _process(self) -> Driver:
-        return Driver(self._peer, port=self._port, database=self._database)
+        return found
 
     def _now(self) -> float:
         """Return the time of the recording that it is in this replay."""
         return self._first_at + time.monotonic() - self._began
 
+    def _resume_at(self, at: float) -> None:
+        """Take the time back by what a busy machine is late: what comes next depends on parts of a second."""
+        self._began += max(0.0, self._now() - at)
+        self._player.set_clock(self._now())
+
     def _begin_first(self) -> None:
         first = FIRST_POOLS.get(self.recording["scenario"])
         if first is None:
             return
-        self._first = self._process()
+        self._first = self._begin()
         self._first.set_clock(self._now())
         for number in first["enqueued"]:
             self._first.ask(
@@ -88,7 +117,7 @@ class Replay:
         self._first.ask({"op": "pool", "id": "first", "ns": self.namespace, **first})
         self._first.ask({"op": "start", "id": "first"})
         if "note" not in self.recording["steps"][0]:  # it is killed before the recording begins
-            self._first.process.wait_for('"event":"run"')
+            until(self._first.news, what="the job to begin")
             self._kill_first()
 
     def _kill_first(self) -> None:
@@ -108,20 +137,22 @@ class Replay:
         if "redis" in step:
             self.client.execute_command(*map(self._translated, step["redis"]))
         if "call" in step:
+            self._resume_at(step["at"])
             yield from self._call(step)
         if "dump" in step:
             yield from self._compare_dump(step)
 
     def _translated(self, word: Any) -> Any:
-        """Put the pool of this replay in the place of the recorded one, in a command that names its heartbeat."""
-        pool = re.fullmatch(r"(.*worker_pools:)[0-9a-f]{24}", str(word))
+        """Write a recorded word of a command with the times of this replay, and a key of a heartbeat with its pool."""
+        word = moved(str(word), at=self._first_at, by=self._later)
+        pool = re.fullmatch(r"(.*worker_pools:)[0-9a-f]{24}", word)
         if pool is None:
             return word
         (member,) = self.client.smembers(pool[1].removesuffix(":"))
         return f"{pool[1]}{member.decode()}"
 
     def _call(self, step: Mapping[str, Any]) -> Iterator[str]:
-        answer = self._driver.ask(self._of_this_replay(step["call"]))
+        answer = self._player.ask(self._of_this_replay(step["call"]))
         recorded = {"returned": step.get("returned")}
         recorded.update({name: step[name] for name in ("count", "error") if name in step})
         if step["call"]["op"] == "enqueue" and recorded["returned"] and answer["returned"]:
@@ -146,7 +177,7 @@ class Replay:
             call["page"] = int(query)
         if words:
             call.update(score=int(words[0]), id=words[1])
-        answer = self._driver.ask(call)
+        answer = self._player.ask(call)
         if http["status"] != 200:
             if not answer.get("error"):
                 yield f"{path}: no error"
@@ -165,8 +196,8 @@ class Replay:
 
     def _compare_values(self, recorded: Any, actual: Any, *, at: float) -> Iterator[str]:
         sides = [
-            Side(dump={"answer": {"type": "string", "value": json.dumps(value, sort_keys=True)}}, at=when, ids=ids)
-            for value, when, ids in zip((recorded, actual), (at, self._now()), self._ids, strict=True)
+            Side(dump={"answer": {"type": "string", "value": _with_times(value, at=when)}}, at=when, ids=ids)
+            for value, when, ids in zip((recorded, actual), (at, self._now() + self._later), self._ids, strict=True)
         ]
         yield from differences(*sides)
 
@@ -174,15 +205,15 @@ class Replay:
         deadline = time.monotonic() + PATIENCE
         recorded = Side(dump=step["dump"], at=step["at"], ids=self._ids[0])
         while True:
-            actual = Side(dump=dump(self.client, self.namespace), at=self._now(), ids=self._ids[1])
-            found = differences(recorded, actual, slack=self._slack)
+            actual = Side(dump=dump(self.client, self.namespace), at=self._now() + self._later, ids=self._ids[1])
+            found = differences(recorded, actual, slack=self._slack, unordered=self._unordered)
             if not found or time.monotonic() > deadline:
                 return found
             time.sleep(0.05)
 
     def _compare_news(self) -> Iterator[str]:
         """Compare what ran, and what the library wrote about errors, over the whole recording."""
-        news, steps = self._driver.news(), self.recording["steps"]
+        news, steps = self._player.news(), self.recording["steps"]
         recorded = Counter(self._told(each, self._ids[0]) for step in steps for each in step.get("events") or ())
         actual = Counter(self._told(each, self._ids[1]) for each in news if "event" in each)
         if recorded - actual:  # not all that happened was recorded
@@ -201,3 +232,12 @@ class Replay:
     def _logged(line: str) -> str:
         """Leave out where in a script an error is, and the hash of that script."""
         return line.partition("user_script")[0]
+
+
+def _with_times(value: Any, *, at: float) -> str:
+    """Write an answer as JSON, with the time at which the next job of a queue was added in place of its latency."""
+
+    def timed(each: dict[str, Any]) -> dict[str, Any]:
+        return {**each, "latency": int(at) - each["latency"]} if each.get("count") and "latency" in each else each
+
+    return json.dumps(json.loads(json.dumps(value), object_hook=timed), sort_keys=True)

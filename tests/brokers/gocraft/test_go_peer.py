@@ -6,19 +6,17 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import Any
 
 import pytest
-import redis
 
 from tests.brokers.gocraft import go_peer, vectors
 from tests.brokers.gocraft.go_peer import Driver
 from tests.brokers.gocraft.namespace import Side, differences, dump
 from tests.brokers.gocraft.replay import Replay
 from tests.processes import ROOT
-from tests.servers import Server, program
+from tests.servers import Server
 
 REPLAYED = (
     "client", "enqueue", "enqueue_in", "failed_dead", "failed_retry", "heartbeat", "in_progress", "max_concurrency",
@@ -27,46 +25,40 @@ REPLAYED = (
 )  # fmt: skip
 AT_ONCE = 12
 LONG = ("reaped", "periodic", "requeue_unreadable", "heartbeat", "unique_life", "failed_dead")  # these begin first
-RECORDINGS = [(f"{name}-{i}", one) for name in REPLAYED for i, one in enumerate(vectors.recordings(name))]
+RECORDINGS = {f"{name}-{i}": one for name in REPLAYED for i, one in enumerate(vectors.recordings(name))}
+
+
+def play(name: str, peer: Path, server: Server) -> list[str]:
+    number = 1 + list(RECORDINGS).index(name)
+    with go_peer.database(server, number) as client:
+        client.flushdb()
+
+        def begin() -> Driver:
+            return Driver(peer, port=server.port, database=number)
+
+        return Replay(RECORDINGS[name], begin=begin, client=client).play()
 
 
 @pytest.fixture(scope="module")
-def peer(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return go_peer.build(tmp_path_factory.mktemp("go"))
-
-
-@pytest.fixture(scope="module")
-def go_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A Redis, the server of the recordings, with a database for each of them."""
-    own = Server(
-        program("redis"), folder=tmp_path_factory.mktemp("redis"), is_durable=False, options=["--databases", "64"]
-    )
-    own.start()
-    yield own
-    own.close()
-
-
-def database(server: Server, number: int) -> Any:
-    return redis.Redis(port=server.port, db=number, socket_timeout=10)
-
-
-@pytest.fixture(scope="module")
-def replays(peer: Path, go_server: Server) -> Iterator[dict[str, Future[list[str]]]]:
+def replays(peer: Path, go_server: Server) -> Iterator[Mapping[str, Future[list[str]]]]:
     """All replays side by side: they mostly wait, as the pools in the recordings did."""
     with ThreadPoolExecutor(max_workers=AT_ONCE) as threads:
-
-        def play(number: int, recording: Mapping[str, Any]) -> list[str]:
-            with database(go_server, number) as client:
-                replay = Replay(recording, peer=peer, client=client, port=go_server.port, database=number)
-                return replay.play()
-
-        numbered = sorted(enumerate(RECORDINGS, 1), key=lambda pair: not pair[1][0].startswith(LONG))
-        yield {name: threads.submit(play, number, one) for number, (name, one) in numbered}
+        yield {
+            name: threads.submit(play, name, peer, go_server)
+            for name in sorted(RECORDINGS, key=lambda name: not name.startswith(LONG))
+        }
 
 
-@pytest.mark.parametrize("name", [name for name, _ in RECORDINGS])
-def test_the_peer_does_what_was_recorded(name: str, replays: dict[str, Future[list[str]]]) -> None:
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_the_peer_does_what_was_recorded(
+    name: str, replays: Mapping[str, Future[list[str]]], peer: Path, go_server: Server
+) -> None:
+    """What a pool does next depends on parts of a second. A busy machine may need another try, with less beside it."""
     found = replays[name].result(timeout=120)
+    for _ in range(2):
+        if found:
+            wait(replays.values())
+            found = play(name, peer, go_server)
     assert not found, "\n".join(found)
 
 
@@ -82,7 +74,7 @@ def test_the_peer_reads_and_refuses_the_texts_that_the_library_does(driver: Driv
     cases = vectors.load("decode")["cases"]
     first = int(cases[0]["dump"]["gv:last_periodic_enqueue"]["value"])
     found = []
-    with database(go_server, 0) as client:
+    with go_peer.database(go_server, 0) as client:
         for number, case in enumerate(cases):
             client.flushdb()
             client.sadd("gv:known_jobs", "export")
@@ -101,7 +93,7 @@ def test_the_peer_reads_and_refuses_the_texts_that_the_library_does(driver: Driv
 def test_the_peer_makes_the_unique_keys_of_the_library(driver: Driver, go_server: Server) -> None:
     vector = vectors.load("unique_key_bytes")
     found = []
-    with database(go_server, 0) as client:
+    with go_peer.database(go_server, 0) as client:
         for case in vector["cases"]:
             client.flushdb()
             name = vector["job_name"]
@@ -148,3 +140,19 @@ def test_no_file_is_long() -> None:
 def test_ci_installs_go() -> None:
     installed = (ROOT / ".ci" / "run").read_text().partition("missing() {")[2].partition("\n}")[0]
     assert "|| echo golang-go" in installed
+
+
+def test_a_replay_may_be_at_any_time(peer: Path, go_server: Server) -> None:
+    """A player that keeps the time of the machine gets the recorded commands with the times of now."""
+
+    class Contemporary(Driver):
+        def set_clock(self, at: float) -> bool:
+            return False
+
+    with go_peer.database(go_server, 0) as client:
+        client.flushdb()
+
+        def begin() -> Driver:
+            return Contemporary(peer, port=go_server.port, database=0)
+
+        assert Replay(RECORDINGS["requeue-0"], begin=begin, client=client).play() == []
