@@ -160,6 +160,8 @@ def test_show_prints_the_traceback_of_a_dead_job(run: Run, dying: Dying) -> None
     dead = next(iter(schedule.jobs(s, state="dead")))
     out = run("show", s.name, dead.id).out
     assert "\nattempts  1\n" in out
+    assert "\nfailed    " in out
+    assert "\ndue " not in out, "a dead job has the time at which it failed"
     assert "\n    Traceback (most recent call last):\n" in out
     assert f"\n    {TRACE}\n    OSError: disk 0\n" in out
     record = json.loads(run("show", s.name, dead.id, "--json").out)

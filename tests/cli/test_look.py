@@ -101,6 +101,26 @@ def test_stats_say_how_late_work_is(run: Run, name: str, server: Server) -> None
     assert json.loads(run("stats", name, "--json").out)[0]["late_ms"] is None
 
 
+def test_stats_name_the_schedule_before_they_show_that_nothing_is_paused(
+    run: Run, name: str, server: Server, folder: Path, on: Server
+) -> None:
+    run("now", name, "app:hi")
+    client = server.client()
+    item, score = client.zrange(f"{name}:next", 0, 0, withscores=True)[0]
+    client.zadd(f"{name}:next", {item: score - 31_500})
+
+    def titles() -> list[str]:
+        shown = on_terminal("stats", name, columns=80, cwd=folder, env={"WORKKIT_REDIS_URL": on.url})
+        assert shown.wait() == 0
+        head, row, *_ = shown.plain.splitlines()
+        assert row.startswith(f"{name}  ")
+        return head.split()
+
+    assert "PAUSED" not in titles()
+    run("pause", name)
+    assert "PAUSED" in titles()
+
+
 def test_list_is_soonest_first_after_every_change(run: Run, name: str) -> None:
     for when in ("every hour", "every 10 minutes", "every day at 9am"):
         run("add", name, when, "app:hi", "--name", when)

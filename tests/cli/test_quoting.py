@@ -58,6 +58,21 @@ def test_what_is_missing_is_named_with_what_stands_before_it(run: Run, typed: st
     assert ran.err == f"error: {said} Try: workkit {typed.split()[0]} --help.\n"
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("next 0 9 {files} {files} 1-5", 'workkit next "0 9 * * 1-5"'),
+        ("explain {files} {files} {files} 1-5 9 0 0", 'workkit explain "* * * 1-5 9 0 0"'),
+        ("add shop {files} {files} {files} 1-5 9 0 0 app:hi", 'workkit add shop "* * * 1-5 9 0 0" app:hi'),
+    ],
+)
+def test_names_of_files_that_the_shell_put_in_are_stars_again(run: Run, folder: Path, typed: str, meant: str) -> None:
+    (folder / "notes.txt").write_text("")
+    ran = run(*shlex.split(typed.format(files="app.py notes.txt")))
+    assert ran.status == 2
+    assert ran.err.endswith(f"Put its words in quotes: {meant}\n")
+
+
 def test_what_is_shown_works(run: Run, name: str, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WORKKIT_REDIS_URL", server.url)
     ran = run("add", name, "app.greet", "every", "day", "at", "9am", "bob")

@@ -39,7 +39,8 @@ def unread(reader: Reader, parts: Parts) -> Parts | None:
     mark = reader.i
     reader.take("in", "the")
     start = reader.peek()
-    if reader.peek(-1).text in ("except", "but", "not"):
+    before = reader.peek(-2 if reader.peek(-1).text == "at" else -1)
+    if before.text in ("except", "but", "not"):
         remedy = 'Name the hours, days or months that are left, for example "every hour from 1am to 11pm"'
         raise reader.refusal("cannot be left out: only weekdays can", remedy)
     match start.kind:

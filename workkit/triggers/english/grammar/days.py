@@ -150,9 +150,9 @@ def weekday_item(reader: Reader) -> tuple[int, ...] | None:
 
 
 def exception(reader: Reader, parts: Parts) -> Parts | None:
-    """Read "except sunday", "but not on weekends", "except mondays and fridays"."""
+    """Read "except sunday", "but not on weekends", "not on mondays and fridays"."""
     start = reader.peek()
-    if not reader.take("except", "but"):
+    if not (reader.take("except", "but") or (parts.every and reader.take("not"))):
         return None
     for word in ("not", "on"):
         reader.take(word)

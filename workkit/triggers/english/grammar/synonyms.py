@@ -56,6 +56,7 @@ _WORDS: Final[dict[str, str]] = {
     "bi - monthly": "bimonthly",
     **dict.fromkeys(("semi - monthly", "semimonthly"), "twice monthly"),
     "alternate": "other",
+    **dict.fromkeys(("excluding", "except for", "apart from", "other than", "save for"), "except"),
     **dict.fromkeys(("this coming", "the coming", "coming"), "on"),
     "thru": "through",
     "thrice": "three times",
