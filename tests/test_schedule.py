@@ -107,6 +107,9 @@ def test_a_past_instant_is_refused_with_its_age(s: schedule.Schedule) -> None:
         ({"name": "x", "redis": "http://h"},
          "redis='http://h' is not a URL of a server. "
          "Accepted: redis:// rediss:// redis+sentinel:// redis+cluster:// unix:// embedded://."),
+        ({"name": "x", "redis": "db.example.org:7401/2"},
+         "redis='db.example.org:7401/2' is not a URL of a server. Write redis://db.example.org:7401/2, or another of: "
+         "redis:// rediss:// redis+sentinel:// redis+cluster:// unix:// embedded://."),
         ({"name": "x", "redis": "amqp://u:secret@h"},
          "redis='amqp://u:***@h' is not a URL of a server. "
          "Accepted: redis:// rediss:// redis+sentinel:// redis+cluster:// unix:// embedded://."),

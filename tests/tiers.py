@@ -24,6 +24,8 @@ TESTS = Path(__file__).parent
 
 SLOW = (
     "acceptance/",
+    "brokers/gocraft/test_go_peer.py",
+    "brokers/gocraft/test_go_peer_pools.py",
     "brokers/test_cluster.py",
     "brokers/test_embedded_folder.py::test_the_command_line_says_in_one_line",
     "brokers/test_native_checkup.py::test_a_hundred_thousand_jobs",
@@ -43,6 +45,8 @@ SLOW = (
     "cli/test_listen_processes.py",
     "cli/test_look.py::test_no_line_on_a_terminal",
     "cli/test_look.py::test_watch_shows",
+    "cli/test_passwords.py::test_a_listener_shows",
+    "cli/test_passwords.py::test_workkit_listen_shows",
     "cli/test_processes.py",
     "cli/test_refused.py::test_a_listener_",
     "jobs/test_interval_year.py::test_outages",
@@ -61,7 +65,9 @@ SLOW = (
     "worker/test_event_loop.py::test_a_loop_that_dies",
     "worker/test_forks.py",
     "worker/test_health.py::test_a_loop_that",
+    "worker/test_logbook.py::test_a_program_without_logging",
     "worker/test_offload.py",
+    "worker/test_rate.py",
     "worker/test_retries.py::test_a_recurring_job_keeps_its_schedule",
     "worker/test_stalls.py",
     "worker/test_wakeups.py::test_a_recurring_job_starts_in_time",
@@ -82,9 +88,11 @@ ALONE = (
     "acceptance/test_features_crash.py",
     "acceptance/test_main_job.py::test_a_job_starts_within_20_ms",
     "acceptance/test_main_job.py::test_a_killed_listeners_work",
+    "brokers/gocraft/test_go_peer",
     "brokers/test_native_checkup.py::test_a_hundred_thousand_jobs",
     "test_examples.py::test_all_others_run_side_by_side",
     "worker/test_progress.py::test_more_is_written_once",
+    "worker/test_rate.py",
     "test_interop.py::test_each_peer_runs",
 )
 

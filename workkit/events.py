@@ -21,6 +21,7 @@ JSON logs print them, metrics count them.
     orphaned     pid             (of its supervisor, which is gone)
     stopping     running, deadline_ms
     stopped      ran, failed, given_back, up_ms, uncounted (processes of several that died with their counts)
+    ended        reason          (an error ended a listener in a thread of its own; `wait` raises it)
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ LEVELS: Mapping[str, int] = {
     "dead": ERROR,
     "corrupt": ERROR,
     "stuck": ERROR,
+    "ended": ERROR,
 }
 
 

@@ -272,9 +272,10 @@ def retry(
 ) -> int:
     """Put dead jobs back; their attempts count from the start. Returns how many.
 
-    `which` is an id, the beginning of one, or a Job; `where` keeps those whose function, arguments or error contain
-    the text; neither means all. `args` replaces the arguments of one job. `rate` ("100/minute", "3/10s") spreads them.
-    Raises NotFound, InvalidOptions, InvalidArguments; CorruptRecord where the record of the named job cannot be read.
+    `which` is a name, an id, the beginning of one, or a Job; `where` keeps those whose function, arguments or error
+    contain the text; neither means all. `args` replaces the arguments of one job. `rate` ("100/minute", "3/10s")
+    spreads them. Raises NotFound, InvalidOptions, InvalidArguments; CorruptRecord where the record of the named job
+    cannot be read.
     """
     pause_ms(rate)
     found = dead(s, which, where=where)
@@ -293,8 +294,9 @@ def listen(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: Unp
     imports), jobs=None (in the gocraft layout, the job names to serve: "send_email:10"), deadline="25s",
     strict=False (schedules strictly in order), burst=False (only what is due now), listener_timeout="10s" (others
     take over from a listener without heartbeat for so long), health_port=None (a port, or "ADDRESS:PORT", for /livez
-    and /readyz). Raises ServerUnreachable where the server cannot be reached at the
-    start; later it waits. A loop that does nothing for three times listener_timeout ends the process with status 70.
+    and /readyz). Raises ServerUnreachable where the server cannot be reached at the start; later it waits. What it has
+    to report goes to the standard logger `workkit`: a dead job is one ERROR. A loop that does nothing for three times
+    listener_timeout ends the process with status 70.
     """
     from workkit.jobs.registry import importing
     from workkit.worker.signals import obeyed

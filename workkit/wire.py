@@ -16,7 +16,7 @@ from json.encoder import encode_basestring_ascii
 from typing import Any, NoReturn
 
 from workkit.errors import CorruptRecord, InvalidArguments
-from workkit.jobs.json_value import at_key, brief, check_finite, check_key, integer_text, plain_value
+from workkit.jobs.json_value import at_key, check_finite, check_key, integer_text, plain_value, shown_value
 from workkit.text.digits import significant_digits
 
 MAX_SAFE_INTEGER = 2**53
@@ -52,7 +52,7 @@ def payload(*, cron: str, job: str, args: Any, extra: Mapping[str, Any] | None =
     if args is None:
         args = ()
     if not isinstance(args, (list, tuple)):
-        raise InvalidArguments(f"args={brief(args)} is not a list. Write args=[{brief(args)}].", given=args)
+        raise InvalidArguments(f"args={shown_value(args)} is not a list. Write args=[{shown_value(args)}].", given=args)
     if extra:
         fields = {**extra, "args": args, "cron": cron, "job": job}
         inner = ",".join(f"{_string(key)}:{_text(fields[key], key)}" for key in sorted(fields))
@@ -136,11 +136,11 @@ def _payload_fields(data: bytes) -> dict[str, Any]:
     fields = _object(data, "payload")
     cron, job, args = fields.get("cron"), fields.get("job"), fields.get("args")
     if type(cron) is not str:
-        raise CorruptRecord(f"payload: cron is {brief(cron)}, not a text", given=data)
+        raise CorruptRecord(f"payload: cron is {shown_value(cron)}, not a text", given=data)
     if type(job) is not str:
-        raise CorruptRecord(f"payload: job is {brief(job)}, not a text", given=data)
+        raise CorruptRecord(f"payload: job is {shown_value(job)}, not a text", given=data)
     if args is not None and type(args) is not list:
-        raise CorruptRecord(f"payload: args is {brief(args)}, not a list", given=data)
+        raise CorruptRecord(f"payload: args is {shown_value(args)}, not a list", given=data)
     return fields
 
 
@@ -178,7 +178,7 @@ def _object(data: bytes, what: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise CorruptRecord(f"{what}: not JSON in UTF-8 ({error})", given=data) from error
     if not isinstance(value, dict):
-        raise CorruptRecord(f"{what}: {brief(value)} is not an object", given=data)
+        raise CorruptRecord(f"{what}: {shown_value(value)} is not an object", given=data)
     return value
 
 

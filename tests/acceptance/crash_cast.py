@@ -6,6 +6,7 @@ Each function writes down its beginning and its end (`history`).
 from __future__ import annotations
 
 import json
+import logging
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -17,7 +18,7 @@ from typing import Any
 from tests.acceptance.history import Promise, write
 from workkit import Retry, current_job, events, job, schedule
 from workkit.errors import NotFound, TriggerError
-from workkit.worker import pace
+from workkit.worker import read_ahead
 
 HERE = "tests.acceptance.crash_cast"
 MANY = 4  # rows of add_many
@@ -221,7 +222,8 @@ def listen(*, url: str, name: str, threads: int = 3, deadline: str = "0.3s", tim
             )
 
     if "settle+claim" in os.environ.get("WORKKIT_TEST_FAULT", ""):
-        pace.AHEAD = 0.0  # one claim ahead would take the whole cast, and nothing be left to be claimed with an ending
+        read_ahead.AHEAD = 0.0  # one claim ahead would take the whole cast: nothing would be left to claim at an ending
+    logging.getLogger("workkit").addHandler(logging.NullHandler())  # the errors of the cast; any other output counts
     events.subscribe(heard)
     s = schedule.create(name, redis=url)
     schedule.listen(s, threads=threads, imports=[HERE], folder=None, listener_timeout=timeout, deadline=deadline)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import signal
 import sys
@@ -158,6 +159,7 @@ def listen(*, url: str, names: Mapping[str, int], threads: int, strict: bool) ->
         if event.name in ("listening", "crashed", "dead", "fenced", "cannot_run"):
             _write(what=f"said {event.name}", pid=os.getpid(), fields=str(event.fields))
 
+    logging.getLogger("workkit").addHandler(logging.NullHandler())  # the errors of these jobs; any other output counts
     events.subscribe(heard)
     chosen = {schedule.create(name, redis=url): weight for name, weight in names.items()}
     schedule.listen(

@@ -83,9 +83,9 @@ def test_a_listener_that_was_stopped_and_continued_ends_nothing_and_goes_on(plac
     first = place.listen()
     job = schedule.add_now(place.schedule, f"{HERE}:slow", args=["slow", 1.0])
     until(lambda: place.count("start", first.pid), what="its run")
-    second = place.listen()
     first.send(signal.SIGSTOP)
     stopped = time.monotonic()
+    second = place.listen()
     until(lambda: place.count("end", second.pid), timeout=TIMEOUT + 10, what="its run elsewhere")
     took = time.monotonic() - stopped
     until(lambda: not place.server.client().hlen(f"{place.name}:jobs"), what="its settle")

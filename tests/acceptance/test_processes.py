@@ -189,7 +189,7 @@ def test_children_end_by_themselves_if_their_supervisor_is_killed(
     ("options", "status", "line"),
     [
         (["--redis", "redis://127.0.0.1:1/"], 69, "redis://127.0.0.1:1/0: connection refused."),
-        (["--threads", "5000"], 2, "threads=5000 is out of range."),
+        (["--threads", "5000"], 2, "--threads 5000 is out of range."),
     ],
 )
 def test_a_refusal_is_said_once_and_not_tried_again(

@@ -1,4 +1,4 @@
-"""Fixtures of the tests of the doctor."""
+"""Fixtures of the tests of the native layout."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.brokers import additions
 from tests.brokers.checkups import registered
 from tests.servers import Server
 from workkit.brokers.connect import open_broker
 from workkit.brokers.native.broker import NativeBroker
+from workkit.brokers.native.change.admin import NativeAdmin
 from workkit.contract.doctor import Doctor
+from workkit.contract.inspector import Inspector
 
 
 @pytest.fixture
@@ -31,3 +34,25 @@ def peer(server: Server, name: str) -> Iterator[NativeBroker]:
     broker = registered(server, name)
     yield broker
     broker.close()
+
+
+@pytest.fixture
+def closed_brokers() -> Iterator[None]:
+    """Close the brokers that `additions` has opened."""
+    yield
+    while additions.opened:
+        additions.opened.pop().close()
+
+
+@pytest.fixture
+def inspector(server: Server, name: str) -> Inspector:
+    """The inspector of an empty schedule."""
+    return open_broker(name, redis=server.url).inspector
+
+
+@pytest.fixture
+def admin(server: Server, name: str) -> NativeAdmin:
+    """The admin of an empty schedule."""
+    made = open_broker(name, redis=server.url).admin
+    assert isinstance(made, NativeAdmin)
+    return made

@@ -19,6 +19,9 @@ def test_a_server_that_keeps_nothing_on_disk_is_told(server: Server, name: str) 
     (finding,) = open_broker(name, redis=server.url).doctor.checkup(patience_ms=DAY)
     assert finding.kind == "no-append-file"
     assert finding.schedule == ""
+    port = server.client().info("server")["tcp_port"]
+    assert port != 6379
+    assert finding.remedy.startswith(f"redis-cli -p {port} CONFIG SET"), "not a command to another server"
 
 
 def test_memory_is_told(own_server: Server, name: str) -> None:

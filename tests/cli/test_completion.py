@@ -71,6 +71,13 @@ def test_schedules_of_settings_environment_and_server_are_offered(
         assert completed(run, monkeypatch, command, name) == expected
 
 
+def test_a_schedule_with_dead_jobs_only_is_offered(run: Run, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    s = schedule.create(f"{name}-dead")
+    schedule.add_now(s, "tests.handlers:fail")
+    schedule.drain(s, imports=["tests.handlers"], folder=None, raise_errors=False)
+    assert completed(run, monkeypatch, "dead", name) == [s.name]
+
+
 def test_names_ids_and_functions_of_jobs_are_offered(run: Run, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     s = schedule.create(name)
     one = schedule.add(s, "app:hi", every="day at 9am", name="digest")

@@ -160,6 +160,8 @@ def test_show_prints_the_traceback_of_a_dead_job(run: Run, dying: Dying) -> None
     dead = next(iter(schedule.jobs(s, state="dead")))
     out = run("show", s.name, dead.id).out
     assert "\nattempts  1\n" in out
+    assert "\nfailed    " in out
+    assert "\ndue " not in out, "a dead job has the time at which it failed"
     assert "\n    Traceback (most recent call last):\n" in out
     assert f"\n    {TRACE}\n    OSError: disk 0\n" in out
     record = json.loads(run("show", s.name, dead.id, "--json").out)
@@ -227,3 +229,33 @@ def test_what_cannot_be_meant_is_refused(
     ran = run("retry", s.name, *words)
     assert (ran.status, trouble in ran.err) == (status, True), ran.err
     assert schedule.counts(s).dead == 2
+
+
+def test_a_dead_job_is_found_by_its_name(run: Run, dying: Dying) -> None:
+    s = dying(1)
+    named = schedule.add_now(s, "tests.handlers:fail", args=["disk full"], name="nightly")
+    schedule.drain(s, imports=["tests.handlers"], folder=None, raise_errors=False)
+    assert f"id        {named.id}" in run("show", s.name, "nightly").out
+    assert schedule.job(s, "nightly").state == "dead"
+    assert run("retry", s.name, "nightly").out.startswith(f"retried {named.id[:8]}")
+    assert schedule.job(s, "nightly").state == "due"
+    schedule.drain(s, imports=["tests.handlers"], folder=None, raise_errors=False)
+    assert run("discard", s.name, "nightly").out.startswith(f"discarded {named.id[:8]}")
+
+
+def test_a_name_under_which_several_died_is_refused(run: Run, dying: Dying) -> None:
+    s = dying(0)
+    for n in range(2):
+        schedule.add_now(s, "tests.handlers:fail", args=[n], name="nightly")
+        schedule.drain(s, imports=["tests.handlers"], folder=None, raise_errors=False)
+    ran = run("retry", s.name, "nightly")
+    assert (ran.status, ran.err) == (3, 'error: "nightly" is the name of 2 dead jobs; give an id.\n')
+    assert run("show", s.name, "nightly").out.splitlines()[3].endswith("(1)"), "the one that died last"
+
+
+def test_to_cancel_a_dead_job_names_the_command_that_forgets_it(run: Run, dying: Dying) -> None:
+    s = dying(1)
+    dead = next(iter(schedule.jobs(s, state="dead")))
+    ran = run("cancel", s.name, dead.id[:8])
+    said = f"{dead.id[:8]} tests.handlers.fail is dead, and does not run. Forget it: workkit discard"
+    assert (ran.status, ran.err) == (3, f"error: {said} {s.name} {dead.id[:8]}.\n")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Run
-from workkit.cli.commands.processes import program
+from workkit.cli.commands.processes import own_command
 from workkit.cli.printing.event_line import Style, console_line
 from workkit.events import Event
 
@@ -70,4 +70,4 @@ WORDS = ["listen", "t", "--redis", "redis://h"]
     ],
 )  # fmt: skip
 def test_a_child_is_started_as_this_process_was(original: list[str], seen: list[str], found: list[str]) -> None:
-    assert program(original, seen) == [sys.executable, *found]
+    assert own_command(original, seen) == [sys.executable, *found]

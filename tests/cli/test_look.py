@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import signal
+import sys
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 from tests.cli.conftest import Run
 from tests.processes import until
 from tests.servers import Server
-from tests.terminals import on_terminal
+from tests.terminals import Terminal, on_terminal
 from workkit import schedule
 from workkit.cli.printing.cells import cells
 
@@ -100,6 +101,26 @@ def test_stats_say_how_late_work_is(run: Run, name: str, server: Server) -> None
     assert json.loads(run("stats", name, "--json").out)[0]["late_ms"] is None
 
 
+def test_stats_name_the_schedule_before_they_show_that_nothing_is_paused(
+    run: Run, name: str, server: Server, folder: Path, on: Server
+) -> None:
+    run("now", name, "app:hi")
+    client = server.client()
+    item, score = client.zrange(f"{name}:next", 0, 0, withscores=True)[0]
+    client.zadd(f"{name}:next", {item: score - 31_500})
+
+    def titles() -> list[str]:
+        shown = on_terminal("stats", name, columns=80, cwd=folder, env={"WORKKIT_REDIS_URL": on.url})
+        assert shown.wait() == 0
+        head, row, *_ = shown.plain.splitlines()
+        assert row.startswith(f"{name}  ")
+        return head.split()
+
+    assert "PAUSED" not in titles()
+    run("pause", name)
+    assert "PAUSED" in titles()
+
+
 def test_list_is_soonest_first_after_every_change(run: Run, name: str) -> None:
     for when in ("every hour", "every 10 minutes", "every day at 9am"):
         run("add", name, when, "app:hi", "--name", when)
@@ -161,3 +182,11 @@ def test_watch_is_refused_where_it_cannot_be(run: Run, name: str, words: tuple[s
     ran = run("list", name, *words)
     assert (ran.status, ran.out) == (2, "")
     assert said in ran.err
+
+
+def test_the_width_is_that_of_the_stream_that_is_a_terminal(folder: Path, on: Server, name: str) -> None:
+    words = [sys.executable, "-m", "workkit", "list", name, "--redis", on.url, "--where", "a text " * 20]
+    piped = ["bash", "-c", '"$@" | cat', "bash", *words]
+    with closing(Terminal(piped, columns=300, lines=24, cwd=folder, env={})) as shown:
+        shown.wait()
+    assert shown.plain.count("\n") == 1, shown.plain

@@ -162,8 +162,9 @@ def test_add_says_what_became_of_a_name(run: Run, on: Server, name: str) -> None
 
 def test_now_says_what_became_of_a_unique_key(run: Run, on: Server, name: str) -> None:
     words = ("--unique-key", "a")
-    id = run("now", name, "app:hi", *words).out.split()[1]
-    assert run("now", name, "app:hi", *words).out == f"already there {id}  app.hi()  at once\n"
+    id = run("add", name, "2050-07-01 19:00", "app:hi", *words).out.split()[1]
+    kept = run("now", name, "app:hi", *words).out
+    assert kept.startswith(f"already there {id}  app.hi()  once, Friday 1 July 2050 at 19:00 UTC, in "), "not at once"
     other = run("now", name, "app:hi", *words, "--on-conflict", "replace")
     assert re.fullmatch(rf"replaced {id} with [0-9a-f]{{8}}  app\.hi\(\)  at once\n", other.out)
 

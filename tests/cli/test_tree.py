@@ -89,7 +89,7 @@ def test_help_names_server_and_environment(run: Run, name: str) -> None:
         (("listen", "t", "t:2"), 'schedule "t" was named twice.'),
         (("listen", "t", "-v", "-q"), "-v and -q were both given."),
         (("listen", "t", "--only-imports"), "--only-imports allows nothing without --import."),
-        (("add", "t"), "workkit add needs WHEN."),
+        (("add", "t"), "workkit add needs WHEN, after SCHEDULE."),
         (("list", "t", "--all", "--limit", "3"), "--all and --limit 3 were both given."),
         (("list", "t", "--tz", "Europe/Pariss"), '--tz "Europe/Pariss" is not a zone. Did you mean "Europe/Paris"?'),
         (("add", "t", "now", "a:b", "-5"), "-5 looks like an option. Put -- before it: workkit add ... -- -5."),

@@ -290,7 +290,7 @@ def test_looking_changes_nothing(run: Run, server: Server, name: str) -> None:
     ("words", "message"),
     [
         (("wire",), "workkit wire needs dump|verify."),
-        (("wire", "dump"), "workkit wire needs SCHEDULE."),
+        (("wire", "dump"), "workkit wire needs SCHEDULE, after dump|verify."),
         (("wire", "app-tasks"), "'app-tasks' is not one of 'dump', 'verify'."),
         (("wire", "dump", "t", "--strict"), "--strict is for verify; dump judges nothing."),
         (("wire", "verify", "t", "--limit", "0"), '--limit: "0" is not a whole number from 1.'),

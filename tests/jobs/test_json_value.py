@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from workkit.errors import InvalidArguments
-from workkit.jobs.json_value import at_key, brief, check_finite, check_key, integer_text, plain_value
+from workkit.jobs.json_value import at_key, check_finite, check_key, integer_text, plain_value, shown_value
 
 Pair = namedtuple("Pair", "a b")
 
@@ -56,4 +56,4 @@ def test_a_place_is_written_as_python_would_index_it() -> None:
 
 
 def test_a_long_value_is_shown_in_part() -> None:
-    assert brief("x" * 100) == '"' + "x" * 56 + "..."
+    assert shown_value("x" * 100) == '"' + "x" * 56 + "..."

@@ -252,6 +252,26 @@ def test_the_words_of_a_start_that_only_bounds_are_never_read_as_one_that_is_cou
     assert again.upcoming(max(after, NOW), 4) == trigger.upcoming(max(after, NOW), 4)
 
 
+@given(
+    st.sampled_from(("seconds", "days", "weeks")),
+    st.integers(1, 200).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n - 1))),
+    st.sampled_from(("* * * * 9/3 0 0", "* * * 1/2 9 0 0", "* * * * 9 0 0", "* * * * * */15 0")),
+    st.none() | STARTS,
+)
+def test_the_words_of_any_stored_interval_mean_the_same_or_are_refused(
+    unit: str, phased: tuple[int, int], rule: str, start: datetime | None
+) -> None:
+    n, phase = phased
+    bound: dict[str, int] = {} if start is None else {"from": int(start.timestamp()) * 1000}
+    trigger = from_fields({"cron": rule, "interval": {unit: n, "phase": phase}, **bound})
+    try:
+        again = parse(explain(trigger), now=NOW)
+    except PhraseError:
+        return
+    after = max(NOW, NOW if start is None else start)
+    assert again.upcoming(after, 4) == trigger.upcoming(after, 4), explain(trigger)
+
+
 @pytest.mark.parametrize(
     ("given", "words", "how"),
     [

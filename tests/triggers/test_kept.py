@@ -119,7 +119,8 @@ def test_whatever_is_suggested_keeps_numbers_units_and_words_that_matter() -> No
         "every working day of the fortnight at 9:30", "after tomorrow at 9", "every 2 weeeks", "not tomorrow at 9",
         "weekday at 9am tomorow", "by friday at 9", "half past tomorow at 9", "easter monday", "every payday at 9",
         "every odd day at 9am", "two tuesdayish 5", "in 1:30", "in 1h30", "tomorrow at breakfast 8", "early tomorrow",
-        "every xqzv day at 9am", "7pm tomorrow except friday", "before xmas at 9am", "every dozen days",
+        "every xqzv day at 9am", "biyearly at 9", "bidaily", "frice a day",
+        "every fwo hours", "midmonday at 9", "7pm tomorrow except friday", "before xmas at 9am", "every dozen days",
     ],
 )  # fmt: skip
 def test_no_suggestion_leaves_out_what_matters(text: str) -> None:
@@ -137,6 +138,9 @@ def test_no_suggestion_leaves_out_what_matters(text: str) -> None:
         ("please every 2 weeks on fridya at 3pm", "every 2 weeks on friday at 3pm"),
         ("evry 15 minuts betwen 9am and 5pm", "every 15 minutes between 9am and 5pm"),
         ("day aftr tomorrow at 9", "day after tomorrow at 9"),
+        ("every thre hours", "every three hours"),
+        ("in fourty minutes", "in forty minutes"),
+        ("biyearly at 9", None),
     ],
 )
 def test_a_slip_is_still_answered_with_the_whole_phrase(text: str, suggestion: str | None) -> None:

@@ -21,7 +21,7 @@ LINES = (Path(__file__).parents[2] / "spec/vectors/typed.txt").read_text().split
 TABLE = [tuple(line.split(" | ", 1)) for line in LINES if " | " in line]
 MOST_WITHOUT_HINT = 0.05
 LEAST_PHRASES = 121
-PLACEHOLDERS = ("YYYY", "until 2027-01-31", "until ...")
+PLACEHOLDERS = ("YYYY", "until 2027-01-31", "...")
 
 
 def answer(text: str) -> str:
@@ -47,7 +47,7 @@ def is_understood(text: str) -> bool:
 
 def test_few_phrases_are_refused_without_a_usable_hint() -> None:
     refused = [(text, expected) for text, expected in TABLE if expected.startswith("refused: ")]
-    usable = re.compile(r'"|\d|[A-Z]\w+/\w+|UTC')  # words to say, numbers that are accepted, or a zone
+    usable = re.compile(r'"|\d|[A-Z]\w+/\w+|UTC|schedule\.')  # words, numbers that are accepted, a zone, a verb
     without = [text for text, expected in refused if EXAMPLES in expected or not usable.search(expected)]
     assert len(TABLE) >= LEAST_PHRASES
     assert len(without) <= MOST_WITHOUT_HINT * len(TABLE), without

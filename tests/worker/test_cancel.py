@@ -239,6 +239,15 @@ def test_a_cancelled_job_that_waits_for_another_attempt_does_not_run(s: schedule
     assert not list(schedule.jobs(s))
 
 
+def test_a_run_by_hand_of_a_cancelled_job_is_told_as_cancelled(s: schedule.Schedule, seen: list[Event]) -> None:
+    job = schedule.add(s, note, every="day at 9am", args=["called"])
+    schedule.run(s, job)
+    schedule.cancel(s, job)
+    schedule.drain(s, **HOW)
+    assert (len(named(seen, "cancelled")), named(seen, "missing")) == (1, [])
+    assert (calls, list(schedule.jobs(s))) == ([], [])
+
+
 def test_a_cancelled_claim_that_no_thread_has_begun_is_not_called(server: Server, name: str, seen: list[Event]) -> None:
     s = schedule.create(name, redis=server.url)
     schedule.add_now(s, note, args=["called"])

@@ -20,7 +20,7 @@ from workkit.worker import hands as hands_of
 from workkit.worker.executor import Executor
 from workkit.worker.hands import Hands
 from workkit.worker.lane import Lane
-from workkit.worker.pace import AHEAD, MOST_AHEAD, Pace
+from workkit.worker.read_ahead import AHEAD, MOST_AHEAD, ReadAhead
 
 PATIENCE = 0.02
 
@@ -76,43 +76,43 @@ def test_short_work_beside_a_long_run_is_not_overdue(
     broker.close()
 
 
-def test_pace_claims_little_ahead_of_long_runs() -> None:
-    pace = Pace(4)
-    pace.begin(10.0)
+def test_read_ahead_claims_little_ahead_of_long_runs() -> None:
+    ahead = ReadAhead(4)
+    ahead.begin(10.0)
     for turn in range(1, 6):
         for n in range(4):  # four runs of 0.3 s, which end at nearly the same moment
-            pace.note(1, 10.0 + 0.3 * turn + 0.0001 * n)
-        assert pace.ahead(10.0 + 0.3 * turn + 0.001, idle=False) == 0
+            ahead.note(1, 10.0 + 0.3 * turn + 0.0001 * n)
+        assert ahead.ahead(10.0 + 0.3 * turn + 0.001, idle=False) == 0
 
 
 def test_short_runs_are_taken_many_at_a_time_until_they_get_long() -> None:
-    pace = Pace(4)
-    pace.begin(10.0)
-    pace.note(256, 10.0 + 2**-9)
-    assert pace.ahead(10.0 + 2**-9, idle=True) == 3276
-    assert pace.ahead(10.01 + AHEAD, idle=False) == 0
-    assert pace.ahead(10.5, idle=True) == 3276
+    ahead = ReadAhead(4)
+    ahead.begin(10.0)
+    ahead.note(256, 10.0 + 2**-9)
+    assert ahead.ahead(10.0 + 2**-9, idle=True) == 3276
+    assert ahead.ahead(10.01 + AHEAD, idle=False) == 0
+    assert ahead.ahead(10.5, idle=True) == 3276
 
 
-def test_pace_forgets_an_old_speed() -> None:
-    pace = Pace(4)
-    pace.begin(10.0)
-    pace.note(256, 10.0 + 2**-9)
-    assert pace.ahead(12.0, idle=True) == 0
-    pace.begin(12.0)
-    assert pace.ahead(12.001, idle=False) == 0
+def test_read_ahead_forgets_an_old_speed() -> None:
+    ahead = ReadAhead(4)
+    ahead.begin(10.0)
+    ahead.note(256, 10.0 + 2**-9)
+    assert ahead.ahead(12.0, idle=True) == 0
+    ahead.begin(12.0)
+    assert ahead.ahead(12.001, idle=False) == 0
 
 
 def test_the_time_that_work_takes_to_come_makes_nothing_slow() -> None:
-    pace = Pace(4)
+    ahead = ReadAhead(4)
     for turn in range(1, 101):
-        pace.begin(0.5 * turn)
-        pace.note(4, 0.5 * turn + 0.0004)
-    assert 240 <= pace.ahead(50.1, idle=True) <= 260
+        ahead.begin(0.5 * turn)
+        ahead.note(4, 0.5 * turn + 0.0004)
+    assert 240 <= ahead.ahead(50.1, idle=True) <= 260
 
 
 def test_there_is_an_end_to_it() -> None:
-    pace = Pace(1)
-    pace.begin(1.0)
-    pace.note(1_000_000, 1.01)
-    assert pace.ahead(1.01, idle=True) == MOST_AHEAD
+    ahead = ReadAhead(1)
+    ahead.begin(1.0)
+    ahead.note(1_000_000, 1.01)
+    assert ahead.ahead(1.01, idle=True) == MOST_AHEAD

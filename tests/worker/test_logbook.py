@@ -145,6 +145,18 @@ def test_what_the_listener_itself_has_to_say_is_logged_too(s: Schedule, caplog: 
     assert "Ctrl-C" not in caplog.text
 
 
+def test_a_listener_in_a_thread_that_an_error_ends_says_so(s: Schedule, caplog: pytest.LogCaptureFixture) -> None:
+    def fail() -> None:
+        raise OSError("no more files")
+
+    listener = schedule.listener(s, threads=1, **HOW).start()
+    listener._loop.post(fail)
+    with pytest.raises(OSError, match="no more files"):
+        listener.wait()
+    (record,) = of_jobs(caplog)
+    assert (record.levelno, record.getMessage()) == (logging.ERROR, "ended: OSError: no more files")
+
+
 def test_a_late_start_is_no_warning(s: Schedule, server: Server, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "workkit")
     payload = b'{"args":[1],"cron":"2014 3 5 * 9 34 16","job":"#\'tests.handlers/note"}'

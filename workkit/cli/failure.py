@@ -14,6 +14,7 @@ from workkit.brokers.redis_server.address import without_passwords
 from workkit.cli.printing import terminal, wording
 from workkit.cli.quoting import Unquoted
 from workkit.cli.spelling import in_flags
+from workkit.text.listing import listed
 
 USAGE, MISSING, REFUSED, SERVER, BUG = 2, 3, 4, 69, 70
 STATUS: tuple[tuple[type[BaseException], int], ...] = (
@@ -50,17 +51,17 @@ def report(error: BaseException, *, verbose: bool = False) -> int:
     status = status_of(error)
     if verbose and not isinstance(error, click.ClickException):
         terminal.talk("".join(traceback.format_exception(error)).rstrip())
-    say(error)
+    show_error(error)
     return status
 
 
-def say(error: BaseException) -> None:
+def show_error(error: BaseException) -> None:
     """Print an error on stderr: `error: ` and its line, then the given text with a caret under the place."""
     terminal.talk("\n".join(lines(error)))
 
 
 def lines(error: BaseException) -> list[str]:
-    """Write an error as `say` prints it."""
+    """Write an error as `show_error` prints it."""
     text = without_passwords(sentence(error))
     return [f"{terminal.paint('error:', 'red', sys.stderr)} {wording.printable(text)}", *caret(error)]
 
@@ -100,12 +101,20 @@ def usage(error: click.UsageError) -> str:
                 )
             return f"{command} has no option {error.option_name}. {_did_you_mean(error, look)}"
         case click.MissingParameter() if error.param is not None:
-            return f"{command} needs {_name(error.param).strip('[].')}. {look}"
+            return f"{command} needs {_missing(error.param, error.ctx)}. {look}"
         case click.BadParameter() if error.param is not None:
             return f"{_name(error.param)}: {error.message}"
         case click.BadOptionUsage():
             return f"{error.message.rstrip('.')}. {look}"
     return error.message if error.message.endswith((".", "?")) else f"{error.message}. {look}"
+
+
+def _missing(parameter: click.Parameter, ctx: click.Context | None) -> str:
+    """Name what was not given, and the arguments before it: any of them may be the one that was forgotten."""
+    arguments = [one for one in ctx.command.params if isinstance(one, click.Argument)] if ctx else []
+    before = arguments[: arguments.index(parameter)] if parameter in arguments else []
+    name, *others = (_name(one).strip("[].") for one in (parameter, *before))
+    return f"{name}, after {listed(others)}" if others else name
 
 
 def _name(parameter: click.Parameter) -> str:

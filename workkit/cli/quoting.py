@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Sequence
@@ -25,6 +26,7 @@ def add_words(schedule: str, words: Sequence[str], zone: tzinfo) -> str | None:
     """Write the command that was probably meant by ``workkit add SCHEDULE`` and these words; None where they stand as
     they should. The function may stand before the time or after it, or be forgotten.
     """
+    words = with_stars(words)
     place = next((n for n, word in enumerate(words) if _is_function(word)), None)
     if place is None:
         time = _time(words, zone, least=2)
@@ -40,12 +42,30 @@ def add_words(schedule: str, words: Sequence[str], zone: tzinfo) -> str | None:
     return _command(schedule, _quoted(" ".join(rest)), function, ())
 
 
+def now_words(schedule: str, function: str, args: Sequence[str], zone: tzinfo) -> str | None:
+    """Write the command that was probably meant by ``workkit now``, where the arguments are a time."""
+    time = _time(args, zone)
+    return _command(schedule, time, function, ()) if time else None
+
+
 def time_of(words: Sequence[str], zone: tzinfo) -> str:
     """Write the words of a time as one argument."""
     return _time(words, zone) or _quoted(" ".join(words))
 
 
-def instant_of(words: Sequence[str], zone: tzinfo) -> str | None:
+def with_stars(words: Sequence[str]) -> Sequence[str]:
+    """Put ``*`` back where the shell has put the names of all files of this folder."""
+    names = {name for name in os.listdir() if not name.startswith(".")}
+    found: list[str] = []
+    place = 0
+    while place < len(words):
+        is_star = bool(names) and set(words[place : place + len(names)]) == names
+        found.append("*" if is_star else words[place])
+        place += len(names) if is_star else 1
+    return found
+
+
+def unquoted_time(words: Sequence[str], zone: tzinfo) -> str | None:
     """Write these words as one argument, where they are a time and the first of them alone is none."""
     return None if len(words) < 2 or _time(words[:1], zone) else _time(words, zone)
 

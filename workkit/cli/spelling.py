@@ -26,7 +26,8 @@ def in_flags(text: str, command: click.Command | None) -> str:
     if command is None:
         return text
     flags = _flags(command)
-    if "when" in flags:
+    takes_time = "when" in flags or flags.get("words") == "WHEN"
+    if takes_time:
         for verb, words in VERBS.items():
             text = text.replace(verb, words)
 
@@ -34,7 +35,7 @@ def in_flags(text: str, command: click.Command | None) -> str:
         name, value = found["name"], found["value"] or ""
         if name == "redis" and name in flags and value.strip("\"'").startswith(PRIVATE):
             return _private(value.strip("\"'").removeprefix(PRIVATE))
-        if name in TIMES and "when" in flags:
+        if name in TIMES and takes_time:
             return _time(name, value) if value else TIMES[name]
         if name not in flags:  # a keyword of nobody here, or a quoted text, which stays as it was given
             return found[0]

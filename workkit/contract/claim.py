@@ -17,13 +17,10 @@ Trouble = Literal["corrupt", "broken", "missing", "cancelled", "foreign"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """What a claim holds beside the job: the terms of its job, the limit keys under which it has a slot, and whether
-    its turns are taken.
-    """
+    """What a claim holds beside the job: the terms of its job, and the limit keys under which it has a slot."""
 
     terms: Terms = PLAIN
     slots: tuple[str, ...] = ()
-    paid: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -66,11 +63,6 @@ class Claim:
     def slots(self) -> tuple[str, ...]:
         """The limit keys under which it has a slot."""
         return () if self.standing is None else self.standing.slots
-
-    @property
-    def paid(self) -> bool:
-        """Whether its turns are taken."""
-        return self.standing is not None and self.standing.paid
 
     @property
     def job(self) -> Job:

@@ -58,7 +58,7 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class BatchStep:
     """What an addition makes of a batch: from where it was `before` to where it is `after`."""
 
     before: Batch
@@ -83,7 +83,7 @@ class Producer(Connection, Protocol):
     def add(self, jobs: Sequence[NewJob]) -> list[Added]:
         """Add jobs. The jobs of one call that go to the same shard are added in one step, or none of them is."""
 
-    def adding(self, jobs: Sequence[NewJob], *, step: Step | None = None) -> Callable[[], list[Added]]:
+    def adding(self, jobs: Sequence[NewJob], *, step: BatchStep | None = None) -> Callable[[], list[Added]]:
         """Send jobs, and return a function that waits for the answer. The caller must call it.
 
         With a `step` all are added, and the batch is moved on, in one step; or InvalidOptions is raised, where the

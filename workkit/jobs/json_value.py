@@ -48,7 +48,7 @@ def plain_value(value: Any, place: str) -> Any:
 def check_key(key: Any, place: str) -> None:
     """Refuse a key of a dict that is not text. Raises InvalidArguments."""
     if not isinstance(key, str):
-        trouble = f"has the key {brief(key)}, and JSON keys are text"
+        trouble = f"has the key {shown_value(key)}, and JSON keys are text"
         raise InvalidArguments.about(place, trouble, f"Write {str(key)!r}.", given=key)
 
 
@@ -73,7 +73,7 @@ def at_key(place: str, key: str) -> str:
     return f"{place}[{key!r}]".replace("'", '"')
 
 
-def brief(value: Any) -> str:
+def shown_value(value: Any) -> str:
     """Show a value in a message, in at most 60 characters."""
     text = json.dumps(value, ensure_ascii=False, default=repr) if isinstance(value, (str, int, float)) else repr(value)
     return text if len(text) <= 60 else text[:57] + "..."

@@ -10,7 +10,7 @@ from dataclasses import replace
 from hashlib import sha1
 from secrets import token_hex
 
-from workkit.contract.producer import Added, Batch, NewJob, Producer, Step
+from workkit.contract.producer import Added, Batch, BatchStep, NewJob, Producer
 from workkit.contract.tally import Tally
 from workkit.errors import Invalid, InvalidOptions, WorkkitError
 from workkit.verbs.addition import addition
@@ -113,7 +113,7 @@ class _Steps:
         def send(jobs: Sequence[NewJob]) -> Callable[[], list[Added]]:
             rows = self._batch.rows + len(jobs)
             after = replace(self._batch, rows=rows, digest=self._digest.hexdigest())
-            step, self._batch = Step(before=self._batch, after=after), after
+            step, self._batch = BatchStep(before=self._batch, after=after), after
             return broker.adding(jobs, step=step)
 
         return send

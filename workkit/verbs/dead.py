@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 def chosen(inspector: Inspector, *, schedule: str, which: str | Job | None, where: str | None) -> list[Job]:
-    """Find dead jobs: one by id, the beginning of one or a Job; those with a text; or all.
+    """Find dead jobs: one by name, by id, the beginning of one or a Job; those with a text; or all.
 
     Latest first, each once; jobs that die while this reads are left out. A recurring job may be dead several times.
     Raises NotFound where `which` names none.
@@ -39,6 +39,10 @@ def named_dead(dead: Sequence[Job], which: str | Job, *, schedule: str) -> list[
             raise _absent(which.id, schedule)
         return mine
     if mine := [job for job in dead if job.id == which]:
+        return mine
+    if mine := [job for job in dead if which and job.name == which]:
+        if (count := len({job.id for job in mine})) > 1:
+            raise NotFound.about(f'"{which}"', f"is the name of {count:,} dead jobs; give an id", given=which)
         return mine
     alike = [job for job in dead if which and job.id.startswith(which)]
     count = len({job.id for job in alike})

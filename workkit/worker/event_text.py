@@ -68,9 +68,9 @@ def _cannot_run(event: Event) -> list[str]:
 
 def _lost(event: Event) -> list[str]:
     running = int(event.fields.get("running") or 0)
-    goes_on = f" {plural(running, 'job')} go{'es' if running == 1 else ''} on;" if running else ""
+    active = f" {plural(running, 'job')} go{'es' if running == 1 else ''} on;" if running else ""
     reason = str(event.fields.get("reason") or "").rstrip(".")
-    return [str(event.fields.get("url")), f"{reason}.{goes_on} trying again."]
+    return [str(event.fields.get("url")), f"{reason}.{active} trying again."]
 
 
 def _stopping(event: Event) -> list[str]:
@@ -103,8 +103,8 @@ def _fenced(event: Event) -> list[str]:
 
 def _crashed(event: Event) -> list[str]:
     count = int(event.fields.get("jobs") or 0)
-    held = f"{plural(count, 'job')} of it go{'es' if count == 1 else ''} to others" if count else "it held nothing"
-    return [str(event.fields.get("listener")), f"is not heard of any more; {held}."]
+    held = f"other listeners take its {plural(count, 'job')}" if count else "it held no job"
+    return [str(event.fields.get("listener")), f"no longer sends heartbeats; {held}."]
 
 
 def _restarted(event: Event) -> list[str]:
@@ -154,5 +154,6 @@ TEXTS: Mapping[str, Callable[[Event], list[str]]] = {
     "orphaned": lambda event: [f"process {event.fields.get('pid')}, which started this one, is gone; it stops too."],
     "stopping": _stopping,
     "stopped": _stopped,
+    "ended": _reason,
     "summary": _summary,
 }

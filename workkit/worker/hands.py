@@ -17,7 +17,7 @@ from workkit.jobs.registry import MOST_NAMES
 from workkit.worker import report
 from workkit.worker.executor import Executor
 from workkit.worker.lane import Lane
-from workkit.worker.pace import Pace
+from workkit.worker.read_ahead import ReadAhead
 from workkit.worker.run import forks
 from workkit.worker.run.attempt import Attempt
 from workkit.worker.run.failure import failure_of
@@ -45,7 +45,7 @@ class Hands:
         self._born = forks.count
         self._pool: ThreadPool[Task] = ThreadPool(threads, self._do)
         self._pending: list[Task] = []
-        self._pace = Pace(threads)
+        self._read_ahead = ReadAhead(threads)
         self._ended_at = 0.0
         self._moved_at = 0.0  # when work came to an empty queue, or something ended
         self._mean = 0.0  # recent mean duration of short runs, in seconds
@@ -102,10 +102,10 @@ class Hands:
 
     def room(self, *, is_asked: bool) -> int:
         """Count how many more claims are useful: one per idle thread, and while runs are short as many as will begin
-        within `pace.AHEAD`. 0 while half of these are still held, unless a request goes out anyway (`is_asked`).
+        within `read_ahead.AHEAD`. 0 while half of these are still held, unless a request goes out anyway (`is_asked`).
         """
         busy = self.busy
-        most = self.threads + self._pace.ahead(time.monotonic(), idle=not busy)
+        most = self.threads + self._read_ahead.ahead(time.monotonic(), idle=not busy)
         return max(0, most - busy) if is_asked or busy < self.threads or busy <= most // 2 else 0
 
     def knows(self, claim: Claim) -> bool:
@@ -151,7 +151,7 @@ class Hands:
         if self._pending:
             now = time.monotonic()
             if len(self._pending) == self.busy:
-                self._pace.begin(now)
+                self._read_ahead.begin(now)
             if not self._pool.unbegun:
                 self._moved_at = now
             self._pool.submit(self._pending)
@@ -166,7 +166,7 @@ class Hands:
         took = min(attempt.took_ms for attempt in attempts) / 1000
         self._mean += (took - self._mean) / (8 if took > self._mean else 2) if self._mean else took
         self._moved_at = self._ended_at = time.monotonic()
-        self._pace.note(len(attempts), self._moved_at)
+        self._read_ahead.note(len(attempts), self._moved_at)
 
     def progress(self) -> tuple[int, int, float]:
         """How many claims wait for a thread, how many threads are free, and when a run last began or ended."""

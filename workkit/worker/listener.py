@@ -7,9 +7,10 @@ import threading
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
+from workkit import events
 from workkit.contract.broker import Broker
 from workkit.contract.tally import Tally
-from workkit.errors import ListenerStopped
+from workkit.errors import ListenerStopped, WorkkitError, described, text_of
 from workkit.triggers.duration import duration
 from workkit.worker.health import Pages, Watchdog
 from workkit.worker.logbook import logbook
@@ -109,8 +110,9 @@ class Listener:
     def _serve(self) -> None:
         try:
             self._tally = self._loop.run()
-        except BaseException as error:  # raised where the owner waits
+        except BaseException as error:  # raised where the owner waits, which may be never
             self._error = error
+            events.emit("ended", reason=text_of(error) if isinstance(error, WorkkitError) else described(error))
         finally:
             self._close()
 

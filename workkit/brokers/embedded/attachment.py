@@ -27,7 +27,7 @@ from pathlib import Path
 from types import TracebackType
 from urllib.parse import quote, unquote
 
-from workkit.brokers.embedded.folder import ANOTHER, is_private, opened_folder, prepare_folder, shown_path, write
+from workkit.brokers.embedded.folder import ANOTHER, is_private, opened_folder, prepare_folder, shown_path, write_file
 from workkit.brokers.embedded.program import Release, Running, ask_program, find_program, reads, running_at
 from workkit.brokers.redis_server.address import refused_url
 from workkit.errors import EmbeddedError
@@ -323,7 +323,7 @@ def _recorded(place: Path) -> tuple[Release, Path] | None:
 def _record(place: Path, running: Running) -> None:
     release = running.release
     note = {"product": release.product, "version": release.version, "pid": running.pid, "socket": str(running.address)}
-    write(place / "server.json.new", json.dumps(note) + "\n")
+    write_file(place / "server.json.new", json.dumps(note) + "\n")
     os.replace(place / "server.json.new", place / "server.json")
 
 

@@ -53,7 +53,7 @@ def prepare_folder(folder: Path) -> Path:
     finally:
         os.close(there)
     if not any(place.iterdir()):  # never where something else lives: git would lose sight of it
-        write(place / ".gitignore", "*\n")
+        write_file(place / ".gitignore", "*\n")
     return place
 
 
@@ -72,7 +72,7 @@ def opened_folder(path: Path, flags: int) -> int:
     return descriptor
 
 
-def write(path: Path, text: str) -> None:
+def write_file(path: Path, text: str) -> None:
     """Write a file of ours anew. Raises EmbeddedError where it is a link."""
     with os.fdopen(opened_folder(path, os.O_WRONLY | os.O_TRUNC), "w") as file:
         file.write(text)

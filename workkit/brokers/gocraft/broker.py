@@ -18,7 +18,7 @@ from workkit.contract.admin import Admin
 from workkit.contract.claim import Claim, Ending, Orders, Turn
 from workkit.contract.doctor import Doctor
 from workkit.contract.listener import ListenerInfo
-from workkit.contract.producer import Added, Batch, NewJob, Step
+from workkit.contract.producer import Added, Batch, BatchStep, NewJob
 from workkit.errors import InvalidOptions, ServerUnreachable, Unsupported
 from workkit.jobs.admission import Admission
 
@@ -93,7 +93,7 @@ class GocraftBroker:
         """Add jobs in one step: see `Producer.add`. At most 1,000 in one call."""
         return self.adding(jobs)()
 
-    def adding(self, jobs: Sequence[NewJob], *, step: Step | None = None) -> Callable[[], list[Added]]:
+    def adding(self, jobs: Sequence[NewJob], *, step: BatchStep | None = None) -> Callable[[], list[Added]]:
         """Send jobs, and return a function that waits for the answer. If the reply is lost, it repeats the request once
         under its number: nothing is added twice. Raises Unsupported for what a job text cannot say.
         """

@@ -58,7 +58,7 @@ def admission_request(claim: Claim, wanted: Admission | None, *, now_ms: int, is
     if not claim.armed:
         next_due = _chain(asked, claim, receipt, entry, now_ms, is_now)
     packed = bytes(msgpack.packb(_said(asked), use_bin_type=False, unicode_errors="surrogatepass"))
-    standing = Standing(terms=claim.terms, slots=tuple(needs), paid=entry.is_paid or bool(turns))
+    standing = Standing(terms=claim.terms, slots=tuple(needs))
     armed = replace(claim, armed=True, standing=standing)
     return AdmissionRequest(
         before=claim,

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from workkit.contract.producer import Added, Batch, Step
+from workkit.contract.producer import Added, Batch, BatchStep
 from workkit.errors import InvalidOptions, NotFound
 
 BATCH_SECONDS = 604_800  # kept so long after its last addition; `parts/producer.lua` says the same
@@ -37,12 +37,12 @@ def read_batch(id: str, text: bytes | None, *, schedule: str) -> Batch:
     return Batch(id=id, rows=int(found[1]), digest=found[2].decode())
 
 
-def step_text(step: Step | None) -> str:
+def step_text(step: BatchStep | None) -> str:
     """Write a step as the scripts take it; none as nothing."""
     return "" if step is None else f"{step.before.rows} {step.after.digest}"
 
 
-def read_step(step: Step, reply: Sequence[Any], read: Callable[[Sequence[Any]], list[Added]]) -> list[Added]:
+def read_step(step: BatchStep, reply: Sequence[Any], read: Callable[[Sequence[Any]], list[Added]]) -> list[Added]:
     """Read the answer to a step. Raises InvalidOptions where the batch was not as before: nothing was added then."""
     try:
         return read(reply)

@@ -20,7 +20,7 @@ from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Call, Server
 from workkit.contract.claim import Claim, Ending, Orders, Turn
 from workkit.contract.listener import ListenerInfo
-from workkit.contract.producer import Added, Batch, NewJob, Step
+from workkit.contract.producer import Added, Batch, BatchStep, NewJob
 from workkit.errors import ServerUnreachable
 from workkit.jobs.admission import Admission
 from workkit.jobs.terms import PLAIN, USUAL
@@ -59,7 +59,7 @@ class _Request:
     producer: _Producer
     read: Callable[[Sequence[Any]], list[Added]]
     places: Sequence[int]
-    step: Step | None = None
+    step: BatchStep | None = None
 
 
 class NativeBroker:
@@ -134,7 +134,7 @@ class NativeBroker:
         """
         return self.adding(jobs)()
 
-    def adding(self, jobs: Sequence[NewJob], *, step: Step | None = None) -> Callable[[], list[Added]]:
+    def adding(self, jobs: Sequence[NewJob], *, step: BatchStep | None = None) -> Callable[[], list[Added]]:
         """Send jobs, and return a function that waits for the answer. See `Producer.adding`."""
         return self.putting(jobs, stored=self.encode(jobs), step=step)
 
@@ -164,7 +164,7 @@ class NativeBroker:
         return [self._codec.encode(job, now_ms=now_ms, nonce="").id for job in jobs]
 
     def putting(
-        self, jobs: Sequence[NewJob], *, stored: Sequence[Stored], step: Step | None = None
+        self, jobs: Sequence[NewJob], *, stored: Sequence[Stored], step: BatchStep | None = None
     ) -> Callable[[], list[Added]]:
         """Send jobs that `encode` has written, and return a function that waits for the answer."""
         if step is not None:  # one request, so that they go in one step
@@ -230,7 +230,12 @@ class NativeBroker:
         ]
 
     def _add(
-        self, jobs: Sequence[NewJob], stored: Sequence[Stored], places: Sequence[int] = (), *, step: Step | None = None
+        self,
+        jobs: Sequence[NewJob],
+        stored: Sequence[Stored],
+        places: Sequence[int] = (),
+        *,
+        step: BatchStep | None = None,
     ) -> _Request:
         args: list[Any] = []
         for job, what in zip(jobs, stored, strict=True):
@@ -254,7 +259,12 @@ class NativeBroker:
         return _Request(ask, self._producer(step), read, places, step)
 
     def _put(
-        self, jobs: Sequence[NewJob], stored: Sequence[Stored], places: Sequence[int] = (), *, step: Step | None = None
+        self,
+        jobs: Sequence[NewJob],
+        stored: Sequence[Stored],
+        places: Sequence[int] = (),
+        *,
+        step: BatchStep | None = None,
     ) -> _Request:
         def ask(producer: _Producer) -> Call:
             put = self._scripts["put"]
@@ -263,7 +273,7 @@ class NativeBroker:
 
         return _Request(ask, self._producer(step), partial(read_answer, count=len(jobs)), places, step)
 
-    def _producer(self, step: Step | None) -> _Producer:
+    def _producer(self, step: BatchStep | None) -> _Producer:
         if step is not None:
             return _Producer(step.after.rows, token=token_of(step.after.id))
         producer = self._producers.pop() if self._producers else _Producer()

@@ -77,10 +77,12 @@ def _read_with_care(receipt: Receipt, *, codec: Codec, cancelled: bool) -> Claim
     renewed = recurs and entry.kind == "r"  # a cancelled recurring job has no payload: this one was added again
     if cancelled and trouble in (None, "broken", "foreign") and not renewed:
         trouble, reason, recurs = "cancelled", "cancelled before it started", False
+    if cancelled and trouble == "missing" and entry.kind == "o":  # the payload of a recurring job leaves at once
+        trouble, reason = "cancelled", "cancelled before it started"
     receipt.recurs = recurs or entry.kind == "o"
     standing = None
     if entry.flags != "-" or job.terms is not PLAIN:
-        standing = Standing(terms=job.terms, slots=tuple(key for key, _ in entry.slots), paid=entry.is_paid)
+        standing = Standing(terms=job.terms, slots=tuple(key for key, _ in entry.slots))
     receipt.is_bound = receipt.recurs or standing is not None
     receipt.trigger = job.trigger if recurs else None
     return Claim(

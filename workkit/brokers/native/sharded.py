@@ -16,7 +16,7 @@ from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.look.sharded import ShardedInspector
 from workkit.brokers.native.put import home_of
 from workkit.brokers.native.shards import shard_of, shard_of_text
-from workkit.contract.producer import Added, Batch, NewJob, Step
+from workkit.contract.producer import Added, Batch, BatchStep, NewJob
 from workkit.errors import NotFound, Unsupported
 from workkit.jobs.terms import PLAIN, USUAL
 
@@ -73,7 +73,7 @@ class ShardedBroker:
         """Find no batch. Raises NotFound."""
         raise NotFound(f'no batch "{id}" in {self._schedule}: it has several shards.', given=id)
 
-    def adding(self, jobs: Sequence[NewJob], *, step: Step | None = None) -> Callable[[], list[Added]]:
+    def adding(self, jobs: Sequence[NewJob], *, step: BatchStep | None = None) -> Callable[[], list[Added]]:
         """Send jobs to their shards, and return a function that waits for the answers."""
         if step is not None:
             self.begin(step.after)

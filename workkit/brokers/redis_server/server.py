@@ -44,6 +44,7 @@ class Closeable(Protocol):
         """Close it."""
 
 
+_HOST = re.compile(r"[\w.-]+:\d+(/\d*)?")  # what lacks only its scheme
 Call = tuple[Script, Sequence[str], Sequence[Any]]
 
 
@@ -228,7 +229,8 @@ def connect(
     scheme = url.partition("://")[0]
     if "://" not in url or scheme not in SCHEMES + MANY:
         accepted = " ".join(f"{s}://" for s in SCHEMES)
-        raise refused_url(url, f" is not a URL of a server. Accepted: {accepted}.", accepted=accepted)
+        meant = f"Write redis://{url}, or another of:" if _HOST.fullmatch(url) else "Accepted:"
+        raise refused_url(url, f" is not a URL of a server. {meant} {accepted}.", accepted=accepted)
     addresses = read_addresses(url) if scheme in MANY else None
     if addresses is None and scheme in ("redis", "rediss"):
         check_login(url)

@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from workkit.cli.options import json_option, run_option_flags, server_options, v
 from workkit.cli.printing import record, terminal, wording
 from workkit.cli.printing.warning import warnings_kept
 from workkit.cli.settings import read_settings
-from workkit.errors import InvalidFunction, TriggerError
+from workkit.errors import InvalidArguments, InvalidFunction, NotFound, TriggerError
 
 if TYPE_CHECKING:
     from workkit.jobs.job import Job
@@ -125,7 +125,7 @@ def add_command(
     if dry_run:
         _print(job, "would add", as_json, now=datetime.now(UTC))
     else:
-        _print(job, _became(job), as_json, now=present(s))
+        _print(_standing(s, job), _became(job), as_json, now=present(s))
     _note(note, added=not dry_run)
 
 
@@ -143,11 +143,16 @@ def now_command(schedule: str, call: Call, as_json: bool, run: dict[str, Any], s
     from workkit import schedule as verbs
     from workkit.verbs.opening import present
 
-    keywords, note = call.checked()
+    try:
+        keywords, note = call.checked()
+    except InvalidArguments as error:
+        if meant := quoting.now_words(schedule, call.fn, call.words, UTC):
+            raise quoting.Unquoted(f"{error} To run it at a time: {meant}") from error
+        raise
     s = verbs.create(schedule, redis=server)
     with warnings_kept():
         job = verbs.add_now(s, **keywords, **run)
-    _print(job, _became(job), as_json, now=present(s))
+    _print(_standing(s, job), _became(job), as_json, now=present(s))
     _note(note, added=True)
 
 
@@ -160,8 +165,10 @@ def _quoting(schedule: str, words: Sequence[str], zone: tzinfo) -> Iterator[None
         meant = quoting.add_words(schedule, words, zone)
         if meant is None:
             raise
-        message = f"WHEN is one argument, before FUNCTION. Put its words in quotes: {meant}"
-        raise quoting.Unquoted(message) from error
+        message = "WHEN is one argument, before FUNCTION. Put its words in quotes"
+        if len(words) == 2:  # the function, and a time in quotes
+            message = "WHEN comes before FUNCTION. Write"
+        raise quoting.Unquoted(f"{message}: {meant}") from error
 
 
 def argument(text: str) -> Any:
@@ -197,6 +204,18 @@ def _imagined(s: Schedule, given: Mapping[str, Any]) -> Job:
 
     new = addition(given, s=s, now_ms=lambda: round(datetime.now(UTC).timestamp() * 1000))
     return as_job(new, schedule=s.name)
+
+
+def _standing(s: Schedule, job: Job) -> Job:
+    """Read the job that was there already: a key or a window may keep one with other arguments and another time."""
+    from workkit import schedule as verbs
+
+    if job.new:
+        return job
+    try:
+        return replace(verbs.job(s, job.id), new=False)
+    except NotFound:  # it ended meanwhile
+        return job
 
 
 def _became(job: Job) -> str:

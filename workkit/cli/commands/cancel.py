@@ -39,7 +39,7 @@ def cancel_command(schedule: str, which: tuple[str, ...], server: str | None) ->
             job = verbs.cancel(s, one)
         except NotFound as error:
             missed.append(error)
-            failure.say(error)
+            failure.show_error(error)
             continue
         running = job.state == "cancelling"
         word, tail = ("cancelling", "  it runs, and was told") if running else ("cancelled", "")

@@ -75,7 +75,7 @@ def pause_command(
 
     zone = zone_of(tz, read_settings())
     function = _function(which, fn)
-    if until is not None and (words := quoting.instant_of((until, *which), zone)):
+    if until is not None and (words := quoting.unquoted_time((until, *which), zone)):
         raise quoting.Unquoted(f"--until takes one argument. Put the words in quotes: --until {words}")
     s = verbs.create(schedule, redis=server)
     said = pause_until(reason, until, tz=wording.zone_name(zone), now_ms=producer_of(s).now_ms())
@@ -231,7 +231,7 @@ def _each(words: tuple[str, ...], act: Callable[[str], str]) -> int:
             terminal.say(act(word), indent=2)
         except (NotFound, InvalidOptions) as error:
             errors.append(error)
-            failure.say(error)
+            failure.show_error(error)
     if not errors:
         return 0
     return failure.status_of(errors[0]) if len(errors) == len(words) else PART_FAILED

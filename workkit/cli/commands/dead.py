@@ -47,7 +47,7 @@ def _choice(function: Callable[..., Any]) -> Callable[..., Any]:
     takes="SCHEDULE [WHICH...] [OPTIONS]",
     about=(
         "Put dead jobs back to be run anew: those named, those with a text, or all. Attempts count from the start.",
-        "WHICH is an id, or the beginning of one (6 or more characters), as printed by workkit dead.",
+        "WHICH is a name, an id, or the beginning of one (6 or more characters), as printed by workkit dead.",
     ),
     examples=(
         "workkit retry app-tasks 54111adf",
@@ -100,7 +100,7 @@ def retry_command(
     takes="SCHEDULE [WHICH...] [OPTIONS]",
     about=(
         "Forget dead jobs: those named, those with a text, or all.",
-        "WHICH is an id, or the beginning of one (6 or more characters), as printed by workkit dead.",
+        "WHICH is a name, an id, or the beginning of one (6 or more characters), as printed by workkit dead.",
     ),
     examples=("workkit discard app-tasks 54111adf", 'workkit discard app-tasks --where "disk full"'),
 )
@@ -196,7 +196,7 @@ class Choice:
     def status(self, refused: Sequence[WorkkitError], *, done: int, most: int | None = None) -> int:
         """Say what could not be done, `most` of it one by one; the exit status."""
         for error in refused[:most]:
-            failure.say(error)
+            failure.show_error(error)
         if most is not None and len(refused) > most:
             terminal.talk(f"and {len(refused) - most:,} more could not be retried.")
         if done or refused:
@@ -220,7 +220,7 @@ def _read(schedule: str, which: tuple[str, ...], where: str | None, server: str 
             wanted |= {id(job) for job in named_dead(found, one, schedule=s.name)}
         except NotFound as error:
             missed.append(error)
-            failure.say(error)
+            failure.show_error(error)
     meant = [job for job in found if id(job) in wanted] if which else found
     return Choice(admin=broker.admin, schedule=s.name, where=where, meant=meant, missed=missed)
 

@@ -113,7 +113,7 @@ def _one(words: tuple[str, ...], command: str, zone: tzinfo) -> str:
     """Take WHEN. Raises UsageError where it was typed without quotes."""
     if len(words) == 1:
         return words[0]
-    meant = f"workkit {command} {quoting.time_of(words, zone)}"
+    meant = f"workkit {command} {quoting.time_of(quoting.with_stars(words), zone)}"
     raise quoting.Unquoted(f"WHEN is one argument. Put its words in quotes: {meant}")
 
 

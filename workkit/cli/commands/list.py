@@ -261,7 +261,8 @@ def _details(job: Job, zone: tzinfo, now: datetime) -> Iterator[tuple[str, str]]
     if job.trigger is not None:
         yield "cron", job.trigger.cron or "none"
     if job.due is not None:
-        yield "due", f"{wording.instant_text(job.due, zone)}, {wording.distance(job.due, now, 3)}"
+        title = "failed" if job.state == "dead" else "due"  # the dead set keeps when it failed
+        yield title, f"{wording.instant_text(job.due, zone)}, {wording.distance(job.due, now, 3)}"
     yield "state", job.state
     if job.why is not None:
         yield "why", job.why

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from workkit.jobs.job import Job
 
 STATES = ("waiting", "due", "running", "cancelling", "retrying", "held", "paused", "dead", "listeners")
+EMPTY = 10  # added to the rank of a column in which nothing but zeros stands
 RANKS = {"waiting": 1, "listeners": 2, "retrying": 3, "held": 4, "paused": 5, "cancelling": 6}
-SCHEDULE = Column(title="SCHEDULE", cut_to=8)
+SCHEDULE = Column(title="SCHEDULE", cut_to=16)
 LISTENERS = (
     Column(title="LISTENER", cut_to=12),
     Column(title="SCHEDULES", cut_to=8, rank=2),
@@ -98,7 +99,8 @@ def stats_command(schedule: str | None, as_json: bool, server: str | None) -> No
         return
     names = [name for name, _ in counted]
     shows = [state for state in STATES if state != "cancelling" or any(counts.cancelling for _, counts in counted)]
-    columns = [_number(state, rank=RANKS.get(state, 0)) for state in shows]
+    filled = {state for state in shows if any(getattr(counts, state) for _, counts in counted)}
+    columns = [_number(state, rank=_rank(state, is_empty=state not in filled)) for state in shows]
     place = shows.index("due") + 1
     columns.insert(place, _number("late"))
     rows = [[f"{getattr(counts, state):,}" for state in shows] for _, counts in counted]
@@ -109,6 +111,11 @@ def stats_command(schedule: str | None, as_json: bool, server: str | None) -> No
         terminal.data()
         columns = [_number(f"{key.replace('_', ' ')}/48h", rank=n) for n, key in enumerate(totals)]
         _show(names, columns, [[f"{counts.totals.get(key, 0):,}" for key in totals] for _, counts in counted])
+
+
+def _rank(state: str, *, is_empty: bool) -> int:
+    rank = RANKS.get(state, 0)
+    return rank + EMPTY if rank and is_empty else rank
 
 
 def _number(title: str, *, rank: int = 0) -> Column:

@@ -55,7 +55,7 @@ def supervise(how: How, *, processes: int) -> int:
 
     words = click.get_current_context().meta[WORDS]
     plan = ProcessPlan(
-        command=lambda ends: [*program(sys.orig_argv, sys.argv), "listen", SUPERVISED, ends, *words],
+        command=lambda ends: [*own_command(sys.orig_argv, sys.argv), "listen", SUPERVISED, ends, *words],
         processes=processes,
         deadline=how.deadline,
         burst=how.burst,
@@ -67,7 +67,7 @@ def supervise(how: How, *, processes: int) -> int:
     return ending.status
 
 
-def program(original: Sequence[str], seen: Sequence[str]) -> list[str]:
+def own_command(original: Sequence[str], seen: Sequence[str]) -> list[str]:
     """Tell how this program was started, interpreter and its options included, without its words: `original` and `seen`
     are what `sys.orig_argv` and `sys.argv` hold.
     """

@@ -66,7 +66,7 @@ def sync_command(
     with warnings_kept():
         found = verbs.sync(s, entries, prune=prune, dry_run=True)
     if not as_json:
-        for line in lines(found):
+        for line in plan_lines(found):
             terminal.say(line, indent=2)
     if not dry_run:
         with warnings.catch_warnings():
@@ -81,7 +81,7 @@ def sync_command(
         terminal.talk(f"{terminal.paint('note:', 'yellow', sys.stderr)} {wording.printable(note)}.")
 
 
-def lines(plan: Plan) -> Iterator[str]:
+def plan_lines(plan: Plan) -> Iterator[str]:
     """Say what changes, a line for each job, and how many do not."""
     width = max(map(cells, (*plan.added, *plan.changed, *plan.removed)), default=0)
     for name in plan.added:

@@ -123,5 +123,6 @@ OF_JOBS = frozenset(TEXTS) - {
     "orphaned",
     "stopping",
     "stopped",
+    "ended",
     "summary",
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from contextlib import suppress
 from typing import Any, TextIO
 
 import click
@@ -43,9 +44,14 @@ def paint(text: str, colour: str | None, stream: TextIO | None) -> str:
 
 def table_width(stream: TextIO | None) -> int | None:
     """Tell the columns of a terminal; None for anything else, where lines keep their full width."""
-    if not is_terminal(stream):
+    if stream is None or not is_terminal(stream):
         return None
-    return shutil.get_terminal_size((FALLBACK_WIDTH, 24)).columns
+    with suppress(ValueError):
+        if (told := int(os.environ.get("COLUMNS", "0"))) > 0:
+            return told
+    with suppress(OSError, ValueError):  # the other stream may be no terminal, so this one is asked
+        return os.get_terminal_size(stream.fileno()).columns or FALLBACK_WIDTH
+    return FALLBACK_WIDTH
 
 
 def help_width() -> int:

@@ -69,7 +69,7 @@ def _known(name: str) -> ZoneInfo | None:
         return None
 
 
-def zone_name(written: str) -> str | None:
+def known_zone(written: str) -> str | None:
     """Find the name of a zone that a phrase writes in any letter case; None where there is none."""
     return written if _known(written) is not None else zone_names().get(written.lower())
 

@@ -10,13 +10,14 @@ from typing import Final
 from workkit.errors import PhraseError
 from workkit.text.nearest import nearest_words
 from workkit.triggers.english.grammar.reader import Misread
-from workkit.triggers.english.grammar.words import VOCABULARY, Token, tokens
+from workkit.triggers.english.grammar.words import NUMBERS, ORDINALS, TENS, VOCABULARY, Token, tokens
 from workkit.triggers.english.kept import HARMLESS, MEANINGFUL, keeps_words
 
 MAX_TRIES: Final = 3
 LONG: Final = 50  # characters; from here on only the nearest phrase is tried
 MAX_UNKNOWN: Final = 4
 _LONGEST: Final = max(map(len, VOCABULARY)) + 3
+_NUMBERS: Final = frozenset((*NUMBERS, *TENS, *ORDINALS, "once", "twice", "half", "quarter", "other"))
 _SORTED: Final = sorted(word for word in VOCABULARY if len(word) > 2)
 
 
@@ -85,7 +86,18 @@ def _nearest(word: str) -> list[str]:
     """Find up to two known words that `word` may be a slip of; nothing at all for a word that may be left out."""
     if word in HARMLESS:
         return [""]
-    return [] if word in MEANINGFUL else nearest_words(word, _alike(word), most=2, alike=0.7)
+    if word in MEANINGFUL:
+        return []
+    near = nearest_words(word, _alike(word), most=2, alike=0.7)
+    return [known for known in near if not _means_another(word, known)]
+
+
+def _means_another(word: str, known: str) -> bool:
+    """Tell whether `word` is a word of its own rather than a slip: biyearly is not yearly, and a number is no other."""
+    prefix = word.removesuffix(known)
+    if prefix != word and len(prefix) > 1:
+        return True
+    return known in _NUMBERS and not nearest_words(word, [known], most=1, alike=0.85)
 
 
 def _alike(word: str) -> list[str]:

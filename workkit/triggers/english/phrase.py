@@ -23,12 +23,13 @@ from workkit.triggers.english.grammar import bounds
 from workkit.triggers.english.grammar.clock import part, times, window
 from workkit.triggers.english.grammar.dates import dated, put_date, year_number
 from workkit.triggers.english.grammar.days import exception, relative, weekdays
+from workkit.triggers.english.grammar.digits import refuse_clock
 from workkit.triggers.english.grammar.ends import ends
 from workkit.triggers.english.grammar.every import adverb, every, times_a
 from workkit.triggers.english.grammar.iso import numeric
 from workkit.triggers.english.grammar.marks import hour_marks
 from workkit.triggers.english.grammar.months import month_of, next_month, place_of_month, spans
-from workkit.triggers.english.grammar.moved import counted_from, next_day
+from workkit.triggers.english.grammar.moved import from_a_day, next_day
 from workkit.triggers.english.grammar.numbers import amount
 from workkit.triggers.english.grammar.parts import Amount, Parts
 from workkit.triggers.english.grammar.reader import EXAMPLES, Misread, Reader
@@ -177,13 +178,15 @@ def _amount(reader: Reader, parts: Parts) -> Parts | None:
     if found is None:
         reader.i = mark
         return None
+    at = mark + 1 if ahead else mark
+    refuse_clock(reader, reader.tokens[at], reader.tokens[min(at + 1, len(reader.tokens) - 1)], ahead=ahead)
     if reader.take("ago"):
         raise reader.refusal("is past", "Say a time to come", start=start)
     if found == Amount():
         raise reader.refusal("is no time at all", 'Say "now", or a length of at least a second', start=start)
     if reader.take_all("from", "now"):
         return reader.put(parts, start, amount=found, ahead=True)
-    from_day = counted_from(reader, parts, found, start=start, ahead=ahead)
+    from_day = from_a_day(reader, parts, found, start=start, ahead=ahead)
     return from_day or reader.put(parts, start, amount=found, ahead=ahead)
 
 

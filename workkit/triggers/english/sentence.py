@@ -13,6 +13,8 @@ from workkit.triggers.english.spoken_days import spoken_days
 from workkit.triggers.english.spoken_interval import is_chosen, spoken_interval
 from workkit.triggers.trigger import Trigger
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
 
 @lru_cache(maxsize=1024)
 def explain(trigger: Trigger, *, zone: bool = True) -> str:
@@ -72,6 +74,11 @@ def _sentence(crons: list[Cron]) -> tuple[str, bool]:
 
 def _bounds(trigger: Trigger) -> str:
     found = []
+    interval = trigger.interval
+    if interval is not None and not interval.is_elapsed and not is_chosen(trigger):  # as other programs may store it
+        first = trigger.next_after(_EPOCH)
+        since = "1970" if first is None else _moment(first, trigger.tz)
+        found.append(f"every {interval.n} {interval.unit} counted from {since}")
     if trigger.start is not None:
         word = "starting" if is_chosen(trigger) else "not before"
         found.append(f"{word} {_moment(trigger.start, trigger.tz)}")

@@ -8,6 +8,7 @@ from typing import Final
 
 from workkit.text.calendar import clock_text
 from workkit.triggers.clock.zone import zone as zone_of
+from workkit.triggers.english.spoken_clock import MAX_TIMES
 from workkit.triggers.interval import Interval, Pace
 from workkit.triggers.phase import counted_from, pace_in, phase_in
 from workkit.triggers.trigger import Trigger
@@ -22,7 +23,7 @@ def spoken_interval(trigger: Trigger) -> tuple[str, bool] | None:
     """
     if trigger.interval is not None and trigger.interval.is_elapsed:
         return _elapsed(trigger, trigger.interval), True
-    if (found := _within_minute(trigger)) is None:
+    if (found := _unlisted(trigger)) is None:
         return None
     pace, wall = found
     text = f"every {_length(pace.seconds)}"
@@ -41,10 +42,22 @@ def _elapsed(trigger: Trigger, interval: Interval) -> str:
     return f"{text} counted from {_EPOCH + timedelta(seconds=interval.phase):%Y-%m-%dT%H:%M:%SZ}"
 
 
-def _within_minute(trigger: Trigger) -> tuple[Pace, int] | None:
-    """Find an interval that divides its unit and begins within a minute, and its first time of the day."""
+def _unlisted(trigger: Trigger) -> tuple[Pace, int] | None:
+    """Find an interval that divides its unit, and its first time of the day, where that is no multiple of it and too
+    many times would have to be listed.
+    """
     found = phase_in(trigger)
-    return found if found is not None and found[1] % (found[0].n if found[0].unit == "second" else 60) else None
+    if found is None:
+        return None
+    pace, wall = found
+    match pace.unit:
+        case "second":
+            is_odd = bool(wall % pace.n)
+        case "minute":
+            is_odd = bool(wall % 60) or (60 // pace.n > MAX_TIMES and bool(wall // 60 % pace.n))
+        case _:
+            is_odd = bool(wall % 60) or (24 // pace.n > MAX_TIMES and bool(wall // 3600 % pace.n))
+    return found if is_odd else None
 
 
 def _length(seconds: int) -> str:
@@ -61,12 +74,15 @@ def is_chosen(trigger: Trigger) -> bool:
         return interval is None
     second = (start - _EPOCH) // timedelta(seconds=1)
     if interval is None:
-        within = _within_minute(trigger)
-        pace = pace_in(trigger) if within is None else within[0]
+        unlisted = _unlisted(trigger)
+        pace = pace_in(trigger) if unlisted is None else unlisted[0]
         counted = counted_from(replace(trigger, start=None, pace=pace), start)
         return (counted.rules, counted.interval) == (trigger.rules, None)
     if interval.is_elapsed:
         return second % interval.n == interval.phase
+    said = pace_in(trigger)
+    if said is None or (said.n, f"{said.unit}s") != (interval.n, interval.unit):
+        return False
     first = replace(interval, n=1, phase=0).day_after(second - 1, rules=trigger.rules, tz=zone_of(trigger.tz))
     return first is None or interval.number(first, zone_of(trigger.tz)) % interval.n == interval.phase
 
@@ -79,12 +95,12 @@ def how_counted(trigger: Trigger) -> str | None:
     if interval is None:
         if not trigger.recurs:
             return None
-        within = _within_minute(trigger)
-        pace = pace_in(trigger) if within is None else within[0]
-        if pace is None or (pace.n == 1 and within is None):
+        unlisted = _unlisted(trigger)
+        pace = pace_in(trigger) if unlisted is None else unlisted[0]
+        if pace is None or (pace.n == 1 and unlisted is None):
             return None
         chosen = trigger.start is not None and is_chosen(trigger)
-        if pace.divides and not (chosen and within):
+        if pace.divides and not (chosen and unlisted):
             return "aligned to the clock"
         return "counted from its start" if chosen else _FROM_1970
     if trigger.start is not None and is_chosen(trigger):

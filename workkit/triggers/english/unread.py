@@ -39,12 +39,14 @@ def unread(reader: Reader, parts: Parts) -> Parts | None:
     mark = reader.i
     reader.take("in", "the")
     start = reader.peek()
-    if reader.peek(-1).text in ("except", "but", "not"):
+    before = reader.peek(-2 if reader.peek(-1).text == "at" else -1)
+    if before.text in ("except", "but", "not"):
         remedy = 'Name the hours, days or months that are left, for example "every hour from 1am to 11pm"'
         raise reader.refusal("cannot be left out: only weekdays can", remedy)
     match start.kind:
         case "word":
             _minutes_to(reader)
+            _next_group(reader, parts)
             _bounded(reader)
             _place(reader)
             _month(reader, parts)
@@ -72,6 +74,13 @@ def _minutes_to(reader: Reader) -> None:
         raise reader.refusal("may be minutes or an hour", f'Say "{said}" for the minutes', start=start)
 
 
+def _next_group(reader: Reader, parts: Parts) -> None:
+    """Refuse "every monday at 6pm and friday at 4pm", which must repeat "every"."""
+    start = reader.peek()
+    if parts.every and parts.times and reader.peek(-1).text == "and" and start.text in WEEKDAYS:
+        _offer(reader, "does not say that it recurs too", f"every {start.text}")
+
+
 def _bounded(reader: Reader) -> None:
     """Refuse "for 2 weeks" and "after 5pm" beside what recurs."""
     start = reader.peek()
@@ -79,7 +88,7 @@ def _bounded(reader: Reader) -> None:
         reader.i = len(reader.tokens)
         said = reader.instead(start, "until 2027-01-31")
         raise reader.refusal("names no end", f'Say until when, for example "{said}"', start=start)
-    if start.text == "after" and reader.peek(1).kind in ("number", "clock"):
+    if start.text == "after" and reader.text[reader.peek(1).start :][:1].isdigit():
         reader.next()
         hour = reader.peek()
         while reader.peek().kind in ("number", "clock") or reader.peek().text in HALVES:
@@ -130,6 +139,10 @@ def _group(reader: Reader, parts: Parts) -> None:
             "is not counted", 'Say it in days, for example "in 3 days at 9am", or the date', start=start
         )
     said = reader.instead(start, f"every {reader.since(start)}")
+    if parts.every:  # "every 5 minutes on the weekend"
+        the = before if before.text == "the" else start
+        on = reader.peek(-3) if the is before and reader.peek(-3).text == "on" else the
+        said = reader.instead(on, f"on {reader.since(start).removesuffix('s')}s")
     raise reader.refusal("does not say that it recurs", f'Say "{said}"', start=start)
 
 
@@ -158,13 +171,14 @@ def _hours(reader: Reader, parts: Parts) -> None:
         if 1 <= first <= 31 and part.isdigit() and 1 <= int(part) <= 12:
             _offer(reader, "is no date as read here", f"{first} {MONTH_NAMES[int(part) - 1]}")
         return
-    if joint in ("-", "to") and last.text.isdigit() and first < 24 and int(last.text) < 24:
+    if joint in ("-", "to", "until", "till") and last.text.isdigit() and first < 24 and int(last.text) < 24:
         hours = [f"{first}:00", last.text + ":00"]
         if int(last.text) <= first <= 12:
             hours = [f"{first}am", f"{last.text}pm"]
         reader.i += 2
-        often = "every hour " if len(reader.tokens) == 3 else ""
-        _offer(reader, "does not say that these are hours", f"{often}from {hours[0]} to {hours[1]}", start=start)
+        often = "" if any(token.text in ("every", "each", "hourly") for token in reader.tokens) else "every hour "
+        to = "to" if joint == "-" else joint
+        _offer(reader, "does not say that these are hours", f"{often}from {hours[0]} {to} {hours[1]}", start=start)
     if whole == "2400":
         _offer(reader, "is no hour", "at 23:59", tail=", or 0:00 of the next day")
     if reader.peek(-1).text in ("in", "every", "each") or joint.startswith("-"):

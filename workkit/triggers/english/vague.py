@@ -47,6 +47,7 @@ _INSTEAD: Final[Mapping[str, tuple[str, str]]] = {
     **dict.fromkeys(("new year", "new years", "new year's"), ("may be its eve or its first day", "new year's day")),
     **dict.fromkeys(("weeknight", "weeknights"), ("is not the same everywhere", "monday to thursday night")),
     **dict.fromkeys(("or so", "or thereabouts"), (_NO_TIME, "")),
+    "on the dot": (_NO_TIME, ""),
     **dict.fromkeys(("remind me", "run it", "run", "execute", "start it"), ("says what to do, not when", "")),
     **dict.fromkeys(("close", "closing", "closing time"), ("does not say which hour", "5pm")),
     "overnight": ("does not say which hour", "at 2am"),
@@ -153,6 +154,8 @@ def _limit(reader: Reader, start: Token) -> None:
         reader.next()
         at = reader.tokens[reader.i - 4] if reader.i > 3 and reader.tokens[reader.i - 4].text == "the" else before
         raise reader.refusal(trouble, f'Say "{_completed(reader, at, f"a week from {before.text}")}"', start=at)
+    if before.text in WEEKDAYS:
+        raise reader.refusal("counts from another day", 'Write the date, for example "2026-12-28 9am"', start=before)
     named_day = what in WEEKDAYS or what in NAMED_TIMES or what in RELATIVE_DAYS
     if named_day or reader.peek().kind in ("number", "clock", "date", "ordinal"):
         raise reader.refusal(trouble, f'Say when it runs: "{_completed(reader, start, "")}"', start=start)

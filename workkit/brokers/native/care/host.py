@@ -16,6 +16,7 @@ from workkit.text.duration import age_text
 LEAST = (6, 2)
 CLOCK_MS = 1_000  # with a larger difference, "now" is not the same time for both
 LOW = 0.10  # of maxmemory
+USUAL_PORT = 6379  # of redis-cli too
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +69,12 @@ class Host:
                 remedy="name the primary, or use redis+sentinel://",
             )
 
+    @property
+    def _client(self) -> str:
+        """The beginning of a command to this server, and not to another on the usual port of the same machine."""
+        port = self.facts.get("tcp_port")
+        return f"redis-cli -p {port}" if port and port != USUAL_PORT else "redis-cli"
+
     def _persistence(self) -> Iterator[Finding]:
         if self.facts.get("aof_enabled", 1) or self.facts.get("role") == "slave":
             return
@@ -80,7 +87,7 @@ class Host:
             what=f"{self.product} keeps no append-only file",
             why=f"A restart restores its last snapshot, or nothing: right now {changes:,} changes, of {since}, are "
             "only in memory.",
-            remedy="redis-cli CONFIG SET appendonly yes, and appendonly yes in its configuration file",
+            remedy=f"{self._client} CONFIG SET appendonly yes, and appendonly yes in its configuration file",
         )
 
     def _memory(self) -> Iterator[Finding]:
@@ -94,7 +101,7 @@ class Host:
                 kind="eviction",
                 what=f"maxmemory-policy is {policy}",
                 why=f"When memory runs out, the server deletes {lost}, without an error.",
-                remedy="redis-cli CONFIG SET maxmemory-policy noeviction, and the same in its configuration file",
+                remedy=f"{self._client} CONFIG SET maxmemory-policy noeviction, and the same in its configuration file",
             )
         if most - used < most * LOW:
             free = max(0, most - used)

@@ -18,6 +18,7 @@ from workkit.contract.admin import Revival
 from workkit.errors import NotFound
 from workkit.jobs.admission import Pause
 from workkit.jobs.job import Job, JobState
+from workkit.jobs.names import shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +45,9 @@ class NativeAdmin:
             *parked_items(self.server, k, job.id),
         ]
         reply = self.server.call(script, script.keys(k), args)
+        if reply == b"unknown" and job.state == "dead":
+            remedy = f"Forget it: workkit discard {self.codec.schedule} {job.id[:8]}."
+            raise NotFound.about(f"{job.id[:8]} {shown(job.fn)}", "is dead, and does not run", remedy, given=job.id)
         if reply == b"unknown":
             raise NotFound(f'no job "{job.id}" in {self.codec.schedule}: it ended meanwhile.', given=job.id)
         state: JobState = "cancelling" if reply == b"marked" or job.state == "running" else job.state

@@ -24,7 +24,7 @@ FN, SCHEDULE = "fn:", "schedule"
 Item = tuple[bytes, float]  # of `S:next`, or what an entry of `S:again` holds; and when it is due
 
 
-def counted(listing: Listing, control: Control) -> Counts:
+def read_counts(listing: Listing, control: Control) -> Counts:
     """Count the jobs in each state: see `Inspector.counts`."""
     k, now = listing.keys, server_ms(listing.server)
     with listing.server.translated() as client:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.native.look.count import counted
+from workkit.brokers.native.look.count import read_counts
 from workkit.brokers.native.look.dead_set import DeadSet
 from workkit.brokers.native.look.items import server_ms
 from workkit.brokers.native.look.listing import Listing, whole_ms
@@ -33,7 +33,7 @@ class NativeInspector:
 
     def counts(self) -> Counts:
         """Count the jobs in each state: see `Inspector.counts`."""
-        return counted(self._listing, self.control())
+        return read_counts(self._listing, self.control())
 
     def jobs(self, *, state: JobState | None = None) -> Iterator[Job]:
         """Page through the jobs: running ones, then those that wait, held and paused ones among them, soonest first,

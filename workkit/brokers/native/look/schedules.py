@@ -8,7 +8,7 @@ from workkit.brokers.redis_server.server import Server
 
 PAGE = 1000
 MOST_PAGES = 100  # a server may hold any number of keys of others
-SUFFIXES = (":next", ":listeners")  # what a schedule has that holds work, or is listened to
+SUFFIXES = (":next", ":listeners", ":dead")  # what a schedule has that holds work, is listened to, or has dead jobs
 
 
 def schedule_names(server: Server) -> Iterator[str]:

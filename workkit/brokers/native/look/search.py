@@ -39,7 +39,8 @@ class Search:
         if (named := self.under(which)) is not None:
             ids = [named]
         else:
-            ids = [which] if len(which) == ID_DIGITS or self._is_id(which) else self.ids(which)
+            whole = len(which) == ID_DIGITS or self._is_id(which)
+            ids = [which] if whole else self.ids(which) or self._added_under(which)
         if len(ids) > 1:
             raise NotFound(
                 f'"{which}" is the beginning of {len(ids)} jobs; give at least {SHORTEST} characters.', given=which
@@ -70,6 +71,12 @@ class Search:
         found = [key.decode("utf-8", "replace") for key in keys]
         found += [job.id for job in self._dead.jobs() if job.id.startswith(beginning)]
         return sorted(set(found))
+
+    def _added_under(self, name: str) -> list[str]:
+        """Find the id of a job that was added under a name and has lost it: a dead one, the last first, or one that was
+        retried.
+        """
+        return list(islice((job.id for job in self._jobs() if name and job.name == name), 1))
 
     def found(self, id: str) -> Job | None:
         """Find one job in any key, without reading all waiting jobs. Last, find a job to which nothing refers."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from workkit.triggers.clock.zone import nearest_zone, zone_name
+from workkit.text.calendar import clock_text
+from workkit.triggers.clock.zone import known_zone, nearest_zone
 from workkit.triggers.english.grammar.clock import time
 from workkit.triggers.english.grammar.dates import dated, month_list, year_number
 from workkit.triggers.english.grammar.days import each, relative
@@ -13,7 +14,7 @@ from workkit.triggers.english.grammar.digits import HALVES
 from workkit.triggers.english.grammar.iso import numeric, offset
 from workkit.triggers.english.grammar.parts import Parts
 from workkit.triggers.english.grammar.reader import Reader
-from workkit.triggers.english.grammar.words import TO, WEEKDAYS
+from workkit.triggers.english.grammar.words import TO, WEEKDAYS, Token
 
 _TO: Final = (*TO, "until", "till")
 
@@ -84,13 +85,8 @@ def end(reader: Reader, parts: Parts) -> Parts | None:
     reader.take("on")
     last = _moment(reader)
     if last is None:
-        if time(reader, bare=True) is not None:
-            if not parts.every and not any(t.text in ("every", "each", "at") for t in reader.tokens):
-                said = reader.instead(token, reader.since(token)[len(word.text) :])
-                raise reader.refusal("is no exact time", f'Say when it runs: "{said}"', start=token)
-            said = reader.instead(token, f"from 0:00 until{reader.since(token)[len(word.text) :]}")
-            hint = f'Say "{said}" for each day, or name the day: "until 2027-01-31"'
-            raise reader.refusal("may mean that hour of each day, or of one", hint, start=token)
+        if (hour := time(reader, bare=True)) is not None:
+            raise _hour_refused(reader, parts, token, last=hour.seconds)
         raise reader.stuck()
     if last.days or last.day is not None or last.weekdays or last.instant is not None or last.now:
         if whole:
@@ -101,6 +97,24 @@ def end(reader: Reader, parts: Parts) -> Parts | None:
             "may leave that time out or in", f'Say "before {what}" or "until the end of {what}"', start=token
         )
     return reader.put(parts, token, end=last, before=word.text == "before")
+
+
+def _hour_refused(reader: Reader, parts: Parts, start: Token, *, last: int) -> Exception:
+    """Make the error about "until 5pm": an hour ends a window, not a recurrence."""
+    said = reader.since(start)[len(start.text) :]
+    first = time(reader, bare=True) if reader.take("from") else None
+    if first is not None:
+        window = f"from {clock_text(first.seconds)} until {clock_text(last)}"
+        return reader.refusal("names its end first", f'Say "{reader.instead(start, window)}"', start=start)
+    begin = next((token for token in reader.tokens if token.text in ("starting", "beginning")), None)
+    if parts.from_time and parts.times and begin is not None and begin.start < start.start:
+        window = f"from {clock_text(parts.times[0])} until {clock_text(last)}"
+        return reader.refusal("ends what is no window", f'Say "{reader.instead(begin, window)}"', start=start)
+    if not parts.every and not any(token.text in ("every", "each", "at") for token in reader.tokens):
+        return reader.refusal("is no exact time", f'Say when it runs: "{reader.instead(start, said)}"', start=start)
+    window = f"from 0:00 until{said}" if last else "from 0:00 to 23:59:59"
+    hint = f'Say "{reader.instead(start, window)}" for each day, or name the day: "until 2027-01-31"'
+    return reader.refusal("may mean that hour of each day, or of one", hint, start=start)
 
 
 def _moment(reader: Reader) -> Parts | None:
@@ -155,7 +169,7 @@ def zone_clause(reader: Reader, parts: Parts) -> Parts | None:
         reader.i = mark
         return None
     reader.next()
-    known = zone_name(reader.text[name.start : name.end])
+    known = known_zone(reader.text[name.start : name.end])
     if known is None:
         near = nearest_zone(name.text)
         hint = f'Did you mean "{near}"?' if near else "Accepted: an IANA name such as Europe/Paris, or UTC"

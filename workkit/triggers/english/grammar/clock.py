@@ -44,7 +44,7 @@ def times(reader: Reader, parts: Parts) -> Parts | None:
     """Read "at 9", "7pm", "at 9am, 1pm and 5pm", "at :15", or a window without its "from": "9am-5pm"."""
     start = reader.peek()
     at = reader.take("at")
-    if at and (found := marks(reader)):
+    if (at or start.kind == "minute") and (found := marks(reader)):
         return reader.put(parts, start, marks=found)
     first = time(reader, bare=bool(at), at=bool(at))
     if first is None:
@@ -114,6 +114,8 @@ def time(reader: Reader, *, bare: bool = False, at: bool = False) -> Time | None
     if reader.take("o'clock"):
         if reader.peek().text in HALVES:
             return Time(seconds=_twelve(reader, hour, 0, start=token), form="half", halved=True)
+    elif at and reader.take("h"):
+        pass
     elif not (bare or _part_follows(reader)) or reader.peek().text in UNITS or reader.peek(-1).kind == "ordinal":
         reader.i = mark
         return None
@@ -125,7 +127,9 @@ def time(reader: Reader, *, bare: bool = False, at: bool = False) -> Time | None
         if 100 <= hour <= 959 and hour % 100 < 60:
             remedy = f'Say "{reader.instead(token, f"{hour // 100}:{hour % 100:02}")}"'
         elif hour < 60 and "hour" in reader.text.lower():
-            minutes = _AT_NUMBERS.sub(lambda list_: re.sub(r"\d+", r":\g<0>", list_[0]), reader.text.strip())
+            minutes = _AT_NUMBERS.sub(
+                lambda list_: re.sub(r"\d+", lambda d: f":{int(d[0]):02}", list_[0]), reader.text.strip()
+            )
             remedy = f'Say "{minutes}" for the minute'
         raise reader.refusal("is no hour", remedy, start=token)
     return Time(seconds=hour * 3600, form="bare", alone=True)

@@ -145,11 +145,12 @@ def month_list(reader: Reader) -> tuple[int, ...]:
 def year_number(reader: Reader) -> int | None:
     """Read a year of four digits, unless it is the amount of something."""
     token = reader.peek()
-    if token.kind != "number" or not re.fullmatch("[0-9]{4}", token.text) or reader.peek(1).text in UNITS:
+    if token.kind != "number" or not re.fullmatch("[1-9][0-9]{3}", token.text) or reader.peek(1).text in UNITS:
         return None
     year = int(reader.next().text)
     if not 1970 <= year <= 9999:
-        raise reader.refusal("is out of range", "Years are 1970-9999", start=token)
+        hour = f'; for the hour say "at {year // 100}:{year % 100:02}"' if year // 100 < 24 and year % 100 < 60 else ""
+        raise reader.refusal("is out of range", f"Years are 1970-9999{hour}", start=token)
     return year
 
 

@@ -52,9 +52,8 @@ def weekdays(reader: Reader, parts: Parts) -> Parts | None:
         return None
     if week or _next_week(reader):
         return reader.put(parts, start, weekdays=((first, 1),), week=True)
-    if not near and reader.peek().text == "week" and not parts.every:
-        reader.next()
-        return reader.put(parts, start, weekdays=((first, 1),), moved=7)
+    if not near and not parts.every and (weeks := reader.take("week", "fortnight")):
+        return reader.put(parts, start, weekdays=((first, 1),), moved=7 if weeks.text == "week" else 14)
     if not near and (last := _through(reader)) is not None:
         return reader.put(parts, start, weekdays=each(span(first, last, size=7)), every=True)
     if not near and not parts.every:
@@ -151,9 +150,9 @@ def weekday_item(reader: Reader) -> tuple[int, ...] | None:
 
 
 def exception(reader: Reader, parts: Parts) -> Parts | None:
-    """Read "except sunday", "but not on weekends", "except mondays and fridays"."""
+    """Read "except sunday", "but not on weekends", "not on mondays and fridays"."""
     start = reader.peek()
-    if not reader.take("except", "but"):
+    if not (reader.take("except", "but") or (parts.every and reader.take("not"))):
         return None
     for word in ("not", "on"):
         reader.take(word)

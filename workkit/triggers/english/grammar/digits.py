@@ -45,6 +45,20 @@ def written_time(reader: Reader, *, bare: bool, at: bool) -> tuple[int, bool] | 
     return hour * 60 + minute, half
 
 
+def refuse_clock(reader: Reader, number: Token, unit: Token, *, ahead: bool) -> None:
+    """Refuse the lengths "19.30h" and "0900 hours", which may be a time of day; `ahead`: "in" stands before them."""
+    match = _WRITTEN.fullmatch(number.text)
+    if match is None or UNITS.get(unit.text) != "hour":
+        return
+    hour, minute = (int(part) for part in match.groups() if part is not None)
+    glued = unit.text == "h" or "." not in number.text
+    if hour < 24 and minute < 60 and glued and (not ahead or number.text.startswith("0")):
+        said = reader.instead(number, f"{hour}:{minute:02}", last=unit)
+        length = reader.instead(number, f"in {number.text.lstrip('0')} hours", last=unit)
+        remedy = f'Say "{said}"' + (f' or "{length}"' if not ahead and len(reader.tokens) == 2 else "")
+        raise reader.refusal("may be a time or a length", remedy, start=number)
+
+
 def _beside_a_day(reader: Reader) -> bool:
     return any(reader.peek(k).text in RELATIVE_DAYS for k in (-1, 1))
 

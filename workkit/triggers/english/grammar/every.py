@@ -11,7 +11,7 @@ from workkit.triggers.english.grammar.days import each, plurals, weekday_item
 from workkit.triggers.english.grammar.ends import ends
 from workkit.triggers.english.grammar.marks import marks
 from workkit.triggers.english.grammar.months import month_of, place_of_month
-from workkit.triggers.english.grammar.numbers import integer, ordinal_number, pieces
+from workkit.triggers.english.grammar.numbers import amount, integer, ordinal_number, pieces
 from workkit.triggers.english.grammar.parts import Parts, Step
 from workkit.triggers.english.grammar.reader import Reader
 from workkit.triggers.english.grammar.words import (
@@ -220,6 +220,8 @@ def _interval(reader: Reader, parts: Parts) -> Parts | None:
     start = reader.peek()
     if reader.take_all("hour", "and", "a", "half"):
         return _stepped(reader, parts, n=90, unit="minute", start=start)
+    if start.kind == "period" and (length := amount(reader)) and not (length.days or length.months):
+        return _stepped(reader, parts, n=int(length.seconds), unit="second", start=start)
     if reader.take_all("minute", "and", "a", "half"):
         return _stepped(reader, parts, n=90, unit="second", start=start)
     found = pieces(reader)

@@ -61,7 +61,7 @@ def _hourly(reader: Reader, parts: Parts) -> Parts:
 def _names_more(reader: Reader) -> bool:
     """Tell whether something else in the phrase can say how often: "on the hour every weekday"."""
     words = [token.text for token in reader.tokens]
-    return "every" in words or "each" in words or any(word in ("weekdays", "workdays", "daily") for word in words)
+    return any(word in words for word in ("every", "each", "weekdays", "workdays", "daily", "from", "between"))
 
 
 def _on_the_hour(reader: Reader) -> int | None:

@@ -49,7 +49,8 @@ def _places(reader: Reader) -> tuple[list[tuple[int, int]], list[int]] | None:
             break
         reader.take("the")
     if numbers and reader.take("workday", "weekday", "weekend"):
-        _refuse_place(reader, reader.tokens[mark])
+        the = mark and reader.tokens[mark - 1].text == "the"
+        _refuse_place(reader, reader.tokens[mark - 1 if the else mark])
     start = reader.peek()
     weekday = reader.take_from(WEEKDAYS)
     if numbers and weekday is not None:
@@ -65,7 +66,7 @@ def _places(reader: Reader) -> tuple[list[tuple[int, int]], list[int]] | None:
 def _refuse_place(reader: Reader, start: Token) -> None:
     """Refuse "first working day of the month"; "every 2nd weekday" is read elsewhere."""
     group = reader.peek(-1).text
-    if not reader.take("of", "in"):
+    if not reader.take("of", "in") and not (reader.peek().kind == "end" or reader.peek().text == "at"):
         reader.i -= 1
         return
     reader.take("the", "this", "next", "each", "every")

@@ -26,7 +26,7 @@ def next_day(reader: Reader, parts: Parts) -> Parts | None:
     return _counted(reader, parts, start, days=1 if side == "after" else -1)
 
 
-def counted_from(reader: Reader, parts: Parts, found: Amount, *, start: Token, ahead: bool) -> Parts | None:
+def from_a_day(reader: Reader, parts: Parts, found: Amount, *, start: Token, ahead: bool) -> Parts | None:
     """Read what an amount is counted from: "from monday", "on tuesday", "before 24 december", "today"."""
     mark = reader.i
     side = reader.take("from", "after", "before")
@@ -47,7 +47,8 @@ def counted_from(reader: Reader, parts: Parts, found: Amount, *, start: Token, a
         reader.next()
         raise reader.refusal("is a length", f'Say "{reader.instead(start, f"in {said}")}"', start=start)
     if found.seconds or found.months:
-        raise reader.refusal("counts from a day", "Say it in weeks or days, or write the date", start=start)
+        remedy = 'Say it in weeks or days, for example "4 weeks from monday", or write the date'
+        raise reader.refusal("counts from a day", remedy, start=start)
     if ahead and side.text == "on":
         reader.next()
         said = reader.text[start.start : reader.tokens[mark - 1].end].lower().removeprefix("in ")
@@ -58,7 +59,10 @@ def counted_from(reader: Reader, parts: Parts, found: Amount, *, start: Token, a
 
 def _counted(reader: Reader, parts: Parts, start: Token, *, days: int) -> Parts:
     reader.take("on")
+    mark = reader.i
+    reader.take("next", "this")
     weekday = reader.take_from(WEEKDAYS)
+    reader.i = mark if weekday is None else reader.i
     if weekday is not None:
         return reader.put(parts, start, weekdays=((weekday, 1),), moved=days)
     for read in (numeric, relative, dated):

@@ -104,9 +104,9 @@ class Reader:
         last = self.peek(-1) if self.i else start
         return self.text[start.start : max(last.end, start.end)]
 
-    def instead(self, start: Token, other: str) -> str:
-        """Give the whole text with `other` in the place of what was written from `start` up to the cursor."""
-        last = self.peek(-1) if self.i else start
+    def instead(self, start: Token, other: str, *, last: Token | None = None) -> str:
+        """Give the whole text with `other` in the place of what was written from `start` up to `last` or the cursor."""
+        last = last or (self.peek(-1) if self.i else start)
         text = f"{self.text[: start.start]}{other}{self.text[max(last.end, start.end) :]}"
         return " ".join(text.split())
 

@@ -146,6 +146,7 @@ _TOKEN = re.compile(
     | (?P<zone>[a-z][a-z_]*(?:/[a-z0-9_+-]+)+)
     | (?P<point>\d\d?\.(?:\d\d?\.)?(?=\s|$))
     | (?P<number>\d+(?:\.\d+)?)
+    | (?P<lead>@every(?![a-z]))
     | (?P<short>(?:sun|mon|tues?|wed|thu(?:rs?)?|fri|sat|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\.(?![a-z.]))
     | (?P<word>[ap]\.m\.|[a-z]+(?:'[a-z]+)?|@(?=\s|\d\d?(?::\d\d)?\s?[ap]m|\d\d?:\d\d))
     | (?P<epoch>@\d+(?![a-z0-9]))
@@ -187,17 +188,17 @@ def tokens(text: str) -> list[Token]:
         if kind == "offset" and not _after_an_instant(found, low[start:at], start=start):
             kind, at = "sign", start + 1
         spelt = _spelt(low[start:at], kind)
-        kind = {"short": "word", "point": "number"}.get(kind or "", kind)
+        kind = {"short": "word", "lead": "word", "point": "number"}.get(kind or "", kind)
         found.append(Token(kind=kind, text=spelt, start=start, end=at))  # type: ignore[arg-type]
     return _exchanged(found)
 
 
 def _spelt(text: str, kind: str | None) -> str:
-    """Write 19h30 as 19:30, mon. as mon, 24. as 24, and @ before an hour as at."""
+    """Write 19h30 as 19:30, mon. as mon, 24. as 24, @every as every, and @ before an hour as at."""
     if kind == "clock":
         return text.replace("h", ":")
-    if kind in ("short", "point"):
-        return text[:-1]
+    if kind in ("short", "point", "lead"):
+        return text.strip("@.")
     return "at" if text == "@" else text
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from workkit.text.calendar import clock_text
+from workkit.text.listing import listed
 from workkit.triggers.clock.lowering import field_text
 from workkit.triggers.crons.field import HOUR, MINUTE, SECOND, Spec
 from workkit.triggers.english.grammar.parts import Parts
@@ -15,6 +16,9 @@ from workkit.triggers.english.meaning.once import HOURS
 
 _ALL: Final = tuple(range(60))
 _HOURS: Final = tuple(range(24))
+MOST_LISTED: Final = 12
+"""So many times of day are listed in a hint."""
+
 _SUB_DAY: Final = ("second", "minute", "hour")
 _DAY: Final = 86_400
 
@@ -61,9 +65,20 @@ def clocks(here: Here, parts: Parts) -> list[Clocks]:
             raise here.refusal("does not say at which hour", f'Say "every {n} days at 9am"')
         return _boxes(parts.times or (0,), occurrence=n)
     if parts.times or parts.day_part:
-        raise here.refusal("names both an interval and a time of day", 'Say one, or a window: "from 9am to 5pm"')
+        raise here.refusal("names both an interval and a time of day", _either(parts))
     base = stepped(here, parts)
     return _windowed(here, parts, base) if parts.window else [base]
+
+
+def _either(parts: Parts) -> str:
+    """Say to keep the interval, in the phase of the hour, or the hour alone."""
+    step = parts.step
+    if step is None or not parts.times:
+        return 'Say one, or an interval in a window: "every hour from 9am to 5pm"'
+    hour, often = clock_text(parts.times[0]), step.unit if step.n == 1 else f"{step.n} {step.unit}s"
+    if len(parts.times) > 1:
+        return f'Say "every day at {listed([clock_text(time) for time in parts.times])}", or the interval alone'
+    return f'Say "every {often} starting at {hour}", or "every day at {hour}"'
 
 
 def _counted(here: Here, parts: Parts) -> Parts:
@@ -119,7 +134,11 @@ def stepped(here: Here, parts: Parts) -> Clocks:
     assert step is not None
     n, marks = step.n, parts.marks or (0,)
     if parts.marks and step.unit != "hour":
-        raise here.refusal("names minutes of the hour beside an interval of its own", 'Say "every hour at :15"')
+        each = (
+            sorted({minute for mark in marks for minute in range(mark % n, 60, n)}) if step.unit == "minute" else marks
+        )
+        remedy = f'Say "every hour at {listed([f":{minute:02}" for minute in each])}", or the interval alone'
+        raise here.refusal("names minutes of the hour beside an interval of its own", remedy)
     match step.unit:
         case "second":
             return Clocks(minutes=_ALL, seconds=tuple(range(0, 60, n))) if 60 % n == 0 else _coarser(n)
@@ -157,11 +176,15 @@ def _windowed(here: Here, parts: Parts, base: Clocks) -> list[Clocks]:
     size = {"second": 1, "minute": 60, "hour": 3600}[step.unit] * step.n
     if base.occurrence > 1:
         raise here.refusal(
-            "does not divide the hours evenly, so it fits no window", "Say an interval that divides an hour"
+            "does not divide the hours evenly, so it fits no window",
+            "Say an interval that divides an hour: 15, 20 or 30 minutes",
         )
     if (first - first % 3600 if parts.marks else first) % size:
         at = f"starting at {clock_text(first)}, or at multiples of {step.n} {step.unit}s"
-        raise here.refusal(f"may be counted {at}", "Begin the window at such a multiple, or list the times")
+        remedy = "Begin the window at such a multiple, or list the times"
+        if first < last < first + MOST_LISTED * size and not (parts.marks or parts.weekdays or parts.days):
+            remedy += f': "every day at {listed([clock_text(at) for at in range(first, last + 1, size)])}"'
+        raise here.refusal(f"may be counted {at}", remedy)
     if first > last and (parts.weekdays or parts.days or parts.places or parts.without or parts.months or parts.years):
         raise here.refusal(
             "runs past midnight, into a day that may not be meant", "Say two windows, each within its day"

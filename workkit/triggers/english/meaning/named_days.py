@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import date, timedelta
 
 from workkit.text.calendar import WEEKDAY_NAMES, clock_text, date_text, weekday_name
+from workkit.text.listing import ordinal
 from workkit.triggers.crons.branch import month_length
 from workkit.triggers.english.grammar.parts import LAST, Parts
 from workkit.triggers.english.meaning.here import Here
@@ -106,6 +107,7 @@ def contradiction(here: Here, parts: Parts, *, day: date) -> None:
     """Refuse a weekday that is not the one of the date."""
     if parts.weekdays and (parts.days or parts.places) and day.isoweekday() % 7 != parts.weekdays[0][0]:
         is_, not_ = weekday_name(day), WEEKDAY_NAMES[parts.weekdays[0][0]]
-        raise here.refusal(
-            f"contradicts itself: {date_text(day)} is a {is_}, not a {not_}", "Correct the day or the date"
-        )
+        remedy = "Correct the day or the date"
+        if len(parts.days) == 1 and parts.days[0] > 0 and not parts.months:
+            remedy += f', or say "every {not_.lower()} the {ordinal(parts.days[0])}"'
+        raise here.refusal(f"contradicts itself: {date_text(day)} is a {is_}, not a {not_}", remedy)

@@ -8,7 +8,7 @@ FORGET = 1.0  # seconds without work after which an old speed says nothing about
 SAMPLE = 0.001  # the least seconds of work that yield a speed
 
 
-class Pace:
+class ReadAhead:
     """The recent speed of the threads: endings per second in which there was work. Idle time does not count, so that a
     slow network does not look like slow jobs. The durations of runs do not count, because threads that take turns make
     every run look long. A sample has at least two endings per thread. `now` is `time.monotonic()`.
