@@ -24,6 +24,8 @@ TESTS = Path(__file__).parent
 
 SLOW = (
     "acceptance/",
+    "brokers/gocraft/serving/test_listeners.py",
+    "brokers/gocraft/serving/test_reaping.py",
     "brokers/gocraft/test_go_peer.py",
     "brokers/gocraft/test_go_peer_pools.py",
     "brokers/test_cluster.py",
@@ -88,7 +90,9 @@ ALONE = (
     "acceptance/test_features_crash.py",
     "acceptance/test_main_job.py::test_a_job_starts_within_20_ms",
     "acceptance/test_main_job.py::test_a_killed_listeners_work",
-    "brokers/gocraft/test_go_peer",
+    "brokers/gocraft/serving/test_listeners.py",
+    "brokers/gocraft/test_go_peer.py",
+    "brokers/gocraft/test_go_peer_pools.py",
     "brokers/test_native_checkup.py::test_a_hundred_thousand_jobs",
     "test_examples.py::test_all_others_run_side_by_side",
     "worker/test_progress.py::test_more_is_written_once",
