@@ -207,15 +207,22 @@ def _imagined(s: Schedule, given: Mapping[str, Any]) -> Job:
 
 
 def _standing(s: Schedule, job: Job) -> Job:
-    """Read the job that was there already: a key or a window may keep one with other arguments and another time."""
+    """Read the job that was there already if it is another one: a key or a window may keep one with other arguments
+    and another time.
+    """
     from workkit import schedule as verbs
 
     if job.new:
         return job
     try:
-        return replace(verbs.job(s, job.id), new=False)
+        found = verbs.job(s, job.id)
     except NotFound:  # it ended meanwhile
         return job
+    return job if _content(found) == _content(job) else replace(found, new=False)
+
+
+def _content(job: Job) -> tuple[Any, ...]:
+    return job.fn, job.args, job.kwargs, job.trigger and job.trigger.fields()
 
 
 def _became(job: Job) -> str:
