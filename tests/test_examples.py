@@ -53,7 +53,7 @@ def test_one_file_adds_and_listens_and_another_listener_runs_the_same(processes:
     alone.wait_for("hello, now")
     alone.wait_for("hello, in two seconds")
     s = schedule.create("examples", redis=f"embedded://{examples.resolve()}/.workkit")
-    assert [job.fn for job in schedule.jobs(s)] == ["#'app/greet"]
+    until(lambda: [job.fn for job in schedule.jobs(s)] == ["#'app/greet"], what="the end of the one that printed")
     alone.send(signal.SIGTERM)
     assert alone.wait() == 0
     beside = processes.workkit("listen", "examples", f"--embedded={examples / '.workkit'}", cwd=examples)

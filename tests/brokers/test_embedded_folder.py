@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.embedding import USER, client_of, ended, flushed, leave
-from tests.processes import Processes, is_alive
+from tests.processes import Processes, is_alive, until
 from tests.servers import program
 from workkit.brokers.embedded import attachment
 from workkit.brokers.embedded.attachment import attach, folder_of, temporary
@@ -151,9 +151,15 @@ def test_a_copy_of_a_folder_has_a_server_of_its_own(folder: Path, tmp_path: Path
         assert client.ping()
 
 
+def removed(folder: Path) -> bool:
+    """Remove a folder in which a server may write meanwhile; whether it is gone."""
+    shutil.rmtree(folder, ignore_errors=True)
+    return not folder.exists()
+
+
 def test_attach_to_a_folder_that_was_removed_and_made_anew(folder: Path) -> None:
     with attach(folder) as old:
-        shutil.rmtree(folder)
+        until(lambda: removed(folder))
         with attach(folder) as new, client_of(new) as client:
             assert new.pid != old.pid
             ended(old.pid)

@@ -108,7 +108,9 @@ class Executor:
             return self._call_in_process(run, handler, around, options)
         if run.clock is not None:
             self._timeouts.watch(run.clock)
-        run.begin()
+        run.thread = threading.get_ident()  # as `begin` does, which the usual run need not call
+        if run.cancelled:
+            run.begin()
         if around is not None:
             within(around.plain, partial(self._call, run, handler, around))
         elif (coroutine := invoke(handler, run.claim.args, run.claim.kwargs)) is not None:

@@ -57,10 +57,9 @@ class Hands:
         """
         posted: Posted
         try:
-            if type(task) is LookUp:
+            if isinstance(task, LookUp):
                 posted = self._looked_up(task)
             else:
-                assert type(task) is LaneRun
                 lane = task.lane
                 now_ms = lane.broker.now_ms() if lane.pretended_ms is None else lane.pretended_ms
                 task.late_ms = max(0, now_ms - task.claim.due_ms)
