@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.acceptance.history import write
+from tests.acceptance.history import complete_lines, write
 from tests.processes import Process, Processes, is_alive, until
 from workkit import current_job, events, job, schedule
 from workkit.schedule import Schedule
@@ -259,7 +259,7 @@ class Cast:
 
     def lines(self, *what: str, **members: Any) -> list[Line]:
         """What was written of these kinds, with these members."""
-        found = [json.loads(line) for line in self.history.read_text().splitlines()]
+        found = complete_lines(self.history)
         return [
             line
             for line in found

@@ -15,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 SIGNAL = 0.1  # seconds that a signal may take to arrive
@@ -29,6 +30,12 @@ def write(file: str, **line: Any) -> None:
         assert os.write(descriptor, data) == len(data)
     finally:
         os.close(descriptor)
+
+
+def complete_lines(file: str | Path) -> list[dict[str, Any]]:
+    """Read what was written so far, without a last line of which only a part can be read yet."""
+    text = Path(file).read_text(encoding="utf-8")
+    return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

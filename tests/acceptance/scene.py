@@ -137,6 +137,7 @@ class Scene:
         with open(self.history, "rb") as file:
             file.seek(self._read_bytes)
             fresh = file.read()
+        fresh = fresh[: fresh.rfind(b"\n") + 1]  # of the last line perhaps only a part can be read yet
         self._read_bytes += len(fresh)
         self._read += [json.loads(line) for line in fresh.splitlines()]
         return [line for line in self._read if line["what"] in what]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import threading
@@ -15,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance.crash_cast import HERE
+from tests.acceptance.history import complete_lines
 from tests.acceptance.scene import DURABLE
 from tests.processes import Process, Processes, until
 from tests.servers import Server, program
@@ -47,8 +47,7 @@ class Place:
         return process
 
     def lines(self, what: str, pid: int | None = None) -> list[dict[str, Any]]:
-        found = [json.loads(line) for line in self.history.read_text().splitlines()]
-        return [line for line in found if line["what"] == what and pid in (None, line["pid"])]
+        return [line for line in complete_lines(self.history) if line["what"] == what and pid in (None, line["pid"])]
 
     def count(self, what: str, pid: int | None = None) -> int:
         return len(self.lines(what, pid))
