@@ -221,6 +221,9 @@ def _cause(history: History, run: Run, then: Run) -> str:
             return "given back"
     if any(run.start - MARGIN <= line["at"] <= then.start for line in history.of("rewound")):
         return "rewound"  # also where it was claimed before, and begun before its listener heard of it
+    for line in history.of("ack"):  # by a second producer, within the second of its time: then it is a job once more
+        if line["label"] == run.label and run.end is not None and run.end <= line["at"] <= then.start + MARGIN:
+            return "added again"
     return ""
 
 

@@ -130,7 +130,7 @@ class Scene:
         # One that will be killed has its successor add the same again before it is due: the past is refused.
         # A cancellation that a server forgets is none.
         after = "rewound" if self.fault.is_at("resync") else ""
-        self._start("producer", "produce", is_faulty=is_faulty, lead=5 if self.fault.is_producers else 3, after=after)
+        self._start("producer", "produce", is_faulty=is_faulty, lead=7 if self.fault.is_producers else 3, after=after)
 
     def _lines(self, *what: str) -> list[Mapping[str, Any]]:
         """The lines of these kinds so far; what was read before is not read again."""
