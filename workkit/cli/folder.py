@@ -11,8 +11,8 @@ from typing import Any
 from workkit.cli.source import Function, names_in, signature_of, yields
 from workkit.errors import InvalidArguments, InvalidFunction
 from workkit.jobs.arguments import misfit, parameters_text
+from workkit.jobs.module_files import source_folder
 from workkit.jobs.names import NO_YIELD, Name, clojure, hidden_part, is_plain, library_trouble, read_name, stored_name
-from workkit.jobs.registry import source_folder
 from workkit.text.listing import listed
 from workkit.text.nearest import nearest_word
 

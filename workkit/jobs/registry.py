@@ -11,7 +11,7 @@ import importlib.util
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from contextvars import ContextVar
 from pathlib import Path
@@ -19,6 +19,7 @@ from types import FunctionType, ModuleType
 from typing import Any, TypeVar, Unpack, overload
 
 from workkit.errors import CannotRun, FunctionNotFound, InvalidFunction, ListenerStopped, NotAllowed, described
+from workkit.jobs.module_files import modules_under, source_folder
 from workkit.jobs.names import (
     LONGEST,
     NO_YIELD,
@@ -45,8 +46,6 @@ Handler = Callable[..., Any]
 
 _marked: dict[str, Handler] = {}  # registered name -> function, filled by @job at import
 MOST_NAMES = 10_000
-DEEPEST, MOST_FILES = 5, 2000  # bounds of the search for the nearest module: parts of its name, files
-MOST_SOURCES = 50  # folders of a repository with several packages
 _said: dict[tuple[str, str], RunOptions] = {}  # module and name of a function -> its options of @job
 _IMPORT = os.path.dirname(importlib.__file__)
 importing: ContextVar[str | None] = ContextVar("workkit_importing", default=None)  # what a listener imports right now
@@ -273,48 +272,12 @@ class Registry:
     def _no_module(self, module: str) -> str:
         known = {m for m in list(sys.modules) if self._named(m)}
         if self.folder is not None:
-            known.update(_modules(self.folder, depth=module.count(".") + 1))
+            known.update(modules_under(self.folder, depth=module.count(".") + 1))
         place = "." if self.folder is None else " under ./."
         if self.folder is not None and (below := source_folder(module, self.folder)):
             return f"no module {module} under ./, but it is under {below}/: start with PYTHONPATH={below}."
         near = nearest_word(module, known)
         return f"no module {module}" + (f"{place[:-1]}; nearest: {near}." if near else place)
-
-
-def _modules(folder: Path, *, depth: int) -> Iterator[str]:
-    """Find modules whose names have so many parts, for a guess at a mistyped one. Follows no link, and looks at no more
-    than `MOST_FILES` files.
-    """
-    if depth > DEEPEST:
-        return
-    places, looked = [(folder, "")], 0
-    for level in range(1, depth + 1):
-        inner = []
-        for place, prefix in places:
-            with suppress(OSError), os.scandir(place) as entries:
-                for entry in entries:
-                    if (looked := looked + 1) > MOST_FILES:
-                        return
-                    stem, suffix = os.path.splitext(entry.name)
-                    if not stem.isidentifier() or entry.is_symlink():
-                        continue
-                    if suffix == ".py" and level == depth:
-                        yield prefix + stem
-                    elif not suffix and entry.is_dir():
-                        inner.append((Path(entry.path), f"{prefix}{stem}."))
-                        if level == depth and (inner[-1][0] / "__init__.py").exists():
-                            yield prefix + stem
-        places = inner
-
-
-def source_folder(module: str, folder: Path) -> str | None:
-    """Name the folder below `folder` that Python has to search to find a module: ``src``, or ``PACKAGE/src``."""
-    relative = module.replace(".", "/")
-    with suppress(OSError):
-        for below in (folder / "src", *sorted(folder.glob("*/src"))[:MOST_SOURCES]):
-            if (below / f"{relative}.py").is_file() or (below / relative / "__init__.py").is_file():
-                return below.relative_to(folder).as_posix()
-    return None
 
 
 def _is_missing(module: str, error: BaseException) -> bool:
