@@ -15,9 +15,10 @@ from workkit.text.brief import brief_repr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """How many jobs of one schedule are in each state, by the same rules as `Inspector.jobs` shows them. `late_ms`:
-    how long the job that is due for longest has waited for a listener; None where none is due. `totals`: runs of the
-    last 48 hours, by what became of them.
+    """How many jobs of one schedule are in each state. The states are those of `Inspector.jobs`.
+
+    `late_ms`: how long the oldest due job has waited for a listener; None if no job is due. `totals`: the runs of the
+    last 48 hours, by outcome.
     """
 
     waiting: int = 0

@@ -67,8 +67,8 @@ def _said(error: Exception) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What is wrong with a server, and what to do. `link` comes between its URL and the trouble. A trouble without a
-    remedy ends with its own full stop.
+    """A sentence about a server: its trouble, and the remedy. `link` is the text between the URL and the trouble. If
+    there is no remedy, the trouble ends with a full stop.
     """
 
     trouble: str

@@ -17,7 +17,7 @@ Settings = Mapping[str, Any]
 
 
 def tls_trouble(error: BaseException | None, settings: Settings) -> str | None:
-    """Say what is wrong, and the remedy, without the last full stop; None if TLS is not the trouble.
+    """Word the trouble and its remedy, without the last full stop. Return None if TLS works.
 
     `settings` are those of the connection: host, port and its `ssl_` options.
     """

@@ -60,7 +60,7 @@ _INSTEAD: Final[Mapping[str, tuple[str, str]]] = {
     ),
     **dict.fromkeys(("this time next week", "same time next week"), ("names no hour", "in 1 week")),
 }
-"""Words, what is wrong with them, and an example of what to say in their place."""
+"""Vague words -> the reason for the refusal, and an example to write in their place."""
 
 _WEEKENDS: Final = ("this weekend", "next weekend", "the weekend", "on the weekend", "at the weekend", "weekend")
 _LONGEST: Final = 5  # words of one idiom

@@ -85,7 +85,7 @@ _CLOSED_BY = {"(": ")", "[": "]", "{": "}"}
 
 @lru_cache(maxsize=4096)
 def judge_job(job: str) -> tuple[Fault, ...]:
-    """Name what is wrong with the text of `job`: Clojure cannot read it, or reads it as something else."""
+    """Find the fault of a `job` text that Clojure cannot read, or reads as another form."""
     if trouble := _unread(job):
         return (Fault("job", f"job {quoted_item(job.encode('utf-8', 'replace'))} {trouble}"),)
     text = job.strip()
