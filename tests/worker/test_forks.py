@@ -120,10 +120,10 @@ def test_a_forked_child_neither_runs_middleware_nor_repeats_its_parents_output(
     until(lambda: settled(s))
     os.kill(listener.pid, 15)
     assert listener.wait() == 0
+    assert sorted(status for _, _, status in lines(diary, "child")) == ["0", "1", "1"]
     assert len(lines(diary, "around")) == 3
-    until(lambda: "\n".join(listener.out).count("written by a child") == 3)
-    until(lambda: "\n".join(listener.out).count("the listener's own end") == 1)
-    assert "\n".join(listener.out).count("begun ") == 1
+    out = "\n".join(listener.out)
+    assert [out.count(part) for part in ("begun ", "written by a child", "the listener's own end")] == [1, 3, 1]
 
 
 def test_a_module_that_forks_at_its_import_is_imported_once(

@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 import traceback
 from contextlib import suppress
 from typing import NoReturn
@@ -53,9 +54,26 @@ def _flush() -> None:
             stream.flush()
 
 
+def _before() -> None:
+    """Write what the parent has printed: the child would write it once more. A stream's lock that another thread holds
+    stays locked in the child for good, so only one thread forks at a time, and it flushes twice: a thread that waits
+    for the end of the first flush has the lock then, and the second waits until that one has ended too.
+    """
+    _forking.acquire()
+    _flush()
+    _flush()
+
+
+def _after() -> None:
+    with suppress(RuntimeError):  # an interruption came before the lock was taken
+        _forking.release()
+
+
 def _in_child() -> None:
     global count
     count += 1
+    _after()
 
 
-os.register_at_fork(before=_flush, after_in_child=_in_child)  # what the parent has written is not written twice
+_forking = threading.RLock()
+os.register_at_fork(before=_before, after_in_parent=_after, after_in_child=_in_child)
