@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workkit.brokers.gocraft.codec import rows
 from workkit.brokers.gocraft.keys import Keys
@@ -14,13 +14,15 @@ from workkit.brokers.gocraft.reaper import Reaper
 from workkit.brokers.gocraft.session import Session
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
-from workkit.contract.admin import Admin
 from workkit.contract.claim import Claim, Ending, Orders, Turn
 from workkit.contract.doctor import Doctor
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.producer import Added, Batch, BatchStep, NewJob
 from workkit.errors import InvalidOptions, ServerUnreachable, Unsupported
 from workkit.jobs.admission import Admission
+
+if TYPE_CHECKING:
+    from workkit.brokers.gocraft.change.admin import GocraftAdmin
 
 MOST = 1000  # jobs in one call
 STALE = 1.0  # seconds in which a request on a closed connection fails; after a later failure the caller decides
@@ -71,9 +73,11 @@ class GocraftBroker:
         return GocraftInspector(self._server, keys=self._keys, schedule=self._schedule)
 
     @property
-    def admin(self) -> Admin:
-        """Not there yet. Raises Unsupported."""
-        raise _not_yet("changing jobs, pauses or limits by hand")
+    def admin(self) -> GocraftAdmin:
+        """The part of the broker that changes jobs and pauses."""
+        from workkit.brokers.gocraft.change.admin import GocraftAdmin
+
+        return GocraftAdmin(server=self._server, keys=self._keys, schedule=self._schedule)
 
     @property
     def doctor(self) -> Doctor:

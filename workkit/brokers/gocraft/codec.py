@@ -43,8 +43,9 @@ class Receipt:
 
     @property
     def occurrence(self) -> str:
-        """The run, as cancellations name it."""
-        return "" if self.text is None else self.text.id
+        """The run, as cancellations name it: the id of its job, or the SHA-1 of a text without one."""
+        found = "" if self.text is None else self.text.id
+        return found or sha1(self.raw, usedforsecurity=False).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +95,11 @@ def read_claim(
     )
 
 
-def as_job(text: JobText, *, schedule: str, state: JobState, due_ms: int | None = None) -> Job:
-    """Show a job text as a Job."""
+def as_job(text: JobText, *, schedule: str, state: JobState, due_ms: int | None = None, id: str | None = None) -> Job:
+    """Show a job text as a Job. `id`: of a text that may have none."""
     due = text.t * 1000 if due_ms is None else due_ms
     return Job(
-        id=text.id,
+        id=text.id if id is None else id,
         schedule=schedule,
         fn=text.name,
         kwargs=dict(text.args) if text.args else None,
@@ -107,7 +108,6 @@ def as_job(text: JobText, *, schedule: str, state: JobState, due_ms: int | None 
         attempt=max(0, text.fails - 1) if state == "dead" else max(0, text.fails),
         error=text.err or None,
         terms=Terms(unique_key=text.unique_key or None),
-        dead_id=text.id if state == "dead" else None,
     )
 
 

@@ -1,5 +1,5 @@
 -- add: put jobs into queues and sorted sets, in one step.
--- KEYS producer(token) worker_pools known_jobs scheduled held
+-- KEYS producer(token) worker_pools known_jobs scheduled held paused_all
 -- ARGV number prefix rows...
 --      rows: six for each: name, text, second in which it is due ('' = now), unique key ('' = none), what the key holds,
 --            how many seconds it lives
@@ -8,6 +8,7 @@
 -- part: clock
 -- part: names
 -- part: fleet
+-- part: known
 if asked and tonumber(asked) > tonumber(number) then return { 'old' } end
 local now = time_or_now('')
 remember({ now }) -- a full server refuses this, before anything is done
@@ -44,6 +45,6 @@ for _, name in ipairs(order) do
   redis.call('LPUSH', queue_of(name), unpack(queued[name]))
   wake(name)
 end
-for name in pairs(known) do redis.call('SADD', known_jobs, name) end
+for name in pairs(known) do know(name) end
 remember(answer)
 return answer
