@@ -33,6 +33,7 @@ class Can(StrEnum):
     NAME = "replace a job of the same name"
     UNIQUE = "keep one job of a unique key"
     LIMIT_SCHEDULE = "limit how many jobs of a schedule run at once"
+    BATCH = "keep how far a batch of additions is, so that it can be resumed"
     LOOK = "list jobs, find one, count them"
     LIST_LISTENERS = "list listeners and what they hold"
     CHECK = "check a schedule, and name what is wrong"

@@ -93,7 +93,7 @@ class Sharded(_Published):
     """The native layout in several shards, here all on one plain server. Each shard would have a limit of its own."""
 
     shards: int
-    can = frozenset(Can) - {Can.LIMIT_SCHEDULE}
+    can = frozenset(Can) - {Can.LIMIT_SCHEDULE, Can.BATCH}
 
     def __str__(self) -> str:
         return f"{self.shards} shards"

@@ -5,13 +5,22 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from workkit.brokers.gocraft.codec import rows
+from workkit.brokers.gocraft.codec import read_added, rows
 from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.gocraft.look import GocraftInspector
 from workkit.brokers.gocraft.reaper import Reaper
 from workkit.brokers.gocraft.session import Session
+from workkit.brokers.redis_server.batch import (
+    BATCH_SECONDS,
+    batch_text,
+    read_batch,
+    read_step,
+    step_text,
+    token_of,
+)
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.claim import Claim, Ending, Orders, Turn
@@ -34,8 +43,8 @@ class _Producer:
 
     __slots__ = ("number", "token")
 
-    def __init__(self) -> None:
-        self.token, self.number = secrets.token_hex(8), 0
+    def __init__(self, token: str = "", number: int = 0) -> None:
+        self.token, self.number = token or secrets.token_hex(8), number
 
 
 class GocraftBroker:
@@ -99,16 +108,18 @@ class GocraftBroker:
 
     def adding(self, jobs: Sequence[NewJob], *, step: BatchStep | None = None) -> Callable[[], list[Added]]:
         """Send jobs, and return a function that waits for the answer. If the reply is lost, it repeats the request once
-        under its number: nothing is added twice. Raises Unsupported for what a job text cannot say.
+        under its number: nothing is added twice. Raises Unsupported for what a job text cannot say. See
+        `Producer.adding` for `step`.
         """
-        if step is not None:
-            raise _not_yet("a batch that can be resumed")
         if len(jobs) > MOST:
             raise ValueError(f"{len(jobs)} jobs in one call; at most {MOST}")
         made = rows(self._keys, jobs, now_ms=self.now_ms())
-        producer = self._producers.pop() if self._producers else _Producer()
-        producer.number += 1
-        args: list[Any] = [producer.number, self._keys.prefix]
+        if step is not None:
+            producer = _Producer(token_of(step.after.id), step.after.rows)
+        else:
+            producer = self._producers.pop() if self._producers else _Producer()
+            producer.number += 1
+        args: list[Any] = [producer.number, step_text(step), self._keys.prefix]
         for row in made:
             args += row.args()
         call = self._add, self._add.keys(self._keys, token=producer.token), args
@@ -128,23 +139,23 @@ class GocraftBroker:
                 if asked is None or time.time() - began > STALE:
                     raise
                 (reply,) = self._server.exchange([call])
+            if step is not None:
+                return read_step(step, reply, partial(read_added, made))
             self._producers.append(producer)
-            added = []
-            for row, state in zip(made, map(int, reply[1:]), strict=True):
-                is_ours = state == 1 or row.value[:1] == b"{" or not row.key
-                due_ms = 1000 * (row.t if row.due_s is None else row.due_s)
-                added.append(Added(id=row.id if is_ours else "", due_ms=due_ms if is_ours else None, new=state == 1))
-            return added
+            return read_added(made, reply)
 
         return answer
 
     def begin(self, batch: Batch) -> None:
-        """Not there yet. Raises Unsupported."""
-        raise _not_yet("a batch that can be resumed")
+        """Keep a new batch: see `Producer.begin`."""
+        with self._server.translated() as client:
+            client.set(self._keys.producer(token_of(batch.id)), batch_text(batch), ex=BATCH_SECONDS, nx=True)
 
     def batch(self, id: str) -> Batch:
-        """Not there yet. Raises Unsupported."""
-        raise _not_yet("a batch that can be resumed")
+        """Tell how far a batch is. Raises NotFound."""
+        with self._server.translated() as client:
+            text = client.get(self._keys.producer(token_of(id)))
+        return read_batch(id, text, schedule=self.schedule)
 
     def contents(self, jobs: Sequence[NewJob]) -> list[str]:
         """Jobs have no names here. Raises Unsupported."""

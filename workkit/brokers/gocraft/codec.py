@@ -19,7 +19,7 @@ from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.gocraft.text import JobText, read, write
 from workkit.brokers.gocraft.unique_key import BY_CONTENT, LIFE_SECONDS, unique_key
 from workkit.contract.claim import Claim, Standing
-from workkit.contract.producer import NewJob
+from workkit.contract.producer import Added, NewJob
 from workkit.errors import CorruptRecord, InvalidArguments, InvalidFunction, Unsupported
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.names import is_plain
@@ -122,6 +122,16 @@ def rows(keys: Keys, jobs: Sequence[NewJob], *, now_ms: int) -> list[Row]:
     """Write the texts of new jobs. Raises Unsupported for what the layout cannot say, InvalidArguments."""
     ids = os.urandom(12 * len(jobs)).hex()
     return [_row(keys, job, ids[24 * n : 24 * n + 24], now_ms) for n, job in enumerate(jobs)]
+
+
+def read_added(made: Sequence[Row], reply: Sequence[Any]) -> list[Added]:
+    """Read the answer of `add.lua`. Raises ValueError for an answer of another form."""
+    added = []
+    for row, state in zip(made, map(int, reply[1:]), strict=True):
+        is_ours = state == 1 or row.value[:1] == b"{" or not row.key
+        due_ms = 1000 * (row.t if row.due_s is None else row.due_s)
+        added.append(Added(id=row.id if is_ours else "", due_ms=due_ms if is_ours else None, new=state == 1))
+    return added
 
 
 def _row(keys: Keys, job: NewJob, id: str, now_ms: int) -> Row:

@@ -153,7 +153,7 @@ def _arguments(text: str) -> list[Any] | dict[str, Any]:
     except ValueError as error:
         raise click.UsageError(f"--args {text}: not JSON ({error}). Write --args '[1, \"two\"]'.") from error
     if not isinstance(values, list | dict):
-        raise click.UsageError(f"--args {text}: not a list. Write --args '[{text}]'.")
+        raise click.UsageError(f"--args {text}: neither a list nor an object. Write --args '[{text}]'.")
     return values
 
 

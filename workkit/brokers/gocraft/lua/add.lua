@@ -1,6 +1,7 @@
 -- add: put jobs into queues and sorted sets, in one step.
 -- KEYS producer(token) worker_pools known_jobs scheduled held paused_all
--- ARGV number prefix rows...
+-- ARGV number batch prefix rows...
+--      batch: how many rows came before these, and a digest of all rows with these; '' = no batch
 --      rows: six for each: name, text, second in which it is due ('' = now), unique key ('' = none), what the key holds,
 --            how many seconds it lives
 -- ->   now in ms, then for each 1 new | 0 known; or 'old'
@@ -9,9 +10,8 @@
 -- part: names
 -- part: fleet
 -- part: known
-if asked and tonumber(asked) > tonumber(number) then return { 'old' } end
 local now = time_or_now('')
-remember({ now }) -- a full server refuses this, before anything is done
+reserve()
 local answer, queued, order, known = { now }, {}, {}, {}
 
 local function later(name, text, due)
