@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from workkit.brokers.gocraft.codec import read_added, rows
+from workkit.brokers.gocraft.codec import check, read_added, rows
 from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.gocraft.look import GocraftInspector
 from workkit.brokers.gocraft.reaper import Reaper
@@ -101,6 +101,10 @@ class GocraftBroker:
                 seconds, micros = client.time()
             self._ahead_ms = seconds * 1000 + micros / 1000 - (asked + time.time()) / 2 * 1000
         return round(time.time() * 1000 + self._ahead_ms)
+
+    def check(self, job: NewJob) -> None:
+        """Refuse what a job text cannot say: see `Producer.check`."""
+        check(job)
 
     def add(self, jobs: Sequence[NewJob]) -> list[Added]:
         """Add jobs in one step: see `Producer.add`. At most 1,000 in one call."""

@@ -27,14 +27,16 @@ def read_control(server: Server, keys: Keys) -> Control:
         looked = [keys.paused_all, *map(keys.paused, names)]
         for key in looked:
             pipe.get(key)
+            pipe.execute_command("PEXPIRETIME", key)  # exact, from Redis 7.0 on
             pipe.pttl(key)
         answers = pipe.execute(raise_on_error=False)
     now_ms = int(seconds) * 1000 + int(micros) // 1000
     targets = [SCHEDULE, *(f"fn:{name}" for name in names)]
     found = {}
-    for target, value, life in zip(targets, answers[::2], answers[1::2], strict=True):
+    for target, value, end, life in zip(targets, answers[::3], answers[1::3], answers[2::3], strict=True):
         if value is not None and value != WITH_ALL:
-            found[target] = Pause(reason=_reason(value), until_ms=now_ms + life if life > 0 else None)
+            until_ms = end if isinstance(end, int) else now_ms + life
+            found[target] = Pause(reason=_reason(value), until_ms=until_ms if life > 0 else None)
     return Control(paused=found)
 
 
