@@ -25,6 +25,7 @@ LAYOUT = ("--layout", "gocraft")
 @pytest.fixture
 def ns(server: Server, name: str, monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[Namespace]:
     monkeypatch.setenv("WORKKIT_REDIS_URL", server.url)
+    monkeypatch.setenv("WORKKIT_LAYOUT", "native")  # --layout sets it; so it is taken back after the test
     with closing(Namespace(server, name)) as opened:
         yield opened
 
@@ -116,6 +117,8 @@ def test_dead_jobs_are_chosen_retried_and_discarded(run: Run, ns: Namespace) -> 
     assert listed.out.count("OSError: disk full") == 4
     dry = run("retry", ns.name, "--where", "export", "--dry-run", *LAYOUT)
     assert (dry.status, dry.out.count("export(")) == (0, 4)
+    one = run("retry", ns.name, "--where", "i=2", "--dry-run", *LAYOUT)
+    assert one.out.count("export(i=2)") == len(one.out.splitlines()) == 1
     assert run("retry", ns.name, "--all", *LAYOUT).status == 4, "nobody is there to be asked"
     assert run("retry", ns.name, ids[0][:8], *LAYOUT).out == f"retried {ids[0][:8]}  export(i=3)\n"
     assert run("retry", ns.name, ids[1][:8], "--args", '{"i": 9}', *LAYOUT).status == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
@@ -54,4 +55,7 @@ class Job:
 
 def matches(job: Job, text: str) -> bool:
     """Whether its function, arguments, name or error contain a text."""
-    return text in f"{shown(job.fn)} {list(job.args)} {job.name or ''} {job.error or ''}"
+    named = ", ".join(
+        f"{name}={json.dumps(value, ensure_ascii=False, default=str)}" for name, value in (job.kwargs or {}).items()
+    )
+    return text in f"{shown(job.fn)} {list(job.args)} {named} {job.name or ''} {job.error or ''}"
