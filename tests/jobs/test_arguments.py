@@ -162,7 +162,6 @@ def test_whoever_adds_is_the_one_who_is_warned(server: Server, name: str) -> Non
     [
         ("a@b.c", 'args="a@b.c" is one text, not a list. Write args=["a@b.c"].'),
         (b"x", "args=b'x' is one text, not a list. Write args=[b'x']."),
-        ({"a": 1}, "args={'a': 1} is a dict, not a list. Write args=[{'a': 1}]."),
         (5, "args=5 is an int, not a list. Write args=[5]."),
     ],
 )
@@ -173,3 +172,12 @@ def test_add_and_retry_refuse_arguments_that_are_no_list_with_the_same_sentence(
             check()
         assert str(caught.value) == message
         assert (caught.value.where, caught.value.given) == ("args", args)
+
+
+def test_add_takes_named_arguments_as_kwargs_only_and_retry_takes_an_object() -> None:
+    with pytest.raises(InvalidArguments, match=r"args=\{'a': 1\} is a dict, not a list\."):
+        called("app:f", args={"a": 1}, kwargs=None)
+    one = Job(id="5" * 40, schedule="s", fn="#'app/f")
+    check_args({"a": 1}, [one])
+    with pytest.raises(InvalidArguments, match=r"args: 1 is not a text"):
+        check_args({1: "a"}, [one])  # type: ignore[dict-item]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from datetime import datetime
+from hashlib import sha1
 from typing import Any, Literal
 
 from workkit.jobs.names import shown
@@ -51,6 +52,15 @@ class Job:
     why: str | None = None
 
     __repr__ = brief_repr
+
+    @property
+    def short_id(self) -> str:
+        """Its id as lists show it, and as commands take it: the first 8 characters. Of an id with a colon, as Go's
+        periodic jobs have it, many begin alike: there it is the beginning of its SHA-1.
+        """
+        if ":" not in self.id:
+            return self.id[:8]
+        return sha1(self.id.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()[:8]
 
 
 def matches(job: Job, text: str) -> bool:

@@ -237,7 +237,7 @@ def _print(job: Job, word: str, as_json: bool, *, now: datetime) -> None:
             record.compact({**record.job_record(job), "id": job.id or None, "new": job.new, "replaced": job.replaced})
         )
         return
-    parts = [f"{word} {job.id[:8]}".rstrip(), wording.call_text(job), when_line(job, now)]
+    parts = [f"{word} {job.short_id}".rstrip(), wording.call_text(job), when_line(job, now)]
     terminal.say("  ".join(parts), indent=2)
     if job.trigger is not None and (counted := counting(job.trigger)) is not None:
         terminal.say(f"  {counted}", indent=2)

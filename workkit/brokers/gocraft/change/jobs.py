@@ -99,4 +99,4 @@ def _move(one: Standing, now_s: int) -> Move:
 
 
 def _named(job: Job) -> str:
-    return f"{job.id[:8]} {shown(job.fn)}"
+    return f"{job.short_id} {shown(job.fn)}"
