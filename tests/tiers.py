@@ -27,6 +27,7 @@ SLOW = (
     "brokers/gocraft/serving/test_listeners.py",
     "brokers/gocraft/serving/test_reaping.py",
     "brokers/gocraft/test_go_peer.py",
+    "brokers/gocraft/test_go_peer_changes.py",
     "brokers/gocraft/test_go_peer_pools.py",
     "brokers/test_cluster.py",
     "brokers/test_embedded_folder.py::test_the_command_line_says_in_one_line",
