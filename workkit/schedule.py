@@ -229,7 +229,8 @@ def pause(
     check_one(which, fn)
     broker = producer_of(s)
     said = pause_until(reason, until, tz=s.tz, now_ms=broker.now_ms())
-    broker.admin.pause(target(None if which is None else check_dead(job(s, which)), fn), said)
+    found = None if which is None else check_dead(job(s, which))
+    broker.admin.pause(target(found, fn, plain=s.layout == "gocraft"), said)
 
 
 def resume(s: Schedule, which: Which | None = None, *, fn: Fn | None = None) -> None:
@@ -238,7 +239,7 @@ def resume(s: Schedule, which: Which | None = None, *, fn: Fn | None = None) -> 
     """
     check_one(which, fn)
     broker = producer_of(s)
-    broker.admin.resume(paused_target(broker.inspector, which, fn))
+    broker.admin.resume(paused_target(broker.inspector, which, fn, plain=s.layout == "gocraft"))
 
 
 def skip(s: Schedule, which: Which) -> Job:
@@ -267,13 +268,14 @@ def retry(
     which: Which | None = None,
     *,
     where: str | None = None,
-    args: Sequence[Any] | None = None,
+    args: Sequence[Any] | Mapping[str, Any] | None = None,
     rate: str | None = None,
 ) -> int:
     """Put dead jobs back; their attempts count from the start. Returns how many.
 
     `which` is a name, an id, the beginning of one, or a Job; `where` keeps those whose function, arguments or error
-    contain the text; neither means all. `args` replaces the arguments of one job. `rate` ("100/minute", "3/10s")
+    contain the text; neither means all. `args` makes a new job of one: a list replaces
+    the positional arguments, a dictionary those given by name. `rate` ("100/minute", "3/10s")
     spreads them. Raises NotFound, InvalidOptions, InvalidArguments; CorruptRecord where the record of the named job
     cannot be read.
     """

@@ -80,6 +80,9 @@ class Producer(Connection, Protocol):
     def doctor(self) -> Doctor:
         """The side that checks and repairs."""
 
+    def check(self, job: NewJob) -> None:
+        """Refuse a job that the layout cannot keep, as `add` does. Raises Unsupported, an Invalid."""
+
     def add(self, jobs: Sequence[NewJob]) -> list[Added]:
         """Add jobs. The jobs of one call that go to the same shard are added in one step, or none of them is."""
 

@@ -23,6 +23,7 @@ from workkit.jobs.module_files import modules_under, source_folder
 from workkit.jobs.names import (
     LONGEST,
     NO_YIELD,
+    Fn,
     Name,
     addable_name,
     brief,
@@ -101,10 +102,15 @@ def _mark(fn: Any, name: str | None, options: RunOptions) -> Any:
     return fn
 
 
-def plain_name(fn: Any) -> str | None:
-    """The plain name under which a function is registered, if it has exactly one."""
-    found = [name for name, known in _marked.items() if known is fn and is_plain(name)]
-    return found[0] if len(found) == 1 else None
+def plain_fn(fn: Fn) -> str:
+    """The plain name of a function: as it is given, or the one under which it is registered. Raises InvalidFunction."""
+    found = [fn] if isinstance(fn, str) else [name for name, known in _marked.items() if known is fn and is_plain(name)]
+    if len(found) != 1 or not is_plain(found[0]):
+        shown = fn if isinstance(fn, str) else getattr(fn, "__qualname__", repr(fn))
+        trouble = "has no plain job name, which this layout needs"
+        remedy = 'Give one such as "send_email", or mark the function with @job("send_email").'
+        raise InvalidFunction.about(f"fn={shown}", trouble, remedy, where="fn", given=fn)
+    return found[0]
 
 
 class Registry:

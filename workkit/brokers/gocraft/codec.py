@@ -19,7 +19,7 @@ from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.gocraft.text import JobText, read, write
 from workkit.brokers.gocraft.unique_key import BY_CONTENT, LIFE_SECONDS, unique_key
 from workkit.contract.claim import Claim, Standing
-from workkit.contract.producer import NewJob
+from workkit.contract.producer import Added, NewJob
 from workkit.errors import CorruptRecord, InvalidArguments, InvalidFunction, Unsupported
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.names import is_plain
@@ -43,8 +43,9 @@ class Receipt:
 
     @property
     def occurrence(self) -> str:
-        """The run, as cancellations name it."""
-        return "" if self.text is None else self.text.id
+        """The run, as cancellations name it: the id of its job, or the SHA-1 of a text without one."""
+        found = "" if self.text is None else self.text.id
+        return found or sha1(self.raw, usedforsecurity=False).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +95,11 @@ def read_claim(
     )
 
 
-def as_job(text: JobText, *, schedule: str, state: JobState, due_ms: int | None = None) -> Job:
-    """Show a job text as a Job."""
+def as_job(text: JobText, *, schedule: str, state: JobState, due_ms: int | None = None, id: str | None = None) -> Job:
+    """Show a job text as a Job. `id`: of a text that may have none."""
     due = text.t * 1000 if due_ms is None else due_ms
     return Job(
-        id=text.id,
+        id=text.id if id is None else id,
         schedule=schedule,
         fn=text.name,
         kwargs=dict(text.args) if text.args else None,
@@ -107,7 +108,6 @@ def as_job(text: JobText, *, schedule: str, state: JobState, due_ms: int | None 
         attempt=max(0, text.fails - 1) if state == "dead" else max(0, text.fails),
         error=text.err or None,
         terms=Terms(unique_key=text.unique_key or None),
-        dead_id=text.id if state == "dead" else None,
     )
 
 
@@ -122,6 +122,16 @@ def rows(keys: Keys, jobs: Sequence[NewJob], *, now_ms: int) -> list[Row]:
     """Write the texts of new jobs. Raises Unsupported for what the layout cannot say, InvalidArguments."""
     ids = os.urandom(12 * len(jobs)).hex()
     return [_row(keys, job, ids[24 * n : 24 * n + 24], now_ms) for n, job in enumerate(jobs)]
+
+
+def read_added(made: Sequence[Row], reply: Sequence[Any]) -> list[Added]:
+    """Read the answer of `add.lua`. Raises ValueError for an answer of another form."""
+    added = []
+    for row, state in zip(made, map(int, reply[1:]), strict=True):
+        is_ours = state == 1 or row.value[:1] == b"{" or not row.key
+        due_ms = 1000 * (row.t if row.due_s is None else row.due_s)
+        added.append(Added(id=row.id if is_ours else "", due_ms=due_ms if is_ours else None, new=state == 1))
+    return added
 
 
 def _row(keys: Keys, job: NewJob, id: str, now_ms: int) -> Row:

@@ -245,13 +245,14 @@ class Session:
         reply = self._call("beat", args, self.pool)
         if reply[0] != b"ok":
             return Orders(fenced=self._forget())
-        _, now, look, stale = reply
+        _, now, look, stale, over = reply
         self._now_ms = int(now or self._now_ms)
         if is_full:
             self._full_at = time.monotonic() + FULL
             found = [part.decode("utf-8", "replace") for part in stale]
             self.stale = list(zip(found[::2], found[1::2], strict=True))
-        return Orders(look=bool(look))
+        cancelled = {claim.occurrence for claim in self._held.values() if claim.receipt.raw in over} if over else ()
+        return Orders(look=bool(look), cancelled=frozenset(cancelled))
 
     def tell(self, said: Mapping[Receipt, str | None]) -> None:
         """Show check-ins."""

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from workkit.brokers.native.batch import BATCH_SECONDS, batch_text, read_batch, read_step, step_text, token_of
 from workkit.brokers.native.codec import Codec, Stored
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.put import is_special, put_args, read_answer
 from workkit.brokers.native.session import MOST, Session
+from workkit.brokers.redis_server.batch import BATCH_SECONDS, batch_text, read_batch, read_step, step_text, token_of
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Call, Server
 from workkit.contract.claim import Claim, Ending, Orders, Turn
@@ -125,6 +125,9 @@ class NativeBroker:
 
     def _heard(self, server_ms: int, asked: float) -> None:
         self._ahead_ms = server_ms - (asked + time.time()) / 2 * 1000
+
+    def check(self, job: NewJob) -> None:
+        """Accept every job."""
 
     def add(self, jobs: Sequence[NewJob]) -> list[Added]:
         """Add jobs: see `Producer.add`. At most 1,000 in one call.

@@ -1,9 +1,10 @@
 -- beat: say whether work may be there; with `is_full`, send the heartbeat of a pool too. That writes every field, as another
 -- program may have deleted the hash.
--- KEYS worker_pools worker_pool(pool) record(pool) scheduled retry held held_retry
+-- KEYS worker_pools worker_pool(pool) record(pool) scheduled retry held held_retry cancelled(pool)
 -- ARGV pool prefix is_full patience names fields...
 --      patience: ms without a heartbeat after which a pool looks dead; names: packed
--- ->   'ok', now ('' = not asked), whether work may be there, pools that look dead: id, heartbeat ('' = none) ...; or 'gone'
+-- ->   'ok', now ('' = not asked), whether work may be there, pools that look dead: id, heartbeat ('' = none) ...,
+--      texts in progress that were cancelled; or 'gone'
 -- part: clock
 -- part: names
 local now, stale = '', {}
@@ -34,10 +35,11 @@ end
 
 local sets, queues = { scheduled, retry, held, held_retry }, {}
 for _, pair in ipairs(cmsgpack.unpack(names)) do queues[#queues + 1] = queue_of(pair[1]) end
-local all = { unpack(sets) }
+local all = { cancelled, unpack(sets) }
 for _, key in ipairs(queues) do all[#all + 1] = key end
-local look = false
+local look, over = false, {}
 if redis.call('EXISTS', unpack(all)) > 0 then -- one command where nothing is there, the usual case of an idle pool
   look = (#queues > 0 and redis.call('EXISTS', unpack(queues)) > 0) or is_any_due(sets)
+  over = redis.call('SMEMBERS', cancelled)
 end
-return { 'ok', now, look and 1 or 0, stale }
+return { 'ok', now, look and 1 or 0, stale, over }

@@ -1,6 +1,6 @@
 -- reap: put the jobs that a pool has in progress back to the head of their queues, in their order, give its slots back, and
--- take it off the list. Only while its heartbeat is still the one that was seen.
--- KEYS worker_pools worker_pool(pool) record(pool) taken(pool) known_jobs crashes
+-- take it off the list. Only while its heartbeat is still the one that was seen. What was cancelled does not come again.
+-- KEYS worker_pools worker_pool(pool) record(pool) taken(pool) known_jobs crashes cancelled(pool)
 -- ARGV pool prefix beat limit is_dead names...
 --      beat: its heartbeat as it was seen, '' = none, '*' = any; is_dead: '1' counts each job as one that a pool died with
 -- ->   how many were put back, how many are left; or 'alive'
@@ -11,6 +11,7 @@ local all = redis.call('SMEMBERS', known_jobs)
 for name in string.gmatch(redis.call('HGET', worker_pool, 'job_names') or '', '[^,]+') do all[#all + 1] = name end
 for i = names_at, #ARGV do all[#all + 1] = ARGV[i] end
 local seen, moved, left = {}, 0, 0
+local is_any_cancelled = redis.call('EXISTS', cancelled) == 1
 for _, name in ipairs(all) do
   if not seen[name] then
     seen[name] = true
@@ -18,8 +19,9 @@ for _, name in ipairs(all) do
     local length = redis.call('LLEN', list)
     while length > 0 and moved < tonumber(limit) do
       local text = redis.call('LPOP', list)
-      redis.call('RPUSH', queue_of(name), text)
-      if is_dead == '1' then
+      local is_over = is_any_cancelled and redis.call('SREM', cancelled, text) == 1
+      if not is_over then redis.call('RPUSH', queue_of(name), text) end
+      if is_dead == '1' and not is_over then
         redis.call('HINCRBY', crashes, mark_of(text), 1)
         redis.call('EXPIRE', crashes, 86400)
       end
@@ -44,7 +46,7 @@ if left == 0 then
   for id in string.gmatch(redis.call('HGET', worker_pool, 'worker_ids') or '', '[^,]+') do
     redis.call('DEL', prefix .. 'worker:' .. id)
   end
-  redis.call('DEL', worker_pool, record, taken)
+  redis.call('DEL', worker_pool, record, taken, cancelled)
   redis.call('SREM', worker_pools, pool)
 end
 return { moved, left }

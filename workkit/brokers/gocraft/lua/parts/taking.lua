@@ -1,9 +1,11 @@
 -- taking: take jobs from the right of the queues, in the order that priorities draw: as many draws as jobs, each among the
--- queues that have one left, are not paused, and are below their limit.
+-- queues that have one left, are not paused, and are below their limit. While the namespace is paused, none is taken.
+-- KEYS paused_all
 -- ARGV pool prefix
 -- part: names
 local function open_queues(names)
   local open, total = {}, 0
+  if redis.call('EXISTS', paused_all) == 1 then return open, total end
   for _, pair in ipairs(names) do
     local base = queue_of(pair[1])
     local left = redis.call('LLEN', base)
