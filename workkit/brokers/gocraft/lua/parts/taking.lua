@@ -1,7 +1,20 @@
 -- taking: take jobs from the right of the queues, in the order that priorities draw: as many draws as jobs, each among the
 -- queues that have one left, are not paused, and are below their limit.
+-- KEYS worker_pools
 -- ARGV pool prefix
 -- part: names
+local listed
+local function running_of(base, most) -- at least what the listed pools say: a Go pool that was frozen leaves the lock too low
+  local lock, sum = tonumber(redis.call('GET', base .. ':lock') or '') or 0, 0
+  if lock >= most then return lock end
+  listed = listed or redis.call('SMEMBERS', worker_pools)
+  for _, count in ipairs(redis.call('HMGET', base .. ':lock_info', unpack(listed))) do
+    sum = sum + math.max(0, tonumber(count or '') or 0)
+  end
+  if lock < sum or lock < 0 then redis.call('SET', base .. ':lock', sum) end
+  return math.max(lock, sum)
+end
+
 local function open_queues(names)
   local open, total = {}, 0
   for _, pair in ipairs(names) do
@@ -9,10 +22,7 @@ local function open_queues(names)
     local left = redis.call('LLEN', base)
     if left > 0 and redis.call('EXISTS', base .. ':paused') == 0 then
       local most = tonumber(redis.call('GET', base .. ':max_concurrency') or '') or 0
-      if most > 0 then
-        local running = tonumber(redis.call('GET', base .. ':lock') or '') or 0
-        left = math.min(left, most - math.max(0, running))
-      end
+      if most > 0 then left = math.min(left, most - running_of(base, most)) end
       if left > 0 then
         open[#open + 1] = { name = pair[1], base = base, priority = pair[2], left = left, count = 0 }
         total = total + pair[2]
