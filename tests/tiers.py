@@ -101,7 +101,11 @@ ALONE = (
 )
 
 # Commands as processes: pipes, terminals, signals. Which product the server is plays no part, so one is enough.
-ONE_PRODUCT = ("brokers/gocraft/serving/test_replay_pools.py", "cli/test_processes.py", "test_intervals.py")
+ONE_PRODUCT = (
+    "brokers/gocraft/serving/test_replay_pools.py",
+    "cli/test_processes.py",
+    "test_intervals.py",
+)
 
 
 class Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # untyped

@@ -2,17 +2,21 @@
 -- queues that have one left, are not paused, and are below their limit.
 -- KEYS worker_pools
 -- ARGV pool prefix
--- part: names
+-- part: locks
 local listed
-local function running_of(base, most) -- at least what the listed pools say: a Go pool that was frozen leaves the lock too low
-  local lock, sum = tonumber(redis.call('GET', base .. ':lock') or '') or 0, 0
-  if lock >= most then return lock end
+local function running_of(name, most) -- at least what the listed pools say: a Go pool that was frozen leaves the lock too low
+  local lock, sum = queue_of(name) .. ':lock', 0
+  local running = tonumber(redis.call('GET', lock) or '') or 0
+  if running >= most then return running end
   listed = listed or redis.call('SMEMBERS', worker_pools)
-  for _, count in ipairs(redis.call('HMGET', base .. ':lock_info', unpack(listed))) do
+  for _, count in ipairs(redis.call('HMGET', queue_of(name) .. ':lock_info', unpack(listed))) do
     sum = sum + math.max(0, tonumber(count or '') or 0)
   end
-  if lock < sum or lock < 0 then redis.call('SET', base .. ':lock', sum) end
-  return math.max(lock, sum)
+  if running >= sum then return running end
+  raise(name)
+  running = tonumber(redis.call('GET', lock) or '') or 0
+  if running < sum then redis.call('SET', lock, sum) end
+  return math.max(running, sum)
 end
 
 local function open_queues(names)
@@ -22,7 +26,7 @@ local function open_queues(names)
     local left = redis.call('LLEN', base)
     if left > 0 and redis.call('EXISTS', base .. ':paused') == 0 then
       local most = tonumber(redis.call('GET', base .. ':max_concurrency') or '') or 0
-      if most > 0 then left = math.min(left, most - running_of(base, most)) end
+      if most > 0 then left = math.min(left, most - running_of(pair[1], most)) end
       if left > 0 then
         open[#open + 1] = { name = pair[1], base = base, priority = pair[2], left = left, count = 0 }
         total = total + pair[2]
