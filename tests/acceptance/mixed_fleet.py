@@ -49,7 +49,7 @@ class Kind:
     weight: int
     args: Mapping[str, Any] = field(default_factory=dict)
     wait: int = 0  # seconds; a Go producer says 5 more, in which one of our heartbeats has come
-    by: str = "either"  # which side adds it
+    sides: Sequence[Sequence[str]] = (("ours",), ("Go",))  # who may add it; two of them one after the other
     is_unique: bool = False
     is_keyed: bool = False
 
@@ -58,8 +58,8 @@ KINDS = (
     Kind(name="plain", weight=36),
     Kind(name="slow", weight=6, args={"sleep_ms": 60}),
     Kind(name="limited", weight=14, args={"sleep_ms": 15}),
-    Kind(name="once", weight=8, is_unique=True),
-    Kind(name="keyed", weight=4, by="ours", is_keyed=True),
+    Kind(name="once", weight=8, sides=(("ours", "Go"), ("Go", "ours")), is_unique=True),
+    Kind(name="keyed", weight=4, sides=(("ours",),), is_keyed=True),
     Kind(name="flaky", weight=7, args={"fail": "not yet", "fail_n": 1}),
     Kind(name="dies", weight=3, args={"fail": "never"}),
     Kind(name="plain", weight=8, wait=3),
@@ -117,6 +117,8 @@ class Fleet:
         self._incidents: list[Incident] = []
         self._owed: dict[str, dict[int, int]] = {}  # name -> number -> the attempt that must end
         self._number = 0
+        self._firsts = [(kind, sides) for kind in KINDS for sides in kind.sides]
+        self.chance.shuffle(self._firsts)
 
     def run(self, jobs: int, *, rate: float, kill_every: float, freeze_every: float | None) -> Report:
         """Add so many jobs at this rate (a second) among troubles, let all of them end, and judge."""
@@ -200,12 +202,15 @@ class Fleet:
     # What they add.
 
     def _add(self, count: int) -> None:
-        (kind,) = self.chance.choices(KINDS, [kind.weight for kind in KINDS])
-        sides = ["ours", "Go"] if kind.by == "either" else [kind.by]
-        self.chance.shuffle(sides)
+        """Add jobs of one kind; the first times each kind by each side, then kinds and sides by chance."""
+        if self._firsts:
+            kind, sides = self._firsts.pop()
+        else:
+            (kind,) = self.chance.choices(KINDS, [kind.weight for kind in KINDS])
+            sides = self.chance.choice(kind.sides)
         numbers = range(self._number, self._number + count)
         self._number += count
-        for side in sides if kind.is_unique else sides[:1]:
+        for side in sides:
             self._add_ours(kind, numbers) if side == "ours" else self._add_go(kind, numbers)
             self.report.added[side] += count
         last = kind.args.get("fail_n", 0)
