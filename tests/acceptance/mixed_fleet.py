@@ -56,7 +56,7 @@ class Kind:
 
 KINDS = (
     Kind(name="plain", weight=36),
-    Kind(name="slow", weight=6, args={"sleep_ms": 60}),
+    Kind(name="slow", weight=8, args={"sleep_ms": 300}),
     Kind(name="limited", weight=14, args={"sleep_ms": 15}),
     Kind(name="once", weight=8, sides=(("ours", "Go"), ("Go", "ours")), is_unique=True),
     Kind(name="keyed", weight=4, sides=(("ours",),), is_keyed=True),
@@ -133,9 +133,8 @@ class Fleet:
         kill_at, freeze_at = began + kill_every, began + (freeze_every or 1e9)
         while self._number < jobs or self._frozen:
             now = time.monotonic()
-            if now >= kill_at:
+            if now >= kill_at and self._kill():
                 kill_at = now + kill_every * self.chance.uniform(0.6, 1.4)
-                self._kill()
             if now >= freeze_at and self._number < jobs:
                 freeze_at = now + (freeze_every or 1e9) * self.chance.uniform(0.6, 1.4)
                 self._freeze()
@@ -237,19 +236,27 @@ class Fleet:
 
     # What happens to them.
 
-    def _kill(self) -> None:
-        """Kill one, of the sides in turn, and start another of its side."""
+    def _kill(self) -> bool:
+        """Kill one that has jobs in progress, of the sides in turn, and start another. False if none has any."""
         killed = Counter(one.pid in self._ours for one in self._incidents if one.kind == "killed")
-        candidates = [n for n in self._hittable() if (n in self._ours) == (killed[True] <= killed[False])]
+        busy, is_ours = self._busy(), killed[True] <= killed[False]
+        candidates = [n for n in self._hittable() if (n in self._ours) == is_ours and self._processes[n].pid in busy]
         if not candidates:
-            return
+            return False
         number = self.chance.choice(candidates)
+        at = time.time()
         self._processes[number].kill()
         self._processes[number].wait()
-        at = time.time()
-        self._note(Incident(kind="killed", pid=number, at=at, until=at))
+        self._note(Incident(kind="killed", pid=number, at=at, until=time.time() + 0.001))  # runs are noted by the ms
         self._alive.discard(number)
         self._start(is_ours=number in self._ours)
+        return True
+
+    def _busy(self) -> set[int]:
+        """The processes, by their pids, that have jobs in progress now."""
+        lists = self.client.scan_iter(match=KEYS.in_progress_pattern, count=1000)
+        owners = {owner[1] for key in lists if (owner := KEYS.in_progress_owner(key.decode()))}
+        return {int(pid) for pool in owners if (pid := self.client.hget(KEYS.worker_pool(pool), "pid"))}
 
     def _freeze(self) -> None:
         """Stop one process for so long that it is taken for dead, but never all of a side."""
