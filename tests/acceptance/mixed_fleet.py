@@ -109,8 +109,8 @@ class Fleet:
         (folder / "server").mkdir()
         self.server = Server(program("redis"), folder=folder / "server", is_durable=False)
         self.report = Report()
-        self._processes: list[subprocess.Popen[bytes]] = []  # its place is its number
-        self._born: list[float] = []
+        self._processes: dict[int, subprocess.Popen[bytes]] = {}  # by number, from 1: 0 is the server in `soak_verdict`
+        self._born: dict[int, float] = {}
         self._ours: set[int] = set()
         self._alive: set[int] = set()
         self._frozen: dict[int, tuple[float, float]] = {}  # number -> since (epoch), until (monotonic)
@@ -148,18 +148,17 @@ class Fleet:
         return self.report
 
     def close(self) -> None:
-        for number, process in enumerate(self._processes):
+        for process in self._processes.values():
             if process.poll() is None:
                 process.send_signal(signal.SIGCONT)
                 process.kill()
             process.wait()
-            self._alive.discard(number)
         self.server.close()
 
     # Who takes part.
 
     def _start(self, *, is_ours: bool) -> None:
-        number = len(self._processes)
+        number = len(self._processes) + 1
         log = self.folder / f"{'ours' if is_ours else 'go'}-{number}.log"
         log.touch()
         place = ["--redis", f"127.0.0.1:{self.server.port}"]
@@ -182,13 +181,15 @@ class Fleet:
                 command += ["--heartbeat", "1s", "--sleeps", "0,10,100"]
         env = {name: value for name, value in os.environ.items() if not name.startswith("WORKKIT_")}
         with open(self.folder / "output", "ab") as output:
-            self._processes.append(
-                subprocess.Popen(
-                    command, cwd=ROOT, env={**env, LOG: str(log), "PYTHONPATH": str(ROOT)},
-                    stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-                )
-            )  # fmt: skip
-        self._born.append(time.monotonic())
+            self._processes[number] = subprocess.Popen(
+                command,
+                cwd=ROOT,
+                env={**env, LOG: str(log), "PYTHONPATH": str(ROOT)},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+            )
+        self._born[number] = time.monotonic()
         self._alive.add(number)
         if is_ours:
             self._ours.add(number)
