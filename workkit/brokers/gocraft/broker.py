@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from workkit.brokers.gocraft.codec import check, read_added, rows
+from workkit.brokers.gocraft.holding import Holder
 from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.gocraft.look import GocraftInspector
 from workkit.brokers.gocraft.reaper import Reaper
@@ -58,6 +59,7 @@ class GocraftBroker:
         patience_ms = timeout_ms + GRACE_MS
         self._session = Session(server, keys=self._keys, schedule=schedule, patience_ms=patience_ms)
         self._reaper = Reaper(server, keys=self._keys, session=self._session, patience=patience_ms / 1000)
+        self._holder = Holder(server, keys=self._keys)
         self._waiting = server.twin(answer_seconds=60.0)
         self._woken_by = b""  # the last token's list
 
@@ -202,7 +204,9 @@ class GocraftBroker:
         self._session.tell(said)
 
     def maintain(self) -> list[tuple[str, int]]:
-        """Take back the jobs of dead pools, ours and Go's: (pool, jobs) for each."""
+        """Take back the jobs of dead pools, ours and Go's: (pool, jobs) for each. Hold what Go pools would bury."""
+        if rivals := self._session.take_rivals():
+            self._holder.hold(rivals, now_ms=self.now_ms())
         return self._reaper.reap()
 
     def wait(self, seconds: float) -> bool:

@@ -39,7 +39,7 @@ if left == 0 then
     local info = queue_of(name) .. ':lock_info'
     local rest = tonumber(redis.call('HGET', info, pool) or '')
     if rest then
-      if rest > 0 then free(name, pool, rest) end
+      if rest ~= 0 then free(name, pool, rest) end
       redis.call('HDEL', info, pool)
     end
   end

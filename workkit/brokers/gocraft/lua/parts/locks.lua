@@ -6,3 +6,16 @@ local function free(name, pool, count)
   if redis.call('DECRBY', lock, count) < 0 then redis.call('SET', lock, 0) end
   if redis.call('HINCRBY', info, pool, -count) < 0 then redis.call('HSET', info, pool, 0) end
 end
+
+local function raise(name) -- a Go pool that was reaped while it was frozen has given a slot back that was not its own
+  local lock, info, owed = queue_of(name) .. ':lock', queue_of(name) .. ':lock_info', 0
+  local all = redis.call('HGETALL', info)
+  for i = 1, #all, 2 do
+    local count = tonumber(all[i + 1]) or 0
+    if count < 0 then
+      redis.call('HSET', info, all[i], 0)
+      owed = owed - count
+    end
+  end
+  if redis.call('INCRBY', lock, owed) < 0 then redis.call('SET', lock, 0) end
+end

@@ -1,8 +1,24 @@
 -- taking: take jobs from the right of the queues, in the order that priorities draw: as many draws as jobs, each among the
 -- queues that have one left, are not paused, and are below their limit. While the namespace is paused, none is taken.
--- KEYS paused_all
+-- KEYS worker_pools paused_all
 -- ARGV pool prefix
--- part: names
+-- part: locks
+local listed
+local function running_of(name, most) -- at least what the listed pools say: a Go pool that was frozen leaves the lock too low
+  local lock, sum = queue_of(name) .. ':lock', 0
+  local running = tonumber(redis.call('GET', lock) or '') or 0
+  if running >= most then return running end
+  listed = listed or redis.call('SMEMBERS', worker_pools)
+  for _, count in ipairs(redis.call('HMGET', queue_of(name) .. ':lock_info', unpack(listed))) do
+    sum = sum + math.max(0, tonumber(count or '') or 0)
+  end
+  if running >= sum then return running end
+  raise(name)
+  running = tonumber(redis.call('GET', lock) or '') or 0
+  if running < sum then redis.call('SET', lock, sum) end
+  return math.max(running, sum)
+end
+
 local function open_queues(names)
   local open, total = {}, 0
   if redis.call('EXISTS', paused_all) == 1 then return open, total end
@@ -11,10 +27,7 @@ local function open_queues(names)
     local left = redis.call('LLEN', base)
     if left > 0 and redis.call('EXISTS', base .. ':paused') == 0 then
       local most = tonumber(redis.call('GET', base .. ':max_concurrency') or '') or 0
-      if most > 0 then
-        local running = tonumber(redis.call('GET', base .. ':lock') or '') or 0
-        left = math.min(left, most - math.max(0, running))
-      end
+      if most > 0 then left = math.min(left, most - running_of(pair[1], most)) end
       if left > 0 then
         open[#open + 1] = { name = pair[1], base = base, priority = pair[2], left = left, count = 0 }
         total = total + pair[2]
