@@ -12,10 +12,14 @@ if is_full == '1' then
   now = time_or_now('')
   local fields = { 'heartbeat_at', string.format('%d', math.floor(now / 1000)) }
   for i = fields_at, #ARGV do fields[#fields + 1] = ARGV[i] end
-  redis.call('HSET', worker_pool, unpack(fields))
+  if type(redis.pcall('HSET', worker_pool, unpack(fields))) ~= 'number' then
+    redis.call('DEL', worker_pool) -- another program made something else of it
+    redis.call('HSET', worker_pool, unpack(fields))
+  end
   for _, id in ipairs(redis.call('SMEMBERS', worker_pools)) do
-    local at = id ~= pool and (redis.call('HGET', prefix .. 'worker_pools:' .. id, 'heartbeat_at') or '')
-    if at and (not tonumber(at) or now - tonumber(at) * 1000 > tonumber(patience)) then
+    local at = redis.pcall('HGET', prefix .. 'worker_pools:' .. id, 'heartbeat_at')
+    at = type(at) == 'string' and at or ''
+    if id ~= pool and not (tonumber(at) and now - tonumber(at) * 1000 <= tonumber(patience)) then
       stale[#stale + 1], stale[#stale + 2] = id, at
     end
   end
@@ -23,7 +27,7 @@ end
 
 local function is_any_due(sets)
   for _, key in ipairs(sets) do
-    local at = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]
+    local at = redis.pcall('ZRANGE', key, 0, 0, 'WITHSCORES')[2]
     if at then
       now = time_or_now(now)
       if tonumber(at) * 1000 <= tonumber(now) then return true end

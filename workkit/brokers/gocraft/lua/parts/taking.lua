@@ -1,16 +1,17 @@
 -- taking: take jobs from the right of the queues, in the order that priorities draw: as many draws as jobs, each among the
--- queues that have one left, are not paused, and are below their limit.
+-- queues that have one left, are not paused, and are below their limit. A name one of whose keys holds what no pool can
+-- count with is passed over; all others go on.
 -- ARGV pool prefix
 -- part: names
 local function open_queues(names)
   local open, total = {}, 0
   for _, pair in ipairs(names) do
     local base = queue_of(pair[1])
-    local left = redis.call('LLEN', base)
-    if left > 0 and redis.call('EXISTS', base .. ':paused') == 0 then
-      local most = tonumber(redis.call('GET', base .. ':max_concurrency') or '') or 0
+    local left = redis.pcall('LLEN', base)
+    if type(left) == 'number' and left > 0 and redis.call('EXISTS', base .. ':paused') == 0 then
+      local most = tonumber(redis.pcall('GET', base .. ':max_concurrency') or '') or 0
       if most > 0 then
-        local running = tonumber(redis.call('GET', base .. ':lock') or '') or 0
+        local running = tonumber(redis.pcall('GET', base .. ':lock') or '') or 0
         left = math.min(left, most - math.max(0, running))
       end
       if left > 0 then
@@ -33,6 +34,22 @@ local function draw(open, total)
   return chosen
 end
 
+local function started(one, oldest_first) -- whether the texts are in progress now, and counted
+  local lock, info = one.base .. ':lock', one.base .. ':lock_info'
+  if type(redis.pcall('INCRBY', lock, one.count)) ~= 'number' then return false end
+  if type(redis.pcall('HINCRBY', info, pool, one.count)) ~= 'number' then
+    redis.call('DECRBY', lock, one.count)
+    return false
+  end
+  if type(redis.pcall('LPUSH', in_progress_of(one.name, pool), unpack(oldest_first))) ~= 'number' then
+    redis.call('DECRBY', lock, one.count)
+    redis.call('HINCRBY', info, pool, -one.count)
+    return false
+  end
+  redis.call('LTRIM', one.base, 0, -one.count - 1)
+  return true
+end
+
 local function take(names, limit, seed) -- returns name, text, ... and whether more is there
   local found, open, total = {}, open_queues(names)
   if #open == 1 then
@@ -52,12 +69,12 @@ local function take(names, limit, seed) -- returns name, text, ... and whether m
       local texts, oldest_first = redis.call('LRANGE', one.base, -one.count, -1), {}
       for i = #texts, 1, -1 do
         oldest_first[#oldest_first + 1] = texts[i]
-        found[#found + 1], found[#found + 2] = one.name, texts[i]
       end
-      redis.call('LPUSH', in_progress_of(one.name, pool), unpack(oldest_first))
-      redis.call('LTRIM', one.base, 0, -one.count - 1)
-      redis.call('INCRBY', one.base .. ':lock', one.count)
-      redis.call('HINCRBY', one.base .. ':lock_info', pool, one.count)
+      if started(one, oldest_first) then
+        for _, text in ipairs(oldest_first) do
+          found[#found + 1], found[#found + 2] = one.name, text
+        end
+      end
     end
   end
   return found, total > 0
