@@ -113,7 +113,17 @@ class Gocraft:
     """A namespace that pools of gocraft/work share. Jobs have keyword arguments only."""
 
     can = frozenset(
-        {Can.WAKE, Can.RETRY, Can.OFFER_OTHERS, Can.REAP, Can.REPEAT, Can.UNIQUE, Can.LOOK, Can.LIST_LISTENERS}
+        {
+            Can.WAKE,
+            Can.RETRY,
+            Can.OFFER_OTHERS,
+            Can.REAP,
+            Can.REPEAT,
+            Can.UNIQUE,
+            Can.LOOK,
+            Can.LIST_LISTENERS,
+            Can.CHECK,
+        }
     )
     note, keeps_first = "note", False
 

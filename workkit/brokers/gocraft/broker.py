@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workkit.brokers.gocraft.codec import rows
 from workkit.brokers.gocraft.keys import Keys
@@ -16,11 +16,13 @@ from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.admin import Admin
 from workkit.contract.claim import Claim, Ending, Orders, Turn
-from workkit.contract.doctor import Doctor
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.producer import Added, Batch, BatchStep, NewJob
 from workkit.errors import InvalidOptions, ServerUnreachable, Unsupported
 from workkit.jobs.admission import Admission
+
+if TYPE_CHECKING:
+    from workkit.brokers.gocraft.care.doctor import GocraftDoctor
 
 MOST = 1000  # jobs in one call
 STALE = 1.0  # seconds in which a request on a closed connection fails; after a later failure the caller decides
@@ -76,9 +78,11 @@ class GocraftBroker:
         raise _not_yet("changing jobs, pauses or limits by hand")
 
     @property
-    def doctor(self) -> Doctor:
-        """Not there yet. Raises Unsupported."""
-        raise _not_yet("the doctor")
+    def doctor(self) -> GocraftDoctor:
+        """The part of the broker that checks a namespace and repairs it."""
+        from workkit.brokers.gocraft.care.doctor import GocraftDoctor
+
+        return GocraftDoctor(server=self._server, keys=self._keys)
 
     def now_ms(self) -> int:
         """Ask the server's clock once, then estimate it."""

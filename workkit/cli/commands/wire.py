@@ -23,9 +23,10 @@ from workkit.cli.printing.cells import folded
 from workkit.errors import Unsupported
 
 if TYPE_CHECKING:
-    from workkit.brokers.native.care.fault import Fault, Severity
+    from workkit.brokers.native.care.fault import Fault
     from workkit.brokers.native.look.pair import Pair
     from workkit.brokers.native.look.published import Published
+    from workkit.contract.fault import Severity
 
 FOUND = 1
 SHOWN = 10  # of one kind; the rest is counted
