@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
 from urllib.parse import quote, unquote
 
 import click
+from click.core import ParameterSource
 from click.types import IntParamType, StringParamType
 
 from workkit.brokers.redis_server.address import masked
@@ -268,6 +269,17 @@ def server_words(url: str | None) -> str:
     if folder == Path.cwd() / EMBEDDED_FOLDER:
         return " --embedded"
     return f" --embedded={shlex.quote(str(folder))}"
+
+
+def layout_words() -> str:
+    """Say how the layout is named in another command, if it was named in this one."""
+    layout = os.environ.get("WORKKIT_LAYOUT")
+    return f" --layout {layout}" if layout and is_typed("layout") else ""
+
+
+def is_typed(option: str) -> bool:
+    """Say whether an option was typed; else its value may come from the environment."""
+    return click.get_current_context().get_parameter_source(option) is ParameterSource.COMMANDLINE
 
 
 def zone_of(name: str | None, settings: Settings) -> ZoneInfo:

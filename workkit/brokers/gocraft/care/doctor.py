@@ -13,6 +13,7 @@ from workkit.brokers.gocraft.care.repair import Leak, repair
 from workkit.brokers.gocraft.care.survey import MOST_STEPS, STEP, Survey, survey
 from workkit.brokers.gocraft.care.unique import Carried, carried, endless, leaked, marks
 from workkit.brokers.gocraft.care.unread import key_findings, lives, text_findings
+from workkit.brokers.gocraft.care.verify import Verification
 from workkit.brokers.gocraft.care.waiting import Waiting
 from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.gocraft.text import read
@@ -52,6 +53,10 @@ class GocraftDoctor:
         if isinstance(subject, Leak) and subject.life is None and not self._is_nowhere(subject.key):
             return False
         return repair(self.server, self.keys, subject)
+
+    def verification(self) -> Verification:
+        """Begin a walk that judges every key and job text, for `wire verify`."""
+        return Verification(survey=survey(self.server, self.keys))
 
     def _looked(self, patience_ms: int) -> Iterator[Finding]:
         yield from self._tried("the server's clock", lambda: clock(self.server))
@@ -102,10 +107,7 @@ class GocraftDoctor:
         """Which of these unique keys no job text names."""
         found = carried(made, keys)
         for text in made.texts():
-            try:
-                found.see(text, read(text.data))
-            except CorruptRecord:
-                continue
+            found.see(text)
             if not found.left:
                 break
         self._nowhere.update(dict.fromkeys(found.left, time.monotonic()))

@@ -36,7 +36,7 @@ RULES: Mapping[str, tuple[Severity, str]] = {
     "wrong-type": ("deviation", "Every request that needs this key is refused, by Go pools and by ours."),
     "unreadable": (
         "deviation",
-        "No pool can run it. In a queue it keeps a slot of a Go pool for ever; in a sorted set it stops all Go pools.",
+        "No pool can run it. In a queue it takes a slot of a Go pool for ever. In a sorted set it stops all Go pools.",
     ),
     "nameless": ("deviation", "A Go pool that finds it due removes it, and it is lost."),
     "lock": (
@@ -50,6 +50,8 @@ RULES: Mapping[str, tuple[Severity, str]] = {
     "endless": ("deviation", "It never ends by itself. A job with this unique key could never be added again."),
     "own-expiry": ("deviation", "Keys of ours end by themselves, so that none is left behind for ever."),
     "stray": ("deviation", "A Go pool buries it as a stray job, and its slot is never free again."),
+    "ownerless": ("orphan", "The pool that held it is not listed. No Go pool looks at its list."),
+    "leaked": ("orphan", "While it is there, a job with this unique key cannot be added."),
     "score": ("hazard", "It is due at once, or never."),
     "no-id": ("hazard", "The client and the web UI of Go name a job by its id."),
     "number": (
@@ -58,7 +60,4 @@ RULES: Mapping[str, tuple[Severity, str]] = {
     ),
     "empty-list": ("hazard", "A Go pool that moves the job to its queue writes {} in its place."),
     "own-fields": ("hazard", "A Go pool that retries or buries the job drops these fields."),
-    "unserved": ("orphan", "No pool that lives serves its name."),
-    "ownerless": ("orphan", "The pool that held it is not listed. No Go pool looks at its list."),
-    "leaked": ("orphan", "While it is there, a job with this unique key cannot be added."),
 }

@@ -54,11 +54,11 @@ class Survey:
 
     def members(self, kind: Kind) -> list[str]:
         """The members of a set, sorted; none where it is not there."""
-        found: set[str] = set()
-        for place in self.of(kind):
-            for page in self._pages(_scan("sscan", place)):
-                found.update(map(text_of, page))
-        return sorted(found)
+        return sorted({member for place in self.of(kind) for member in self.members_of(place)})
+
+    def members_of(self, place: Place) -> set[str]:
+        """The members of one set."""
+        return {text_of(member) for page in self._pages(_scan("sscan", place)) for member in page}
 
     def fields(self, place: Place) -> dict[str, bytes]:
         """The fields of a hash."""

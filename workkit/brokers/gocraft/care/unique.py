@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from workkit.brokers.gocraft.care.repair import Leak
 from workkit.brokers.gocraft.care.survey import Survey, Text, raw
-from workkit.brokers.gocraft.text import JobText
+from workkit.brokers.gocraft.text import JobText, read
 from workkit.brokers.gocraft.unique_key import LIFE_SECONDS, unique_key_of
 from workkit.contract.doctor import Finding
+from workkit.errors import CorruptRecord
 from workkit.text.raw import brief_bytes, bytes_text
 
 SLACK_MS = 1500  # as in release.lua
@@ -42,8 +43,13 @@ class Carried:
     left: set[str]
     due_s: dict[str, int]
 
-    def see(self, text: Text, job: JobText) -> None:
-        """Note that a text names its key, and when the job is due."""
+    def see(self, text: Text, job: JobText | None = None) -> None:
+        """Note that a text names its key, and when the job is due. `job`: the text, if it was read before."""
+        if job is None:
+            try:
+                job = read(text.data)
+            except CorruptRecord:
+                return
         key = job.unique_key or (unique_key_of(self.survey.keys, job) if job.unique else "")
         if not key:
             return

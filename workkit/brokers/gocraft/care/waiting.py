@@ -81,7 +81,7 @@ class Waiting:
             why="A Go pool that finds a job due which it does not serve puts it into the dead set.",
             remedy=f"workkit doctor {self._name} --fix"
             if repairs
-            else f"workkit listen {self._name} --layout gocraft; then workkit doctor {self._name} --fix",
+            else f"workkit listen {self._name}; then workkit doctor {self._name} --fix",
             repairs=repairs,
             subject=Exposed(place=place, name=name, texts=tuple(texts)) if repairs else None,
             about=tuple(_id(text) for text in texts[:1000]),
@@ -121,7 +121,7 @@ class Waiting:
             kind="overdue",
             what=f"{jobs} in the queue of {brief_bytes(raw(queue.name))}; the next of them for {age_text(late)}",
             why="The pools that serve it cannot keep up, or its limit is reached.",
-            remedy=f"workkit listen {self._name} --layout gocraft, on more machines or with more --threads",
+            remedy=f"workkit listen {self._name}, on more machines or with more --threads",
             about=(bytes_text(raw(queue.name)),),
         )
 
@@ -142,7 +142,7 @@ class Waiting:
                 kind="no-listener",
                 what=f"no pool lives in {self._name}, and {jobs}",
                 why="No job runs until a pool starts.",
-                remedy=f"workkit listen {self._name} --layout gocraft",
+                remedy=f"workkit listen {self._name}",
             )
             return
         for queue, length in queues:
@@ -152,7 +152,7 @@ class Waiting:
                 kind="nobody-runs",
                 what=f"{jobs} in the queue of {name}, and no pool that lives serves it",
                 why="They wait for a pool that serves this name.",
-                remedy=f"workkit listen {self._name} --layout gocraft, on a machine with the code of {name}",
+                remedy=f"workkit listen {self._name}, on a machine with the code of {name}",
                 about=(bytes_text(raw(queue.name)),),
             )
 
