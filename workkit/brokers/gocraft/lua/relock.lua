@@ -66,13 +66,11 @@ for _, id in ipairs(pools) do
   local told = whole(field)
   local true_count = running_in(id, told)
   running = running + true_count
-  if field and true_count == 0 and not is_listed[id] then
-    gone = gone + 1
-    rows[#rows + 1] = { id, false }
-    differs[#differs + 1] = id .. '=-'
-  elseif field and (told or -1) ~= true_count or not field and true_count > 0 then
-    rows[#rows + 1] = { id, true_count }
-    differs[#differs + 1] = id .. '=' .. (told and told - true_count or 'x')
+  local is_gone = field and true_count == 0 and not is_listed[id]
+  if is_gone or field and told ~= true_count or not field and true_count > 0 then
+    if is_gone then gone = gone + 1 end
+    rows[#rows + 1] = { id, not is_gone and true_count }
+    differs[#differs + 1] = id .. '=' .. (told and told - true_count or 'x') -- the same while jobs come and go
   end
 end
 local stands = redis.call('GET', lock)
