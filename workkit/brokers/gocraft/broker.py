@@ -25,13 +25,13 @@ from workkit.brokers.redis_server.batch import (
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.claim import Claim, Ending, Orders, Turn
-from workkit.contract.doctor import Doctor
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.producer import Added, Batch, BatchStep, NewJob
 from workkit.errors import InvalidOptions, ServerUnreachable, Unsupported
 from workkit.jobs.admission import Admission
 
 if TYPE_CHECKING:
+    from workkit.brokers.gocraft.care.doctor import GocraftDoctor
     from workkit.brokers.gocraft.change.admin import GocraftAdmin
 
 MOST = 1000  # jobs in one call
@@ -91,9 +91,11 @@ class GocraftBroker:
         return GocraftAdmin(server=self._server, keys=self._keys, schedule=self._schedule)
 
     @property
-    def doctor(self) -> Doctor:
-        """Not there yet. Raises Unsupported."""
-        raise _not_yet("the doctor")
+    def doctor(self) -> GocraftDoctor:
+        """The part of the broker that checks a namespace and repairs it."""
+        from workkit.brokers.gocraft.care.doctor import GocraftDoctor
+
+        return GocraftDoctor(server=self._server, keys=self._keys)
 
     def now_ms(self) -> int:
         """Ask the server's clock once, then estimate it."""

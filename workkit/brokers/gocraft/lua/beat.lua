@@ -20,12 +20,16 @@ if is_full == '1' then
   now = time_or_now('')
   local fields = { 'heartbeat_at', string.format('%d', math.floor(now / 1000)) }
   for i = fields_at, #ARGV do fields[#fields + 1] = ARGV[i] end
-  redis.call('HSET', worker_pool, unpack(fields))
+  if type(redis.pcall('HSET', worker_pool, unpack(fields))) ~= 'number' then
+    redis.call('DEL', worker_pool) -- another program made something else of it
+    redis.call('HSET', worker_pool, unpack(fields))
+  end
   for _, id in ipairs(redis.call('SMEMBERS', worker_pools)) do
     if id ~= pool then
-      local seen = redis.call('HMGET', prefix .. 'worker_pools:' .. id, 'heartbeat_at', 'job_names')
-      local age = tonumber(seen[1] or '') and now - tonumber(seen[1]) * 1000
-      if not age or age > tonumber(patience) then stale[#stale + 1], stale[#stale + 2] = id, seen[1] or '' end
+      local seen = redis.pcall('HMGET', prefix .. 'worker_pools:' .. id, 'heartbeat_at', 'job_names')
+      local at = seen[1] or ''
+      local age = tonumber(at) and now - tonumber(at) * 1000
+      if not age or age > tonumber(patience) then stale[#stale + 1], stale[#stale + 2] = id, at end
       if not age or age < 11000 then note_rival(id, seen[2] or '', mine, rivals) end
     end
   end
@@ -36,7 +40,7 @@ end
 
 local function is_any_due(sets)
   for _, key in ipairs(sets) do
-    local at = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]
+    local at = redis.pcall('ZRANGE', key, 0, 0, 'WITHSCORES')[2]
     if at then
       now = time_or_now(now)
       if tonumber(at) * 1000 <= tonumber(now) then return true end
