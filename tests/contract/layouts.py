@@ -118,9 +118,7 @@ class Sharded(_Published):
 class Gocraft:
     """A namespace that pools of gocraft/work share. Jobs have keyword arguments only."""
 
-    can = frozenset(Can) - {
-        Can.RECUR, Can.NAME, Can.SKIP, Can.PAUSE_ONE, Can.LIMIT_SCHEDULE, Can.CHECK,
-    }  # fmt: skip
+    can = frozenset(Can) - {Can.RECUR, Can.NAME, Can.SKIP, Can.PAUSE_ONE, Can.LIMIT_SCHEDULE}
     note, keeps_first = "note", False
 
     def __str__(self) -> str:

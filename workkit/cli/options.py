@@ -279,6 +279,11 @@ def layout_words() -> str:
     return f" --layout {ctx.params['layout']}"
 
 
+def is_typed(option: str) -> bool:
+    """Say whether an option was typed; else its value may come from the environment."""
+    return click.get_current_context().get_parameter_source(option) is ParameterSource.COMMANDLINE
+
+
 def zone_of(name: str | None, settings: Settings) -> ZoneInfo:
     """Find the zone that `--tz`, WORKKIT_TZ or the settings name; UTC by default. Raises TriggerError."""
     from workkit.triggers.clock.zone import zone  # not needed for --help

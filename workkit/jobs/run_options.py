@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from workkit.errors import InvalidOptions
+from workkit.jobs.arguments import takes_whole
 from workkit.jobs.option_readers import option_error
 from workkit.jobs.options import JOB, OPTIONS, STORED, read_stored
 from workkit.text.brief import brief_repr
@@ -82,10 +83,14 @@ class RunOptions:
             return "null"
 
     def bound_to(self, fn: Callable[..., Any]) -> RunOptions:
-        """These as the options of `fn`: a `limit_key` that names a parameter finds its value. Raises InvalidOptions."""
-        if not isinstance(self.limit_key, str):
-            return self
-        return replace(self, limit_key=_parameter(fn, self.limit_key))
+        """These as the options of `fn`: a `limit_key` that names a parameter finds its value, and a function gets the
+        arguments as `fn` does. Raises InvalidOptions.
+        """
+        key = self.limit_key
+        found = _parameter(fn, key) if isinstance(key, str) else key
+        if found is not None and takes_whole(fn):
+            return replace(self, limit_key=lambda *args, **kwargs: found(*(args or (kwargs,))))
+        return self if found is key else replace(self, limit_key=found)
 
     def fields(self) -> dict[str, Any]:
         """Return the members of a payload's `opts` that are set, by name (spec/job.md)."""

@@ -60,7 +60,7 @@ def called(
         trouble, remedy = f"with {name}: only Python functions take keyword arguments", "Put a map into args."
         raise InvalidArguments.about("kwargs=", trouble, remedy, where="kwargs", given=kwargs)
     if callable(fn):
-        check_call(fn, args=args, kwargs=kwargs or {})
+        check_call(fn, args=args, kwargs=kwargs or ({} if plain else None))
     elif is_said_as_clojure(fn):
         for remark in foreign_remarks(args):
             warn_caller(remark)

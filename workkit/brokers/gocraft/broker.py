@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from workkit.brokers.gocraft.codec import check, read_added, rows
+from workkit.brokers.gocraft.holding import Holder
 from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.gocraft.look import GocraftInspector
 from workkit.brokers.gocraft.reaper import Reaper
@@ -24,13 +25,13 @@ from workkit.brokers.redis_server.batch import (
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.claim import Claim, Ending, Orders, Turn
-from workkit.contract.doctor import Doctor
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.producer import Added, Batch, BatchStep, NewJob
 from workkit.errors import InvalidOptions, ServerUnreachable, Unsupported
 from workkit.jobs.admission import Admission
 
 if TYPE_CHECKING:
+    from workkit.brokers.gocraft.care.doctor import GocraftDoctor
     from workkit.brokers.gocraft.change.admin import GocraftAdmin
 
 MOST = 1000  # jobs in one call
@@ -58,6 +59,7 @@ class GocraftBroker:
         patience_ms = timeout_ms + GRACE_MS
         self._session = Session(server, keys=self._keys, schedule=schedule, patience_ms=patience_ms)
         self._reaper = Reaper(server, keys=self._keys, session=self._session, patience=patience_ms / 1000)
+        self._holder = Holder(server, keys=self._keys)
         self._waiting = server.twin(answer_seconds=60.0)
         self._woken_by = b""  # the last token's list
 
@@ -89,9 +91,11 @@ class GocraftBroker:
         return GocraftAdmin(server=self._server, keys=self._keys, schedule=self._schedule)
 
     @property
-    def doctor(self) -> Doctor:
-        """Not there yet. Raises Unsupported."""
-        raise _not_yet("the doctor")
+    def doctor(self) -> GocraftDoctor:
+        """The part of the broker that checks a namespace and repairs it."""
+        from workkit.brokers.gocraft.care.doctor import GocraftDoctor
+
+        return GocraftDoctor(server=self._server, keys=self._keys)
 
     def now_ms(self) -> int:
         """Ask the server's clock once, then estimate it."""
@@ -202,7 +206,9 @@ class GocraftBroker:
         self._session.tell(said)
 
     def maintain(self) -> list[tuple[str, int]]:
-        """Take back the jobs of dead pools, ours and Go's: (pool, jobs) for each."""
+        """Take back the jobs of dead pools, ours and Go's: (pool, jobs) for each. Hold what Go pools would bury."""
+        if rivals := self._session.take_rivals():
+            self._holder.hold(rivals, now_ms=self.now_ms())
         return self._reaper.reap()
 
     def wait(self, seconds: float) -> bool:

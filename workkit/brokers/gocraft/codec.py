@@ -85,7 +85,7 @@ def read_claim(
         text.name,
         (),
         text.t * 1000,
-        kwargs=dict(text.args) if text.args else None,
+        kwargs=dict(text.args or {}),
         standing=standing,
         attempt=max(0, text.fails),
         crashes=crashes,

@@ -47,6 +47,11 @@ class Keys:
         return self._key(f"{_OF_JOBS}{name}:{pool}{_IN_PROGRESS}")
 
     @property
+    def pattern(self) -> str:
+        """Glob of all keys, for SCAN."""
+        return f"{_glob(self.prefix)}*"
+
+    @property
     def in_progress_pattern(self) -> str:
         """Glob of all in-progress lists, for SCAN."""
         return f"{_glob(self.queue_prefix)}*:*{_IN_PROGRESS}"

@@ -17,18 +17,19 @@ local function take_key(key, value, has_it, life)
 end
 
 local function moved(from, bytes, name, text, due, key, value, has_it)
-  local type_of = redis.call('TYPE', queue_of(name)).ok
-  if type_of ~= 'list' and type_of ~= 'none' then return 'unreadable' end
+  local to = due == '' and queue_of(name) or must_hold(name) and held or scheduled
+  local type_of = redis.call('TYPE', to).ok
+  if type_of ~= 'none' and type_of ~= (due == '' and 'list' or 'zset') then return 'unreadable' end
   if not redis.call('ZSCORE', from, bytes) then return 'gone' end
   local life = 86400 + (due == '' and 0 or math.max(0, due - math.floor(time_or_now('') / 1000)))
   if key ~= '' and not take_key(key, value, has_it, life) then return 'waits' end
-  redis.call('ZREM', from, bytes)
   know(name)
+  redis.call('ZREM', from, bytes)
   if due == '' then
-    redis.call('LPUSH', queue_of(name), text)
+    redis.call('LPUSH', to, text)
     wake(name)
   else
-    redis.call('ZADD', must_hold(name) and held or scheduled, due, text)
+    redis.call('ZADD', to, due, text)
   end
   return 'revived'
 end
