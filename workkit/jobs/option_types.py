@@ -93,3 +93,12 @@ class ListenOptions(TypedDict, total=False):
     burst: bool | None
     listener_timeout: Duration | None
     health_port: int | str | None
+
+
+class ForwardOptions(TypedDict, total=False):
+    """The options of `forward` and `forwarder`."""
+
+    deadline: Duration | None
+    burst: bool | None
+    listener_timeout: Duration | None
+    health_port: int | str | None

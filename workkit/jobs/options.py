@@ -30,7 +30,7 @@ from workkit.jobs.option_types import (
 )
 from workkit.text.nearest import nearest_word
 
-ADD, JOB, LISTEN = "schedule.add", "@job", "schedule.listen"  # where an option may be given
+ADD, JOB, LISTEN, FORWARD = "schedule.add", "@job", "schedule.listen", "schedule.forward"  # where it may be given
 BOTH = (ADD, JOB)
 OF_JOB = "The job among others"
 OF_RECURRENCE = "A job that recurs"
@@ -95,6 +95,7 @@ _RECURS: dict[str, Any] = {"places": (ADD,), "section": OF_RECURRENCE, "recurrin
 _RUNS: dict[str, Any] = {"places": BOTH, "section": OF_RUNS}
 _FUNCTION: dict[str, Any] = {"places": (JOB,), "section": OF_RUNS, "value": ""}
 _LISTENER: dict[str, Any] = {"places": (LISTEN,), "section": OF_LISTENER}
+_BOTH_LISTEN: dict[str, Any] = {"places": (LISTEN, FORWARD), "section": OF_LISTENER}
 
 OPTIONS: tuple[VerbOption, ...] = (
     VerbOption(name="tz", **_AMONG, type=str | ZoneInfo, read=read.as_given, value="ZONE",
@@ -169,15 +170,15 @@ OPTIONS: tuple[VerbOption, ...] = (
                "that is registered"),
     VerbOption(name="folder", **_LISTENER, type=str | Path, read=read.path, value="", default="Path.cwd()",
                meaning="functions of modules under this folder are allowed; None: only those of imports"),
-    VerbOption(name="deadline", **_LISTENER, type=Duration, read=read.seconds, value="DURATION", default='"25s"',
+    VerbOption(name="deadline", **_BOTH_LISTEN, type=Duration, read=read.seconds, value="DURATION", default='"25s"',
                meaning="time to finish at a stop"),
     VerbOption(name="strict", **_LISTENER, type=bool, read=read.boolean, value="", default="False",
                meaning="schedules strictly in order"),
-    VerbOption(name="burst", **_LISTENER, type=bool, read=read.boolean, value="", default="False",
+    VerbOption(name="burst", **_BOTH_LISTEN, type=bool, read=read.boolean, value="", default="False",
                meaning="run what is due now, then end"),
-    VerbOption(name="listener_timeout", **_LISTENER, type=Duration, read=read.timeout_seconds, value="",
+    VerbOption(name="listener_timeout", **_BOTH_LISTEN, type=Duration, read=read.timeout_seconds, value="",
                default='"10s"', meaning="a listener without a heartbeat for so long loses its jobs to others"),
-    VerbOption(name="health_port", **_LISTENER, type=int | str, read=read.address, value="PORT",
+    VerbOption(name="health_port", **_BOTH_LISTEN, type=int | str, read=read.address, value="PORT",
                meaning="serve /livez and /readyz on 127.0.0.1, or elsewhere with ADDRESS:PORT"),
 )  # fmt: skip
 
@@ -191,7 +192,9 @@ def names_at(place: str) -> tuple[str, ...]:
     return _AT[place]
 
 
-_AT = {place: tuple(option.name for option in OPTIONS if place in option.places) for place in (ADD, JOB, LISTEN)}
+_AT = {
+    place: tuple(option.name for option in OPTIONS if place in option.places) for place in (ADD, JOB, LISTEN, FORWARD)
+}
 
 
 def read_options(given: Mapping[str, Any], *, place: str, verb: str, other: Iterable[str] = ()) -> dict[str, Any]:

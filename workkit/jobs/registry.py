@@ -183,6 +183,8 @@ class Registry:
         if job in _marked and is_plain(job):
             return _marked[job]
         said = read_name(job)
+        if said is None and is_plain(job):
+            raise _cannot_run(brief(job), f'no function is registered under it with @job("{brief(job)}").', given=job)
         if said is None:
             raise _cannot_run(brief(job), "a Clojure form, for a Clojure listener.", given=job)
         munged = Name(said.space.replace("-", "_"), said.path.replace("-", "_"))

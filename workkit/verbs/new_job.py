@@ -91,8 +91,9 @@ def is_said_as_clojure(fn: Fn) -> bool:
 
 def is_foreign(fn: Fn) -> bool:
     """Tell whether only Clojure peers run a function: it is given as their form, or no Python function has its name."""
-    name = read_name(stored_name(fn))
-    return isinstance(fn, Clojure) or name is None or not name.is_python
+    stored = stored_name(fn)
+    name = read_name(stored)
+    return isinstance(fn, Clojure) or not (is_plain(stored) or (name is not None and name.is_python))
 
 
 def _window_key(new: NewJob) -> str:

@@ -117,11 +117,12 @@ class GocraftBroker:
             asked = None
 
         def answer() -> list[Added]:
-            began = time.time()
+            nonlocal asked
+            began, (sent, asked) = time.time(), (asked, None)  # its answer arrives once; then the request is repeated
             try:
-                (reply,) = self._server.answers(asked) if asked else self._server.exchange([call])
+                (reply,) = self._server.answers(sent) if sent else self._server.exchange([call])
             except ServerUnreachable:
-                if asked is None or time.time() - began > STALE:
+                if sent is None or time.time() - began > STALE:
                     raise
                 (reply,) = self._server.exchange([call])
             self._producers.append(producer)
