@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from workkit import events
 from workkit.contract.claim import Claim
 from workkit.contract.producer import Added, NewJob, Producer
-from workkit.errors import CannotRun, JobCancelled, ServerError, ServerRefused, ServerUnreachable
+from workkit.errors import CannotRun, JobCancelled, ServerError, ServerRefused, ServerUnreachable, WorkkitError, text_of
 from workkit.jobs.admission import Admission, Control, admission
+from workkit.jobs.outcome import Failure
 from workkit.jobs.registry import Registry
 from workkit.jobs.run_options import UNSAID
 from workkit.worker import report
@@ -189,12 +190,10 @@ class Publisher(Hands):
         pause = BACKOFF[0]
         while pairs and not self._is_over:
             try:
-                # fault: forward begun
                 if answer is None:
                     pairs = self._without_cancelled(pairs)
                     answer = self._to.adding([new for _, new in pairs])
                 answer()
-                # fault: forwarded
                 break
             except ServerError as error:
                 if self._thread is None or (isinstance(error, ServerRefused) and error.lasting):
@@ -228,7 +227,7 @@ class Publisher(Hands):
         with self._news:
             self._trying = [other for other in self._trying if other is not run]
         took_ms = (time.monotonic() - run.started) * 1000
-        self._tell(Attempt(run, error, None if error is None else failure_of(error), took_ms, UNSAID))
+        self._tell(Attempt(run, error, None if error is None else _failure(error), took_ms, UNSAID))
 
     def _pause(self, pairs: Sequence[Pair], seconds: float) -> list[Pair]:
         """Wait for the next try, and return the claims that were not taken back meanwhile."""
@@ -264,6 +263,13 @@ class Publisher(Hands):
             self._lost_at = None
             self._tell(_look)
             events.emit("back", self._to.schedule, url=self._to.url, after_ms=after_ms)
+
+
+def _failure(error: Exception) -> Failure:
+    """Keep the sentence of a refusal; of any other error, which is a fault of ours, also its place."""
+    if isinstance(error, WorkkitError):
+        return Failure(type=type(error).__name__, message=text_of(error))
+    return failure_of(error)
 
 
 def _look() -> None:
