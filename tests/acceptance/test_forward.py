@@ -18,7 +18,7 @@ import pytest
 
 from tests.processes import Process, Processes, until
 from tests.servers import Server, program
-from workkit import schedule
+from workkit import Job, schedule
 from workkit.brokers.gocraft.codec import short_sha1
 
 FORWARD = """
@@ -69,7 +69,7 @@ def place(
         yield Place(own_server, there, name=name, processes=processes, folder=tmp_path)
 
 
-def expected(job: schedule.Job, *, until_ms: int) -> set[str]:
+def expected(job: Job, *, until_ms: int) -> set[str]:
     """Compute the ids of all occurrences of a job that recurs each second."""
     assert job.due is not None
     first = round(job.due.timestamp() * 1000)

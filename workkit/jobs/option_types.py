@@ -44,6 +44,8 @@ class JobOptions(RunKeywords, total=False):
     rate: str | None
     limit_key: str | Callable[..., Any] | None
     cpu: bool | None
+    periodic: str | Iterable[str] | None
+    periodic_args: Mapping[str, Any] | None
 
 
 class AddOptions(RunKeywords, total=False):

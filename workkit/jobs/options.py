@@ -161,6 +161,11 @@ OPTIONS: tuple[VerbOption, ...] = (
     VerbOption(name="cpu", **_FUNCTION, type=bool, read=read.boolean, default="False",
                meaning="True: in a worker process"),
 
+    VerbOption(name="periodic", **_FUNCTION, type=str | Iterable[str], read=read.one_or_more_texts,
+               meaning="in the gocraft layout: the specs by which pools enqueue runs, five or six fields as in Go"),
+    VerbOption(name="periodic_args", **_FUNCTION, type=Mapping[str, Any], read=read.keyword_arguments,
+               meaning="the arguments of these runs; all pools of the fleet must know the same"),
+
     VerbOption(name="threads", **_LISTENER, type=int, value="N", meaning="jobs at once in each process", default="10",
                read=read.whole(1, MOST_THREADS, trouble="is out of range")),
     VerbOption(name="imports", **_LISTENER, type=Iterable[str], read=read.texts, value="MODULE", default="()",

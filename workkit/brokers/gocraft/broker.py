@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from workkit.brokers.gocraft.codec import rows
+from workkit.brokers.gocraft.enqueuer import Enqueuer
 from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.gocraft.look import GocraftInspector
 from workkit.brokers.gocraft.reaper import Reaper
@@ -47,6 +48,7 @@ class GocraftBroker:
         patience_ms = timeout_ms + GRACE_MS
         self._session = Session(server, keys=self._keys, schedule=schedule, patience_ms=patience_ms)
         self._reaper = Reaper(server, keys=self._keys, session=self._session, patience=patience_ms / 1000)
+        self._enqueuer = Enqueuer(server, keys=self._keys)
         self._waiting = server.twin(answer_seconds=60.0)
         self._woken_by = b""  # the last token's list
 
@@ -148,7 +150,9 @@ class GocraftBroker:
         raise _not_yet("a plan of named jobs")
 
     def register(self, info: ListenerInfo) -> None:
-        """Become a pool. Raises InvalidOptions where it serves no name, Unsupported for limits that no pool keeps."""
+        """Become a pool. Raises InvalidOptions where it serves no name, Unsupported for limits that no pool keeps,
+        CronError for a spec of a periodic job.
+        """
         if not info.serves:
             trouble = "names no job that this listener serves"
             remedy = 'Mark functions with @job("send_email") in a module given with imports=.'
@@ -159,6 +163,7 @@ class GocraftBroker:
                 if value is not None:
                     remedy = "Leave it out, or write limit=, which all pools keep."
                     raise Unsupported.about(f'{option}= of @job("{name}")', "is not known to gocraft pools", remedy)
+        self._enqueuer.tell(info.serves)
         self.now_ms()  # ask now: threads that run jobs need the clock while the server may be away
         self._session.register(info)
 
@@ -184,7 +189,9 @@ class GocraftBroker:
         self._session.tell(said)
 
     def maintain(self) -> list[tuple[str, int]]:
-        """Take back the jobs of dead pools, ours and Go's: (pool, jobs) for each."""
+        """Enqueue periodic jobs; take back the jobs of dead pools, ours and Go's: (pool, jobs) for each."""
+        if self._session.pool:
+            self._enqueuer.enqueue(self._session.names, now_ms=self.now_ms())
         return self._reaper.reap()
 
     def wait(self, seconds: float) -> bool:

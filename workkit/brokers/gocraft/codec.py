@@ -182,7 +182,10 @@ def check(job: NewJob) -> None:
         )
     if job.trigger is not None and job.trigger.recurs:
         trouble = "cannot recur here: a gocraft namespace holds single runs"
-        remedy = "Let a job of a native schedule add it at each of its times."
+        remedy = (
+            "Add it to a native schedule, and forward that one: schedule.forward(s, to=...), "
+            "or workkit forward SCHEDULE --to NAME --to-layout gocraft."
+        )
         raise Unsupported.about(f'"{job.fn}"', trouble, remedy, given=job.fn)
     if job.options is not UNSAID:
         said = ", ".join(f"{name}=" for name in sorted(job.options.fields())) or "an option of runs"
