@@ -64,9 +64,10 @@ def job(name: Any = None, /, **options: Any) -> Any:
     ``@job(retries=5, backoff="exponential", base="5s", cap="1h", jitter=True, retry_on=(OSError,), discard_on=(),
     timeout="2m")``: the options of its runs; an option given to `add` wins. ``@job(limit=2, limit_key="customer",
     rate="100/minute", cpu=True)``: how many run at once, and how many start in a time, over all listeners, for each
-    value of the parameter (or of a function of the same arguments); `cpu`: in a worker process. What each option
-    means: `workkit.jobs.options.OPTIONS`. Raises InvalidFunction where another function has the name, InvalidOptions,
-    TriggerError for a duration.
+    value of the parameter (or of a function of the same arguments); `cpu`: in a worker process. ``@job("clean",
+    periodic="0 0 * * * *", periodic_args={"days": 30})``: runs that pools of the gocraft layout enqueue. What each
+    option means: `workkit.jobs.options.OPTIONS`. Raises InvalidFunction where another function has the name,
+    InvalidOptions, TriggerError for a duration.
     """
     read = run_options(read_options(options, place=JOB, verb="@job"))
     if callable(name):
@@ -189,6 +190,8 @@ class Registry:
         if job in _marked and is_plain(job):
             return _marked[job]
         said = read_name(job)
+        if said is None and is_plain(job):
+            raise _cannot_run(brief(job), f'no function is registered under it with @job("{brief(job)}").', given=job)
         if said is None:
             raise _cannot_run(brief(job), "a Clojure form, for a Clojure listener.", given=job)
         munged = Name(said.space.replace("-", "_"), said.path.replace("-", "_"))

@@ -14,7 +14,7 @@ from workkit.errors import InvalidArguments, InvalidOptions
 from workkit.jobs.arguments import check_call, check_list, foreign_remarks
 from workkit.jobs.call import FunctionCall
 from workkit.jobs.job import Job
-from workkit.jobs.names import Clojure, Fn, read_name, stored_name
+from workkit.jobs.names import Clojure, Fn, is_plain, read_name, stored_name
 from workkit.jobs.registry import plain_fn
 from workkit.verbs.add_options import NO_OPTIONS, Options
 from workkit.verbs.warning import warn_caller
@@ -80,8 +80,9 @@ def is_said_as_clojure(fn: Fn) -> bool:
 
 def is_foreign(fn: Fn) -> bool:
     """Tell whether only Clojure peers run a function: it is given as their form, or no Python function has its name."""
-    name = read_name(stored_name(fn))
-    return isinstance(fn, Clojure) or name is None or not name.is_python
+    stored = stored_name(fn)
+    name = read_name(stored)
+    return isinstance(fn, Clojure) or not (is_plain(stored) or (name is not None and name.is_python))
 
 
 def _window_key(new: NewJob) -> str:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from workkit.brokers.gocraft.codec import check, read_added, rows
+from workkit.brokers.gocraft.enqueuer import Enqueuer
 from workkit.brokers.gocraft.holding import Holder
 from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.gocraft.look import GocraftInspector
@@ -60,6 +61,7 @@ class GocraftBroker:
         self._session = Session(server, keys=self._keys, schedule=schedule, patience_ms=patience_ms)
         self._reaper = Reaper(server, keys=self._keys, session=self._session, patience=patience_ms / 1000)
         self._holder = Holder(server, keys=self._keys)
+        self._enqueuer = Enqueuer(server, keys=self._keys)
         self._waiting = server.twin(answer_seconds=60.0)
         self._woken_by = b""  # the last token's list
 
@@ -140,11 +142,12 @@ class GocraftBroker:
             asked = None
 
         def answer() -> list[Added]:
-            began = time.time()
+            nonlocal asked
+            began, (sent, asked) = time.time(), (asked, None)  # its answer arrives once; then the request is repeated
             try:
-                (reply,) = self._server.answers(asked) if asked else self._server.exchange([call])
+                (reply,) = self._server.answers(sent) if sent else self._server.exchange([call])
             except ServerUnreachable:
-                if asked is None or time.time() - began > STALE:
+                if sent is None or time.time() - began > STALE:
                     raise
                 (reply,) = self._server.exchange([call])
             if step is not None:
@@ -170,7 +173,9 @@ class GocraftBroker:
         raise _not_yet("a plan of named jobs")
 
     def register(self, info: ListenerInfo) -> None:
-        """Become a pool. Raises InvalidOptions where it serves no name, Unsupported for limits that no pool keeps."""
+        """Become a pool. Raises InvalidOptions where it serves no name, Unsupported for limits that no pool keeps,
+        CronError for a spec of a periodic job.
+        """
         if not info.serves:
             trouble = "names no job that this listener serves"
             remedy = 'Mark functions with @job("send_email") in a module given with imports=.'
@@ -181,6 +186,7 @@ class GocraftBroker:
                 if value is not None:
                     remedy = "Leave it out, or write limit=, which all pools keep."
                     raise Unsupported.about(f'{option}= of @job("{name}")', "is not known to gocraft pools", remedy)
+        self._enqueuer.tell(info.serves)
         self.now_ms()  # ask now: threads that run jobs need the clock while the server may be away
         self._session.register(info)
 
@@ -206,7 +212,11 @@ class GocraftBroker:
         self._session.tell(said)
 
     def maintain(self) -> list[tuple[str, int]]:
-        """Take back the jobs of dead pools, ours and Go's: (pool, jobs) for each. Hold what Go pools would bury."""
+        """Enqueue periodic jobs; take back the jobs of dead pools, ours and Go's: (pool, jobs) for each. Hold what Go
+        pools would bury.
+        """
+        if self._session.pool:
+            self._enqueuer.enqueue(self._session.names, now_ms=self.now_ms())
         if rivals := self._session.take_rivals():
             self._holder.hold(rivals, now_ms=self.now_ms())
         return self._reaper.reap()

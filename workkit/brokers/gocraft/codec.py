@@ -137,6 +137,8 @@ def read_added(made: Sequence[Row], reply: Sequence[Any]) -> list[Added]:
 
 def _row(keys: Keys, job: NewJob, id: str, now_ms: int) -> Row:
     check(job)
+    if job.identity is not None:
+        id = short_sha1(job.identity)
     args = job.kwargs
     due_s = None if job.due_ms is None or job.due_ms <= now_ms else -(-job.due_ms // 1000)
     text = JobText(name=job.fn, id=id, t=now_ms // 1000, args=args)
@@ -144,7 +146,7 @@ def _row(keys: Keys, job: NewJob, id: str, now_ms: int) -> Row:
     if key is None and not job.entrance.once:
         if due_s is not None and _is_at(job):  # equal jobs have equal bytes, as the runs of a periodic job have
             content = f"{job.fn}\n{'' if args is None else dumps(args)}\n{due_s}"
-            text = replace(text, id=sha1(content.encode(), usedforsecurity=False).hexdigest()[:24], t=due_s)
+            text = replace(text, id=short_sha1(content), t=due_s)
         return Row(text.id, job.fn, text.t, write(text), due_s)
     by = None if key is None else key_map(key)
     text = replace(text, unique=True, unique_key=unique_key(keys, job.fn, args, by=by))
@@ -152,6 +154,11 @@ def _row(keys: Keys, job: NewJob, id: str, now_ms: int) -> Row:
     if due_s is not None and due_s - now_ms // 1000 > LIFE_SECONDS - _DAY_MARGIN:
         life += due_s - now_ms // 1000  # a key that ended before the job would let a second one in
     return Row(id, job.fn, text.t, data, due_s, text.unique_key, BY_CONTENT if by is None else data, life)
+
+
+def short_sha1(content: str) -> str:
+    """Make an id of what a job is: the first 24 digits of its SHA-1."""
+    return sha1(content.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()[:24]
 
 
 def _is_at(job: NewJob) -> bool:
@@ -186,7 +193,10 @@ def check(job: NewJob) -> None:
         )
     if job.trigger is not None and job.trigger.recurs:
         trouble = "cannot recur here: a gocraft namespace holds single runs"
-        remedy = "Let a job of a native schedule add it at each of its times."
+        remedy = (
+            "Add it to a native schedule, and forward that one: schedule.forward(s, to=...), "
+            "or workkit forward SCHEDULE --to NAME --to-layout gocraft."
+        )
         raise Unsupported.about(f'"{job.fn}"', trouble, remedy, given=job.fn)
     if job.options is not UNSAID:
         said = ", ".join(f"{name}=" for name in sorted(job.options.fields())) or "an option of runs"

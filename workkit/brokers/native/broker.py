@@ -187,11 +187,12 @@ class NativeBroker:
             asked = None
 
         def answer() -> list[Added]:
-            began = time.time()
+            nonlocal asked
+            began, (sent, asked) = time.time(), (asked, None)  # its answer arrives once; then the request is repeated
             try:
-                replies = self._server.answers(asked) if asked else self._server.exchange(calls)
+                replies = self._server.answers(sent) if sent else self._server.exchange(calls)
             except ServerUnreachable:
-                if asked is None or time.time() - began > STALE:
+                if sent is None or time.time() - began > STALE:
                     raise
                 replies = self._server.exchange(calls)
             if len(requests) == 1:
