@@ -13,7 +13,7 @@ import pytest
 
 from tests.processes import until
 from tests.servers import Server
-from workkit import errors, events, schedule, wire
+from workkit import errors, events, job, schedule, wire
 from workkit.brokers.gocraft.broker import GocraftBroker
 from workkit.contract.producer import Added, NewJob
 from workkit.events import Event
@@ -183,11 +183,11 @@ def test_a_forwarder_waits_for_the_other_server_buries_nothing_and_publishes_eac
             own_server.kill()
             schedule.add_many(s, [{"fn": "send", "at": "now", "kwargs": {"n": n}} for n in range(50)])
             until(lambda: [e for e in seen if e.name == "lost"], what="the loss")
-            assert "without redis://" in (ours._loop.unready() or "")
+            assert "without redis://" in (ours.unready() or "")
             own_server.start()
             until(lambda: len(queued(own_server, go, "send")) >= 50)
             until(lambda: not list(schedule.jobs(s)))
-            assert ours._loop.unready() is None
+            assert ours.unready() is None
     finally:
         unsubscribe()
     assert Counter(job["args"]["n"] for job in queued(own_server, go, "send")).most_common(1)[0][1] == 1
@@ -203,7 +203,7 @@ def test_a_forwarder_that_stops_while_the_other_server_is_away_hands_back(
     ours = schedule.forwarder(s, to=schedule.create(name, redis=own_server.url, layout="gocraft")).start()
     own_server.kill()
     schedule.add_many(s, [{"fn": "send", "at": "now", "kwargs": {"n": n}} for n in range(50)])
-    until(lambda: ours._loop.unready())
+    until(lambda: ours.unready())
     began = datetime.now(UTC)
     tally = ours.stop("20s")
     assert datetime.now(UTC) - began < timedelta(seconds=10)
@@ -243,7 +243,7 @@ def test_a_full_server_is_waited_for_and_a_job_cancelled_meanwhile_is_not_publis
     with schedule.forwarder(s, to=go) as ours:
         own_server.client().config_set("maxmemory", 1)
         schedule.add_many(s, [{"fn": "send", "at": "now", "kwargs": {"n": n}, "name": f"n{n}"} for n in range(2)])
-        until(lambda: ours._loop.unready())
+        until(lambda: ours.unready())
         schedule.cancel(s, "n0")
         until(lambda: any(run.cancelled for run in ours._loop._hands.runs))
         own_server.client().config_set("maxmemory", 0)
@@ -261,6 +261,45 @@ def test_a_forward_is_refused_from_a_namespace_and_to_itself(s: schedule.Schedul
         schedule.forwarder(s, to="x")  # type: ignore[arg-type]
     with pytest.raises(errors.InvalidOptions, match=r"threads= belongs to schedule.listen"):
         schedule.forwarder(s, to=go, threads=3)  # type: ignore[call-arg]
+
+
+def test_a_recurring_job_in_a_namespace_is_refused_with_the_way_out(go: schedule.Schedule) -> None:
+    for time in ({"every": "minute"}, {"cron": "0 * * * *"}, {"when": "every day at 9am"}):
+        with pytest.raises(errors.Unsupported) as caught:
+            schedule.add(go, "send", **time)  # type: ignore[arg-type]
+        assert "cannot recur here: a gocraft namespace holds single runs. Add it to a native schedule" in str(
+            caught.value
+        )
+        assert "schedule.forward(s, to=...)" in str(caught.value)
+    assert not list(schedule.jobs(go))
+
+
+def test_a_listener_serves_a_forwarder_beside_itself_and_ends_with_its_error(
+    s: schedule.Schedule, go: schedule.Schedule
+) -> None:
+    forwarder = schedule.forwarder(s, to=go)
+    ours = schedule.listener(go, imports=[], folder=None, jobs=["forwarded"]).beside(forwarder).start()
+
+    def fail() -> None:
+        raise errors.ServerRefused("the password is wrong")
+
+    schedule.add_now(s, "forwarded", kwargs={"n": 7})
+    until(lambda: ran == [7])
+    assert ours.unready() is None
+    forwarder.quiet()
+    until(lambda: ours.unready() == "quiet")
+    forwarder._loop.post(fail)
+    with pytest.raises(errors.ServerRefused, match="the password is wrong"):
+        ours.wait()
+    assert not schedule.listeners(go)
+
+
+ran: list[int] = []
+
+
+@job("forwarded")
+def forwarded(n: int) -> None:
+    ran.append(n)
 
 
 def test_a_forwarder_is_listed_with_its_state(s: schedule.Schedule, go: schedule.Schedule) -> None:
