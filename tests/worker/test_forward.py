@@ -17,6 +17,7 @@ from workkit import errors, events, job, schedule, wire
 from workkit.brokers.gocraft.broker import GocraftBroker
 from workkit.contract.producer import Added, NewJob
 from workkit.events import Event
+from workkit.triggers.trigger import once
 from workkit.verbs.opening import producer_of
 
 pytestmark = pytest.mark.parametrize("server", ["valkey"], indirect=True)  # nothing here depends on the product
@@ -94,9 +95,8 @@ def test_an_occurrence_has_the_same_id_however_often_it_is_published(
     to = producer_of(go if layout == "gocraft" else native)
     ids = []
     for occurrence in ("a@1000", "a@1000", "a@2000"):
-        new = NewJob(
-            fn="send", args=(), kwargs={"a": 1}, trigger=None, due_ms=None, queued=True, identity=f"s {occurrence}"
-        )
+        at = once(datetime(2026, 11, 20, 9, tzinfo=UTC))
+        new = NewJob(fn="send", args=(), kwargs={"a": 1}, trigger=at, due_ms=None, identity=f"s {occurrence}")
         ids.append(to.add([new])[0].id)
     assert ids[0] == ids[1] != ids[2]
 
@@ -108,8 +108,6 @@ def test_an_occurrence_that_still_waits_in_a_native_schedule_is_not_added_again(
     due = round((job.due or datetime.now(UTC)).timestamp() * 1000)
 
     def new() -> NewJob:
-        from workkit.triggers.trigger import once
-
         at = datetime.fromtimestamp(due // 1000, UTC)
         return NewJob(
             fn="send", args=(), kwargs={"a": 1}, trigger=once(at), due_ms=None, identity=f"{s.name} {job.id}@{due}"
