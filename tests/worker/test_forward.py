@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 from collections import Counter
@@ -13,7 +14,7 @@ import pytest
 
 from tests.processes import until
 from tests.servers import Server
-from workkit import errors, events, job, schedule, wire
+from workkit import aio, errors, events, job, schedule, wire
 from workkit.brokers.gocraft.broker import GocraftBroker
 from workkit.contract.producer import Added, NewJob
 from workkit.events import Event
@@ -70,6 +71,25 @@ def test_a_job_arrives_in_a_native_schedule_with_its_options(s: schedule.Schedul
     assert (job.options.retries, job.options.timeout_ms) == (4, 60_000)
     assert (job.terms.priority, job.terms.unique_key) == (2, "k")
     assert not list(schedule.jobs(s))
+
+
+def test_shards_are_forwarded_to_shards(server: Server, name: str) -> None:
+    s = schedule.create(name, redis=server.url, shards=3)
+    other = schedule.create(f"{name}-other", redis=server.url, shards=2)
+    schedule.add_many(s, [{"fn": "send", "at": "now", "kwargs": {"n": n}} for n in range(60)])
+    assert burst(s, other).ran == 60
+    assert sorted((job.kwargs or {})["n"] for job in schedule.jobs(other)) == list(range(60))
+    assert not list(schedule.jobs(s))
+
+
+def test_coroutines_forward_too(server: Server, s: schedule.Schedule, go: schedule.Schedule) -> None:
+    async def forward() -> None:
+        async with aio.forwarder(s, to=go):
+            await aio.add_now(s, "send", kwargs={"n": 1})
+            while not queued(server, go, "send"):
+                await asyncio.sleep(0.01)
+
+    asyncio.run(asyncio.wait_for(forward(), 20))
 
 
 def test_each_occurrence_of_a_recurring_job_arrives_once_in_a_week_of_pretended_time(

@@ -24,6 +24,7 @@ from workkit.cli.printing import record, terminal, wording
 from workkit.cli.printing.warning import warnings_kept
 from workkit.cli.settings import read_settings
 from workkit.errors import InvalidArguments, InvalidFunction, NotFound, TriggerError
+from workkit.jobs.names import is_plain
 
 if TYPE_CHECKING:
     from workkit.jobs.job import Job
@@ -114,13 +115,16 @@ def add_command(
     from workkit.verbs.opening import present
 
     zone = zone_of(tz, read_settings())
-    with _quoting(schedule, (when, call.fn, *call.words), zone):
+    words = (when, call.fn, *call.words)
+    with _quoting(schedule, words, zone):
         keywords, note = call.checked()
+        if is_plain(call.fn) and quoting.is_cut(words, zone) and quoting.add_words(schedule, words, zone):
+            raise InvalidFunction(f'"{call.fn}" belongs to the time.', given=call.fn)
     given = {**run, **keywords, "when": when}
     if click.get_current_context().get_parameter_source("tz") is ParameterSource.COMMANDLINE:
         given["tz"] = wording.zone_name(zone)
     s = verbs.create(schedule, redis=server, tz=wording.zone_name(zone))
-    with warnings_kept(), _quoting(schedule, (when, call.fn, *call.words), zone):
+    with warnings_kept(), _quoting(schedule, words, zone):
         job = _imagined(s, given) if dry_run else verbs.add(s, **given)
     if dry_run:
         _print(job, "would add", as_json, now=datetime.now(UTC))
