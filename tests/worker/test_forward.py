@@ -270,6 +270,25 @@ def test_a_full_server_is_waited_for_and_a_job_cancelled_meanwhile_is_not_publis
     assert not schedule.dead(s)
 
 
+@pytest.mark.parametrize("own_server", ["valkey"], indirect=True)
+def test_a_forwarder_that_holds_nothing_finds_out_that_the_other_server_is_back(
+    own_server: Server, s: schedule.Schedule, name: str
+) -> None:
+    go = schedule.create(name, redis=own_server.url, layout="gocraft")
+    with schedule.forwarder(s, to=go) as ours:
+        own_server.client().config_set("maxmemory", 1)
+        job = schedule.add_now(s, "send", kwargs={"n": 0})
+        until(lambda: ours.unready())
+        schedule.cancel(s, job)
+        until(lambda: not list(schedule.jobs(s)), what="the end of the cancelled job")
+        schedule.add_now(s, "send", kwargs={"n": 1})
+        until(lambda: schedule.counts(s).running == 1, what="another try")
+        own_server.client().config_set("maxmemory", 0)
+        until(lambda: not list(schedule.jobs(s)))
+        until(lambda: ours.unready() is None)
+    assert [job["args"]["n"] for job in queued(own_server, go, "send")] == [1]
+
+
 def test_a_forward_is_refused_from_a_namespace_and_to_itself(s: schedule.Schedule, go: schedule.Schedule) -> None:
     with pytest.raises(errors.InvalidSchedule, match="a forward takes the jobs of a native schedule"):
         schedule.forwarder(go, to=s)
