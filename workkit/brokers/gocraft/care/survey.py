@@ -66,10 +66,9 @@ class Survey:
             return {text_of(name): value for name, value in client.hgetall(raw(place.key)).items()}
 
     def value(self, place: Place) -> bytes:
-        """The value of a string; 0 where it is gone."""
-        with self.server.translated() as client:
-            value: bytes | None = client.get(raw(place.key))
-        return b"0" if value is None else value
+        """The value of a string; 0 where it is gone, or is none."""
+        (value,) = self.asked([("GET", place.key)])
+        return value if isinstance(value, bytes) else b"0"
 
     def texts(self) -> Iterator[Text]:
         """Read every job text. One that moves meanwhile may come twice, and is not missed."""
