@@ -24,6 +24,7 @@ TESTS = Path(__file__).parent
 
 SLOW = (
     "acceptance/",
+    "brokers/gocraft/care/test_beside_pools.py",
     "brokers/gocraft/serving/test_listeners.py",
     "brokers/gocraft/serving/test_reaping.py",
     "brokers/gocraft/test_go_peer.py",

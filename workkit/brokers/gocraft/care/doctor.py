@@ -88,7 +88,8 @@ class GocraftDoctor:
         suspects, ended = locks(made, unlisted), unended(made, [])
         waiting, texts = Waiting(made, known), carried(made)
         yield from self._walk(made, waiting, texts)
-        before = marks(made, texts.left) if made.is_whole else {}
+        alone = marks(made, texts.left) if made.is_whole else {}
+        before = {key: mark for key, mark in alone.items() if mark.is_old(made.now_ms + DEAD_MS, patience_ms)}
         if suspects or ended or before or any(pool.is_suspect for pool in known.pools):
             time.sleep(min(patience_ms, DEAD_MS) / 1000)
         still = pools.again(made, known)
