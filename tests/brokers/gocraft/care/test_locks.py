@@ -123,6 +123,18 @@ def test_a_text_that_a_go_pool_left_in_progress_is_not_counted_and_goes_to_the_d
     assert kinds(ns) == ["dead"]
 
 
+def test_a_text_that_a_dead_go_pool_left_in_progress_does_not_run_again(ns: Namespace) -> None:
+    id = go_holds(ns, 0, told=0)
+    left = text(unique=True)
+    ns.raw.lpush(ns.keys.in_progress(NAME, id), left)
+    ns.raw.hset(ns.keys.worker_pool(id), mapping={"worker_ids": "b" * 24, "heartbeat_at": 1})
+    ns.raw.set(ns.keys.lock(NAME), 0)
+    for finding in found(ns):
+        ns.producer.doctor.repair(finding)
+    assert kinds(ns) == ["dead"]
+    assert not ns.raw.exists(ns.keys.queue(NAME))
+
+
 def test_a_unique_job_that_runs_is_counted(ns: Namespace) -> None:
     """Its pool was frozen, reaped, and goes on: then its count is too low."""
     id = go_holds(ns, 0, told=0)

@@ -93,9 +93,9 @@ class GocraftDoctor:
         if suspects or ended or before or any(pool.is_suspect for pool in known.pools):
             time.sleep(min(patience_ms, DEAD_MS) / 1000)
         still = pools.again(made, known)
+        yield from left_over(made, unended(made, ended) if ended else [])  # before its pool is reaped, which runs it
         yield from pools.gone(made, known, still=still)
         yield from wrong_locks(made, suspects, unlisted)
-        yield from left_over(made, unended(made, ended) if ended else [])
         yield from waiting.findings()
         yield from endless(made, texts)
         if before:
