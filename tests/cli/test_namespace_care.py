@@ -23,7 +23,6 @@ LAYOUT = ("--layout", "gocraft")
 def client(server: Server, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A client; what the shared server itself lacks is no finding."""
     monkeypatch.setenv("WORKKIT_REDIS_URL", server.url)
-    monkeypatch.setenv("WORKKIT_LAYOUT", "")
     monkeypatch.setattr("workkit.brokers.gocraft.care.doctor.DEAD_MS", 0)
     monkeypatch.setattr("workkit.brokers.redis_server.host.Host._persistence", lambda self: iter(()))
     return redis.Redis.from_url(server.url)

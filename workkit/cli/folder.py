@@ -10,7 +10,7 @@ from typing import Any
 
 from workkit.cli.source import Function, names_in, signature_of, yields
 from workkit.errors import InvalidArguments, InvalidFunction
-from workkit.jobs.arguments import misfit, parameters_text
+from workkit.jobs.arguments import as_called, misfit, parameters_text
 from workkit.jobs.module_files import source_folder
 from workkit.jobs.names import NO_YIELD, Name, clojure, hidden_part, is_plain, library_trouble, read_name, stored_name
 from workkit.text.listing import listed
@@ -38,6 +38,8 @@ def checked(text: str, folder: Path, *, call: Arguments | None = None) -> tuple[
     if said is not None and (trouble := library_trouble(said)):
         raise InvalidFunction(f'"{text}": {trouble}', given=text)
     name = read_name(stored_name(text))
+    if is_plain(text):
+        return text, f'{text} is a plain name: a forward passes it on, and a function marked @job("{text}") runs it'
     if name is None or not name.is_python:
         return text, None
     if hidden := hidden_part(name):
@@ -102,8 +104,8 @@ def _check(function: Function, name: Name, text: str, shown: str, call: Argument
     signature = signature_of(function)
     if signature is None or call is None:
         return
-    args, kwargs = call
-    if trouble := misfit(signature, args=args, kwargs=kwargs, said=f"{len(args)} given"):
+    args, kwargs = as_called(signature, call[0], call[1] or None)
+    if trouble := misfit(signature, args=args, kwargs=kwargs or {}, said=f"{len(args)} given"):
         called = f"{name.path}{parameters_text(signature)} in {shown}"
         raise InvalidArguments.about(called, trouble, where="args", given=list(args))
 

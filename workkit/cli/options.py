@@ -262,19 +262,21 @@ def weighted(text: str) -> tuple[str, int | None]:
 
 
 def server_words(url: str | None) -> str:
-    """Say how the same server is named in another command; nothing for what the environment names."""
+    """Say how the same server and layout are named in another command; nothing for what the environment names."""
     if url is None or not url.startswith(EMBEDDED_SCHEME):
-        return f" --redis {masked(url)}" if url else ""
+        return (f" --redis {masked(url)}" if url else "") + layout_words()
     folder = Path(unquote(url.removeprefix(EMBEDDED_SCHEME)))
     if folder == Path.cwd() / EMBEDDED_FOLDER:
-        return " --embedded"
-    return f" --embedded={shlex.quote(str(folder))}"
+        return f" --embedded{layout_words()}"
+    return f" --embedded={shlex.quote(str(folder))}{layout_words()}"
 
 
 def layout_words() -> str:
-    """Say how the layout is named in another command, if it was named in this one."""
-    layout = os.environ.get("WORKKIT_LAYOUT")
-    return f" --layout {layout}" if layout and is_typed("layout") else ""
+    """Say how the layout is named in another command, where it was typed in this one."""
+    ctx = click.get_current_context(silent=True)
+    if ctx is None or ctx.get_parameter_source("layout") is not ParameterSource.COMMANDLINE:
+        return ""
+    return f" --layout {ctx.params['layout']}"
 
 
 def is_typed(option: str) -> bool:

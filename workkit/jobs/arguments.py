@@ -31,7 +31,28 @@ def check_list(args: Any) -> None:
         raise InvalidArguments.about(f"args={shown}", trouble, f"Write args=[{shown}].", where="args", given=args)
 
 
-def check_call(fn: Callable[..., Any], *, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+def as_called(
+    fn: Callable[..., Any] | inspect.Signature, args: Sequence[Any], kwargs: Mapping[str, Any] | None
+) -> tuple[Sequence[Any], Mapping[str, Any] | None]:
+    """Return the arguments with which a handler is called. One whose only parameter is positional only, as in
+    ``def send_email(args, /)``, gets the keyword arguments of its job whole, as one dict. None: the job has none.
+    """
+    if kwargs is None or args or not takes_whole(fn):
+        return args, kwargs
+    return (dict(kwargs),), None
+
+
+@lru_cache(maxsize=10_000)
+def takes_whole(fn: Callable[..., Any] | inspect.Signature) -> bool:
+    """Whether a handler gets keyword arguments as one dict: see `as_called`."""
+    try:
+        signature = fn if isinstance(fn, inspect.Signature) else inspect.signature(fn)
+    except (ValueError, TypeError):
+        return False
+    return [parameter.kind for parameter in signature.parameters.values()] == [inspect.Parameter.POSITIONAL_ONLY]
+
+
+def check_call(fn: Callable[..., Any], *, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> None:
     """Refuse arguments that `fn` does not take, or that surely do not fit their annotations: plain types, unions and
     `Literal`, lists and dicts one level deep. Raises InvalidArguments.
 
@@ -41,6 +62,8 @@ def check_call(fn: Callable[..., Any], *, args: Sequence[Any], kwargs: Mapping[s
         signature = inspect.signature(fn)
     except (ValueError, TypeError):
         return
+    args, kwargs = as_called(fn, args, kwargs)
+    kwargs = kwargs or {}
     called = f"{fn.__qualname__}{parameters_text(signature)}"
     if trouble := misfit(signature, args=args, kwargs=kwargs, said=f"args has {len(args)}"):
         raise InvalidArguments.about(called, trouble, where="args", given=list(args))
@@ -74,7 +97,7 @@ def compiled_check(fn: Callable[..., Any]) -> Check | None:
             if n >= len(args):
                 break
             if type(args[n]) not in allowed and kind.misfit(args[n], ""):
-                check_call(fn, args=args, kwargs=kwargs or {})
+                check_call(fn, args=args, kwargs=kwargs)
         if kwargs:
             for name, value in kwargs.items():
                 if name in kinds and kinds[name].misfit(value, ""):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from workkit.errors import InvalidOptions
+from workkit.jobs.arguments import takes_whole
 from workkit.jobs.option_readers import option_error
 from workkit.jobs.options import JOB, OPTIONS, STORED, read_stored
 from workkit.text.brief import brief_repr
@@ -40,6 +41,8 @@ class RunOptions:
     limit_key: str | Callable[..., Any] | None = None  # a parameter's name, until `bound_to` its function
     rate_ms: float | None = None
     cpu: bool | None = None
+    periodic: tuple[str, ...] | None = None
+    periodic_args: Mapping[str, Any] | None = None
 
     __repr__ = brief_repr
 
@@ -82,10 +85,14 @@ class RunOptions:
             return "null"
 
     def bound_to(self, fn: Callable[..., Any]) -> RunOptions:
-        """These as the options of `fn`: a `limit_key` that names a parameter finds its value. Raises InvalidOptions."""
-        if not isinstance(self.limit_key, str):
-            return self
-        return replace(self, limit_key=_parameter(fn, self.limit_key))
+        """These as the options of `fn`: a `limit_key` that names a parameter finds its value, and a function gets the
+        arguments as `fn` does. Raises InvalidOptions.
+        """
+        key = self.limit_key
+        found = _parameter(fn, key) if isinstance(key, str) else key
+        if found is not None and takes_whole(fn):
+            return replace(self, limit_key=lambda *args, **kwargs: found(*(args or (kwargs,))))
+        return self if found is key else replace(self, limit_key=found)
 
     def fields(self) -> dict[str, Any]:
         """Return the members of a payload's `opts` that are set, by name (spec/job.md)."""
@@ -105,13 +112,18 @@ UNSAID = RunOptions()
 
 
 def run_options(read: Mapping[str, Any]) -> RunOptions:
-    """Take the options of runs from options that were read. Raises InvalidOptions for a `limit_key` without a limit."""
+    """Take the options of runs from options that were read. Raises InvalidOptions for a `limit_key` without a limit,
+    and for `periodic_args` without `periodic`.
+    """
     found = {_FIELDS[name]: value for name, value in read.items() if name in _FIELDS}
     if not found:
         return UNSAID
     if "limit_key" in read and not {"limit", "rate"} & read.keys():
         trouble, remedy = "without limit= or rate=: there is nothing to count by it", "Add limit=1."
         raise option_error("limit_key", read["limit_key"], trouble, remedy)
+    if "periodic_args" in read and "periodic" not in read:
+        trouble, remedy = "without periodic=: no run has them", 'Add periodic="0 0 9 * * *".'
+        raise option_error("periodic_args", read["periodic_args"], trouble, remedy)
     return RunOptions(**found)
 
 

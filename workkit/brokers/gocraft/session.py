@@ -66,6 +66,7 @@ class Session:
         self.observer = Observer(server, keys)
         self.pool = ""
         self.stale: list[tuple[str, str]] | None = None  # news of pools that look dead: id, heartbeat
+        self._rivals: set[str] = set()  # news of names whose later jobs a living Go pool would bury
         self.left: list[str] = []  # ids under which this session was taken for dead
 
     @property
@@ -246,13 +247,20 @@ class Session:
         reply = self._call("beat", args, self.pool)
         if reply[0] != b"ok":
             return Orders(fenced=self._forget())
-        _, now, look, stale = reply
+        _, now, look, stale, rivals, over = reply
         self._now_ms = int(now or self._now_ms)
         if is_full:
             self._full_at = time.monotonic() + FULL
             found = [part.decode("utf-8", AS_READ) for part in stale]
             self.stale = list(zip(found[::2], found[1::2], strict=True))
-        return Orders(look=bool(look))
+            self._rivals = {name.decode() for name in rivals}
+        cancelled = {claim.occurrence for claim in self._held.values() if claim.receipt.raw in over} if over else ()
+        return Orders(look=bool(look), cancelled=frozenset(cancelled))
+
+    def take_rivals(self) -> set[str]:
+        """Return the names whose later jobs a living Go pool would bury, once after each heartbeat."""
+        names, self._rivals = self._rivals, set()
+        return names
 
     def tell(self, said: Mapping[Receipt, str | None]) -> None:
         """Show check-ins."""

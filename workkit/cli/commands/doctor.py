@@ -21,7 +21,6 @@ from workkit.cli.options import (
     chosen_schedules,
     is_typed,
     json_option,
-    layout_words,
     server_options,
     server_words,
     verbose_option,
@@ -100,7 +99,7 @@ def doctor_command(
             terminal.say(line, indent=4)
     patients = _examined(brokers, patience_ms)
     if not as_json:
-        _show(patients, server_words(server) + layout_words() + _dialect_words())
+        _show(patients, server_words(server) + _dialect_words())
     repaired = _repaired(patients, yes=yes) if fix else {}
     if as_json:
         records.show_json(_record(finding, repaired) for patient in patients for finding in patient.findings)

@@ -16,7 +16,7 @@ import click
 
 from workkit.cli.command import Command, Option
 from workkit.cli.live import ScheduleName
-from workkit.cli.options import Count, json_option, layout_words, server_options, server_words, verbose_option
+from workkit.cli.options import Count, json_option, server_options, server_words, verbose_option
 from workkit.cli.printing import record as records
 from workkit.cli.printing import terminal, wording
 from workkit.cli.printing.cells import folded
@@ -73,7 +73,7 @@ def wire_command(
     from workkit.brokers.native.look.published import published
 
     s = verbs.create(schedule, redis=server)
-    words = server_words(server) + layout_words()
+    words = server_words(server)
     if s.layout == "gocraft":
         from workkit.cli.commands.wire_namespace import wire_namespace
 

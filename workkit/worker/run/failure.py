@@ -28,7 +28,7 @@ def explained(
     """
     if isinstance(error, TypeError) and without_ours(error.__traceback__) is None:
         try:
-            check_call(handler, args=args, kwargs=kwargs or {})
+            check_call(handler, args=args, kwargs=kwargs)
         except InvalidArguments as better:
             return better
     return error

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any
 
-from workkit.jobs.arguments import compiled_check
+from workkit.jobs.arguments import as_called, compiled_check
 from workkit.jobs.registry import Handler
 from workkit.worker.run import forks
 
@@ -18,6 +18,8 @@ def invoke(handler: Handler, args: Sequence[Any], kwargs: Mapping[str, Any] | No
     In a child process that the handler forks, this call does not return. Raises InvalidArguments, and what the handler
     raises.
     """
+    if kwargs is not None:
+        args, kwargs = as_called(handler, args, kwargs)
     if (check := compiled_check(handler)) is not None:
         check(args, kwargs)
     born = forks.count

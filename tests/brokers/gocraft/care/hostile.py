@@ -51,6 +51,7 @@ def _stream(client: Any, key: bytes, random: Random) -> None:
 
 MAKERS: Sequence[Make] = (_string, _list, _set, _zset, _hash, _stream)
 OF_ALL = ("known_jobs", "scheduled", "retry", "dead", "worker_pools", "held", "held_retry", "unreadable", "crashes",
+          "paused_names",
           "last_periodic_enqueue")  # fmt: skip
 
 
@@ -61,7 +62,14 @@ def of_one(keys: Keys, random: Random, pool: str) -> Iterator[bytes]:
     base = prefix + b"jobs:" + name
     yield from (base, base + b":paused", base + b":max_concurrency", base + b":lock", base + b":lock_info")
     yield base + b":" + id + b":inprogress"
-    for start in (b"worker_pools:", b"worker:", b"workkit:pool:", b"workkit:taken:", b"workkit:producer:"):
+    for start in (
+        b"worker_pools:",
+        b"worker:",
+        b"workkit:pool:",
+        b"workkit:taken:",
+        b"workkit:producer:",
+        b"workkit:cancelled:",
+    ):
         yield prefix + start + id
     yield prefix + b"unique:" + name + b":" + random.choice(BYTES[:12])
     yield prefix + b"workkit:wake:" + name
@@ -77,6 +85,12 @@ def fitting(client: Any, keys: Keys, random: Random) -> None:
     """Put hostile values into keys of all, each of its right type, among what is there."""
     for attribute in OF_ALL:
         key = getattr(keys, attribute).encode()
-        make = {"known_jobs": _set, "worker_pools": _set, "crashes": _hash, "last_periodic_enqueue": _string}
+        make = {
+            "known_jobs": _set,
+            "worker_pools": _set,
+            "paused_names": _set,
+            "crashes": _hash,
+            "last_periodic_enqueue": _string,
+        }
         if random.random() < 0.5:
             make.get(attribute, _zset)(client, key, random)

@@ -196,7 +196,7 @@ def test_a_pool_of_ours_leaves_a_lock_that_others_change(ns: Namespace) -> None:
 
 def test_a_listener_looks_at_locks_as_often_as_it_is_patient(ns: Namespace) -> None:
     pool = ns.pool(NAME, limits={NAME: 3}, timeout_ms=0)
-    ns.raw.set(ns.keys.lock(NAME), -2)
+    ns.raw.set(ns.keys.lock(NAME), 2)
 
     def is_right() -> bool:
         pool.heartbeat()

@@ -66,8 +66,9 @@ def test_hostile_values_in_the_own_keys_of_a_pool_stop_it_for_a_moment(ns: Names
     pool = ns.pool("safe", timeout_ms=0)
     ids = [ns.add("safe", {"i": i}) for i in range(5)]
     claims = list(pool.claim(2).claims)
-    for key in (ns.keys.record(pool.listener), ns.keys.taken(pool.listener), ns.keys.worker_pool(pool.listener)):
-        write(ns.raw, key.encode(), random)
+    own = (ns.keys.record, ns.keys.taken, ns.keys.worker_pool, ns.keys.cancelled)
+    for made in own if seed % 5 == 4 else own[seed % 5 :][:1]:
+        write(ns.raw, made(pool.listener).encode(), random)
     end(pool, claims, Done())
     ran = {claim.id for claim in claims}
     for _ in range(4):

@@ -108,7 +108,7 @@ def repair(server: Server, keys: Keys, subject: Subject) -> bool:
         case Exposed():
             return _held(server, keys, subject)
         case Unknown(name=name):
-            return _listed(server, keys, name)
+            return bool(_call(server, keys, "know", [keys.prefix, name]))
         case Endless(key=key, life=life):
             with server.translated() as client:
                 return bool(client.expire(key.encode("utf-8", AS_READ), life) if _is_endless(client, key) else 0)
@@ -134,15 +134,8 @@ def _held(server: Server, keys: Keys, found: Exposed) -> bool:
     moved = 0
     for start in range(0, len(found.texts), STEP):
         texts = found.texts[start : start + STEP]
-        moved += int(_call(server, keys, "hold", [keys.prefix, found.place, found.name, *texts]))
+        moved += int(_call(server, keys, "hold_name", [keys.prefix, found.place, found.name, *texts]))
     return moved > 0
-
-
-def _listed(server: Server, keys: Keys, name: str) -> bool:
-    with server.translated() as client:
-        if not client.exists(keys.queue(name).encode("utf-8", AS_READ)):
-            return False
-        return bool(client.sadd(keys.known_jobs, name.encode("utf-8", AS_READ)))
 
 
 def _is_endless(client: Any, key: str) -> bool:

@@ -1,19 +1,22 @@
--- hold: put jobs that a Go pool would bury where no Go pool looks, with the times that they have.
--- KEYS worker_pools scheduled retry held held_retry
--- ARGV prefix place name texts...
---      place: 'scheduled' or 'retry'
--- ->   how many were moved
--- part: names
--- part: fleet
-local from, to, moved = scheduled, held, 0
-if place == 'retry' then from, to = retry, held_retry end
-if not must_hold(name) then return 0 end
-for i = texts_at, #ARGV do
-  local at = redis.call('ZSCORE', from, ARGV[i])
-  if at then
-    redis.call('ZADD', to, at, ARGV[i])
-    redis.call('ZREM', from, ARGV[i])
-    moved = moved + 1
+-- hold: take members that a Go pool would bury out of its sight, and show the next page of those that are due soon.
+-- KEYS scheduled retry held held_retry
+-- ARGV until skip_scheduled skip_retry rows...
+--      until: second; skip: how many due members of each set to pass over; rows: two for each: place of its set, its bytes
+-- ->   place of the set, text, ...
+local PAGE = 500
+local sets, own = { scheduled, retry }, { held, held_retry }
+for i = rows_at, #ARGV, 2 do
+  local place, text = tonumber(ARGV[i]), ARGV[i + 1]
+  local due = redis.call('ZSCORE', sets[place], text)
+  if due then
+    redis.call('ZREM', sets[place], text)
+    redis.call('ZADD', own[place], due, text)
   end
 end
-return moved
+local page = {}
+for place, skip in ipairs({ skip_scheduled, skip_retry }) do
+  for _, text in ipairs(redis.call('ZRANGEBYSCORE', sets[place], '-inf', until_, 'LIMIT', skip, PAGE)) do
+    page[#page + 1], page[#page + 2] = place, text
+  end
+end
+return page

@@ -1,6 +1,6 @@
 -- reap: put the jobs that a pool has in progress back to the head of their queues, in their order, give its slots back, and
--- take it off the list. Only while its heartbeat is still the one that was seen.
--- KEYS worker_pools worker_pool(pool) record(pool) taken(pool) known_jobs crashes
+-- take it off the list. Only while its heartbeat is still the one that was seen. What was cancelled does not come again.
+-- KEYS worker_pools worker_pool(pool) record(pool) taken(pool) known_jobs crashes cancelled(pool)
 -- ARGV pool prefix beat limit is_dead names...
 --      beat: its heartbeat as it was seen, '' = none, '*' = any; is_dead: '1' counts each job as one that a pool died with
 -- ->   how many were put back, how many are left; or 'alive'
@@ -19,6 +19,7 @@ local all = takes(known_jobs, 'set') and redis.call('SMEMBERS', known_jobs) or {
 for name in string.gmatch(told('job_names'), '[^,]+') do all[#all + 1] = name end
 for i = names_at, #ARGV do all[#all + 1] = ARGV[i] end
 local seen, moved, left = {}, 0, 0
+local is_any_cancelled = redis.call('EXISTS', cancelled) == 1
 for _, name in ipairs(all) do
   if not seen[name] then
     seen[name] = true
@@ -26,8 +27,9 @@ for _, name in ipairs(all) do
     local length = takes(list, 'list') and takes(queue_of(name), 'list') and redis.call('LLEN', list) or 0
     while length > 0 and moved < tonumber(limit) do
       local text = redis.call('LPOP', list)
-      redis.call('RPUSH', queue_of(name), text)
-      if is_dead == '1' and takes(crashes, 'hash') then
+      local is_over = is_any_cancelled and redis.pcall('SREM', cancelled, text) == 1
+      if not is_over then redis.call('RPUSH', queue_of(name), text) end
+      if is_dead == '1' and not is_over and takes(crashes, 'hash') then
         redis.pcall('HINCRBY', crashes, mark_of(text), 1)
         redis.call('EXPIRE', crashes, 86400)
       end
@@ -45,14 +47,14 @@ if left == 0 then
     local info = queue_of(name) .. ':lock_info'
     local rest = takes(info, 'hash') and tonumber(redis.call('HGET', info, pool) or '')
     if rest then
-      if rest > 0 then free(name, pool, rest) end
+      if rest ~= 0 then free(name, pool, rest) end
       redis.call('HDEL', info, pool)
     end
   end
   for id in string.gmatch(told('worker_ids'), '[^,]+') do
     redis.call('DEL', prefix .. 'worker:' .. id)
   end
-  redis.call('DEL', worker_pool, record, taken)
+  redis.call('DEL', worker_pool, record, taken, cancelled)
   redis.call('SREM', worker_pools, pool)
 end
 return { moved, left }

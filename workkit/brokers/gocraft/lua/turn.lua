@@ -1,6 +1,6 @@
 -- turn: end jobs, and take jobs, in one step, as the request of this number of one pool. A repeated request has no further
 -- effect; it is answered with all that the pool has in progress, of which it knows what it knew before.
--- KEYS worker_pools record(pool) scheduled retry held held_retry dead unreadable crashes
+-- KEYS worker_pools record(pool) scheduled retry held held_retry dead unreadable crashes cancelled(pool) paused_all
 -- ARGV pool number now prefix seed limit names ends offset
 --      now: ms; '' = by this server's clock
 --      names: [name, priority] ...; ends: see parts/ending.lua; both packed. offset: how many due members to pass over

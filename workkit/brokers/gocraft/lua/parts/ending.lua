@@ -1,5 +1,6 @@
--- ending: end jobs that this pool holds. One whose exact bytes are not in progress any more is refused.
--- KEYS worker_pools dead retry held held_retry unreadable crashes
+-- ending: end jobs that this pool holds. One whose exact bytes are not in progress any more is refused. One that was
+-- cancelled does not come again, however it ended.
+-- KEYS worker_pools dead retry held held_retry unreadable crashes cancelled
 -- ARGV pool prefix
 -- part: names
 -- part: locks
@@ -32,6 +33,7 @@ function place.u(_, text, at) keep(unreadable, MOST_UNREADABLE, at, text) end
 local function finish(ends) -- ends: [queue name, exact bytes, letter, new text, score, crashes, inner name]
   check(ends)
   local refused, freed = {}, {}
+  local is_any_cancelled = redis.call('EXISTS', cancelled) == 1
   for i, one in ipairs(ends) do
     local name, raw = one[1], one[2]
     if redis.pcall('LREM', in_progress_of(name, pool), -1, raw) ~= 1 then
@@ -39,7 +41,9 @@ local function finish(ends) -- ends: [queue name, exact bytes, letter, new text,
     else
       freed[name] = (freed[name] or 0) + 1
       if one[6] > 0 and one[4] ~= raw then redis.pcall('HDEL', crashes, mark_of(raw)) end
-      place[one[3]](one[3] == 'r' and one[7] or name, one[4], one[5])
+      if not (is_any_cancelled and redis.pcall('SREM', cancelled, raw) == 1) then
+        place[one[3]](one[3] == 'r' and one[7] or name, one[4], one[5])
+      end
     end
   end
   for name, count in pairs(freed) do free(name, pool, count) end

@@ -7,3 +7,17 @@ local function free(name, pool, count)
   if type(left) == 'number' and left < 0 then redis.call('SET', lock, 0) end
   if type(own) == 'number' and own < 0 then redis.call('HSET', info, pool, 0) end
 end
+
+local function raise(name) -- a Go pool that was reaped while it was frozen has given a slot back that was not its own
+  local lock, info, owed = queue_of(name) .. ':lock', queue_of(name) .. ':lock_info', 0
+  local all = redis.pcall('HGETALL', info)
+  for i = 1, #all, 2 do
+    local count = tonumber(all[i + 1]) or 0
+    if count < 0 then
+      redis.call('HSET', info, all[i], 0)
+      owed = owed - count
+    end
+  end
+  local left = redis.pcall('INCRBY', lock, owed)
+  if type(left) == 'number' and left < 0 then redis.call('SET', lock, 0) end
+end

@@ -1,19 +1,42 @@
 -- taking: take jobs from the right of the queues, in the order that priorities draw: as many draws as jobs, each among the
--- queues that have one left, are not paused, and are below their limit. A name one of whose keys holds what no pool can
--- count with is passed over; all others go on.
+-- queues that have one left, are not paused, and are below their limit. While the namespace is paused, none is taken. A name
+-- one of whose keys holds what no pool can count with is passed over; all others go on.
+-- KEYS worker_pools paused_all
 -- ARGV pool prefix
--- part: names
+-- part: locks
+local listed
+local function is_listed(id)
+  if not listed then
+    listed = {}
+    for _, one in ipairs(redis.call('SMEMBERS', worker_pools)) do listed[one] = true end
+  end
+  return listed[id]
+end
+
+local function running_of(name, most) -- at least what the listed pools say: a Go pool that was frozen leaves the lock too low
+  local lock, sum = queue_of(name) .. ':lock', 0
+  local running = tonumber(redis.pcall('GET', lock) or '') or 0
+  if running >= most then return running end
+  local info = redis.pcall('HGETALL', queue_of(name) .. ':lock_info')
+  for i = 1, #info, 2 do
+    if is_listed(info[i]) then sum = sum + math.max(0, tonumber(info[i + 1]) or 0) end
+  end
+  if running >= sum then return running end
+  raise(name)
+  running = tonumber(redis.pcall('GET', lock) or '') or 0
+  if running < sum then redis.call('SET', lock, sum) end
+  return math.max(running, sum)
+end
+
 local function open_queues(names)
   local open, total = {}, 0
+  if redis.call('EXISTS', paused_all) == 1 then return open, total end
   for _, pair in ipairs(names) do
     local base = queue_of(pair[1])
     local left = redis.pcall('LLEN', base)
     if type(left) == 'number' and left > 0 and redis.call('EXISTS', base .. ':paused') == 0 then
       local most = tonumber(redis.pcall('GET', base .. ':max_concurrency') or '') or 0
-      if most > 0 then
-        local running = tonumber(redis.pcall('GET', base .. ':lock') or '') or 0
-        left = math.min(left, most - math.max(0, running))
-      end
+      if most > 0 then left = math.min(left, most - running_of(pair[1], most)) end
       if left > 0 then
         open[#open + 1] = { name = pair[1], base = base, priority = pair[2], left = left, count = 0 }
         total = total + pair[2]
