@@ -25,6 +25,7 @@ TESTS = Path(__file__).parent
 
 SLOW = (
     "acceptance/",
+    "brokers/gocraft/care/test_beside_pools.py",
     "brokers/gocraft/serving/test_bridge.py",
     "brokers/gocraft/serving/test_enqueuer.py::test_a_listener_runs_its_periodic",
     "brokers/gocraft/serving/test_listeners.py",

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from tests.brokers.gocraft import go_peer
 from tests.brokers.gocraft.care.checkups import found, kinds, repair
 from tests.brokers.gocraft.serving.fleet import Namespace
 from tests.processes import Processes, until
@@ -37,10 +36,9 @@ def slow(n: int, sleep_ms: int) -> None:
 
 
 @pytest.fixture
-def go(ns: Namespace, processes: Processes, peer: Path, go_server: Server) -> Any:
+def go(processes: Processes, peer: Path, go_server: Server) -> Any:
     """Run the peer."""
     place = ["--redis", f"127.0.0.1:{go_server.port}"]
-    assert go_peer.database(go_server, 0).ping()
     return lambda *words: processes.run(str(peer), *words, *place)
 
 

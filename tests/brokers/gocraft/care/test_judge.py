@@ -88,6 +88,7 @@ def test_every_key_that_the_layout_makes_is_known_by_its_name(namespace: str) ->
         keys.cancelled(POOL): Place(keys.cancelled(POOL), "cancelled", of=POOL),
         keys.producer("t"): Place(keys.producer("t"), "producer", of="t"),
         keys.wake("export"): Place(keys.wake("export"), "wake", "export"),
+        keys.cancelled(POOL): Place(keys.cancelled(POOL), "cancelled", of=POOL),
         **places(keys),
     }
     assert {key: place_of(keys, key) for key in made} == made

@@ -10,6 +10,8 @@ import pytest
 from tests.brokers.gocraft.care.checkups import found, kinds, only, repair, text
 from tests.brokers.gocraft.serving.fleet import Namespace, end
 from tests.processes import until
+from workkit.brokers.gocraft.broker import GocraftBroker
+from workkit.brokers.gocraft.reaper import Reaper
 from workkit.jobs.outcome import Done
 
 NAME = "export"
@@ -121,6 +123,18 @@ def test_a_text_that_a_go_pool_left_in_progress_is_not_counted_and_goes_to_the_d
     assert kinds(ns) == ["dead"]
 
 
+def test_a_text_that_a_dead_go_pool_left_in_progress_does_not_run_again(ns: Namespace) -> None:
+    id = go_holds(ns, 0, told=0)
+    left = text(unique=True)
+    ns.raw.lpush(ns.keys.in_progress(NAME, id), left)
+    ns.raw.hset(ns.keys.worker_pool(id), mapping={"worker_ids": "b" * 24, "heartbeat_at": 1})
+    ns.raw.set(ns.keys.lock(NAME), 0)
+    for finding in found(ns):
+        ns.producer.doctor.repair(finding)
+    assert kinds(ns) == ["dead"]
+    assert not ns.raw.exists(ns.keys.queue(NAME))
+
+
 def test_a_unique_job_that_runs_is_counted(ns: Namespace) -> None:
     """Its pool was frozen, reaped, and goes on: then its count is too low."""
     id = go_holds(ns, 0, told=0)
@@ -148,34 +162,46 @@ def test_a_repair_beside_a_working_pool_keeps_the_limit(ns: Namespace) -> None:
     assert lock(ns) == b"0"
 
 
+def reaper(pool: GocraftBroker) -> Reaper:
+    """The reaper of a pool, without the time between its looks."""
+    return Reaper(pool._server, keys=pool._keys, session=pool._session, patience=0.0)
+
+
 def test_a_pool_of_ours_repairs_a_lock_of_a_limited_name_by_itself(ns: Namespace) -> None:
-    pool = ns.pool(NAME, "free", limits={NAME: 3}, timeout_ms=0)
+    pool = ns.pool(NAME, "free", limits={NAME: 3})
     ns.push(NAME, text())
     (claim,) = pool.claim(1).claims
     ns.raw.set(ns.keys.lock(NAME), 20519)
     ns.raw.set(ns.keys.lock("free"), 4)
-    pool.heartbeat()
-    pool.maintain()
+    own = reaper(pool)
+    own.reap()
     assert lock(ns) == b"20519", "it waits until the lock was wrong for a while"
-
-    def is_right() -> bool:
-        pool.heartbeat()
-        pool.maintain()
-        return lock(ns) == b"1"
-
-    until(is_right, timeout=10)
+    own.reap()
+    assert lock(ns) == b"1"
     assert ns.raw.get(ns.keys.lock("free")) == b"4", "without a limit no pool waits for it"
     end(pool, [claim], Done())
     assert lock(ns) == b"0"
 
 
 def test_a_pool_of_ours_leaves_a_lock_that_others_change(ns: Namespace) -> None:
+    pool = ns.pool(NAME, limits={NAME: 3})
+    own = reaper(pool)
+    for value in range(5, 10):
+        ns.raw.set(ns.keys.lock(NAME), value)
+        own.reap()
+        assert lock(ns) == b"%d" % value
+    own.reap()
+    assert lock(ns) == b"0"
+
+
+def test_a_listener_looks_at_locks_as_often_as_it_is_patient(ns: Namespace) -> None:
     pool = ns.pool(NAME, limits={NAME: 3}, timeout_ms=0)
-    ns.raw.set(ns.keys.lock(NAME), 5)
-    until_ = time.monotonic() + 2.5
-    while time.monotonic() < until_:
-        ns.raw.incr(ns.keys.lock(NAME))
+    ns.raw.set(ns.keys.lock(NAME), 2)
+
+    def is_right() -> bool:
         pool.heartbeat()
         pool.maintain()
-        time.sleep(0.2)
-    assert int(lock(ns)) > 5
+        return lock(ns) == b"0"
+
+    assert not is_right()
+    until(is_right, timeout=10)

@@ -6,6 +6,8 @@ import pytest
 
 from tests.brokers.gocraft.care.checkups import kinds, only, repair, text
 from tests.brokers.gocraft.serving.fleet import Namespace
+from workkit.brokers.gocraft.care.survey import survey
+from workkit.brokers.gocraft.care.unique import carried
 
 NAME = "export"
 HOUR = 3_600_000
@@ -84,3 +86,16 @@ def test_a_by_key_job_of_ours_is_no_finding(ns: Namespace) -> None:
     ns.add(NAME, {"i": 1}, key="order-7")
     ns.add(NAME, {"i": 2}, key="order-7")
     assert kinds(ns) == []
+
+
+def test_a_job_whose_list_came_after_the_keys_were_read_is_found(ns: Namespace) -> None:
+    """Between the reading of the keys and that of the texts, a pool may take the job into a list of its own."""
+    key = leaked(ns)
+    pool = ns.pool(NAME)
+    assert ns.raw.sismember(ns.keys.known_jobs, NAME)
+    made = survey(ns.producer.doctor.server, ns.keys)
+    ns.raw.lpush(ns.keys.in_progress(NAME, pool.listener), text(unique=True, unique_key=key))
+    seen = carried(made)
+    for one in made.texts():
+        seen.see(one)
+    assert not seen.left

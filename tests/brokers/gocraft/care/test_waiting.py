@@ -100,3 +100,12 @@ def test_jobs_that_no_living_pool_serves_are_named(ns: Namespace) -> None:
     ns.pool("mail")
     assert [f.about for f in found(ns) if f.kind == "nobody-runs"] == [(NAME,)]
     assert "overdue" in kinds(ns)
+
+
+@pytest.mark.parametrize("held", ["held", "held_retry"])
+def test_jobs_in_a_key_of_ours_need_a_pool_of_ours(ns: Namespace, held: str) -> None:
+    ns.go_pool(NAME)
+    ns.raw.zadd(getattr(ns.keys, held), {text(): DUE})
+    assert only(ns, "held").what == f"1 job waits in {getattr(ns.keys, held)}, and no pool of ours lives"
+    ns.pool("mail")
+    assert kinds(ns) == []

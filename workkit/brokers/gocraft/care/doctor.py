@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 
+import redis
+
 from workkit.brokers.gocraft.care import fleet as pools
 from workkit.brokers.gocraft.care.fleet import DEAD_MS, fleet
 from workkit.brokers.gocraft.care.locks import left_over, locks, unended, wrong_locks
@@ -19,10 +21,11 @@ from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.gocraft.text import read
 from workkit.brokers.redis_server.checkup import dead, limited, tried
 from workkit.brokers.redis_server.host import clock, host, scripts
+from workkit.brokers.redis_server.refusal import code_of
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.doctor import Finding
-from workkit.errors import CorruptRecord
+from workkit.errors import CorruptRecord, ServerRefused
 
 WALK_SECONDS = 10.0  # repairs of unique keys within this time look for their jobs once
 
@@ -52,7 +55,12 @@ class GocraftDoctor:
         subject = finding.subject
         if isinstance(subject, Leak) and subject.life is None and not self._is_nowhere(subject.key):
             return False
-        return repair(self.server, self.keys, subject)
+        try:
+            return repair(self.server, self.keys, subject)
+        except ServerRefused as error:
+            if isinstance(error.__cause__, redis.exceptions.ResponseError) and code_of(error.__cause__) == "WRONGTYPE":
+                return False  # that is a finding of its own
+            raise
 
     def verification(self) -> Verification:
         """Begin a walk that judges every key and job text, for `wire verify`."""
@@ -80,13 +88,14 @@ class GocraftDoctor:
         suspects, ended = locks(made, unlisted), unended(made, [])
         waiting, texts = Waiting(made, known), carried(made)
         yield from self._walk(made, waiting, texts)
-        before = marks(made, texts.left) if made.is_whole else {}
+        alone = marks(made, texts.left) if made.is_whole else {}
+        before = {key: mark for key, mark in alone.items() if mark.is_old(made.now_ms + DEAD_MS, patience_ms)}
         if suspects or ended or before or any(pool.is_suspect for pool in known.pools):
             time.sleep(min(patience_ms, DEAD_MS) / 1000)
         still = pools.again(made, known)
+        yield from left_over(made, unended(made, ended) if ended else [])  # before its pool is reaped, which runs it
         yield from pools.gone(made, known, still=still)
         yield from wrong_locks(made, suspects, unlisted)
-        yield from left_over(made, unended(made, ended) if ended else [])
         yield from waiting.findings()
         yield from endless(made, texts)
         if before:

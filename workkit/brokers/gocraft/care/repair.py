@@ -2,7 +2,7 @@
 
 Every repair checks again in the step that changes something, so it changes nothing if the trouble is over. While
 pools of Go and of ours run, it loses and doubles no job, and lets no more start than a limit allows.
-Normative: spec/layouts/gocraft.md, section 11.
+Normative: spec/layouts/gocraft.md, section 12.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def repair(server: Server, keys: Keys, subject: Subject) -> bool:
         case Exposed():
             return _held(server, keys, subject)
         case Unknown(name=name):
-            return _listed(server, keys, name)
+            return bool(_call(server, keys, "know", [keys.prefix, name]))
         case Endless(key=key, life=life):
             with server.translated() as client:
                 return bool(client.expire(key.encode("utf-8", AS_READ), life) if _is_endless(client, key) else 0)
@@ -136,13 +136,6 @@ def _held(server: Server, keys: Keys, found: Exposed) -> bool:
         texts = found.texts[start : start + STEP]
         moved += int(_call(server, keys, "hold_name", [keys.prefix, found.place, found.name, *texts]))
     return moved > 0
-
-
-def _listed(server: Server, keys: Keys, name: str) -> bool:
-    with server.translated() as client:
-        if not client.exists(keys.queue(name).encode("utf-8", AS_READ)):
-            return False
-        return bool(client.sadd(keys.known_jobs, name.encode("utf-8", AS_READ)))
 
 
 def _is_endless(client: Any, key: str) -> bool:

@@ -17,6 +17,7 @@ from workkit.brokers.redis_server.server import Server
 
 PAGE = 500
 STEP = 1000  # keys in one step of SCAN
+MOST_PAIRS = 10_000  # of names and pools
 MOST_STEPS = 2000  # of the names of all keys in a database
 
 
@@ -41,6 +42,8 @@ class Survey:
     found: dict[Kind, list[Place]] = field(default_factory=dict)
     wrong: dict[Place, str] = field(default_factory=dict)
     is_whole: bool = True
+    perhaps: dict[Kind, list[Place]] = field(default_factory=dict)
+    """Keys of job texts that were not there, and may be at any time: jobs that move meanwhile may be in them."""
 
     def of(self, kind: Kind) -> list[Place]:
         """The keys of one kind that have its type, sorted."""
@@ -66,15 +69,17 @@ class Survey:
             return {text_of(name): value for name, value in client.hgetall(raw(place.key)).items()}
 
     def value(self, place: Place) -> bytes:
-        """The value of a string; 0 where it is gone."""
-        with self.server.translated() as client:
-            value: bytes | None = client.get(raw(place.key))
-        return b"0" if value is None else value
+        """The value of a string; 0 where it is gone, or is none."""
+        (value,) = self.asked([("GET", place.key)])
+        return value if isinstance(value, bytes) else b"0"
 
     def texts(self) -> Iterator[Text]:
         """Read every job text. One that moves meanwhile may come twice, and is not missed."""
         for kind in OF_TEXTS:
-            for place in self.of(kind):
+            perhaps = self.perhaps.get(kind, [])
+            types = self.asked(("TYPE", place.key) for place in perhaps)
+            there = [place for place, stands in zip(perhaps, types, strict=True) if stands == TYPES[kind].encode()]
+            for place in (*self.of(kind), *there):
                 yield from self.texts_in(place)
 
     def texts_in(self, place: Place) -> Iterator[Text]:
@@ -146,7 +151,21 @@ def survey(server: Server, keys: Keys) -> Survey:
                 made.found.setdefault(place.kind, []).append(place)
             elif stands != "none":  # else it went away meanwhile
                 made.wrong[place] = stands
+    there = {place.key for kind in OF_TEXTS for place in made.of(kind)}
+    for key in _of_texts(made):
+        absent = place_of(keys, key)
+        if key not in there and absent is not None and absent.kind in OF_TEXTS:
+            made.perhaps.setdefault(absent.kind, []).append(absent)
     return made
+
+
+def _of_texts(made: Survey) -> Iterator[str]:
+    """The keys in which jobs may be while they pass through: of all known names and listed pools."""
+    keys, names, pools = made.keys, made.members("known_jobs"), made.members("worker_pools")
+    yield from (keys.scheduled, keys.retry, keys.held, keys.held_retry, keys.dead)
+    yield from map(keys.queue, names)
+    if len(names) * len(pools) <= MOST_PAIRS:
+        yield from (keys.in_progress(name, pool) for name in names for pool in pools)
 
 
 def raw(text: str) -> bytes:

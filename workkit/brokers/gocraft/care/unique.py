@@ -23,10 +23,10 @@ class Mark:
     value: bytes
     ends_ms: int | None
 
-    def age_ms(self, now_ms: int) -> int | None:
-        """How long ago it was set or renewed; None where that cannot be told: its life is not the usual one."""
+    def is_old(self, now_ms: int, patience_ms: int) -> bool:
+        """Whether it was set or renewed so long ago. One whose life is not the usual one counts as old."""
         left = None if self.ends_ms is None else self.ends_ms - now_ms
-        return None if left is None or left > LIFE_SECONDS * 1000 else LIFE_SECONDS * 1000 - left
+        return left is None or left > LIFE_SECONDS * 1000 or LIFE_SECONDS * 1000 - left >= patience_ms
 
     def is_renewed(self, later: Mark) -> bool:
         """Whether somebody has set or renewed it between two looks."""
@@ -83,8 +83,7 @@ def leaked(
     """Name keys whose job was nowhere at two looks, and that nobody has renewed for `patience_ms`."""
     now = marks(made, nowhere)
     for key, mark in sorted(now.items()):
-        age = mark.age_ms(made.now_ms)
-        if key in before and not before[key].is_renewed(mark) and (age is None or age >= patience_ms):
+        if key in before and not before[key].is_renewed(mark) and mark.is_old(made.now_ms, patience_ms):
             yield Finding(
                 kind="leaked",
                 what=f"the unique key {brief_bytes(raw(key))} is set, and no job has it",

@@ -64,7 +64,7 @@ def key_findings(made: Survey) -> Iterator[Finding]:
     for place, stands in sorted(made.wrong.items(), key=lambda pair: pair[0].key):
         kind = TYPES[place.kind]
         why = "The server refuses requests that need this key: jobs of its name do not run, or none of the namespace."
-        yield wrong_type(brief_bytes(raw(place.key)), WORDS.get(stands, stands), WORDS.get(kind, kind), why=why)
+        yield wrong_type(bytes_text(raw(place.key)), WORDS.get(stands, stands), WORDS.get(kind, kind), why=why)
     for place in (*made.of("max_concurrency"), *made.of("last_periodic_enqueue")):
         for fault in judge_value(place, made.value(place)):
             yield _of_key(place, fault)

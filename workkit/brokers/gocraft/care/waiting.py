@@ -47,6 +47,7 @@ class Waiting:
         """Name what the walk has found, and what is wrong with the queues."""
         for (place, name), texts in sorted(self.exposed.items()):
             yield self._buried(place, name, texts)
+        yield from self._held()
         known = set(self.survey.members("known_jobs"))
         queues = self.survey.of("queue")
         lengths = self.survey.asked(("LLEN", queue.key) for queue in queues)
@@ -86,6 +87,20 @@ class Waiting:
             subject=Exposed(place=place, name=name, texts=tuple(texts)) if repairs else None,
             about=tuple(_id(text) for text in texts[:1000]),
         )
+
+    def _held(self) -> Iterator[Finding]:
+        """Name jobs in keys of ours that no pool moves."""
+        if any(pool.is_ours for pool in self.fleet.living):
+            return
+        for place in (*self.survey.of("held"), *self.survey.of("held_retry")):
+            (count,) = self.survey.asked([("ZCARD", place.key)])
+            jobs = "1 job waits" if count == 1 else f"{count:,} jobs wait"
+            yield Finding(
+                kind="held",
+                what=f"{jobs} in {place.key}, and no pool of ours lives",
+                why="Go pools do not look there: it keeps jobs that one of them would bury.",
+                remedy=f"workkit listen {self._name}",
+            )
 
     def _unknown(self, queue: Place) -> Finding:
         return Finding(
