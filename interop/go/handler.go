@@ -64,7 +64,7 @@ func scripted(deeds []deed, at *gates) func(*run) error {
 }
 
 // asArgsSay answers a handler that appends a line to the file, if any, when it begins and when it ends. These members of the
-// arguments steer it: sleep_ms, checkin, fail, panic.
+// arguments steer it: sleep_ms, checkin, fail (fail_n: only the first so many times), panic.
 func asArgsSay(file *os.File) func(*run) error {
 	return func(r *run) error {
 		began := time.Now()
@@ -89,7 +89,8 @@ func asArgsSay(file *os.File) func(*run) error {
 		if text, is := r.job.Args["panic"].(string); is {
 			panic(text)
 		}
-		if text, is := r.job.Args["fail"].(string); is {
+		most, isBounded := r.job.Args["fail_n"].(float64)
+		if text, is := r.job.Args["fail"].(string); is && (!isBounded || r.job.Fails < int64(most)) {
 			return fmt.Errorf("%s", text)
 		}
 		return nil

@@ -17,7 +17,7 @@ import (
 const usage = `usage:
   peer pool NAMESPACE --jobs NAME:PRIORITY[:MAX_CONCURRENCY[:MAX_FAILS]],... [--concurrency N] [--log FILE]
             [--periodic 'SPEC=NAME']... [--skip-dead NAME,...] [--backoff SECONDS]
-  peer enqueue NAMESPACE NAME [ARGS] [--in SECONDS] [--unique] [--key MAP] [--count N]
+  peer enqueue NAMESPACE NAME [ARGS] [--in SECONDS] [--unique] [--key MAP] [--count N [--first N]]
   peer client NAMESPACE OPERATION [--page N] [--score N] [--id ID]
   peer drive       does the calls of a recording, which it reads as JSON lines
 all: --redis HOST:PORT --db N; pool and drive: --heartbeat --requeue --dead-after --reap --periodic-every --observe DURATION,
@@ -119,6 +119,7 @@ func runEnqueue(c *command, args []string) error {
 	unique := c.flags.Bool("unique", false, "")
 	key := c.flags.String("key", "", "a JSON object")
 	count := c.flags.Int("count", 0, "so many jobs, each with its number `n` in its arguments")
+	first := c.flags.Int("first", 0, "the number of the first of them")
 	c.parse(args, 2, 1)
 	var seconds *int64
 	if *in != "" {
@@ -144,7 +145,7 @@ func runEnqueue(c *command, args []string) error {
 		numbered = map[string]interface{}{}
 	}
 	for n := 0; n < *count; n++ {
-		numbered["n"] = n
+		numbered["n"] = *first + n
 		if _, _, err := to.add(c.words[1], numbered, addition{in: seconds, unique: *unique}); err != nil {
 			return err
 		}

@@ -1,0 +1,139 @@
+"""What the logs and the namespace of a mixed fleet say: what was lost, what ran twice and why, whether limits held."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.acceptance.mixed_cast import LIMIT
+from tests.acceptance.soak_verdict import Incident, Key, Start
+from workkit.brokers.gocraft.keys import Keys
+
+BURIED = "unknown job when requeueing"  # as Go words it
+CRASHED = "Crashed: crashed its listener 3 times"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One start of a handler, in the process of this number. Times in epoch seconds; `end` None: it never ended."""
+
+    process: int
+    name: str
+    number: int
+    id: str
+    fails: int
+    at: float
+    end: float | None
+
+
+def read_runs(folder: Path) -> list[Run]:
+    """Every run of every process. A last line may be a part of one: its process was killed."""
+    found = []
+    for file in folder.glob("*.log"):
+        process = int(file.stem.rpartition("-")[2])
+        open_: dict[tuple[Any, ...], list[float]] = defaultdict(list)
+        for line in _lines(file):
+            if line["event"] not in ("run", "end"):
+                continue
+            me = line["name"], int(line["args"]["n"]), line["id"], line["fails"]
+            at = line["at_ms"] / 1000
+            if line["event"] == "run":
+                open_[me].append(at)
+            else:
+                found.append(_run(process, me, open_[me].pop(0), at))
+        found += [_run(process, me, at, None) for me, begun in open_.items() for at in begun]
+    return found
+
+
+def fenced(folder: Path) -> Iterator[Incident]:
+    """When a listener of ours heard that it had been taken for dead, and since when it was away."""
+    for file in folder.glob("ours-*.log"):
+        for line in _lines(file):
+            if line["event"] == "fenced":
+                at = line["at_ms"] / 1000
+                process = int(file.stem.rpartition("-")[2])
+                yield Incident(kind="fenced", pid=process, at=at - line["away_ms"] / 1000 - 15, until=at)
+
+
+def _lines(file: Path) -> Iterator[dict[str, Any]]:
+    for line in file.read_text(encoding="utf-8").splitlines(keepends=True):
+        if line.endswith("\n"):
+            yield json.loads(line)
+
+
+def _run(process: int, me: tuple[Any, ...], at: float, end: float | None) -> Run:
+    name, number, id, fails = me
+    return Run(process=process, name=name, number=number, id=id, fails=fails, at=at, end=end)
+
+
+def starts(runs: Sequence[Run]) -> dict[Key, list[Start]]:
+    """The runs as `soak_verdict.repeated` takes them."""
+    found: dict[Key, list[Start]] = defaultdict(list)
+    for run in runs:
+        found[f"{run.name} {run.number}", run.id, 0, run.fails].append(Start(pid=run.process, at=run.at, end=run.end))
+    return found
+
+
+def over_the_limit(runs: Sequence[Run], incidents: Sequence[Incident], *, ours: set[int]) -> Iterator[str]:
+    """Starts on our side while as many as the limit ran already. A run in a process that was killed or frozen counts up
+    to then: its slot is given to another after that.
+    """
+    limited = [run for run in runs if run.name == "limited"]
+    first: dict[int, list[Incident]] = defaultdict(list)
+    for incident in incidents:
+        first[incident.pid].append(incident)
+
+    def is_running(run: Run, at: float) -> bool:
+        hit = any(run.at <= one.until and one.at <= at for one in first[run.process])
+        return run.at < at and (run.end is None or at < run.end) and not hit
+
+    for one in limited:
+        if one.process in ours and not any(i.at <= one.at <= i.until + 1.5 for i in first[one.process]):
+            beside = sum(is_running(run, one.at) for run in limited if run is not one)
+            if beside >= LIMIT:
+                yield f"limited {one.number} began at {one.at:.3f} on our side while {beside} ran"
+
+
+def most_at_once(runs: Sequence[Run]) -> int:
+    """How many limited runs were begun and not ended at one time, at most."""
+    edges = sorted(edge for run in runs if run.name == "limited" and run.end for edge in ((run.at, 1), (run.end, -1)))
+    most = now = 0
+    for _, step in edges:
+        now += step
+        most = max(most, now)
+    return most
+
+
+def left(client: Any, keys: Keys) -> Iterator[str]:
+    """What a namespace at rest should not hold: work, slots, pools."""
+    for name in sorted(member.decode() for member in client.smembers(keys.known_jobs)):
+        if count := client.llen(keys.queue(name)):
+            yield f"{count} jobs in the queue of {name}"
+        if int(client.get(keys.lock(name)) or 0):
+            yield f"the lock of {name} is {client.get(keys.lock(name)).decode()}"
+        held = {pool: count for pool, count in client.hgetall(keys.lock_info(name)).items() if int(count)}
+        if held:
+            yield f"lock_info of {name} says {held}"
+    for key in (keys.scheduled, keys.retry, keys.held, keys.held_retry, keys.unreadable):
+        if count := client.zcard(key):
+            yield f"{count} members in {key}"
+    for key in client.scan_iter(match=keys.in_progress_pattern, count=1000):
+        yield f"{client.llen(key)} jobs in {key.decode()}"
+
+
+def dead(client: Any, keys: Keys) -> Mapping[str, dict[int, str]]:
+    """The errors in the dead set by the number of the job, under the job names."""
+    found: dict[str, dict[int, str]] = defaultdict(dict)
+    for text in client.zrange(keys.dead, 0, -1):
+        job = json.loads(text)
+        found[job["name"]][int(job["args"]["n"])] = job["err"]
+    return found
+
+
+def ran_by(runs: Sequence[Run], *, ours: set[int]) -> Counter[str]:
+    """How many runs each side began."""
+    return Counter("ours" if run.process in ours else "Go" for run in runs)
