@@ -103,7 +103,9 @@ class GocraftBroker:
             raise _not_yet("a batch that can be resumed")
         if len(jobs) > MOST:
             raise ValueError(f"{len(jobs)} jobs in one call; at most {MOST}")
-        made = rows(self._keys, jobs, now_ms=self.now_ms())
+        now_ms = self.now_ms()
+        # fault: add begun
+        made = rows(self._keys, jobs, now_ms=now_ms)
         producer = self._producers.pop() if self._producers else _Producer()
         producer.number += 1
         args: list[Any] = [producer.number, self._keys.prefix]
