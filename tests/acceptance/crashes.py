@@ -70,15 +70,15 @@ def faults(kinds: Iterable[str], *, seeds: Iterable[int], layout: str = "native"
 
 
 def fewer(seed: int) -> Iterator[Fault]:
-    """Every point of the gocraft layout with a killed process, and every request of it with one of the other kinds in
-    turn; first those scenes that take longest.
+    """Every point of the gocraft layout with a killed process, and every answer to a request with one of the other
+    kinds in turn; first those scenes that take longest.
     """
     every = sorted(
         faults(["process"], seeds=[seed], layout="gocraft"), key=lambda fault: not fault.is_at("reap", "lost")
     )
     for place, fault in enumerate(every):
         yield fault
-        if not fault.point.endswith((" sent", " answered")):
+        if not fault.point.endswith(" answered"):
             continue
         kinds = KINDS[1:-1] if _is_in(fault.point, (*OF_PRODUCER, *STOPPED)) else KINDS[1:]
         yield replace(fault, kind=kinds[(place + seed) % len(kinds)])
