@@ -50,6 +50,14 @@ class PoolScene(Scene):
             return True
         return False
 
+    def _note_death(self, who: str) -> None:
+        """Wait for the end of a process, and let its heartbeat be old, so that nobody waits until it is."""
+        super()._note_death(who)
+        for pool in self.client.smembers(KEYS.worker_pools):
+            key = KEYS.worker_pool(pool.decode())
+            if int(self.client.hget(key, "pid") or 0) == self._pids[who]:
+                self.client.hset(key, "heartbeat_at", int(time.time()) - 60)
+
     def _add_victim(self) -> Any:
         return schedule.add_now(self.schedule, "pool_slow", kwargs={"label": "victim", "seconds": 1.5})
 

@@ -201,6 +201,9 @@ class Scene:
 
     def _kill(self, who: str) -> None:
         os.kill(self._pids[who], signal.SIGKILL)
+        self._note_death(who)
+
+    def _note_death(self, who: str) -> None:
         until(lambda: not is_alive(self._pids[who]), what=f"the end of {who}")
         self._write(what="killed", pid=self._pids[who])
 
@@ -208,8 +211,7 @@ class Scene:
         """After the fault: the server comes back, a killed producer too, and another listener goes on with the work."""
         who = "producer" if self.fault.is_producers else "faulty"
         if self.fault.kind == "process":
-            until(lambda: not is_alive(self._pids[who]), what=f"the end of {who}")
-            self._write(what="killed", pid=self._pids[who])
+            self._note_death(who)
             if who == "producer":
                 self._produce()
         elif self.fault.kind == "server":
