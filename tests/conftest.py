@@ -41,9 +41,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, N
 
 @pytest.hookimpl(tryfirst=True)  # before pytest reads the marker
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Give one server to the tests of a file in which the product plays no part."""
-    if "server" in metafunc.fixturenames and tiers.is_of_one_product(metafunc.definition):
-        metafunc.definition.add_marker(pytest.mark.parametrize("server", ["valkey"], indirect=True))
+    """Give one server to a test in which the product plays no part."""
+    if "server" in metafunc.fixturenames and (product := tiers.one_product(metafunc.definition)):
+        metafunc.definition.add_marker(pytest.mark.parametrize("server", [product], indirect=True))
 
 
 @pytest.hookimpl(optionalhook=True)  # so that a run with `-p no:xdist` works too

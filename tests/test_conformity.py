@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from workkit import wire
 from workkit.brokers.native.care.clojure import judge_job, put_back
-from workkit.brokers.native.care.fault import RULES, SEVERITIES, Fault
+from workkit.brokers.native.care.fault import RULES, Fault
 from workkit.brokers.native.care.judge import judge, judge_cron
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.look.location import item_id
 from workkit.brokers.native.look.pair import Pair
+from workkit.contract.fault import SEVERITIES
 from workkit.errors import CorruptRecord, OtherDialect
 
 VECTORS = Path(__file__).parent.parent / "spec" / "vectors" / "clojure"

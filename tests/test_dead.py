@@ -109,7 +109,7 @@ def test_what_was_not_put_back_raises_where_it_was_named(answer: Any, error: typ
 @pytest.mark.parametrize(
     ("args", "jobs", "error"),
     [
-        ("text", [ONE], InvalidArguments), (b"x", [ONE], InvalidArguments), ({"a": 1}, [ONE], InvalidArguments),
+        ("text", [ONE], InvalidArguments), (b"x", [ONE], InvalidArguments), ({1: "a"}, [ONE], InvalidArguments),
         (7, [ONE], InvalidArguments), ([], [], InvalidOptions), ([], [ONE, TWO], InvalidOptions),
     ],
     ids=str,

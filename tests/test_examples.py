@@ -19,6 +19,13 @@ ROOT = Path(__file__).parent.parent
 SAID = {  # what each prints, wherever in its lines
     "cancel.py": ("later is gone", "a thread has tidied up", "a coroutine has tidied up", "all three are over"),
     "cpu.py": ("in a thread of the listener: True", "on its event loop: True", "in a process of its own: True"),
+    "gocraft_bridge.py": (
+        "mail to tracy@domain.com",
+        "mail to ada@domain.com",
+        "digest for platform, job [0-9a-f]{24}",
+        "resize_image waits for a pool in Go",
+        "its arguments: {'path': 'cat.png', 'width': 640}",
+    ),
     "limits.py": ("at most alice: 2 all: 3 bob: 2", "six calls took half a second, or more"),
     "middleware.py": ("tracy greets ada", "a run took a moment", "tracy greets nobody", "ran 2, failed 0"),
     "named.py": (

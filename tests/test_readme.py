@@ -106,6 +106,8 @@ def test_every_command_in_the_text_is_one_that_there_is(processes: Processes, se
     env = {"WORKKIT_REDIS_URL": server.url, "PYTHONPATH": f"{ROOT}{os.pathsep}src"}
     for line in lines:
         words = shlex.split(line)[1:]
+        if words[0] == "forward":
+            words.append("--burst")
         if words[0] == "listen" or len(words) == 1:
             words = [words[0], "--help"]
         ran = processes.workkit(*words, cwd=folder, env=env)

@@ -28,22 +28,22 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "add": (handlers.note,), "add_now": (handlers.note,), "add_many": ([],), "cancel": ("x",), "job": ("x",),
     "run": ("x",), "skip": ("x",), "sync": ({},),
 }  # fmt: skip
+OTHER = schedule.create("other")
+MORE: dict[str, dict[str, Any]] = {"add": {"at": "now"}, "forward": {"to": OTHER}, "forwarder": {"to": OTHER}}
 VERBS = sorted(set(schedule.__all__) - {"Schedule", "create"})
 seen: list[str] = []
 
 
 def called(verb: Callable[..., Any], name: str, given: Any) -> None:
     """Call a verb as far as it takes to have it look at its schedule."""
-    more: dict[str, Any] = {"at": "now"} if name == "add" else {}
-    answer = verb(given, *ARGUMENTS.get(name, ()), **more)
+    answer = verb(given, *ARGUMENTS.get(name, ()), **MORE.get(name, {}))
     if inspect.isgenerator(answer):
         next(answer)
 
 
 async def awaited(verb: Callable[..., Any], name: str, given: Any) -> None:
     """The same of a coroutine, an asynchronous iterator or context manager."""
-    more: dict[str, Any] = {"at": "now"} if name == "add" else {}
-    answer = verb(given, *ARGUMENTS.get(name, ()), **more)
+    answer = verb(given, *ARGUMENTS.get(name, ()), **MORE.get(name, {}))
     if inspect.isasyncgen(answer):
         await anext(answer)
     elif hasattr(answer, "__aenter__"):

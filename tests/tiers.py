@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 from xdist.scheduler.loadscope import LoadScopeScheduling
@@ -102,11 +103,18 @@ ALONE = (
     "test_interop.py::test_each_peer_runs",
 )
 
-# Commands as processes: pipes, terminals, signals. Which product the server is plays no part, so one is enough.
+# Above the brokers it plays no part which product the server is. Half of these tests run with Redis, half with Valkey.
 ONE_PRODUCT = (
+    "acceptance/test_features_order.py",
+    "acceptance/test_features_running.py",
+    "acceptance/test_poison.py",
     "brokers/gocraft/serving/test_replay_pools.py",
-    "cli/test_processes.py",
+    "cli/",
+    "jobs/",
     "test_intervals.py",
+    "test_readme.py",
+    "test_sync.py",
+    "worker/",
 )
 
 
@@ -142,9 +150,10 @@ def is_alone(item: pytest.Item) -> bool:
     return _place(item).startswith(ALONE)
 
 
-def is_of_one_product(item: pytest.Item) -> bool:
-    """Tell whether a test runs with one server only, not with Redis and Valkey in turn."""
-    return _place(item).startswith(ONE_PRODUCT)
+def one_product(item: pytest.Item) -> str:
+    """Return the server of a test that runs with one only: always the same. Empty for one that runs with each."""
+    place = _place(item)
+    return ("redis", "valkey")[crc32(place.encode()) % 2] if place.startswith(ONE_PRODUCT) else ""
 
 
 @contextmanager

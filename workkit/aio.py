@@ -15,13 +15,13 @@ from workkit import schedule
 from workkit.contract.inspector import Missed
 from workkit.contract.tally import Tally
 from workkit.jobs.job import Job, JobState
-from workkit.jobs.option_types import ListenOptions
+from workkit.jobs.option_types import ForwardOptions, ListenOptions
 from workkit.schedule import Schedule, create
 from workkit.worker.listener import Listener
 
 __all__ = [
-    "add", "add_many", "add_now", "cancel", "counts", "create", "dead", "discard", "drain", "job", "jobs", "listener",
-    "listeners", "missed", "pause", "resume", "retry", "run", "skip", "sync",
+    "add", "add_many", "add_now", "cancel", "counts", "create", "dead", "discard", "drain", "forwarder",
+    "job", "jobs", "listener", "listeners", "missed", "pause", "resume", "retry", "run", "skip", "sync",
 ]  # fmt: skip
 
 P = ParamSpec("P")
@@ -77,7 +77,20 @@ async def listener(
     s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: Unpack[ListenOptions]
 ) -> AsyncIterator[Listener]:
     """``async with aio.listener(s):`` listens in threads of its own until the block is left."""
-    ours = await asyncio.to_thread(schedule.listener, s, **how)
+    async with _started(functools.partial(schedule.listener, s, **how)) as ours:
+        yield ours
+
+
+@asynccontextmanager
+async def forwarder(s: Schedule, *, to: Schedule, **how: Unpack[ForwardOptions]) -> AsyncIterator[Listener]:
+    """``async with aio.forwarder(s, to=other):`` forwards in threads of its own until the block is left."""
+    async with _started(functools.partial(schedule.forwarder, s, to=to, **how)) as ours:
+        yield ours
+
+
+@asynccontextmanager
+async def _started(make: Callable[[], Listener]) -> AsyncIterator[Listener]:
+    ours = await asyncio.to_thread(make)
     await asyncio.to_thread(ours.start)
     try:
         yield ours

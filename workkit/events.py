@@ -5,6 +5,7 @@ JSON logs print them, metrics count them.
 
     listening    schedules (name -> weight), url, listener, threads, pid, version, processes (if several)
     quiet, resumed   taking nothing new; taking work again
+    forwarding   to, url         (in place of may_run: where its jobs go)
     may_run      text                                         lost, back            url, reason, running / after_ms
     started      job, late_ms                                 late                  job, late_ms   (from 1 s)
     done         job, took_ms, late_ms                        fenced                job, ago_ms (how long away)

@@ -15,12 +15,12 @@ from workkit.contract.inspector import Counts, Missed
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.producer import Added
 from workkit.contract.tally import Tally
-from workkit.errors import InvalidOptions, ListenerStopped, NotFound
+from workkit.errors import InvalidOptions, NotFound
 from workkit.jobs.call import FunctionCall
 from workkit.jobs.job import STATES, Job, JobState, matches
 from workkit.jobs.names import Fn
 from workkit.jobs.option_readers import option_error
-from workkit.jobs.option_types import AddOptions, ListenOptions
+from workkit.jobs.option_types import AddOptions, ForwardOptions, ListenOptions
 from workkit.verbs.addition import addition
 from workkit.verbs.bulk import BadRow, add_rows
 from workkit.verbs.control import check_dead, check_one, check_run, check_skip, pause_until, paused_target, target
@@ -31,6 +31,7 @@ from workkit.verbs.opening import (
     Schedule,
     check_schedule,
     described_schedule,
+    forwarding_ends,
     listening_brokers,
     producer_of,
 )
@@ -42,8 +43,9 @@ if TYPE_CHECKING:
     from workkit.worker.listener import Listener
 
 __all__ = [
-    "Schedule", "add", "add_many", "add_now", "cancel", "counts", "create", "dead", "discard", "drain", "job", "jobs",
-    "listen", "listener", "listeners", "missed", "pause", "resume", "retry", "run", "skip", "sync",
+    "Schedule", "add", "add_many", "add_now", "cancel", "counts", "create", "dead", "discard", "drain", "forward",
+    "forwarder", "job", "jobs", "listen", "listener", "listeners", "missed", "pause", "resume", "retry", "run", "skip",
+    "sync",
 ]  # fmt: skip
 
 Which = str | Job
@@ -229,7 +231,8 @@ def pause(
     check_one(which, fn)
     broker = producer_of(s)
     said = pause_until(reason, until, tz=s.tz, now_ms=broker.now_ms())
-    broker.admin.pause(target(None if which is None else check_dead(job(s, which)), fn), said)
+    found = None if which is None else check_dead(job(s, which))
+    broker.admin.pause(target(found, fn, plain=s.layout == "gocraft"), said)
 
 
 def resume(s: Schedule, which: Which | None = None, *, fn: Fn | None = None) -> None:
@@ -238,7 +241,7 @@ def resume(s: Schedule, which: Which | None = None, *, fn: Fn | None = None) -> 
     """
     check_one(which, fn)
     broker = producer_of(s)
-    broker.admin.resume(paused_target(broker.inspector, which, fn))
+    broker.admin.resume(paused_target(broker.inspector, which, fn, plain=s.layout == "gocraft"))
 
 
 def skip(s: Schedule, which: Which) -> Job:
@@ -267,13 +270,14 @@ def retry(
     which: Which | None = None,
     *,
     where: str | None = None,
-    args: Sequence[Any] | None = None,
+    args: Sequence[Any] | Mapping[str, Any] | None = None,
     rate: str | None = None,
 ) -> int:
     """Put dead jobs back; their attempts count from the start. Returns how many.
 
     `which` is a name, an id, the beginning of one, or a Job; `where` keeps those whose function, arguments or error
-    contain the text; neither means all. `args` replaces the arguments of one job. `rate` ("100/minute", "3/10s")
+    contain the text; neither means all. `args` makes a new job of one: a list replaces
+    the positional arguments, a dictionary those given by name. `rate` ("100/minute", "3/10s")
     spreads them. Raises NotFound, InvalidOptions, InvalidArguments; CorruptRecord where the record of the named job
     cannot be read.
     """
@@ -298,43 +302,43 @@ def listen(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: Unp
     to report goes to the standard logger `workkit`: a dead job is one ERROR. A loop that does nothing for three times
     listener_timeout ends the process with status 70.
     """
-    from workkit.jobs.registry import importing
-    from workkit.worker.signals import obeyed
+    from workkit.verbs.listening import until_stopped
 
-    if (module := importing.get()) is not None:
-        raise ListenerStopped(
-            f'schedule.listen was called while a listener imported {module}. Put it under if __name__ == "__main__".'
-        )
-    ours = listener(s, **how)
-    with obeyed(ours):
-        return ours.run()
+    return until_stopped(lambda: listener(s, **how), verb="listen")
 
 
 def listener(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: Unpack[ListenOptions]) -> Listener:
     """The same, not yet started: ``.start() .stop(deadline) .quiet() .resume() .wait()``; ``with`` starts and stops."""
-    from workkit.verbs.listen_options import read_how
-    from workkit.worker.listener import Listener
+    from workkit.verbs.listening import listener_of
 
-    if not isinstance(s, Iterable) or isinstance(s, str):
-        check_schedule(s)
-    chosen = {s: 1} if isinstance(s, Schedule) else dict(s) if isinstance(s, Mapping) else dict.fromkeys(s, 1)
-    if not chosen:
-        raise InvalidOptions("no schedule was given to listen to.")
-    for one, weight in chosen.items():
-        check_schedule(one)
-        if type(weight) not in (int, float) or not 0 < weight < float("inf"):
-            remedy = "Accepted: numbers above 0, such as 10 or 0.5."
-            raise InvalidOptions.about(f"{one.name}: {weight!r}", "is not a weight", remedy, given=weight)
-    read, timeout_ms = read_how(how)
-    brokers = [
-        (broker, weight) for one, weight in chosen.items() for broker in listening_brokers(one, timeout_ms=timeout_ms)
-    ]
-    return Listener(brokers, how=read)
+    return listener_of(s, how)
+
+
+def forward(s: Schedule, *, to: Schedule, **how: Unpack[ForwardOptions]) -> Tally:
+    """Publish each due job of `s` to the schedule `to`, of any layout, until SIGINT or SIGTERM; its function need not
+    exist here.
+
+    A job of `s` has ended once `to` has acknowledged it: at least once, and once while no process and no server dies.
+    While `to` cannot be reached, or is full, its jobs wait. One that the layout of `to` refuses is dead in `s`, with
+    the reason. `how`: deadline="25s", burst=False (only what is due now), listener_timeout="10s", health_port=None, as
+    in `listen`. Raises InvalidSchedule; ServerUnreachable where a server cannot be reached at the start.
+    """
+    from workkit.verbs.listening import until_stopped
+
+    return until_stopped(lambda: forwarder(s, to=to, **how), verb="forward")
+
+
+def forwarder(s: Schedule, *, to: Schedule, **how: Unpack[ForwardOptions]) -> Listener:
+    """The same as `forward`, not yet started, as `listener` is: ``with`` starts and stops it in a thread of its own."""
+    from workkit.verbs.listening import forwarder_of
+
+    return forwarder_of(s, to, how)
 
 
 def drain(
     s: Schedule,
     *,
+    to: Schedule | None = None,
     now: datetime | None = None,
     limit: int | None = None,
     raise_errors: bool = True,
@@ -343,8 +347,9 @@ def drain(
     """Run what is due, here and one by one, until nothing is; for tests and one-off runs.
 
     `now` pretends that time passes until then, as if a listener was there: each occurrence of a recurring job, and each
-    further attempt, runs at its own time. `limit` ends after so many runs. An error of a handler is recorded, then
-    raised, also if another attempt follows; with `raise_errors` False it is only counted, as `failed` or `retried`.
+    further attempt, runs at its own time. `to`: jobs are published there, as by `forward`. `limit` ends after so many
+    runs. An error of a handler is recorded, then raised, also if another attempt follows; with `raise_errors` False it
+    is only counted, as `failed` or `retried`.
     """
     from workkit.verbs.listen_options import read_how
     from workkit.worker.drain import drain_brokers
@@ -353,5 +358,9 @@ def drain(
         raise option_error("now", now, "has no zone", "Use datetime.now(UTC).")
     read, timeout_ms = read_how(how)
     now_ms = None if now is None else round(now.timestamp() * 1000)
-    brokers = listening_brokers(s, timeout_ms=timeout_ms)
-    return drain_brokers(brokers, how=read, now_ms=now_ms, limit=limit, raise_errors=raise_errors)
+    other = None
+    if to is None:
+        brokers = listening_brokers(s, timeout_ms=timeout_ms)
+    else:
+        brokers, other = forwarding_ends(s, to, timeout_ms=timeout_ms)
+    return drain_brokers(brokers, how=read, now_ms=now_ms, limit=limit, raise_errors=raise_errors, to=other)

@@ -27,7 +27,7 @@ from tests.servers import PRODUCTS, program
 
 AT_ONCE = 20  # scenes; they mostly wait
 ONCE = frozenset({"register", "leave", "reap", "resync", "given back", "lost", "decided Dead", "admitted", "tell"})
-ONCE_IN_A_POOL = frozenset({"hold", "move", "take_unique", "decided Again"})
+ONCE_IN_A_POOL = frozenset({"hold", "move", "periodic", "relock", "take_unique", "decided Again"})
 SCENES: dict[str, type[Scene]] = {"native": Scene, "gocraft": PoolScene}
 SELDOM = frozenset({"cancel", "put", "admit", "decided Again", "settle+claim"})
 

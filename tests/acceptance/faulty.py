@@ -22,9 +22,22 @@ HOOK = re.compile(r"^(\s*)# fault: (.+?)\s*$")
 CALL = '__import__("tests.acceptance.faulty_points", fromlist=["hit"]).hit'
 
 # Scripts that only an administrator's command runs: no job is on its way between add and settle there.
-ADMINISTRATION = frozenset(
-    {"bury", "declare", "discard", "repair", "pause", "reschedule", "restore", "resume", "revive", "run", "tidy"}
-)
+ADMINISTRATION = {
+    "native": {
+        "bury",
+        "declare",
+        "discard",
+        "repair",
+        "pause",
+        "reschedule",
+        "restore",
+        "resume",
+        "revive",
+        "run",
+        "tidy",
+    },
+    "gocraft": {"aside", "cancel", "hold_name", "pause", "release", "requeue", "resume"},
+}
 TOGETHER = {"native": ("settle+claim",), "gocraft": ()}  # scripts sent as one request, by layout
 NEVER = {"native": (), "gocraft": ("admitted",)}  # a pool takes no job that must wait for a slot
 OUTCOMES = ("Done", "Again", "Dead")  # what `decide` answers for a run; Released is never decided by it
@@ -58,7 +71,7 @@ def points(layout: str = "native") -> list[str]:
 def verbs(layout: str = "native") -> list[str]:
     """The scripts of a layout by which work moves, and those that travel together."""
     stems = {file.stem for file in (PACKAGE / "brokers" / layout / "lua").glob("*.lua")}
-    return sorted({*stems - ADMINISTRATION, *TOGETHER[layout]})
+    return sorted({*stems - ADMINISTRATION[layout], *TOGETHER[layout]})
 
 
 def rewritten(source: str) -> str:

@@ -9,13 +9,13 @@ from typing import Any
 import msgpack
 
 from tests.acceptance.hostile_values import Value
-from workkit.brokers.native.care.wording import bytes_text
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.entry import LAST_MS, read_entry
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.location import LISTENER, item_id
 from workkit.brokers.native.look.parked import read_parked
 from workkit.errors import CorruptRecord
+from workkit.text.raw import bytes_text
 
 HARMLESS = frozenset(  # spec/layouts/native.md: means nothing where no job refers to it, and is trimmed by others
     [

@@ -15,7 +15,6 @@ from tests.acceptance.history import Promise, write
 from workkit import Retry, current_job, job, schedule
 
 HERE = "tests.acceptance.pool_cast"
-NAMES = ("pool_note", "pool_slow", "pool_one", "pool_fail", "pool_ask")
 DEAD = ("dies",)
 
 
@@ -85,6 +84,11 @@ def ask(label: str, times: int) -> None:
             raise Retry(after="0.1s")
 
 
+@job("pool_leap", periodic="0 0 0 29 2 *")
+def leap() -> None:
+    """Run on 29 February: a pool enqueues it seldom, but looks whether it should."""
+
+
 def produce(*, url: str, name: str, lead: int, after: str = "") -> None:
     """Add the cast, each until it is acknowledged."""
     s = schedule.create(name, redis=url, layout="gocraft")
@@ -117,5 +121,5 @@ def produce(*, url: str, name: str, lead: int, after: str = "") -> None:
 def listen(*, url: str, name: str) -> None:
     """Serve the jobs of this module until told to stop; what happens is written down."""
     s = schedule.create(name, redis=url, layout="gocraft")
-    jobs = ["pool_note", "pool_slow", "pool_one", "pool_fail", "pool_die", "pool_ask"]
+    jobs = ["pool_note", "pool_slow", "pool_one", "pool_fail", "pool_die", "pool_ask", "pool_leap"]
     serve(s, imports=[HERE], jobs=jobs, threads=3, listener_timeout="5s", deadline="0.3s")

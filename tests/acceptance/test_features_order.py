@@ -26,8 +26,6 @@ SHORT = 0.02  # seconds of a run: too long for a listener to take more than it h
 IN_HAND = 4  # runs of two listeners with a thread each that others may overtake
 SEEN = 2.0  # seconds within which a listener sees that a pause is over
 
-pytestmark = pytest.mark.parametrize("server", ["redis"], indirect=True)  # nothing here depends on the product
-
 
 @pytest.fixture
 def cast(server: Server, tmp_path: Path) -> Iterator[Cast]:

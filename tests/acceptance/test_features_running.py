@@ -49,8 +49,6 @@ def add(number):
     schedule.add_many(s, [{"fn": work, "at": "now", "args": [n]} for n in range(number)])
 """
 
-pytestmark = pytest.mark.parametrize("server", ["valkey"], indirect=True)  # nothing here depends on the product
-
 
 @pytest.fixture
 def cast(server: Server, tmp_path: Path) -> Iterator[Cast]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-import pytest
-
 from tests.processes import Process, Processes, until
 from tests.servers import Server
 from workkit import schedule
@@ -31,7 +29,6 @@ schedule.listen(schedule.create(sys.argv[1], redis=sys.argv[2]), threads=6, list
 """
 
 
-@pytest.mark.parametrize("server", ["redis"], indirect=True)
 def test_a_job_that_kills_its_process_three_times_is_dead_and_the_others_run(
     server: Server, name: str, processes: Processes, tmp_path: Path
 ) -> None:

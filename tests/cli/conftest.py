@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
+from unittest.mock import patch
 
 import pytest
 
@@ -31,11 +32,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run one command line in this process, without a shell."""
+    """Run one command line in this process, without a shell. What it writes into the environment ends with it."""
 
     def ran(*words: str) -> Ran:
         capsys.readouterr()
-        status = main(list(words))
+        with patch.dict(os.environ):
+            status = main(list(words))
         out, err = capsys.readouterr()
         return Ran(status, out, err)
 

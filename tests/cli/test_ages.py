@@ -58,7 +58,6 @@ def machine(processes: Processes, server: Server, off: float) -> Machine:
 SOON = re.compile(r"in (1 h|59 min)")
 
 
-@pytest.mark.parametrize("server", ["redis"], indirect=True)
 def test_a_job_is_as_far_off_as_the_server_says(machine: Machine, name: str) -> None:
     assert SOON.search(machine.says("add", name, "in 1 hour", "app:hi"))
     id = json.loads(machine.says("list", name, "--json"))[0]["id"]
@@ -66,7 +65,6 @@ def test_a_job_is_as_far_off_as_the_server_says(machine: Machine, name: str) -> 
     assert re.search(r"^(today|tomorrow) ", machine.says("list", name), re.MULTILINE)
 
 
-@pytest.mark.parametrize("server", ["redis"], indirect=True)
 def test_a_recurring_job_is_skipped_and_paused_by_the_clock_of_the_server(
     machine: Machine, server: Server, name: str
 ) -> None:
@@ -82,7 +80,6 @@ def test_a_recurring_job_is_skipped_and_paused_by_the_clock_of_the_server(
     assert 7190 <= pause.until_ms / 1000 - seconds <= 7210
 
 
-@pytest.mark.parametrize("server", ["redis"], indirect=True)
 def test_a_listener_is_up_and_a_job_dead_since_when_the_server_says(
     machine: Machine, server: Server, name: str
 ) -> None:
@@ -98,7 +95,6 @@ def test_a_listener_is_up_and_a_job_dead_since_when_the_server_says(
     assert not re.search(r" \d+ d ", "\n".join(listener.lines))
 
 
-@pytest.mark.parametrize("server", ["redis"], indirect=True)
 def test_the_doctor_counts_from_the_clock_of_the_server(machine: Machine, name: str) -> None:
     said = machine.says("doctor", name)
     assert re.search(r"changes, of (\d+ (s|ms|min)|now)", said), said

@@ -47,6 +47,13 @@ def test_other_arguments(run: Run, dying: Dying) -> None:
     assert [job.args for job in schedule.jobs(s)] == [("other",)]
 
 
+def test_other_arguments_by_name(run: Run, dying: Dying) -> None:
+    s = dying(1)
+    dead = next(iter(schedule.jobs(s, state="dead")))
+    assert run("retry", s.name, dead.id, "--args", '{"text": "other"}').status == 0
+    assert [(job.args, job.kwargs) for job in schedule.jobs(s)] == [(dead.args, {"text": "other"})]
+
+
 def test_many_are_asked_about(run: Run, dying: Dying) -> None:
     s = dying(3)
     ran = run("retry", s.name, "--all")
@@ -217,7 +224,7 @@ def test_discard(run: Run, dying: Dying) -> None:
         (("abcdef",), 3, 'no dead job "abcdef" in'),
         (("--all", "--rate", "fast", "--yes"), 2, "--rate 'fast' is not a rate."),
         (("--all", "--args", "[1]", "--yes"), 2, "--args was given for 2 dead jobs; they belong to one."),
-        (("abcdef", "--args", "{}"), 2, "not a list"),
+        (("abcdef", "--args", "7"), 2, "neither a list nor an object. Write --args '[7]'."),
         (("abcdef", "--args", "oops"), 2, "not JSON"),
     ],
     ids=str,

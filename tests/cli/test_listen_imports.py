@@ -46,7 +46,6 @@ def test_an_empty_variable_names_no_module(run: Run, monkeypatch: pytest.MonkeyP
     assert run("listen", "t", "--redis", NOWHERE).status == 69
 
 
-@pytest.mark.parametrize("server", ["valkey"], indirect=True)
 @pytest.mark.parametrize(
     ("module", "sentence"),
     [("exits", r"^error: --import exits: importing it failed: SystemExit: 0 \(exits.py:1\)"), ("../x", "is relative")],
@@ -61,7 +60,6 @@ def test_several_processes_refuse_it_once(
     assert len([line for line in listener.lines if line.startswith("error")]) == 1, listener.transcript()
 
 
-@pytest.mark.parametrize("server", ["valkey"], indirect=True)
 def test_a_module_in_src_is_refused_with_what_helps_and_that_helps(
     processes: Processes, server: Server, name: str, folder: Path
 ) -> None:

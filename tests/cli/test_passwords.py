@@ -126,7 +126,12 @@ def command_of(name: str) -> click.Command:
 
 
 ASKING = [name for name in ENTRIES if "--redis" in options(command_of(name))]
-HURRIED = {"listen": ["--burst"], "retry": ["--all", "--yes"], "discard": ["--all", "--yes"]}
+HURRIED = {
+    "forward": ["--to", "other", "--burst"],
+    "listen": ["--burst"],
+    "retry": ["--all", "--yes"],
+    "discard": ["--all", "--yes"],
+}
 
 
 def line(name: str, schedule_name: str) -> list[str]:

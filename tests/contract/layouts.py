@@ -45,6 +45,9 @@ class Layout(Protocol):
     def given(self, args: Sequence[Any]) -> dict[str, Any]:
         """The keywords of `add` that pass these arguments."""
 
+    def other(self, args: Sequence[Any]) -> Any:
+        """The `args` of `retry` that pass these arguments."""
+
     def create(self, server: Server, name: str) -> schedule.Schedule:
         """Make the value that the public verbs take."""
 
@@ -60,6 +63,9 @@ class _Published:
 
     def given(self, args: Sequence[Any]) -> dict[str, Any]:
         return {"args": tuple(args)}
+
+    def other(self, args: Sequence[Any]) -> Any:
+        return list(args)
 
 
 class Native(_Published):
@@ -87,7 +93,7 @@ class Sharded(_Published):
     """The native layout in several shards, here all on one plain server. Each shard would have a limit of its own."""
 
     shards: int
-    can = frozenset(Can) - {Can.LIMIT_SCHEDULE}
+    can = frozenset(Can) - {Can.LIMIT_SCHEDULE, Can.BATCH}
 
     def __str__(self) -> str:
         return f"{self.shards} shards"
@@ -112,16 +118,17 @@ class Sharded(_Published):
 class Gocraft:
     """A namespace that pools of gocraft/work share. Jobs have keyword arguments only."""
 
-    can = frozenset(
-        {Can.WAKE, Can.RETRY, Can.OFFER_OTHERS, Can.REAP, Can.REPEAT, Can.UNIQUE, Can.LOOK, Can.LIST_LISTENERS}
-    )
+    can = frozenset(Can) - {Can.RECUR, Can.NAME, Can.SKIP, Can.PAUSE_ONE, Can.LIMIT_SCHEDULE}
     note, keeps_first = "note", False
 
     def __str__(self) -> str:
         return "gocraft"
 
     def given(self, args: Sequence[Any]) -> dict[str, Any]:
-        return {"kwargs": {f"a{place}": value for place, value in enumerate(args)}}
+        return {"kwargs": self.other(args)}
+
+    def other(self, args: Sequence[Any]) -> Any:
+        return {f"a{place}": value for place, value in enumerate(args)}
 
     def create(self, server: Server, name: str) -> schedule.Schedule:
         return schedule.create(name, redis=server.url, layout="gocraft")

@@ -10,8 +10,10 @@ import pytest
 from tests import handlers
 from tests.contract.capability import Can, promised
 from tests.contract.stage import FAILURE, HOW, Stage
+from tests.processes import until
 from workkit import schedule
 from workkit.errors import NotFound
+from workkit.jobs.admission import Pause
 from workkit.jobs.outcome import Again, Dead, Done
 
 
@@ -22,22 +24,72 @@ def drained(stage: Stage) -> list[Any]:
     return sorted(stage.noted(call)[0] for call in handlers.calls)
 
 
-@pytest.mark.parametrize("target", ["schedule", "function", "job"])
-@promised(Can.PAUSE)
-def test_what_is_paused_does_not_start_before_it_is_resumed(stage: Stage, target: str) -> None:
-    ids = [stage.add_with(n).id for n in range(3)]
-    targets: dict[str, dict[str, Any]] = {
-        "schedule": {},
-        "function": {"fn": handlers.note},
-        "job": {"which": ids[1]},
-    }
-    which = targets[target]
+def paused_and_resumed(stage: Stage, which: dict[str, Any], *, running: list[int], held: list[int]) -> None:
     schedule.pause(stage.s, **which, reason="migration")
-    assert drained(stage) == ([0, 2] if target == "job" else [])
+    assert drained(stage) == running
     assert {job.state for job in stage.jobs()} == {"paused"}
     assert {job.why for job in stage.jobs()} == {"paused: migration"}
+    assert schedule.counts(stage.s).paused == len(held)
     schedule.resume(stage.s, **which)
-    assert drained(stage) == ([1] if target == "job" else [0, 1, 2])
+    assert drained(stage) == held
+
+
+@pytest.mark.parametrize("target", ["schedule", "function"])
+@promised(Can.PAUSE)
+def test_what_is_paused_does_not_start_before_it_is_resumed(stage: Stage, target: str) -> None:
+    stage.add(3)
+    which = {} if target == "schedule" else {"fn": handlers.note}
+    paused_and_resumed(stage, which, running=[], held=[0, 1, 2])
+
+
+@promised(Can.PAUSE_ONE)
+def test_a_job_that_is_paused_does_not_start_before_it_is_resumed(stage: Stage) -> None:
+    _, second, _ = stage.add(3)
+    paused_and_resumed(stage, {"which": second.id}, running=[0, 2], held=[1])
+
+
+@promised(Can.PAUSE)
+def test_what_is_added_while_its_schedule_is_paused_does_not_start(stage: Stage) -> None:
+    schedule.pause(stage.s)
+    stage.add(2)
+    assert drained(stage) == []
+    schedule.resume(stage.s)
+    assert drained(stage) == [0, 1]
+
+
+@promised(Can.PAUSE)
+def test_a_function_stays_paused_when_its_schedule_is_resumed(stage: Stage) -> None:
+    stage.add(1)
+    schedule.pause(stage.s, fn=handlers.note, reason="mail is down")
+    schedule.pause(stage.s)
+    schedule.resume(stage.s)
+    assert drained(stage) == []
+    assert {job.why for job in stage.jobs()} == {"paused: mail is down"}
+    schedule.resume(stage.s, fn=handlers.note)
+    assert drained(stage) == [0]
+
+
+@promised(Can.PAUSE)
+def test_a_schedule_stays_paused_when_one_of_its_functions_is_resumed(stage: Stage) -> None:
+    stage.add(1)
+    schedule.pause(stage.s)
+    schedule.pause(stage.s, fn=handlers.note)
+    schedule.resume(stage.s, fn=handlers.note)
+    assert drained(stage) == []
+    schedule.resume(stage.s)
+    assert drained(stage) == [0]
+
+
+@promised(Can.PAUSE)
+def test_a_pause_ends_at_its_time(stage: Stage) -> None:
+    stage.add(1)
+    soon = stage.producer.now_ms() + 600
+    stage.producer.admin.pause("schedule", Pause(until_ms=soon))
+    (found,) = stage.producer.inspector.control().paused.values()
+    assert found.until_ms is not None
+    assert abs(found.until_ms - soon) < 100
+    assert drained(stage) == []
+    until(lambda: drained(stage) == [0], what="the pause to end")
 
 
 @promised(Can.SKIP)
@@ -51,11 +103,31 @@ def test_skip_leaves_the_next_run_out(stage: Stage) -> None:
 @promised(Can.RUN)
 def test_run_runs_a_job_once_now(stage: Stage) -> None:
     once = schedule.add(stage.s, handlers.note, in_="1 hour", **stage.given(1))
+    for _ in range(2):
+        assert schedule.run(stage.s, once).state == "due"
+    assert [job.state for job in stage.jobs()] == ["due"]
+    assert drained(stage) == [1]
+    assert stage.jobs() == []
+    with pytest.raises(NotFound):
+        stage.producer.admin.run(once)
+
+
+@promised(Can.RUN)
+def test_run_runs_a_failed_job_again_now(stage: Stage) -> None:
+    added = stage.add_with(1)
+    peer = stage.peer()
+    peer.end(peer.claim_one(), Again(delay_ms=3_600_000, attempt=1, failure=FAILURE))
+    schedule.run(stage.s, added.id)
+    again = peer.claim_one()
+    assert (again.id, again.attempt) == (added.id, 1)
+
+
+@promised(Can.RECUR)
+def test_run_runs_a_recurring_job_once_more_and_keeps_its_times(stage: Stage) -> None:
     daily = schedule.add(stage.s, handlers.note, every="day at 9am", **stage.given(2))
-    schedule.run(stage.s, once)
     schedule.run(stage.s, daily)
-    assert drained(stage) == [1, 2]
-    assert [(job.id, job.due) for job in stage.jobs()] == [(daily.id, daily.due)], "a recurring job keeps its times"
+    assert drained(stage) == [2]
+    assert [(job.id, job.due) for job in stage.jobs()] == [(daily.id, daily.due)]
 
 
 @promised(Can.NAME)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
 from tests import handlers
 from tests.contract.capability import Can, promised
 from tests.contract.stage import HOW, Peer, Stage
 from workkit import schedule
 from workkit.contract.claim import Claim
+from workkit.contract.producer import Batch, BatchStep
+from workkit.errors import InvalidOptions, NotFound
 from workkit.jobs.job import Job
 from workkit.jobs.outcome import Done, Released
 
@@ -148,3 +154,22 @@ def test_a_listener_that_sleeps_is_woken_by_an_addition(stage: Stage) -> None:
     assert peer.claim() == []
     stage.add(16)  # some for each shard
     assert all(line.consumer.wait(5) for line in peer.lines)
+
+
+@promised(Can.BATCH)
+def test_a_batch_moves_on_with_its_rows_in_one_step_and_once(stage: Stage) -> None:
+    begun = Batch(id="1f0c2a9b", rows=0, digest="ab")
+    stage.producer.begin(begun)
+    assert stage.producer.batch(begun.id) == begun
+    jobs, after = [stage.new_job(0), stage.new_job(1)], replace(begun, rows=2, digest="cd")
+    stage.lose_next_addition()
+    assert [one.new for one in stage.producer.adding(jobs, step=BatchStep(before=begun, after=after))()] == [True, True]
+    other, _ = stage.another_producer()
+    assert other.batch(begun.id) == after
+    for digest in ("cd", "ef"):
+        late = BatchStep(before=begun, after=replace(after, rows=1, digest=digest))
+        with pytest.raises(InvalidOptions):
+            other.adding(jobs[:1], step=late)()
+    assert len(stage.jobs()) == 2
+    with pytest.raises(NotFound):
+        other.batch("00000000")

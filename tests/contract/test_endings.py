@@ -52,13 +52,34 @@ def test_a_retrying_job_shows_its_error(stage: Stage) -> None:
     assert schedule.counts(stage.s).retrying == 1
 
 
-@pytest.mark.parametrize("when", [{"at": "2030-01-01 09:00"}, {"every": "day at 9am"}], ids=str)
-@promised(Can.CANCEL)
-def test_a_cancelled_job_is_gone_and_can_be_added_again(stage: Stage, when: dict[str, Any]) -> None:
+def cancelled_and_added_again(stage: Stage, **when: Any) -> None:
     job = schedule.add(stage.s, stage.note, **when)
     assert schedule.cancel(stage.s, job.id[:8]).id == job.id
     assert stage.jobs() == []
     assert schedule.add(stage.s, stage.note, **when).new
+
+
+@promised(Can.CANCEL)
+def test_a_cancelled_job_is_gone_and_can_be_added_again(stage: Stage) -> None:
+    cancelled_and_added_again(stage, at="2030-01-01 09:00")
+
+
+@promised(Can.RECUR)
+def test_a_cancelled_recurring_job_is_gone_and_can_be_added_again(stage: Stage) -> None:
+    cancelled_and_added_again(stage, every="day at 9am")
+
+
+@promised(Can.CANCEL)
+def test_a_cancelled_job_frees_its_unique_key(stage: Stage) -> None:
+    def add() -> Job:
+        return schedule.add(stage.s, stage.note, in_="1 hour", unique_key="order-7", **stage.given(1))
+
+    first, again = add(), add()
+    assert not again.new
+    schedule.cancel(stage.s, again.id)
+    assert stage.jobs() == []
+    assert add().new
+    assert first.new
 
 
 @promised(Can.CANCEL)
@@ -90,7 +111,9 @@ def test_a_cancelled_run_that_fails_does_not_start_again(stage: Stage) -> None:
     claim = peer.claim_one()
     schedule.cancel(stage.s, claim.job)
     peer.end(claim, Again(delay_ms=0, attempt=1, failure=FAILURE))
-    assert peer.claim_one().trouble == "cancelled"
+    assert [found.trouble for found in peer.claim()] in ([], ["cancelled"])
+    peer.leave()
+    assert [job.state for job in stage.jobs()] in ([], ["cancelling"])
 
 
 @promised(Can.LOOK)
@@ -130,8 +153,8 @@ def test_many_dead_jobs_are_retried_each_once(stage: Stage) -> None:
 def test_a_dead_job_is_retried_with_other_arguments_as_a_new_job(stage: Stage) -> None:
     (job,) = dead(stage)
     with pytest.raises(InvalidArguments):
-        schedule.retry(stage.s, job, args=[{1, 2}])
-    assert schedule.retry(stage.s, job, args=["other"]) == 1
+        schedule.retry(stage.s, job, args=stage.layout.other([{1, 2}]))
+    assert schedule.retry(stage.s, job, args=stage.layout.other(["other"])) == 1
     claim = stage.peer().claim_one()
     assert (claim.fn, list(stage.args(claim))) == (stage.note, ["other"])
     assert claim.id != job.id

@@ -162,7 +162,6 @@ def test_whoever_adds_is_the_one_who_is_warned(server: Server, name: str) -> Non
     [
         ("a@b.c", 'args="a@b.c" is one text, not a list. Write args=["a@b.c"].'),
         (b"x", "args=b'x' is one text, not a list. Write args=[b'x']."),
-        ({"a": 1}, "args={'a': 1} is a dict, not a list. Write args=[{'a': 1}]."),
         (5, "args=5 is an int, not a list. Write args=[5]."),
     ],
 )
@@ -173,3 +172,10 @@ def test_add_and_retry_refuse_arguments_that_are_no_list_with_the_same_sentence(
             check()
         assert str(caught.value) == message
         assert (caught.value.where, caught.value.given) == ("args", args)
+
+
+def test_add_refuses_arguments_by_name_in_the_place_of_a_list() -> None:
+    # `retry` takes them: they replace those of the dead job.
+    with pytest.raises(InvalidArguments) as caught:
+        called("app:f", args={"a": 1}, kwargs=None)
+    assert str(caught.value) == "args={'a': 1} is a dict, not a list. Write args=[{'a': 1}]."

@@ -17,12 +17,12 @@ from workkit.cli.commands.add import add_command, now_command
 from workkit.cli.commands.listen import listen_command
 from workkit.cli.options import OFFERED, flag
 from workkit.jobs import registry
-from workkit.jobs.option_types import AddOptions, JobOptions, ListenOptions, Row
-from workkit.jobs.options import ADD, BY_NAME, JOB, LISTEN, OPTIONS, STORED, VerbOption, names_at
+from workkit.jobs.option_types import AddOptions, ForwardOptions, JobOptions, ListenOptions, Row
+from workkit.jobs.options import ADD, BY_NAME, FORWARD, JOB, LISTEN, OPTIONS, STORED, VerbOption, names_at
 from workkit.verbs.add_options import KEYWORDS
 
 ROOT = Path(__file__).parents[2]
-TYPES = {ADD: AddOptions, JOB: JobOptions, LISTEN: ListenOptions}
+TYPES = {ADD: AddOptions, JOB: JobOptions, LISTEN: ListenOptions, FORWARD: ForwardOptions}
 NO_FLAG = {"listener_timeout"}  # every listener of a schedule must have the same one
 OTHER_FLAGS = {"imports": "--import", "folder": "--only-imports"}
 
@@ -31,9 +31,9 @@ def union(kind: Any) -> set[Any]:
     return set(typing.get_args(kind)) if typing.get_origin(kind) in (typing.Union, types.UnionType) else {kind}
 
 
-def test_names_are_unique_and_only_add_and_job_share_options() -> None:
+def test_names_are_unique_and_shared_by_two_places_at_most() -> None:
     assert len(BY_NAME) == len(OPTIONS)
-    assert {option.places for option in OPTIONS} == {(ADD,), (ADD, JOB), (JOB,), (LISTEN,)}
+    assert {option.places for option in OPTIONS} == {(ADD,), (ADD, JOB), (JOB,), (LISTEN,), (LISTEN, FORWARD)}
 
 
 @pytest.mark.parametrize("place", TYPES)
@@ -53,7 +53,8 @@ def test_a_row_holds_the_keywords_of_add() -> None:
 @pytest.mark.parametrize(
     ("verb", "place"),
     [(schedule.add, ADD), (schedule.add_now, ADD), (schedule.listen, LISTEN), (schedule.listener, LISTEN),
-     (schedule.drain, LISTEN), (aio.listener, LISTEN), (registry.job, JOB)],
+     (schedule.drain, LISTEN), (aio.listener, LISTEN), (schedule.forward, FORWARD), (schedule.forwarder, FORWARD),
+     (aio.forwarder, FORWARD), (registry.job, JOB)],
 )  # fmt: skip
 def test_a_verb_takes_the_options_of_its_type(verb: Any, place: str) -> None:
     (*_, typed) = (inspect.unwrap(verb), *typing.get_overloads(verb))
@@ -63,7 +64,9 @@ def test_a_verb_takes_the_options_of_its_type(verb: Any, place: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("documented", "place"), [(schedule.add, ADD), (schedule.listen, LISTEN)], ids=["add", "listen"]
+    ("documented", "place"),
+    [(schedule.add, ADD), (schedule.listen, LISTEN), (schedule.forward, FORWARD)],
+    ids=["add", "listen", "forward"],
 )
 def test_a_docstring_names_the_options_with_their_defaults(documented: Any, place: str) -> None:
     said = dict(re.findall(r"\b(\w+)=(\w+\.cwd\(\)|\"\w+\"|\(\)|\w+)", documented.__doc__))
@@ -107,7 +110,7 @@ def test_the_readme_has_the_table_of_options() -> None:
     lines = (ROOT / "README.md").read_text().splitlines()
     start = next(n for n, line in enumerate(lines) if line.startswith("| keyword of `add`")) + 2
     end = next(n for n, line in enumerate(lines) if n > start and not line.startswith("|"))
-    assert lines[start:end] == [readme_row(option) for option in OPTIONS if option.places != (LISTEN,)]
+    assert lines[start:end] == [readme_row(option) for option in OPTIONS if LISTEN not in option.places]
 
 
 def members(text: str, heading: str) -> list[str]:

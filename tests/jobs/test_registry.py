@@ -10,7 +10,7 @@ import pytest
 
 from tests import handlers
 from workkit import job
-from workkit.errors import FunctionNotFound, InvalidFunction, NotAllowed
+from workkit.errors import FunctionNotFound, InvalidFunction, InvalidOptions, NotAllowed
 from workkit.jobs.registry import Registry
 
 APP = """
@@ -145,3 +145,10 @@ def test_a_registered_name_belongs_to_one_function() -> None:
 def test_an_import_that_cannot_be_is_refused_at_the_start(module: str, message: str) -> None:
     with pytest.raises(InvalidFunction, match=message):
         Registry(imports=[module]).load()
+
+
+def test_the_decorator_refuses_arguments_without_a_spec() -> None:
+    with pytest.raises(InvalidOptions, match=r"without periodic=: no run has them"):
+        job("nothing", periodic_args={"a": 1})
+    with pytest.raises(InvalidOptions, match=r"periodic=7 is not a text"):
+        job("nothing", periodic=7)  # type: ignore[call-overload]

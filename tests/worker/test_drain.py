@@ -20,7 +20,6 @@ HOW: dict[str, Any] = {"imports": ["tests.handlers", __name__], "folder": None}
 OURS, THEIRS = "#'tests.handlers/note", "#'clj.app/f"
 PAST = 1394012056000
 DAILY, FOREIGN, BROKEN = "* * * * 9 0 0", "0 0 9 * ? MON-FRI 2030", "at noon"
-pytestmark = pytest.mark.parametrize("server", ["valkey"], indirect=True)  # nothing here depends on the product
 
 Scene = Callable[[schedule.Schedule, Any], object]  # puts jobs into a schedule; has the client of its server
 OF_PROGRAM = {"listening", "may_run", "stopped", "stopping"}

@@ -35,7 +35,6 @@ def run(loop: EventLoop, coroutine: Any) -> None:
     loop.run(coroutine, context=copy_context(), interruption=Interruption(threading.get_ident()))
 
 
-@pytest.mark.parametrize("server", ["valkey"], indirect=True)
 @pytest.mark.parametrize(
     ("fn", "error_type"),
     [
@@ -80,7 +79,6 @@ with schedule.listener(s, threads=4, imports=["tests.handlers", "tests.unruly"],
 """
 
 
-@pytest.mark.parametrize("server", ["valkey"], indirect=True)
 @pytest.mark.parametrize(
     ("fn", "why"),
     [

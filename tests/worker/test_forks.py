@@ -14,8 +14,6 @@ from tests.processes import Process, Processes, is_alive, until
 from tests.servers import Server
 from workkit import schedule
 
-pytestmark = pytest.mark.parametrize("server", ["valkey"], indirect=True)  # nothing here depends on the product
-
 AROUND = """
 import atexit, sys
 from tests import unruly

@@ -29,7 +29,6 @@ from workkit.worker.run.attempt import AnyRun, Attempt
 from workkit.worker.task import LookUp
 
 HOW: dict[str, Any] = {"imports": ["tests.handlers", "tests.unruly"]}
-pytestmark = pytest.mark.parametrize("server", ["valkey"], indirect=True)  # nothing here depends on the product
 
 
 def claimed(server: Server, name: str) -> tuple[Lane, list[Claim]]:

@@ -17,8 +17,6 @@ from tests.worker.observation import HOW
 from workkit import aio, events, job, schedule, wire
 from workkit.schedule import Schedule
 
-pytestmark = pytest.mark.parametrize("server", ["valkey"], indirect=True)
-
 PROGRAM = """
 import sys
 import time

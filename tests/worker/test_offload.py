@@ -20,7 +20,6 @@ from workkit import schedule
 from workkit.events import Event
 
 HOW: dict[str, Any] = {"imports": ["tests.cpu"], "folder": None}
-pytestmark = pytest.mark.parametrize("server", ["valkey"], indirect=True)  # nothing here depends on the product
 
 
 def lines(folder: Path) -> dict[int, list[str]]:

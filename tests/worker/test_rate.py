@@ -6,8 +6,6 @@ import bisect
 import time
 from typing import Any
 
-import pytest
-
 from tests import handlers
 from tests.processes import until
 from tests.servers import Server
@@ -16,7 +14,6 @@ from workkit import job, schedule
 
 HOW: dict[str, Any] = {"imports": ["tests.handlers", __name__], "folder": None}
 PACED = 40
-pytestmark = pytest.mark.parametrize("server", ["valkey"], indirect=True)
 
 
 @job(rate="20/s")

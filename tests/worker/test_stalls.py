@@ -23,7 +23,6 @@ from workkit.worker.listener import Listener
 from workkit.worker.loop import How
 from workkit.worker.stalls import MOST, Stalls
 
-pytestmark = pytest.mark.parametrize("server", ["valkey"], indirect=True)  # nothing here depends on the product
 PATIENCE = 1.0
 
 

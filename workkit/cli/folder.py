@@ -38,6 +38,8 @@ def checked(text: str, folder: Path, *, call: Arguments | None = None) -> tuple[
     if said is not None and (trouble := library_trouble(said)):
         raise InvalidFunction(f'"{text}": {trouble}', given=text)
     name = read_name(stored_name(text))
+    if is_plain(text):
+        return text, f'{text} is a plain name: a forward passes it on, and a function marked @job("{text}") runs it'
     if name is None or not name.is_python:
         return text, None
     if hidden := hidden_part(name):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
 from urllib.parse import quote, unquote
 
 import click
+from click.core import ParameterSource
 from click.types import IntParamType, StringParamType
 
 from workkit.brokers.redis_server.address import masked
@@ -261,13 +262,26 @@ def weighted(text: str) -> tuple[str, int | None]:
 
 
 def server_words(url: str | None) -> str:
-    """Say how the same server is named in another command; nothing for what the environment names."""
+    """Say how the same server and layout are named in another command; nothing for what the environment names."""
     if url is None or not url.startswith(EMBEDDED_SCHEME):
-        return f" --redis {masked(url)}" if url else ""
+        return (f" --redis {masked(url)}" if url else "") + layout_words()
     folder = Path(unquote(url.removeprefix(EMBEDDED_SCHEME)))
     if folder == Path.cwd() / EMBEDDED_FOLDER:
-        return " --embedded"
-    return f" --embedded={shlex.quote(str(folder))}"
+        return f" --embedded{layout_words()}"
+    return f" --embedded={shlex.quote(str(folder))}{layout_words()}"
+
+
+def layout_words() -> str:
+    """Say how the layout is named in another command, where it was typed in this one."""
+    ctx = click.get_current_context(silent=True)
+    if ctx is None or ctx.get_parameter_source("layout") is not ParameterSource.COMMANDLINE:
+        return ""
+    return f" --layout {ctx.params['layout']}"
+
+
+def is_typed(option: str) -> bool:
+    """Say whether an option was typed; else its value may come from the environment."""
+    return click.get_current_context().get_parameter_source(option) is ParameterSource.COMMANDLINE
 
 
 def zone_of(name: str | None, settings: Settings) -> ZoneInfo:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol
 
+from workkit.errors import NotFound
 from workkit.jobs.admission import Pause
 from workkit.jobs.job import Job
+from workkit.jobs.names import shown
 
 Revival = Literal["revived", "gone", "waits", "unreadable"]
+Arguments = Sequence[Any] | Mapping[str, Any]
+"""Other arguments for a job: a list replaces the positional ones, an object those that are given by name."""
 
 
 class Admin(Protocol):
@@ -33,12 +37,18 @@ class Admin(Protocol):
         """Run a job once now; a recurring one keeps its times. Raises NotFound."""
 
     def retry(
-        self, dead: Sequence[Job], *, args: Sequence[Any] | None = None, delays_ms: Sequence[int] = ()
+        self, dead: Sequence[Job], *, args: Arguments | None = None, delays_ms: Sequence[int] = ()
     ) -> list[Revival]:
-        """Take jobs out of the dead set to run again, at once or each after its delay; `args` replace the arguments.
+        """Take jobs out of the dead set to run again, at once or each after its delay; `args` make a new job.
 
         Returns what became of each. At most 500, in one step. Raises InvalidArguments.
         """
 
     def discard(self, dead: Sequence[Job]) -> int:
         """Remove jobs from the dead set, and return how many stood there. At most 500, in one step."""
+
+
+def dead_refusal(job: Job) -> NotFound:
+    """Make the error for a dead job where one that waits or runs is needed."""
+    remedy = f"Forget it: workkit discard {job.schedule} {job.id[:8]}."
+    return NotFound.about(f"{job.id[:8]} {shown(job.fn)}", "is dead, and does not run", remedy, given=job.id)

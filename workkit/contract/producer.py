@@ -19,7 +19,9 @@ from workkit.triggers import Trigger
 class NewJob:
     """A job that a producer adds, in words of the domain. `due_ms` None means now, by the server's clock.
 
-    `queued`: every addition is a run of its own, even if an equal job waits (`add_now`).
+    `queued`: every addition is a run of its own, even if an equal job waits (`add_now`). `identity`: the occurrence of
+    another schedule that this job stands for. A layout derives the id from it, so that a second addition of the same
+    occurrence has the same id, and adds nothing while the first one waits where the layout can see that.
     """
 
     fn: str
@@ -31,6 +33,7 @@ class NewJob:
     options: RunOptions = UNSAID
     terms: Terms = PLAIN
     entrance: Entrance = USUAL
+    identity: str | None = None
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -80,11 +83,15 @@ class Producer(Connection, Protocol):
     def doctor(self) -> Doctor:
         """The side that checks and repairs."""
 
+    def check(self, job: NewJob) -> None:
+        """Refuse a job that the layout cannot keep, as `add` does. Raises Unsupported, an Invalid."""
+
     def add(self, jobs: Sequence[NewJob]) -> list[Added]:
         """Add jobs. The jobs of one call that go to the same shard are added in one step, or none of them is."""
 
     def adding(self, jobs: Sequence[NewJob], *, step: BatchStep | None = None) -> Callable[[], list[Added]]:
-        """Send jobs, and return a function that waits for the answer. The caller must call it.
+        """Send jobs, and return a function that waits for the answer. The caller must call it. If it raises
+        ServerUnreachable, another call repeats the same request, which has one effect (for ten minutes).
 
         With a `step` all are added, and the batch is moved on, in one step; or InvalidOptions is raised, where the
         batch is not as it was before.

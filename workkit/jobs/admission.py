@@ -6,10 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, Final
 
 from workkit.jobs.run_options import RunOptions
 from workkit.jobs.terms import PLAIN, Terms
+
+SCHEDULE: Final = "schedule"
+"""The target of a pause of the whole schedule."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +22,16 @@ class Pause:
 
     reason: str | None = None
     until_ms: int | None = None
+
+
+def pause_text(pause: Pause) -> str:
+    """Write a pause, to follow the name of its target: ``paused until 2026-11-23 09:00:00 UTC: migration``."""
+    try:
+        until = None if pause.until_ms is None else datetime.fromtimestamp(pause.until_ms / 1000, UTC)
+    except (OverflowError, ValueError, OSError):  # another program wrote a time that no calendar has
+        until = None
+    till = f" until {until:%Y-%m-%d %H:%M:%S} UTC" if until else ""
+    return f"paused{till}" + (f": {pause.reason}" if pause.reason else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

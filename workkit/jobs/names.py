@@ -1,7 +1,7 @@
 """Function <-> stored name, the text of a payload's `job`: a form that Clojure's reader can read.
 
-A Python function is stored as ``#'pkg.mod/func``. A caller gives the function itself, or ``pkg.mod:func``. Nothing
-here imports or evaluates a name.
+A Python function is stored as ``#'pkg.mod/func``. A caller gives the function itself, or ``pkg.mod:func``. A plain name
+is stored as it is. Nothing here imports or evaluates a name.
 """
 
 from __future__ import annotations
@@ -163,6 +163,8 @@ def _from_text(text: str) -> str:
         if _PYTHON.fullmatch(text.strip()) and (trouble := library_trouble(name)):
             raise InvalidFunction(f"fn={text!r}: {trouble}", given=text)
         return f"#'{name.space}/{name.path}"
+    if is_plain(text) and "." not in text:
+        return text
     if trouble := _addable_flaw(text):
         hint = f"It is not a name: {trouble}."
     elif text.startswith("("):

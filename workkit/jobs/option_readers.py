@@ -6,7 +6,7 @@ Durations are kept in milliseconds. Errors are InvalidOptions, and TriggerError 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -150,6 +150,22 @@ def texts(value: Any, name: str) -> tuple[str, ...]:
     if isinstance(value, str):
         raise option_error(name, value, "is one text, not a list", f"Write {name}=[{value!r}].")
     return tuple(value)
+
+
+def one_or_more_texts(value: Any, name: str) -> tuple[str, ...]:
+    """Read a text, or a list of texts."""
+    found = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list | tuple) else (value,)
+    for one in found:
+        if not isinstance(one, str) or not one:
+            raise option_error(name, one, "is not a text", f'Write {name}="0 0 9 * * *", or a list of such texts.')
+    return found
+
+
+def keyword_arguments(value: Any, name: str) -> dict[str, Any]:
+    """Read arguments by name."""
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise option_error(name, value, "does not map names to values", f'Write {name}={{"day": "monday"}}.')
+    return dict(value)
 
 
 def names_with_weights(value: Any, name: str) -> tuple[tuple[str, int], ...]:

@@ -44,6 +44,8 @@ class JobOptions(RunKeywords, total=False):
     rate: str | None
     limit_key: str | Callable[..., Any] | None
     cpu: bool | None
+    periodic: str | Iterable[str] | None
+    periodic_args: Mapping[str, Any] | None
 
 
 class AddOptions(RunKeywords, total=False):
@@ -90,6 +92,15 @@ class ListenOptions(TypedDict, total=False):
     folder: str | Path | None
     deadline: Duration | None
     strict: bool | None
+    burst: bool | None
+    listener_timeout: Duration | None
+    health_port: int | str | None
+
+
+class ForwardOptions(TypedDict, total=False):
+    """The options of `forward` and `forwarder`."""
+
+    deadline: Duration | None
     burst: bool | None
     listener_timeout: Duration | None
     health_port: int | str | None

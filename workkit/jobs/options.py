@@ -30,7 +30,7 @@ from workkit.jobs.option_types import (
 )
 from workkit.text.nearest import nearest_word
 
-ADD, JOB, LISTEN = "schedule.add", "@job", "schedule.listen"  # where an option may be given
+ADD, JOB, LISTEN, FORWARD = "schedule.add", "@job", "schedule.listen", "schedule.forward"  # where it may be given
 BOTH = (ADD, JOB)
 OF_JOB = "The job among others"
 OF_RECURRENCE = "A job that recurs"
@@ -95,6 +95,7 @@ _RECURS: dict[str, Any] = {"places": (ADD,), "section": OF_RECURRENCE, "recurrin
 _RUNS: dict[str, Any] = {"places": BOTH, "section": OF_RUNS}
 _FUNCTION: dict[str, Any] = {"places": (JOB,), "section": OF_RUNS, "value": ""}
 _LISTENER: dict[str, Any] = {"places": (LISTEN,), "section": OF_LISTENER}
+_BOTH_LISTEN: dict[str, Any] = {"places": (LISTEN, FORWARD), "section": OF_LISTENER}
 
 OPTIONS: tuple[VerbOption, ...] = (
     VerbOption(name="tz", **_AMONG, type=str | ZoneInfo, read=read.as_given, value="ZONE",
@@ -160,6 +161,11 @@ OPTIONS: tuple[VerbOption, ...] = (
     VerbOption(name="cpu", **_FUNCTION, type=bool, read=read.boolean, default="False",
                meaning="True: in a worker process"),
 
+    VerbOption(name="periodic", **_FUNCTION, type=str | Iterable[str], read=read.one_or_more_texts,
+               meaning="in the gocraft layout: the specs by which pools enqueue runs, five or six fields as in Go"),
+    VerbOption(name="periodic_args", **_FUNCTION, type=Mapping[str, Any], read=read.keyword_arguments,
+               meaning="the arguments of these runs; all pools of the fleet must know the same"),
+
     VerbOption(name="threads", **_LISTENER, type=int, value="N", meaning="jobs at once in each process", default="10",
                read=read.whole(1, MOST_THREADS, trouble="is out of range")),
     VerbOption(name="imports", **_LISTENER, type=Iterable[str], read=read.texts, value="MODULE", default="()",
@@ -169,15 +175,15 @@ OPTIONS: tuple[VerbOption, ...] = (
                "that is registered"),
     VerbOption(name="folder", **_LISTENER, type=str | Path, read=read.path, value="", default="Path.cwd()",
                meaning="functions of modules under this folder are allowed; None: only those of imports"),
-    VerbOption(name="deadline", **_LISTENER, type=Duration, read=read.seconds, value="DURATION", default='"25s"',
+    VerbOption(name="deadline", **_BOTH_LISTEN, type=Duration, read=read.seconds, value="DURATION", default='"25s"',
                meaning="time to finish at a stop"),
     VerbOption(name="strict", **_LISTENER, type=bool, read=read.boolean, value="", default="False",
                meaning="schedules strictly in order"),
-    VerbOption(name="burst", **_LISTENER, type=bool, read=read.boolean, value="", default="False",
+    VerbOption(name="burst", **_BOTH_LISTEN, type=bool, read=read.boolean, value="", default="False",
                meaning="run what is due now, then end"),
-    VerbOption(name="listener_timeout", **_LISTENER, type=Duration, read=read.timeout_seconds, value="",
+    VerbOption(name="listener_timeout", **_BOTH_LISTEN, type=Duration, read=read.timeout_seconds, value="",
                default='"10s"', meaning="a listener without a heartbeat for so long loses its jobs to others"),
-    VerbOption(name="health_port", **_LISTENER, type=int | str, read=read.address, value="PORT",
+    VerbOption(name="health_port", **_BOTH_LISTEN, type=int | str, read=read.address, value="PORT",
                meaning="serve /livez and /readyz on 127.0.0.1, or elsewhere with ADDRESS:PORT"),
 )  # fmt: skip
 
@@ -191,7 +197,9 @@ def names_at(place: str) -> tuple[str, ...]:
     return _AT[place]
 
 
-_AT = {place: tuple(option.name for option in OPTIONS if place in option.places) for place in (ADD, JOB, LISTEN)}
+_AT = {
+    place: tuple(option.name for option in OPTIONS if place in option.places) for place in (ADD, JOB, LISTEN, FORWARD)
+}
 
 
 def read_options(given: Mapping[str, Any], *, place: str, verb: str, other: Iterable[str] = ()) -> dict[str, Any]:

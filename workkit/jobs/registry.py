@@ -23,6 +23,7 @@ from workkit.jobs.module_files import modules_under, source_folder
 from workkit.jobs.names import (
     LONGEST,
     NO_YIELD,
+    Fn,
     Name,
     addable_name,
     brief,
@@ -63,9 +64,10 @@ def job(name: Any = None, /, **options: Any) -> Any:
     ``@job(retries=5, backoff="exponential", base="5s", cap="1h", jitter=True, retry_on=(OSError,), discard_on=(),
     timeout="2m")``: the options of its runs; an option given to `add` wins. ``@job(limit=2, limit_key="customer",
     rate="100/minute", cpu=True)``: how many run at once, and how many start in a time, over all listeners, for each
-    value of the parameter (or of a function of the same arguments); `cpu`: in a worker process. What each option
-    means: `workkit.jobs.options.OPTIONS`. Raises InvalidFunction where another function has the name, InvalidOptions,
-    TriggerError for a duration.
+    value of the parameter (or of a function of the same arguments); `cpu`: in a worker process. ``@job("clean",
+    periodic="0 0 * * * *", periodic_args={"days": 30})``: runs that pools of the gocraft layout enqueue. What each
+    option means: `workkit.jobs.options.OPTIONS`. Raises InvalidFunction where another function has the name,
+    InvalidOptions, TriggerError for a duration.
     """
     read = run_options(read_options(options, place=JOB, verb="@job"))
     if callable(name):
@@ -101,10 +103,15 @@ def _mark(fn: Any, name: str | None, options: RunOptions) -> Any:
     return fn
 
 
-def plain_name(fn: Any) -> str | None:
-    """The plain name under which a function is registered, if it has exactly one."""
-    found = [name for name, known in _marked.items() if known is fn and is_plain(name)]
-    return found[0] if len(found) == 1 else None
+def plain_fn(fn: Fn) -> str:
+    """The plain name of a function: as it is given, or the one under which it is registered. Raises InvalidFunction."""
+    found = [fn] if isinstance(fn, str) else [name for name, known in _marked.items() if known is fn and is_plain(name)]
+    if len(found) != 1 or not is_plain(found[0]):
+        shown = fn if isinstance(fn, str) else getattr(fn, "__qualname__", repr(fn))
+        trouble = "has no plain job name, which this layout needs"
+        remedy = 'Give one such as "send_email", or mark the function with @job("send_email").'
+        raise InvalidFunction.about(f"fn={shown}", trouble, remedy, where="fn", given=fn)
+    return found[0]
 
 
 class Registry:
@@ -183,6 +190,8 @@ class Registry:
         if job in _marked and is_plain(job):
             return _marked[job]
         said = read_name(job)
+        if said is None and is_plain(job):
+            raise _cannot_run(brief(job), f'no function is registered under it with @job("{brief(job)}").', given=job)
         if said is None:
             raise _cannot_run(brief(job), "a Clojure form, for a Clojure listener.", given=job)
         munged = Name(said.space.replace("-", "_"), said.path.replace("-", "_"))

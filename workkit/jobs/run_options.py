@@ -41,6 +41,8 @@ class RunOptions:
     limit_key: str | Callable[..., Any] | None = None  # a parameter's name, until `bound_to` its function
     rate_ms: float | None = None
     cpu: bool | None = None
+    periodic: tuple[str, ...] | None = None
+    periodic_args: Mapping[str, Any] | None = None
 
     __repr__ = brief_repr
 
@@ -110,13 +112,18 @@ UNSAID = RunOptions()
 
 
 def run_options(read: Mapping[str, Any]) -> RunOptions:
-    """Take the options of runs from options that were read. Raises InvalidOptions for a `limit_key` without a limit."""
+    """Take the options of runs from options that were read. Raises InvalidOptions for a `limit_key` without a limit,
+    and for `periodic_args` without `periodic`.
+    """
     found = {_FIELDS[name]: value for name, value in read.items() if name in _FIELDS}
     if not found:
         return UNSAID
     if "limit_key" in read and not {"limit", "rate"} & read.keys():
         trouble, remedy = "without limit= or rate=: there is nothing to count by it", "Add limit=1."
         raise option_error("limit_key", read["limit_key"], trouble, remedy)
+    if "periodic_args" in read and "periodic" not in read:
+        trouble, remedy = "without periodic=: no run has them", 'Add periodic="0 0 9 * * *".'
+        raise option_error("periodic_args", read["periodic_args"], trouble, remedy)
     return RunOptions(**found)
 
 

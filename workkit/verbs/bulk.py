@@ -12,7 +12,7 @@ from secrets import token_hex
 
 from workkit.contract.producer import Added, Batch, BatchStep, NewJob, Producer
 from workkit.contract.tally import Tally
-from workkit.errors import Invalid, InvalidOptions, WorkkitError
+from workkit.errors import Invalid, InvalidOptions, Unsupported, WorkkitError
 from workkit.verbs.addition import addition
 from workkit.verbs.opening import Schedule
 
@@ -26,7 +26,7 @@ Send = Callable[[Sequence[NewJob]], Callable[[], list[Added]]]
 class BadRow(Exception):
     """A row cannot be read or added. `number` counts from 1; the rows 1 to `added` are added; `error` says why."""
 
-    def __init__(self, *, number: int, added: int, error: Invalid) -> None:
+    def __init__(self, *, number: int, added: int, error: Invalid | Unsupported) -> None:
         super().__init__(number, added, error)
         self.number = number
         self.added = added
@@ -70,7 +70,8 @@ def add_rows(rows: Iterable[Row], *, s: Schedule, broker: Producer, batch: Batch
                 now_ms = broker.now_ms()
             try:
                 new = addition(row, s=s, now_ms=present)
-            except Invalid as error:
+                broker.check(new)
+            except (Invalid, Unsupported) as error:
                 raise BadRow(number=number, added=start + bulk.settled(), error=error) from error
             bulk.put(new)
         if number < start:

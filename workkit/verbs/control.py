@@ -8,35 +8,39 @@ from typing import Any
 
 from workkit.contract.inspector import Inspector
 from workkit.errors import InvalidOptions, PhraseError, TriggerError
-from workkit.jobs.admission import Control, Pause
+from workkit.jobs.admission import SCHEDULE, Control, Pause
 from workkit.jobs.job import Job
 from workkit.jobs.names import Fn, known_name, read_name, shown
 from workkit.jobs.option_readers import option_error
+from workkit.jobs.registry import plain_fn
 from workkit.triggers.clock.zone import zone
 
-SCHEDULE = "schedule"
 
-
-def target(job: Job | None, fn: Fn | None) -> str:
-    """Name the target of a pause, as in `Control`: one job, a function, or with neither the whole schedule.
+def target(job: Job | None, fn: Fn | None, *, plain: bool = False) -> str:
+    """Name the target of a pause, as in `Control`: one job, a function, or with neither the whole schedule. `plain`: in
+    the layout, functions have plain names.
 
     Raises InvalidFunction.
     """
     if job is not None:
         return f"job:{_key(job)}"
-    return SCHEDULE if fn is None else f"fn:{known_name(fn)}"
+    if fn is None:
+        return SCHEDULE
+    if not plain:
+        return f"fn:{known_name(fn)}"
+    return f"fn:{fn if isinstance(fn, str) and fn.strip() else plain_fn(fn)}"  # other programs may use any text
 
 
-def paused_target(inspector: Inspector, which: str | Job | None, fn: Fn | None) -> str:
+def paused_target(inspector: Inspector, which: str | Job | None, fn: Fn | None, *, plain: bool = False) -> str:
     """Name the target of a resume: also a job that is gone, whose pause is kept under its name or id.
 
-    Raises NotFound.
+    Raises NotFound, InvalidFunction.
     """
     if isinstance(which, Job):
-        return target(which, fn)
+        return target(which, fn, plain=plain)
     if which is None or f"job:{which}" in inspector.control().paused:
-        return target(None, fn) if which is None else f"job:{which}"
-    return target(inspector.job(which), fn)
+        return target(None, fn, plain=plain) if which is None else f"job:{which}"
+    return target(inspector.job(which), fn, plain=plain)
 
 
 def check_one(which: str | Job | None, fn: Fn | None) -> None:

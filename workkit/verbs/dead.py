@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, TypeVar, assert_never
+from typing import TypeVar, assert_never
 
-from workkit.contract.admin import Admin, Revival
+from workkit.contract.admin import Admin, Arguments, Revival
 from workkit.contract.inspector import Inspector
-from workkit.errors import CorruptRecord, InvalidOptions, NotFound, WorkkitError
+from workkit.errors import CorruptRecord, InvalidArguments, InvalidOptions, NotFound, WorkkitError
 from workkit.jobs.arguments import check_list
 from workkit.jobs.job import Job, matches
 from workkit.jobs.names import shown
@@ -63,7 +63,7 @@ def _absent(which: str, schedule: str, near: Job | None = None) -> NotFound:
     return NotFound.about(subject, f"in {schedule}", remedy, where=schedule, given=which, suggestion=nearest)
 
 
-def retry_dead(admin: Admin, dead: Sequence[Job], *, args: Sequence[Any] | None, rate: str | None, one: bool) -> int:
+def retry_dead(admin: Admin, dead: Sequence[Job], *, args: Arguments | None, rate: str | None, one: bool) -> int:
     """Put dead jobs back, oldest first; return how many. With `one`, raise for a job that cannot be put back.
 
     Raises InvalidOptions for `rate`, InvalidArguments for `args`, CorruptRecord for a record that cannot be read.
@@ -77,7 +77,7 @@ def retry_dead(admin: Admin, dead: Sequence[Job], *, args: Sequence[Any] | None,
 
 
 def revive(
-    admin: Admin, dead: Sequence[Job], *, args: Sequence[Any] | None, rate: str | None
+    admin: Admin, dead: Sequence[Job], *, args: Arguments | None, rate: str | None
 ) -> Iterator[tuple[Job, Revival]]:
     """Put dead jobs (latest first, as `chosen` finds them) back, oldest first, a page at a time as this is read; yield
     each with the answer. Raises as `retry`, before anything is put back.
@@ -118,11 +118,15 @@ def pause_ms(rate: str | None) -> float:
     return 0.0 if rate is None else turn_ms(rate)
 
 
-def check_args(args: Sequence[Any], dead: Sequence[Job]) -> None:
-    """Refuse arguments that are not a list, or that are for more or less than one job. Raises InvalidArguments,
-    InvalidOptions.
+def check_args(args: Arguments, dead: Sequence[Job]) -> None:
+    """Refuse arguments that are neither a list nor an object, or that are for more or less than one job. Raises
+    InvalidArguments, InvalidOptions.
     """
-    check_list(args)
+    if not isinstance(args, Mapping):
+        check_list(args)
+    elif (name := next((name for name in args if not isinstance(name, str)), None)) is not None:  # type: ignore[redundant-expr]
+        trouble = "is not a text, and arguments are named by texts"
+        raise InvalidArguments.about(f"args: {name!r}", trouble, 'Write {"user": 42}.', where="args", given=args)
     if len(dead) != 1:
         trouble = f"was given for {len(dead)} dead jobs; they belong to one"
         raise InvalidOptions.about("args=", trouble, "Name that job.", where="args", given=args)

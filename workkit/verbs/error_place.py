@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from workkit.errors import Invalid
+from workkit.errors import WorkkitError
 
-E = TypeVar("E", bound=Invalid)
+E = TypeVar("E", bound=WorkkitError)
 
 
 def located(error: E, where: str, *, then: str = "") -> E:

@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from workkit.jobs.options import LISTEN, read_options
+from workkit.jobs.options import FORWARD, LISTEN, read_options
 from workkit.worker.loop import How
 
 _DEFAULTS: Mapping[str, Any] = {
@@ -21,7 +21,16 @@ def read_how(options: Mapping[str, Any]) -> tuple[How, int]:
 
     Raises InvalidOptions, TriggerError.
     """
-    read = {**_DEFAULTS, "folder": Path.cwd(), **read_options(options, place=LISTEN, verb="listen")}
+    return _how({"folder": Path.cwd(), **read_options(options, place=LISTEN, verb="listen")})
+
+
+def read_forward(options: Mapping[str, Any]) -> tuple[How, int]:
+    """The same of `forward`, which runs no function. Raises InvalidOptions, TriggerError."""
+    return _how({"threads": 1, "folder": None, **read_options(options, place=FORWARD, verb="forward")})
+
+
+def _how(options: Mapping[str, Any]) -> tuple[How, int]:
+    read = {**_DEFAULTS, **options}
     timeout: float = read["listener_timeout"]
     how = How(
         threads=read["threads"],

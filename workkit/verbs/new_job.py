@@ -10,12 +10,12 @@ from typing import Any
 
 from workkit import wire
 from workkit.contract.producer import Added, NewJob
-from workkit.errors import InvalidArguments, InvalidFunction, InvalidOptions
+from workkit.errors import InvalidArguments, InvalidOptions
 from workkit.jobs.arguments import check_call, check_list, foreign_remarks
 from workkit.jobs.call import FunctionCall
 from workkit.jobs.job import Job
 from workkit.jobs.names import Clojure, Fn, is_plain, read_name, stored_name
-from workkit.jobs.registry import plain_name
+from workkit.jobs.registry import plain_fn
 from workkit.verbs.add_options import NO_OPTIONS, Options
 from workkit.verbs.warning import warn_caller
 
@@ -54,7 +54,7 @@ def called(
     Warns (WorkkitWarning) of arguments for Clojure that not every language reads unchanged. Raises InvalidFunction,
     InvalidArguments.
     """
-    name = _plain_name(fn) if plain else stored_name(fn)
+    name = plain_fn(fn) if plain else stored_name(fn)
     check_list(args)
     if kwargs and not plain and is_foreign(fn):
         trouble, remedy = f"with {name}: only Python functions take keyword arguments", "Put a map into args."
@@ -73,17 +73,6 @@ def called(
     return new
 
 
-def _plain_name(fn: Fn) -> str:
-    """The plain name of a function. Raises InvalidFunction."""
-    name = fn if isinstance(fn, str) else plain_name(fn)
-    if name is None or not is_plain(name):
-        shown = name or getattr(fn, "__qualname__", repr(fn))
-        trouble = "has no plain job name, which this layout needs"
-        remedy = 'Give one such as "send_email", or mark the function with @job("send_email").'
-        raise InvalidFunction.about(f"fn={shown}", trouble, remedy, where="fn", given=fn)
-    return name
-
-
 def is_said_as_clojure(fn: Fn) -> bool:
     """Tell whether a function is given as Clojure writes it, so that a Clojure peer may have it too."""
     return isinstance(fn, Clojure) or (isinstance(fn, str) and fn[:1] in _CLOJURE_STARTS)
@@ -91,8 +80,9 @@ def is_said_as_clojure(fn: Fn) -> bool:
 
 def is_foreign(fn: Fn) -> bool:
     """Tell whether only Clojure peers run a function: it is given as their form, or no Python function has its name."""
-    name = read_name(stored_name(fn))
-    return isinstance(fn, Clojure) or name is None or not name.is_python
+    stored = stored_name(fn)
+    name = read_name(stored)
+    return isinstance(fn, Clojure) or not (is_plain(stored) or (name is not None and name.is_python))
 
 
 def _window_key(new: NewJob) -> str:

@@ -146,7 +146,7 @@ def described_schedule(
     )
 
 
-def check_schedule(s: Any) -> None:
+def check_schedule(s: Any, *, where: str = "s") -> None:
     """Refuse what stands where a Schedule belongs, such as its name. Raises InvalidSchedule."""
     if isinstance(s, Schedule):
         return
@@ -155,7 +155,7 @@ def check_schedule(s: Any) -> None:
         trouble, remedy = "is a text, not a Schedule", f"Write s = schedule.create({shown}), and give s."
     else:
         trouble, remedy = f"is a {type(s).__name__}, not a Schedule", "Give what schedule.create returned."
-    raise InvalidSchedule.about(shown, trouble, remedy, where="s", given=shown)
+    raise InvalidSchedule.about(shown, trouble, remedy, where=where, given=shown)
 
 
 def producer_of(s: Schedule) -> Producer:
@@ -189,6 +189,23 @@ def listening_brokers(s: Schedule, *, timeout_ms: int) -> list[Broker]:
     if s.limit is not None or s.turn_ms is not None:
         producer_of(s)  # says so to all listeners
     return list(brokers)
+
+
+def forwarding_ends(s: Schedule, to: Any, *, timeout_ms: int) -> tuple[list[Broker], Producer]:
+    """Brokers for the listener of a forward, and the producer of its other side. Raises InvalidSchedule."""
+    from workkit.brokers.connect import open_broker
+
+    check_schedule(s)
+    check_schedule(to, where="to")
+    if s.layout != "native":
+        trouble = f"has layout={s.layout!r}: a forward takes the jobs of a native schedule"
+        remedy = "Add the jobs to a native schedule, and forward that one."
+        raise InvalidSchedule.about(f'schedule "{s.name}"', trouble, remedy, where="s", given=s.name)
+    if (s.name, s.redis, s.layout) == (to.name, to.redis, to.layout):
+        trouble, remedy = "is forwarded to itself", "Name another one as to=."
+        raise InvalidSchedule.about(f'schedule "{s.name}"', trouble, remedy, where="to", given=to.name)
+    other = open_broker(to.name, redis=to.redis, dialect=to.dialect, shards=to.shards, layout=to.layout)
+    return listening_brokers(s, timeout_ms=timeout_ms), other
 
 
 def _declare(s: Schedule, broker: Producer) -> None:

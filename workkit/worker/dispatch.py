@@ -94,7 +94,7 @@ class Dispatch:
             report.missed(claim, reason)
 
     def _hand_out(self, lane: Lane, claim: Claim) -> None:
-        if not claim.crashes:
+        if not claim.crashes or not self.hands.runs_code:
             self.hands.execute(lane, claim)
         elif claim.crashes >= CRASHES:
             failure = Failure(type="Crashed", message=f"crashed its listener {claim.crashes} times")
@@ -185,7 +185,7 @@ class Dispatch:
 
     def release_unbegun(self, lanes: Sequence[Lane]) -> None:
         """Give back every claim that no thread has begun, and from now on every new one."""
-        self.stopping = True
+        self.stopping = self.hands.stopping = True
         for task in self.hands.taken_back(lambda _: True):
             self.release(task.lane, task.claim)
         for lane in lanes:
@@ -201,6 +201,9 @@ class Dispatch:
         event in the life of a job.
         """
         for task in self.hands.overdue():
+            if self.stopping:
+                self.release(task.lane, task.claim)
+                continue
             task.lane.ends.append((task.claim, Released()))
 
     def release_running(self) -> None:

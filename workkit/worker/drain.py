@@ -10,12 +10,14 @@ from collections.abc import Mapping, Sequence
 from workkit._version import __version__
 from workkit.contract.broker import Broker
 from workkit.contract.listener import ListenerInfo, Serving
+from workkit.contract.producer import Producer
 from workkit.contract.tally import Tally
 from workkit.jobs.outcome import Again, Dead
 from workkit.jobs.registry import Registry
 from workkit.worker.dispatch import Dispatch
 from workkit.worker.exchange import Exchange
 from workkit.worker.executor import Executor
+from workkit.worker.forwarding.publisher import Publisher
 from workkit.worker.hands import Hands, Posted
 from workkit.worker.lane import Lane
 from workkit.worker.loop import How, serving
@@ -23,14 +25,22 @@ from workkit.worker.task import LookUp
 
 
 def drain_brokers(
-    brokers: Sequence[Broker], *, how: How, now_ms: int | None, limit: int | None, raise_errors: bool
+    brokers: Sequence[Broker],
+    *,
+    how: How,
+    now_ms: int | None,
+    limit: int | None,
+    raise_errors: bool,
+    to: Producer | None = None,
 ) -> Tally:
     """See `schedule.drain`. Registers as a listener meanwhile, so that others can take over what it held if it dies."""
     registry = Registry(imports=how.imports, folder=how.folder)
-    registry.load()
-    serves = serving(registry, how.jobs)
     posted: list[Posted] = []
     hands = Hands(0, executor=Executor(registry), post=posted.append)
+    if to is not None:
+        hands = Publisher(to, post=lambda message: None if callable(message) else posted.append(message))
+    hands.prepare()
+    serves = serving(registry, how.jobs)
     tally = Tally()
     try:
         for broker in brokers:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
+from workkit import events
 from workkit.contract.claim import Claim
 from workkit.errors import CannotRun, FunctionNotFound, described
 from workkit.jobs.admission import Admission, Control
@@ -35,6 +36,10 @@ class Hands:
     """The threads of one listener. Everything except `_do` is for the loop's thread. With 0 threads, `do_here` does the
     work.
     """
+
+    state = "listening"  # of the listener, as others see it
+    runs_code = True  # which can kill the process
+    stopping = False  # set once nothing new is taken
 
     def __init__(self, threads: int, *, executor: Executor, post: Callable[[Posted], None]) -> None:
         self.threads, self.executor = threads, executor
@@ -79,6 +84,18 @@ class Hands:
             return replace(task, error=self.refusal(task.claim))
         finally:
             self.lookups.discard(task)
+
+    def prepare(self) -> None:
+        """Import what may run. Raises InvalidFunction."""
+        self.executor.registry.load()
+
+    def announce(self, text: str) -> None:
+        """Emit what may run: `text` words it."""
+        events.emit("may_run", text=text)
+
+    def trouble(self) -> str | None:
+        """Word why these hands do nothing right now, or None. From any thread."""
+        return None
 
     def start(self) -> None:
         """Start the threads."""

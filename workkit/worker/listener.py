@@ -9,6 +9,7 @@ from datetime import timedelta
 
 from workkit import events
 from workkit.contract.broker import Broker
+from workkit.contract.producer import Producer
 from workkit.contract.tally import Tally
 from workkit.errors import ListenerStopped, WorkkitError, described, text_of
 from workkit.triggers.duration import duration
@@ -20,11 +21,13 @@ BETWEEN_COLLECTIONS = 10_000  # new objects between two collections of the young
 
 
 class Listener:
-    """Runs the due jobs of one or more schedules until stopped. Made by `schedule.listener`; serves once."""
+    """Runs the due jobs of one or more schedules until stopped, or forwards them `to` another one. Made by
+    `schedule.listener` and `schedule.forwarder`; serves once.
+    """
 
-    def __init__(self, brokers: Sequence[tuple[Broker, int]], *, how: How) -> None:
+    def __init__(self, brokers: Sequence[tuple[Broker, int]], *, how: How, to: Producer | None = None) -> None:
         self._how = how
-        self._loop = Loop(brokers, how=how)
+        self._loop = Loop(brokers, how=how, to=to)
         self._thread: threading.Thread | None = None
         self._used = False
         self._tally = Tally()

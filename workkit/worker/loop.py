@@ -21,6 +21,7 @@ from workkit._version import __version__
 from workkit.contract.broker import Broker
 from workkit.contract.claim import Orders
 from workkit.contract.listener import ListenerInfo, Serving
+from workkit.contract.producer import Producer
 from workkit.contract.tally import Tally
 from workkit.errors import InvalidOptions, ServerError, ServerFull
 from workkit.jobs.registry import Registry
@@ -29,6 +30,7 @@ from workkit.worker import report
 from workkit.worker.dispatch import Dispatch
 from workkit.worker.exchange import Exchange
 from workkit.worker.executor import Executor
+from workkit.worker.forwarding.publisher import Publisher
 from workkit.worker.hands import Hands
 from workkit.worker.inbox import Inbox
 from workkit.worker.lane import BEAT, TICK, Lane
@@ -76,14 +78,20 @@ Message = Attempt[LaneRun] | LookUp | Lane | Callable[[], None]
 
 
 class Loop:
-    """One listener's loop. Everything but `post` belongs to the thread that calls `run`."""
+    """One listener's loop: it runs jobs, or forwards them `to` another schedule. Everything but `post` belongs to the
+    thread that calls `run`.
+    """
 
-    def __init__(self, brokers: Sequence[tuple[Broker, int]], *, how: How) -> None:
+    def __init__(self, brokers: Sequence[tuple[Broker, int]], *, how: How, to: Producer | None = None) -> None:
         self._lanes = [Lane(broker, weight) for broker, weight in brokers]
         self._how = how
         self._inbox: Inbox[Message] = Inbox()
-        executor = Executor(Registry(imports=how.imports, folder=how.folder))
-        self._hands = Hands(how.threads, executor=executor, post=self._inbox.put)
+        self._hands: Hands
+        if to is None:
+            executor = Executor(Registry(imports=how.imports, folder=how.folder))
+            self._hands = Hands(how.threads, executor=executor, post=self._inbox.put)
+        else:
+            self._hands = Publisher(to, post=self._inbox.put)
         self._dispatch = Dispatch(self._hands)
         self._exchange = Exchange(self._hands, self._dispatch)
         for lane in self._lanes:
@@ -104,7 +112,7 @@ class Loop:
         """Import what may run, and register everywhere. A server that takes no writes for now counts as lost: the
         listener registers when it takes writes again. Raises InvalidFunction, ServerUnreachable, ServerRefused.
         """
-        self._hands.executor.registry.load()
+        self._hands.prepare()
         names = {lane.broker.schedule: lane.weight for lane in self._lanes}
         info = ListenerInfo(
             listener="",
@@ -113,6 +121,7 @@ class Loop:
             version=__version__,
             schedules=names,
             threads=self._how.threads,
+            state=self._hands.state,
             serves=serving(self._hands.executor.registry, self._how.jobs),
         )
         for lane in self._lanes:
@@ -126,7 +135,7 @@ class Loop:
         first = self._lanes[0].broker
         me = {"listener": first.listener, "threads": info.threads, "pid": info.pid, "version": __version__}
         events.emit("listening", schedules=names, url=first.url, **me)
-        events.emit("may_run", text=report.may_run(self._how.imports, self._how.folder))
+        self._hands.announce(report.may_run(self._how.imports, self._how.folder))
 
     def run(self) -> Tally:
         """Serve until stopped, or with `burst` until nothing is due. Raises a `lasting` ServerRefused."""
@@ -177,7 +186,7 @@ class Loop:
         if not all(lane.broker.listener for lane in self._lanes):
             return "not registered yet"
         lost = [lane.broker.url for lane in self._lanes if lane.lost_at is not None]
-        return f"without {lost[0]}" if lost else self.trouble()
+        return f"without {lost[0]}" if lost else self._hands.trouble() or self.trouble()
 
     def trouble(self) -> str | None:
         """Word what does not move although the loop does (see `stalls.py`), or None. At most a second old. From any

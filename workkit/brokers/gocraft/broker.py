@@ -5,23 +5,35 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from workkit.brokers.gocraft.codec import rows
+from workkit.brokers.gocraft.codec import check, read_added, rows
+from workkit.brokers.gocraft.enqueuer import Enqueuer
 from workkit.brokers.gocraft.holding import Holder
 from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.gocraft.look import GocraftInspector
 from workkit.brokers.gocraft.reaper import Reaper
 from workkit.brokers.gocraft.session import Session
+from workkit.brokers.redis_server.batch import (
+    BATCH_SECONDS,
+    batch_text,
+    read_batch,
+    read_step,
+    step_text,
+    token_of,
+)
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
-from workkit.contract.admin import Admin
 from workkit.contract.claim import Claim, Ending, Orders, Turn
-from workkit.contract.doctor import Doctor
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.producer import Added, Batch, BatchStep, NewJob
 from workkit.errors import InvalidOptions, ServerUnreachable, Unsupported
 from workkit.jobs.admission import Admission
+
+if TYPE_CHECKING:
+    from workkit.brokers.gocraft.care.doctor import GocraftDoctor
+    from workkit.brokers.gocraft.change.admin import GocraftAdmin
 
 MOST = 1000  # jobs in one call
 STALE = 1.0  # seconds in which a request on a closed connection fails; after a later failure the caller decides
@@ -33,8 +45,8 @@ class _Producer:
 
     __slots__ = ("number", "token")
 
-    def __init__(self) -> None:
-        self.token, self.number = secrets.token_hex(8), 0
+    def __init__(self, token: str = "", number: int = 0) -> None:
+        self.token, self.number = token or secrets.token_hex(8), number
 
 
 class GocraftBroker:
@@ -49,6 +61,7 @@ class GocraftBroker:
         self._session = Session(server, keys=self._keys, schedule=schedule, patience_ms=patience_ms)
         self._reaper = Reaper(server, keys=self._keys, session=self._session, patience=patience_ms / 1000)
         self._holder = Holder(server, keys=self._keys)
+        self._enqueuer = Enqueuer(server, keys=self._keys)
         self._waiting = server.twin(answer_seconds=60.0)
         self._woken_by = b""  # the last token's list
 
@@ -73,14 +86,18 @@ class GocraftBroker:
         return GocraftInspector(self._server, keys=self._keys, schedule=self._schedule)
 
     @property
-    def admin(self) -> Admin:
-        """Not there yet. Raises Unsupported."""
-        raise _not_yet("changing jobs, pauses or limits by hand")
+    def admin(self) -> GocraftAdmin:
+        """The part of the broker that changes jobs and pauses."""
+        from workkit.brokers.gocraft.change.admin import GocraftAdmin
+
+        return GocraftAdmin(server=self._server, keys=self._keys, schedule=self._schedule)
 
     @property
-    def doctor(self) -> Doctor:
-        """Not there yet. Raises Unsupported."""
-        raise _not_yet("the doctor")
+    def doctor(self) -> GocraftDoctor:
+        """The part of the broker that checks a namespace and repairs it."""
+        from workkit.brokers.gocraft.care.doctor import GocraftDoctor
+
+        return GocraftDoctor(server=self._server, keys=self._keys)
 
     def now_ms(self) -> int:
         """Ask the server's clock once, then estimate it."""
@@ -91,24 +108,30 @@ class GocraftBroker:
             self._ahead_ms = seconds * 1000 + micros / 1000 - (asked + time.time()) / 2 * 1000
         return round(time.time() * 1000 + self._ahead_ms)
 
+    def check(self, job: NewJob) -> None:
+        """Refuse what a job text cannot say: see `Producer.check`."""
+        check(job)
+
     def add(self, jobs: Sequence[NewJob]) -> list[Added]:
         """Add jobs in one step: see `Producer.add`. At most 1,000 in one call."""
         return self.adding(jobs)()
 
     def adding(self, jobs: Sequence[NewJob], *, step: BatchStep | None = None) -> Callable[[], list[Added]]:
         """Send jobs, and return a function that waits for the answer. If the reply is lost, it repeats the request once
-        under its number: nothing is added twice. Raises Unsupported for what a job text cannot say.
+        under its number: nothing is added twice. Raises Unsupported for what a job text cannot say. See
+        `Producer.adding` for `step`.
         """
-        if step is not None:
-            raise _not_yet("a batch that can be resumed")
         if len(jobs) > MOST:
             raise ValueError(f"{len(jobs)} jobs in one call; at most {MOST}")
         now_ms = self.now_ms()
         # fault: add begun
         made = rows(self._keys, jobs, now_ms=now_ms)
-        producer = self._producers.pop() if self._producers else _Producer()
-        producer.number += 1
-        args: list[Any] = [producer.number, self._keys.prefix]
+        if step is not None:
+            producer = _Producer(token_of(step.after.id), step.after.rows)
+        else:
+            producer = self._producers.pop() if self._producers else _Producer()
+            producer.number += 1
+        args: list[Any] = [producer.number, step_text(step), self._keys.prefix]
         for row in made:
             args += row.args()
         call = self._add, self._add.keys(self._keys, token=producer.token), args
@@ -121,37 +144,40 @@ class GocraftBroker:
             asked = None
 
         def answer() -> list[Added]:
-            began = time.time()
+            nonlocal asked
+            began, (sent, asked) = time.time(), (asked, None)  # its answer arrives once; then the request is repeated
             try:
-                (reply,) = self._server.answers(asked) if asked else self._server.exchange([call])
+                (reply,) = self._server.answers(sent) if sent else self._server.exchange([call])
             except ServerUnreachable:
-                if asked is None or time.time() - began > STALE:
+                if sent is None or time.time() - began > STALE:
                     raise
                 (reply,) = self._server.exchange([call])
+            if step is not None:
+                return read_step(step, reply, partial(read_added, made))
             self._producers.append(producer)
-            added = []
-            for row, state in zip(made, map(int, reply[1:]), strict=True):
-                is_ours = state == 1 or row.value[:1] == b"{" or not row.key
-                due_ms = 1000 * (row.t if row.due_s is None else row.due_s)
-                added.append(Added(id=row.id if is_ours else "", due_ms=due_ms if is_ours else None, new=state == 1))
-            return added
+            return read_added(made, reply)
 
         return answer
 
     def begin(self, batch: Batch) -> None:
-        """Not there yet. Raises Unsupported."""
-        raise _not_yet("a batch that can be resumed")
+        """Keep a new batch: see `Producer.begin`."""
+        with self._server.translated() as client:
+            client.set(self._keys.producer(token_of(batch.id)), batch_text(batch), ex=BATCH_SECONDS, nx=True)
 
     def batch(self, id: str) -> Batch:
-        """Not there yet. Raises Unsupported."""
-        raise _not_yet("a batch that can be resumed")
+        """Tell how far a batch is. Raises NotFound."""
+        with self._server.translated() as client:
+            text = client.get(self._keys.producer(token_of(id)))
+        return read_batch(id, text, schedule=self.schedule)
 
     def contents(self, jobs: Sequence[NewJob]) -> list[str]:
         """Jobs have no names here. Raises Unsupported."""
         raise _not_yet("a plan of named jobs")
 
     def register(self, info: ListenerInfo) -> None:
-        """Become a pool. Raises InvalidOptions where it serves no name, Unsupported for limits that no pool keeps."""
+        """Become a pool. Raises InvalidOptions where it serves no name, Unsupported for limits that no pool keeps,
+        CronError for a spec of a periodic job.
+        """
         if not info.serves:
             trouble = "names no job that this listener serves"
             remedy = 'Mark functions with @job("send_email") in a module given with imports=.'
@@ -162,6 +188,7 @@ class GocraftBroker:
                 if value is not None:
                     remedy = "Leave it out, or write limit=, which all pools keep."
                     raise Unsupported.about(f'{option}= of @job("{name}")', "is not known to gocraft pools", remedy)
+        self._enqueuer.tell(info.serves)
         self.now_ms()  # ask now: threads that run jobs need the clock while the server may be away
         self._session.register(info)
 
@@ -187,7 +214,11 @@ class GocraftBroker:
         self._session.tell(said)
 
     def maintain(self) -> list[tuple[str, int]]:
-        """Take back the jobs of dead pools, ours and Go's: (pool, jobs) for each. Hold what Go pools would bury."""
+        """Enqueue periodic jobs; take back the jobs of dead pools, ours and Go's: (pool, jobs) for each. Hold what Go
+        pools would bury.
+        """
+        if self._session.pool:
+            self._enqueuer.enqueue(self._session.names, now_ms=self.now_ms())
         if rivals := self._session.take_rivals():
             self._holder.hold(rivals, now_ms=self.now_ms())
         return self._reaper.reap()

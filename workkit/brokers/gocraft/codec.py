@@ -19,7 +19,7 @@ from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.gocraft.text import JobText, read, write
 from workkit.brokers.gocraft.unique_key import BY_CONTENT, LIFE_SECONDS, unique_key
 from workkit.contract.claim import Claim, Standing
-from workkit.contract.producer import NewJob
+from workkit.contract.producer import Added, NewJob
 from workkit.errors import CorruptRecord, InvalidArguments, InvalidFunction, Unsupported
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.names import is_plain
@@ -43,8 +43,9 @@ class Receipt:
 
     @property
     def occurrence(self) -> str:
-        """The run, as cancellations name it."""
-        return "" if self.text is None else self.text.id
+        """The run, as cancellations name it: the id of its job, or the SHA-1 of a text without one."""
+        found = "" if self.text is None else self.text.id
+        return found or sha1(self.raw, usedforsecurity=False).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +95,11 @@ def read_claim(
     )
 
 
-def as_job(text: JobText, *, schedule: str, state: JobState, due_ms: int | None = None) -> Job:
-    """Show a job text as a Job."""
+def as_job(text: JobText, *, schedule: str, state: JobState, due_ms: int | None = None, id: str | None = None) -> Job:
+    """Show a job text as a Job. `id`: of a text that may have none."""
     due = text.t * 1000 if due_ms is None else due_ms
     return Job(
-        id=text.id,
+        id=text.id if id is None else id,
         schedule=schedule,
         fn=text.name,
         kwargs=dict(text.args) if text.args else None,
@@ -107,7 +108,6 @@ def as_job(text: JobText, *, schedule: str, state: JobState, due_ms: int | None 
         attempt=max(0, text.fails - 1) if state == "dead" else max(0, text.fails),
         error=text.err or None,
         terms=Terms(unique_key=text.unique_key or None),
-        dead_id=text.id if state == "dead" else None,
     )
 
 
@@ -124,8 +124,20 @@ def rows(keys: Keys, jobs: Sequence[NewJob], *, now_ms: int) -> list[Row]:
     return [_row(keys, job, ids[24 * n : 24 * n + 24], now_ms) for n, job in enumerate(jobs)]
 
 
+def read_added(made: Sequence[Row], reply: Sequence[Any]) -> list[Added]:
+    """Read the answer of `add.lua`. Raises ValueError for an answer of another form."""
+    added = []
+    for row, state in zip(made, map(int, reply[1:]), strict=True):
+        is_ours = state == 1 or row.value[:1] == b"{" or not row.key
+        due_ms = 1000 * (row.t if row.due_s is None else row.due_s)
+        added.append(Added(id=row.id if is_ours else "", due_ms=due_ms if is_ours else None, new=state == 1))
+    return added
+
+
 def _row(keys: Keys, job: NewJob, id: str, now_ms: int) -> Row:
     check(job)
+    if job.identity is not None:
+        id = short_sha1(job.identity)
     args = job.kwargs
     due_s = None if job.due_ms is None or job.due_ms <= now_ms else -(-job.due_ms // 1000)
     text = JobText(name=job.fn, id=id, t=now_ms // 1000, args=args)
@@ -133,7 +145,7 @@ def _row(keys: Keys, job: NewJob, id: str, now_ms: int) -> Row:
     if key is None and not job.entrance.once:
         if due_s is not None and _is_at(job):  # equal jobs have equal bytes, as the runs of a periodic job have
             content = f"{job.fn}\n{'' if args is None else dumps(args)}\n{due_s}"
-            text = replace(text, id=sha1(content.encode(), usedforsecurity=False).hexdigest()[:24], t=due_s)
+            text = replace(text, id=short_sha1(content), t=due_s)
         return Row(text.id, job.fn, text.t, write(text), due_s)
     by = None if key is None else key_map(key)
     text = replace(text, unique=True, unique_key=unique_key(keys, job.fn, args, by=by))
@@ -141,6 +153,11 @@ def _row(keys: Keys, job: NewJob, id: str, now_ms: int) -> Row:
     if due_s is not None and due_s - now_ms // 1000 > LIFE_SECONDS - _DAY_MARGIN:
         life += due_s - now_ms // 1000  # a key that ended before the job would let a second one in
     return Row(id, job.fn, text.t, data, due_s, text.unique_key, BY_CONTENT if by is None else data, life)
+
+
+def short_sha1(content: str) -> str:
+    """Make an id of what a job is: the first 24 digits of its SHA-1."""
+    return sha1(content.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()[:24]
 
 
 def _is_at(job: NewJob) -> bool:
@@ -175,7 +192,10 @@ def check(job: NewJob) -> None:
         )
     if job.trigger is not None and job.trigger.recurs:
         trouble = "cannot recur here: a gocraft namespace holds single runs"
-        remedy = "Let a job of a native schedule add it at each of its times."
+        remedy = (
+            "Add it to a native schedule, and forward that one: schedule.forward(s, to=...), "
+            "or workkit forward SCHEDULE --to NAME --to-layout gocraft."
+        )
         raise Unsupported.about(f'"{job.fn}"', trouble, remedy, given=job.fn)
     if job.options is not UNSAID:
         said = ", ".join(f"{name}=" for name in sorted(job.options.fields())) or "an option of runs"

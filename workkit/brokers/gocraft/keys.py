@@ -47,6 +47,11 @@ class Keys:
         return self._key(f"{_OF_JOBS}{name}:{pool}{_IN_PROGRESS}")
 
     @property
+    def pattern(self) -> str:
+        """Glob of all keys, for SCAN."""
+        return f"{_glob(self.prefix)}*"
+
+    @property
     def in_progress_pattern(self) -> str:
         """Glob of all in-progress lists, for SCAN."""
         return f"{_glob(self.queue_prefix)}*:*{_IN_PROGRESS}"
@@ -147,6 +152,20 @@ class Keys:
     def producer(self, token: str) -> str:
         """String: the number of a producer's last request, and its answer."""
         return self._key(f"workkit:producer:{token}")
+
+    def cancelled(self, pool: str) -> str:
+        """Set: exact bytes in progress of the jobs that one of our pools runs and shall interrupt."""
+        return self._key(f"workkit:cancelled:{pool}")
+
+    @property
+    def paused_all(self) -> str:
+        """String: while it exists, the whole namespace is paused. Its value is the reason, or `1`."""
+        return self._key("workkit:paused")
+
+    @property
+    def paused_names(self) -> str:
+        """Set: names that were paused one by one, known or not."""
+        return self._key("workkit:paused_names")
 
     def wake(self, name: str) -> str:
         """List: a token, while a pool of ours that sleeps should look at the queue of this name."""

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from workkit.brokers.gocraft.codec import as_job
 from workkit.brokers.gocraft.keys import Keys
+from workkit.brokers.gocraft.pauses import pause_of, read_control
+from workkit.brokers.gocraft.places import Places, Standing
 from workkit.brokers.gocraft.text import read
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.inspector import Counts, Missed, Named
 from workkit.contract.listener import ListenerInfo, Serving
 from workkit.errors import CorruptRecord, NotFound
-from workkit.jobs.admission import FREE, Control
+from workkit.jobs.admission import Control, pause_text
 from workkit.jobs.job import Job, JobState
+from workkit.jobs.names import shown
 from workkit.text.nearest import nearest_word
 
-PAGE = 500
 SHORTEST = 6  # characters of an id that name a job
-_WAITING: tuple[JobState, ...] = ("due", "paused", "waiting", "retrying")
+MOST_NEAR = 5000  # jobs to search for the nearest id
+_RUNNING: tuple[JobState, ...] = ("running", "cancelling")
+_QUEUED: tuple[JobState, ...] = ("due", "paused")
+_TIMED: tuple[JobState, ...] = ("waiting", "retrying")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +38,7 @@ class GocraftInspector:
 
     def counts(self) -> Counts:
         """Count the jobs in each state: see `Inspector.counts`."""
-        names, pools = self._members(self.keys.known_jobs), self._members(self.keys.worker_pools)
+        names, pools, control = self._places.names(), self._places.pools(), read_control(self.server, self.keys)
         due = paused = running = 0
         late: list[int] = []
         with self.server.translated() as client:
@@ -42,53 +47,70 @@ class GocraftInspector:
                 pipe = client.pipeline(transaction=False)
                 pipe.llen(self.keys.queue(name))
                 pipe.lindex(self.keys.queue(name), -1)
-                pipe.exists(self.keys.paused(name))
                 for pool in pools:
                     pipe.llen(self.keys.in_progress(name, pool))
-                length, oldest, is_paused, *held = pipe.execute()
+                length, oldest, *held = pipe.execute()
                 running += sum(held)
-                paused, due = (paused + length, due) if is_paused else (paused, due + length)
-                if oldest is not None and not is_paused and (job := self._job(oldest, "due")) is not None and job.due:
-                    late.append(now_ms - round(job.due.timestamp() * 1000))
-            sets = [client.zcard(key) for key in (
-                self.keys.scheduled, self.keys.held, self.keys.retry, self.keys.held_retry, self.keys.dead
-            )]  # fmt: skip
+                if pause_of(name, control) is not None:
+                    paused += length
+                    continue
+                due += length
+                if oldest is not None and (at := self._queued_at(oldest)) is not None:
+                    late.append(now_ms - at)
+            pipe = client.pipeline(transaction=False)
+            for key in (self.keys.scheduled, self.keys.held, self.keys.retry, self.keys.held_retry, self.keys.dead):
+                pipe.zcard(key)
+            for pool in pools:
+                pipe.scard(self.keys.cancelled(pool))
+            sets = pipe.execute()
+        cancelling = sum(sets[5:])
         return Counts(
             waiting=sets[0] + sets[1],
             retrying=sets[2] + sets[3],
             dead=sets[4],
             due=due,
             paused=paused,
-            running=running,
+            running=max(0, running - cancelling),
+            cancelling=cancelling,
             listeners=len(pools),
             late_ms=max(0, *late) if late else None,
         )
 
     def jobs(self, *, state: JobState | None = None) -> Iterator[Job]:
         """Page through the jobs: running ones, then those that wait, soonest first, then dead ones, latest first."""
-        if state in (None, "running"):
-            for pool in self._members(self.keys.worker_pools):
-                yield from self._running(pool)
-        if state is None or state in _WAITING:
-            yield from (job for job in self._waiting() if state in (None, job.state))
-        if state in (None, "dead"):
-            for text, _ in self._sorted_set(self.keys.dead, latest_first=True):
-                if (job := self._job(text, "dead")) is not None:
-                    yield job
+        return (job for job in self._jobs(self._places, state) if state in (None, job.state))
 
     def job(self, which: str) -> Job:
-        """Find one job by id, or by the beginning of an id. Raises NotFound."""
-        starts: list[str] = []
-        for job in self.jobs():
-            if job.id == which or (len(which) >= SHORTEST and job.id.startswith(which)):
+        """Find one job by id, or by the beginning of an id. Raises NotFound, also where several begin like this."""
+        found: dict[str, Job] = {}
+        for job in self._about(which):
+            if job.id == which:
                 return job
-            starts.append(job.id[:8])
+            found.setdefault(job.id, job)
+        if len(found) == 1:
+            return next(iter(found.values()))
+        if found:
+            trouble = f"is the beginning of {len(found):,} jobs; give more characters"
+            raise NotFound.about(f'"{which}"', trouble, given=which)
+        starts: dict[str, Job] = {}
+        for place, job in enumerate(self._jobs(self._places, None)):
+            if _is_named(job, which):
+                return job  # an id that is written in an unusual way
+            starts[job.id[:8]] = job
+            if place == MOST_NEAR:
+                break
         near = next((start for start in starts if which and start.startswith(which)), None)
         near = near or nearest_word(which, starts)
-        hint = f" Nearest: {near}." if near else ""
-        remedy = f"It may have finished, which leaves no record, or it never was.{hint}"
+        hint = f" Nearest: {near} {shown(starts[near].fn)} ({starts[near].state})." if near else ""
         where = self.schedule
+        remedy = f"It may have finished, which leaves no record, or it never was.{hint} All: workkit list {where}."
         raise NotFound.about(f'no job "{which}"', f"in {where}", remedy, where=where, given=which, suggestion=near)
+
+    def _about(self, which: str) -> Iterator[Job]:
+        """Find the jobs with an id, and those with one that begins like this."""
+        for job in self._jobs(Places(self.server, self.keys, about=which), None) if which else ():
+            if _is_named(job, which):
+                yield job
 
     def named(self) -> dict[str, Named]:
         """No job has a name here."""
@@ -99,7 +121,8 @@ class GocraftInspector:
         found = []
         with self.server.translated() as client:
             now_ms = _now_ms(client)
-        for pool in self._members(self.keys.worker_pools):
+        known = self._places.names()
+        for pool in self._places.pools():
             with self.server.translated() as client:
                 beat = {
                     k.decode(): v.decode("utf-8", "replace")
@@ -117,71 +140,77 @@ class GocraftInspector:
                     threads=_whole(beat, "concurrency"),
                     beat_ms=max(0, now_ms - 1000 * _whole(beat, "heartbeat_at")),
                     up_ms=max(0, now_ms - 1000 * _whole(beat, "started_at")),
-                    running=tuple(self._running(pool)),
+                    running=tuple(self._running(self._places, pool, known)),
                     serves={name: Serving() for name in names},
                 )
             )
         return sorted(found, key=lambda info: info.beat_ms, reverse=True)
 
     def control(self) -> Control:
-        """A namespace has pauses of names only, which every pool keeps by itself."""
-        return FREE
+        """Read which names are paused, and whether the whole namespace is."""
+        return read_control(self.server, self.keys)
 
     def missed(self) -> Iterator[Missed]:
         """Nothing is noted as missed here."""
         return iter(())
 
-    def _running(self, pool: str) -> Iterator[Job]:
-        for name in self._members(self.keys.known_jobs):
-            with self.server.translated() as client:
-                texts = client.lrange(self.keys.in_progress(name, pool), 0, -1)
-            yield from (job for text in reversed(texts) if (job := self._job(text, "running")) is not None)
+    @property
+    def _places(self) -> Places:
+        return Places(self.server, self.keys)
 
-    def _waiting(self) -> Iterator[Job]:
-        """Jobs in queues by their time, then those of the sorted sets, soonest first."""
-        yield from heapq.merge(*(self._queued(name) for name in self._members(self.keys.known_jobs)), key=_due)
-        sets: list[tuple[str, JobState]] = [
-            (self.keys.scheduled, "waiting"), (self.keys.held, "waiting"),
-            (self.keys.retry, "retrying"), (self.keys.held_retry, "retrying"),
-        ]  # fmt: skip
-        yield from heapq.merge(*(self._timed(key, state) for key, state in sets), key=_due)
+    def _jobs(self, places: Places, state: JobState | None) -> Iterator[Job]:
+        """Page through the jobs, at least those of one state."""
+        names = places.names()
+        if state is None or state in _RUNNING:
+            for pool in places.pools():
+                yield from self._running(places, pool, names)
+        if state is None or state in _QUEUED:
+            control = read_control(self.server, self.keys)
+            yield from heapq.merge(*(self._queued(places, name, control) for name in names), key=_due)
+        if state is None or state in _TIMED:
+            yield from heapq.merge(
+                *(self._shown(places.timed(place), "waiting") for place in ("scheduled", "held")),
+                *(self._shown(places.timed(place), "retrying") for place in ("retry", "held_retry")),
+                key=_due,
+            )
+        if state in (None, "dead"):
+            yield from map(self._dead, places.timed("dead", latest_first=True))
 
-    def _timed(self, key: str, state: JobState) -> Iterator[Job]:
-        for text, score in self._sorted_set(key):
-            if (job := self._job(text, state, due_ms=round(score * 1000))) is not None:
-                yield job
+    def _running(self, places: Places, pool: str, names: list[str]) -> Iterator[Job]:
+        for one, is_cancelled in places.running(pool, names):
+            yield from self._shown(iter([one]), "cancelling" if is_cancelled else "running")
 
-    def _queued(self, name: str) -> Iterator[Job]:
-        with self.server.translated() as client:
-            state: JobState = "paused" if client.exists(self.keys.paused(name)) else "due"
-        end = -1
-        while True:
-            with self.server.translated() as client:
-                texts = client.lrange(self.keys.queue(name), end - PAGE + 1, end)
-            yield from (job for text in reversed(texts) if (job := self._job(text, state)) is not None)
-            if len(texts) < PAGE:
-                return
-            end -= PAGE
+    def _queued(self, places: Places, name: str, control: Control) -> Iterator[Job]:
+        pause = pause_of(name, control)
+        for job in self._shown(places.queued(name), "due" if pause is None else "paused"):
+            yield job if pause is None else replace(job, why=pause_text(pause))
 
-    def _sorted_set(self, key: str, *, latest_first: bool = False) -> Iterator[tuple[bytes, float]]:
-        start = 0
-        while True:
-            with self.server.translated() as client:
-                page = client.zrange(key, start, start + PAGE - 1, desc=latest_first, withscores=True)
-            yield from page
-            if len(page) < PAGE:
-                return
-            start += PAGE
+    def _shown(self, found: Iterator[Standing], state: JobState) -> Iterator[Job]:
+        """Show texts as jobs; those that cannot be read are left out."""
+        for one in found:
+            if one.text is not None:
+                due_ms = round(one.score * 1000) if one.score else None
+                yield as_job(one.text, id=one.id, schedule=self.schedule, state=state, due_ms=due_ms)
 
-    def _members(self, key: str) -> list[str]:
-        with self.server.translated() as client:
-            return sorted(member.decode("utf-8", "surrogateescape") for member in client.smembers(key))
+    def _dead(self, one: Standing) -> Job:
+        """Show a member of the dead set. One that cannot be read is shown too: only `discard` removes it."""
+        name = one.raw.decode("utf-8", "surrogateescape")
+        if one.text is None:
+            error = "the text of this job cannot be read"
+            return Job(id=one.id, schedule=self.schedule, fn="?", state="dead", error=error, dead_id=name)
+        job = as_job(one.text, id=one.id, schedule=self.schedule, state="dead", due_ms=round(one.score * 1000))
+        return replace(job, dead_id=name)
 
-    def _job(self, text: bytes, state: JobState, *, due_ms: int | None = None) -> Job | None:
+    def _queued_at(self, raw: bytes) -> int | None:
+        """When a job came into its queue, in epoch ms; None where its text cannot be read."""
         try:
-            return as_job(read(text), schedule=self.schedule, state=state, due_ms=due_ms)
+            return read(raw).t * 1000
         except CorruptRecord:
             return None
+
+
+def _is_named(job: Job, which: str) -> bool:
+    return job.id == which or (len(which) >= SHORTEST and job.id.startswith(which))
 
 
 def _due(job: Job) -> float:

@@ -1,5 +1,5 @@
 """Hand back what dead pools hold: pools that are listed with an old heartbeat or none, and pools that are not listed at
-all but have jobs in progress. Normative: spec/layouts/gocraft.md, section 9.
+all but have jobs in progress. Set locks right. Normative: spec/layouts/gocraft.md, sections 9 and 11.
 """
 
 from __future__ import annotations
@@ -8,7 +8,9 @@ import time
 from collections.abc import Sequence
 
 from workkit.brokers.gocraft.keys import Keys
+from workkit.brokers.gocraft.relock import relock
 from workkit.brokers.gocraft.session import Session
+from workkit.brokers.redis_server.pipe import AS_READ
 from workkit.brokers.redis_server.server import Server
 
 APART = 60.0  # seconds between two walks over all keys
@@ -23,6 +25,8 @@ class Reaper:
         self._cursor, self._walk_at = 0, 0.0
         self._unlisted: dict[str, tuple[float, set[str]]] = {}  # pool -> when it was first seen so, its names
         self._bare: dict[str, float] = {}  # listed pools without a heartbeat, and since when
+        self._wrong: dict[str, bytes] = {}  # names whose lock was wrong at the last look, and how
+        self._locks_at = time.monotonic() + patience
 
     def reap(self) -> list[tuple[str, int]]:
         """Take back the jobs of dead pools: (pool, jobs) for each."""
@@ -33,6 +37,7 @@ class Reaper:
             self._all_of(session.left[-1], "*")
             session.left.pop()
         self._walk(now)
+        self._relock(now)
         for pool, (since, names) in list(self._unlisted.items()):
             if now - since >= self._patience:
                 del self._unlisted[pool]
@@ -61,6 +66,17 @@ class Reaper:
                 return count
         return None
 
+    def _relock(self, now: float) -> None:
+        """Set right the locks of limited names that have differed in one way from what is in progress since the last
+        look: each pool takes and ends its jobs in one step, so no step of another explains that.
+        """
+        if now < self._locks_at:
+            return
+        self._locks_at = now + self._patience
+        seen = {name: self._wrong.get(name, b"") for name in self._session.names}
+        found = relock(self._server, self._keys, seen, pools=tuple(self._unlisted), limited=True)
+        self._wrong = {name: lock.how for name, lock in found.items() if lock.how not in (b"", seen[name])}
+
     def _walk(self, now: float) -> None:
         """Take one step over the keys, and note in-progress lists of pools that are not listed."""
         if now < self._walk_at:
@@ -68,7 +84,7 @@ class Reaper:
         with self._server.translated() as client:
             self._cursor, found = client.scan(self._cursor, match=self._keys.in_progress_pattern, count=STEP)
         for key in found:
-            owner = self._keys.in_progress_owner(key.decode("utf-8", "surrogateescape"))
+            owner = self._keys.in_progress_owner(key.decode("utf-8", AS_READ))
             if owner is not None and owner[1] != self._session.pool and self._is_unlisted(owner[1]):
                 self._unlisted.setdefault(owner[1], (now, set()))[1].add(owner[0])
         if not self._cursor:
@@ -77,6 +93,6 @@ class Reaper:
     def _is_unlisted(self, pool: str) -> bool:
         with self._server.translated() as client:
             pipe = client.pipeline(transaction=False)
-            pipe.sismember(self._keys.worker_pools, pool)
-            pipe.exists(self._keys.worker_pool(pool))
+            pipe.sismember(self._keys.worker_pools, pool.encode("utf-8", AS_READ))
+            pipe.exists(self._keys.worker_pool(pool).encode("utf-8", AS_READ))
             return not any(pipe.execute())

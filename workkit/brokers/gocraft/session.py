@@ -21,6 +21,7 @@ from workkit.brokers.gocraft.observe import Observer
 from workkit.brokers.gocraft.settle import row
 from workkit.brokers.gocraft.text import read, rewrite
 from workkit.brokers.gocraft.unique_key import unique_key_of
+from workkit.brokers.redis_server.pipe import AS_READ
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.claim import Claim, Ending, Orders, Turn
@@ -169,7 +170,7 @@ class Session:
             fresh.append(self._taken(queue.decode(), raw, crashes[place] if crashes else 0))
         if args[5]:  # a turn that took nothing says nothing about what is due
             wake = float(wake_in)
-            self._wake_in_ms = None if wake < 0 else wake
+            self._wake_in_ms = None if wake < 0 or wake == float("inf") else wake
         self._sort(fresh)
         return list(zip(due[::2], due[1::2], strict=True))
 
@@ -246,14 +247,15 @@ class Session:
         reply = self._call("beat", args, self.pool)
         if reply[0] != b"ok":
             return Orders(fenced=self._forget())
-        _, now, look, stale, rivals = reply
+        _, now, look, stale, rivals, over = reply
         self._now_ms = int(now or self._now_ms)
         if is_full:
             self._full_at = time.monotonic() + FULL
-            found = [part.decode("utf-8", "replace") for part in stale]
+            found = [part.decode("utf-8", AS_READ) for part in stale]
             self.stale = list(zip(found[::2], found[1::2], strict=True))
             self._rivals = {name.decode() for name in rivals}
-        return Orders(look=bool(look))
+        cancelled = {claim.occurrence for claim in self._held.values() if claim.receipt.raw in over} if over else ()
+        return Orders(look=bool(look), cancelled=frozenset(cancelled))
 
     def take_rivals(self) -> set[str]:
         """Return the names whose later jobs a living Go pool would bury, once after each heartbeat."""

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from workkit.brokers.native.batch import BATCH_SECONDS, batch_text, read_batch, read_step, step_text, token_of
 from workkit.brokers.native.codec import Codec, Stored
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.put import is_special, put_args, read_answer
 from workkit.brokers.native.session import MOST, Session
+from workkit.brokers.redis_server.batch import BATCH_SECONDS, batch_text, read_batch, read_step, step_text, token_of
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Call, Server
 from workkit.contract.claim import Claim, Ending, Orders, Turn
@@ -126,6 +126,9 @@ class NativeBroker:
     def _heard(self, server_ms: int, asked: float) -> None:
         self._ahead_ms = server_ms - (asked + time.time()) / 2 * 1000
 
+    def check(self, job: NewJob) -> None:
+        """Accept every job."""
+
     def add(self, jobs: Sequence[NewJob]) -> list[Added]:
         """Add jobs: see `Producer.add`. At most 1,000 in one call.
 
@@ -184,11 +187,12 @@ class NativeBroker:
             asked = None
 
         def answer() -> list[Added]:
-            began = time.time()
+            nonlocal asked
+            began, (sent, asked) = time.time(), (asked, None)  # its answer arrives once; then the request is repeated
             try:
-                replies = self._server.answers(asked) if asked else self._server.exchange(calls)
+                replies = self._server.answers(sent) if sent else self._server.exchange(calls)
             except ServerUnreachable:
-                if asked is None or time.time() - began > STALE:
+                if sent is None or time.time() - began > STALE:
                     raise
                 replies = self._server.exchange(calls)
             if len(requests) == 1:

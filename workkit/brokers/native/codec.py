@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
+from hashlib import sha1
 from typing import Any
 
 from workkit import wire
@@ -59,7 +60,13 @@ class Codec:
             opts = job.options.fields() | job.terms.fields()
             fields["opts"] = {name: opts[name] for name in sorted(opts)}
         data = wire.payload(cron=cron, job=job.fn, args=job.args, extra=fields)
-        if not (job.queued or ((job.terms is not PLAIN or job.entrance is not USUAL) and _is_fresh(job))):
+        is_fresh = (job.terms is not PLAIN or job.entrance is not USUAL) and _is_fresh(job)
+        if job.identity is not None:
+            nonce = sha1(job.identity.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
+            if not is_fresh:
+                data = wire.payload(cron=cron, job=job.fn, args=job.args, extra={**fields, "nonce": nonce})
+                return Stored(wire.job_id(data), data)
+        if not (job.queued or is_fresh):
             return Stored(wire.job_id(data), data)
         if fields:
             second = wire.payload(cron=cron, job=job.fn, args=job.args, extra={**fields, "nonce": nonce})

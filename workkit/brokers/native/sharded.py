@@ -57,6 +57,9 @@ class ShardedBroker:
         """Ask the clock of the first shard's server."""
         return self._brokers[0].now_ms()
 
+    def check(self, job: NewJob) -> None:
+        """Accept every job."""
+
     def add(self, jobs: Sequence[NewJob]) -> list[Added]:
         """Add jobs, each to the shard of its id, or of its name, unique key or window.
 

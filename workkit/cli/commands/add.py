@@ -24,6 +24,7 @@ from workkit.cli.printing import record, terminal, wording
 from workkit.cli.printing.warning import warnings_kept
 from workkit.cli.settings import read_settings
 from workkit.errors import InvalidArguments, InvalidFunction, NotFound, TriggerError
+from workkit.jobs.names import is_plain
 
 if TYPE_CHECKING:
     from workkit.jobs.job import Job
@@ -114,13 +115,16 @@ def add_command(
     from workkit.verbs.opening import present
 
     zone = zone_of(tz, read_settings())
-    with _quoting(schedule, (when, call.fn, *call.words), zone):
+    words = (when, call.fn, *call.words)
+    with _quoting(schedule, words, zone):
         keywords, note = call.checked()
+    if is_plain(call.fn) and (error := _unquoted(schedule, words, zone)):  # a word of a time is a plain name too
+        raise error
     given = {**run, **keywords, "when": when}
     if click.get_current_context().get_parameter_source("tz") is ParameterSource.COMMANDLINE:
         given["tz"] = wording.zone_name(zone)
     s = verbs.create(schedule, redis=server, tz=wording.zone_name(zone))
-    with warnings_kept(), _quoting(schedule, (when, call.fn, *call.words), zone):
+    with warnings_kept(), _quoting(schedule, words, zone):
         job = _imagined(s, given) if dry_run else verbs.add(s, **given)
     if dry_run:
         _print(job, "would add", as_json, now=datetime.now(UTC))
@@ -162,13 +166,19 @@ def _quoting(schedule: str, words: Sequence[str], zone: tzinfo) -> Iterator[None
     try:
         yield
     except (InvalidFunction, TriggerError) as error:
-        meant = quoting.add_words(schedule, words, zone)
-        if meant is None:
-            raise
-        message = "WHEN is one argument, before FUNCTION. Put its words in quotes"
-        if len(words) == 2:  # the function, and a time in quotes
-            message = "WHEN comes before FUNCTION. Write"
-        raise quoting.Unquoted(f"{message}: {meant}") from error
+        if unquoted := _unquoted(schedule, words, zone):
+            raise unquoted from error
+        raise
+
+
+def _unquoted(schedule: str, words: Sequence[str], zone: tzinfo) -> quoting.Unquoted | None:
+    meant = quoting.add_words(schedule, words, zone)
+    if meant is None:
+        return None
+    message = "WHEN is one argument, before FUNCTION. Put its words in quotes"
+    if len(words) == 2:  # the function, and a time in quotes
+        message = "WHEN comes before FUNCTION. Write"
+    return quoting.Unquoted(f"{message}: {meant}")
 
 
 def argument(text: str) -> Any:

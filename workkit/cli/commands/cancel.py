@@ -9,7 +9,7 @@ from workkit.cli.command import Command
 from workkit.cli.live import ScheduleName, Which
 from workkit.cli.options import server_options, verbose_option
 from workkit.cli.printing import terminal, wording
-from workkit.errors import NotFound, WorkkitError
+from workkit.errors import NotFound, Unsupported, WorkkitError
 
 PART_FAILED = 1
 
@@ -37,7 +37,7 @@ def cancel_command(schedule: str, which: tuple[str, ...], server: str | None) ->
     for one in which:
         try:
             job = verbs.cancel(s, one)
-        except NotFound as error:
+        except (NotFound, Unsupported) as error:
             missed.append(error)
             failure.show_error(error)
             continue
@@ -46,4 +46,4 @@ def cancel_command(schedule: str, which: tuple[str, ...], server: str | None) ->
         terminal.say(f"{word} {job.id[:8]}  {wording.call_text(job)}{tail}")
     if not missed:
         return 0
-    return failure.MISSING if len(missed) == len(which) else PART_FAILED
+    return failure.status_of(missed[0]) if len(missed) == len(which) else PART_FAILED

@@ -13,10 +13,10 @@ import click
 from workkit.cli import failure, folder, quoting
 from workkit.cli.command import Command, Option
 from workkit.cli.live import FunctionOfJobs, ScheduleName, Which
-from workkit.cli.options import server_options, server_words, verbose_option, zone_of, zone_option
+from workkit.cli.options import layout_words, server_options, server_words, verbose_option, zone_of, zone_option
 from workkit.cli.printing import terminal, wording
 from workkit.cli.settings import read_settings
-from workkit.errors import InvalidOptions, NotFound, WorkkitError
+from workkit.errors import InvalidOptions, NotFound, Unsupported, WorkkitError
 
 if TYPE_CHECKING:
     from datetime import tzinfo
@@ -204,10 +204,10 @@ def pauses(s: Schedule, zone: tzinfo) -> Iterator[str]:
     for target, pause in sorted(control.paused.items()):
         kind, _, of = target.partition(":")
         if kind == "schedule":
-            yield f"Paused{until_and_why(pause, zone)}. Resume: workkit resume {s.name}"
+            yield f"Paused{until_and_why(pause, zone)}. Resume: workkit resume {s.name}{layout_words()}"
         elif kind == "fn":
             fn = wording.spoken(of)
-            again = f"workkit resume {s.name} --fn {_quoted(fn)}"
+            again = f"workkit resume {s.name} --fn {_quoted(fn)}{layout_words()}"
             yield f"Paused: {wording.printable(fn)}{until_and_why(pause, zone)}. Resume: {again}"
 
 
@@ -229,7 +229,7 @@ def _each(words: tuple[str, ...], act: Callable[[str], str]) -> int:
     for word in words:
         try:
             terminal.say(act(word), indent=2)
-        except (NotFound, InvalidOptions) as error:
+        except (NotFound, InvalidOptions, Unsupported) as error:
             errors.append(error)
             failure.show_error(error)
     if not errors:

@@ -56,7 +56,13 @@ def _choice(function: Callable[..., Any]) -> Callable[..., Any]:
     ),
 )
 @_choice
-@click.option("--args", "args", cls=Option, metavar="JSON", help="other arguments, as a JSON list; for one job")
+@click.option(
+    "--args",
+    "args",
+    cls=Option,
+    metavar="JSON",
+    help="other arguments, as a JSON list, or an object of named ones; for one job",
+)
 @click.option("--rate", cls=Option, metavar="N/UNIT", help="so many in a time: 100/minute, 3/10s; default at once")
 @verbose_option
 @server_options
@@ -141,13 +147,13 @@ def _check_choice(verb: str, schedule: str, which: tuple[str, ...], everything: 
         )
 
 
-def _arguments(text: str) -> list[Any]:
+def _arguments(text: str) -> list[Any] | dict[str, Any]:
     try:
         values = json.loads(text)
     except ValueError as error:
         raise click.UsageError(f"--args {text}: not JSON ({error}). Write --args '[1, \"two\"]'.") from error
-    if not isinstance(values, list):
-        raise click.UsageError(f"--args {text}: not a list. Write --args '[{text}]'.")
+    if not isinstance(values, list | dict):
+        raise click.UsageError(f"--args {text}: neither a list nor an object. Write --args '[{text}]'.")
     return values
 
 

@@ -11,7 +11,6 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from workkit.brokers.redis_server.address import masked
 from workkit.cli import failure
@@ -20,6 +19,7 @@ from workkit.cli.live import ScheduleName
 from workkit.cli.options import (
     OPTIONAL,
     chosen_schedules,
+    is_typed,
     json_option,
     server_options,
     server_words,
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 FINDINGS = 1
 SHOWN = 10  # of one kind; the rest is counted
 PATIENCE = "1 day"
+IN_NAMESPACE = "1 minute"  # a unique key lives a day only
 DEFAULTS = {"threads": "10", "processes": "1", "deadline": "25s", "log": "console", "tz": "UTC", "dialect": "published"}
 
 
@@ -68,19 +69,20 @@ class Patient:
     "--older-than",
     cls=Option,
     metavar="DURATION",
-    default=PATIENCE,
-    help=f"call a job that waits nowhere an orphan so long after its last time; default {PATIENCE}",
+    help=f"call a job that waits nowhere, or a unique key without a job, an orphan after so long; default {PATIENCE}, "
+    f"{IN_NAMESPACE} with --layout gocraft",
 )
 @click.option("--yes", cls=Option, is_flag=True, help="repair without asking")
 @json_option()
 @verbose_option
 @server_options
 def doctor_command(
-    schedules: tuple[str, ...], fix: bool, older_than: str, yes: bool, as_json: bool, server: str | None
+    schedules: tuple[str, ...], fix: bool, older_than: str | None, yes: bool, as_json: bool, server: str | None
 ) -> int:
     """Find what is wrong, and repair it with --fix."""
     from workkit.triggers.duration import duration
 
+    older_than = older_than or (IN_NAMESPACE if os.environ.get("WORKKIT_LAYOUT") == "gocraft" else PATIENCE)
     patience_ms = round(duration(older_than, name="older_than") / timedelta(milliseconds=1))
     settings = read_settings()
     chosen = chosen_schedules(schedules, settings, command="doctor")
@@ -151,7 +153,7 @@ def _settings(
         stored = getattr(settings, attribute)
         if key == "schedules" and named:
             rows.append((key, ",".join(names), "command line"))
-        elif key == "dialect" and _is_flag(key):
+        elif key == "dialect" and is_typed(key):
             rows.append((key, os.environ[env], "--dialect"))
         elif os.environ.get(env) and (key != "dialect" or stored is None):  # a setting is handed on by the environment
             rows.append((key, os.environ[env], env))
@@ -160,16 +162,13 @@ def _settings(
             rows.append((key, value, str(settings.file)))
         else:
             rows.append((key, DEFAULTS.get(key, "-"), "default"))
+    if layout := os.environ.get("WORKKIT_LAYOUT"):
+        rows.append(("layout", layout, "--layout" if is_typed("layout") else "WORKKIT_LAYOUT"))
     yield from table.aligned(rows, most=50)
 
 
-def _is_flag(option: str) -> bool:
-    """Say whether an option was typed; else its value may come from the environment."""
-    return click.get_current_context().get_parameter_source(option) is ParameterSource.COMMANDLINE
-
-
 def _dialect_words() -> str:
-    return f" --dialect {os.environ['WORKKIT_DIALECT']}" if _is_flag("dialect") else ""
+    return f" --dialect {os.environ['WORKKIT_DIALECT']}" if is_typed("dialect") else ""
 
 
 def _server_origin(given: str | None) -> str:

@@ -18,6 +18,7 @@ from workkit.cli.look import look_options, most_rows, paging_options
 from workkit.cli.options import (
     OPTIONAL,
     json_option,
+    layout_words,
     opened,
     server_options,
     server_words,
@@ -97,7 +98,7 @@ def list_command(
         if jobs:
             for line in (*_header(s, zone), *_rows(s, jobs[:most], zone)):
                 terminal.data(line)
-            _more(len(jobs), most, f"workkit list {s.name}")
+            _more(len(jobs), most, f"workkit list {s.name}{layout_words()}")
         else:
             _nothing([s], state, where, server)
 
@@ -318,7 +319,7 @@ def dead_command(
                 terminal.data(f"\n{job.id[:8]}  {wording.call_text(job)}")
                 for row in _traceback(job):
                     terminal.data(row)
-            _more(len(jobs), most, f"workkit dead {s.name}")
+            _more(len(jobs), most, f"workkit dead {s.name}{layout_words()}")
             chosen = shlex.join(["--where", where]) if where else shown[0].id[:8]
             terminal.talk(wording.printable(f"retry: workkit retry {s.name} {chosen}{server_words(server)}"))
         else:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -25,6 +25,47 @@ if TYPE_CHECKING:
     from workkit.schedule import Schedule
 
     Targets = list[Schedule] | dict[Schedule, int]
+
+R = TypeVar("R")
+
+
+def run_options(verb: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
+    """Add the options of every command that serves until it is stopped: its end, its health pages, its log."""
+    options = (
+        click.option("--burst", cls=Option, is_flag=True, help=f"{verb} what is due now, then exit"),
+        click.option(
+            "--deadline",
+            cls=Option,
+            metavar="DURATION",
+            envvar="WORKKIT_DEADLINE",
+            help="time to finish at a stop; default 25s",
+        ),
+        click.option(
+            "--health-port",
+            cls=Option,
+            metavar="PORT",
+            envvar="WORKKIT_HEALTH_PORT",
+            help="serve /livez and /readyz on 127.0.0.1 (elsewhere: ADDRESS:PORT)",
+        ),
+        click.option(
+            "--log",
+            "log_format",
+            cls=Option,
+            type=click.Choice(("console", "json")),
+            metavar="console|json",
+            envvar="WORKKIT_LOG",
+            help="default console",
+        ),
+        click.option("-v", "--verbose", cls=Option, is_flag=True, help="every job, with arguments and tracebacks"),
+        click.option("-q", "--quiet", cls=Option, is_flag=True, help="only warnings and errors"),
+    )
+
+    def add(command: Callable[..., R]) -> Callable[..., R]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
 
 
 @click.command(
@@ -78,32 +119,7 @@ if TYPE_CHECKING:
     help="listener processes; default 1",
 )
 @click.option("--strict", cls=Option, is_flag=True, help="schedules strictly in order")
-@click.option("--burst", cls=Option, is_flag=True, help="run what is due now, then exit")
-@click.option(
-    "--deadline",
-    cls=Option,
-    metavar="DURATION",
-    envvar="WORKKIT_DEADLINE",
-    help="time to finish at a stop; default 25s",
-)
-@click.option(
-    "--health-port",
-    cls=Option,
-    metavar="PORT",
-    envvar="WORKKIT_HEALTH_PORT",
-    help="serve /livez and /readyz on 127.0.0.1 (elsewhere: ADDRESS:PORT)",
-)
-@click.option(
-    "--log",
-    "log_format",
-    cls=Option,
-    type=click.Choice(("console", "json")),
-    metavar="console|json",
-    envvar="WORKKIT_LOG",
-    help="default console",
-)
-@click.option("-v", "--verbose", cls=Option, is_flag=True, help="every job, with arguments and tracebacks")
-@click.option("-q", "--quiet", cls=Option, is_flag=True, help="only warnings and errors")
+@run_options("run")
 @click.option(SUPERVISED, cls=Option, hidden=True)
 @server_options
 def listen_command(
@@ -124,8 +140,7 @@ def listen_command(
     server: str | None,
 ) -> int:
     """Run due jobs until stopped."""
-    if verbose and quiet:
-        raise click.UsageError("-v and -q were both given. Keep one of them.")
+    refuse_both(verbose, quiet)
     settings = read_settings()
     if click.get_current_context().get_parameter_source("imports") != ParameterSource.COMMANDLINE:
         imports = tuple(name for name in imports or settings.imports if name)
@@ -144,6 +159,12 @@ def listen_command(
     if supervised:
         return _listen_supervised(targets, how, ends=supervised, **log)
     return _listen(targets, how, processes=processes or settings.processes or 1, **log)
+
+
+def refuse_both(verbose: bool, quiet: bool) -> None:
+    """Refuse two options that say the contrary of each other."""
+    if verbose and quiet:
+        raise click.UsageError("-v and -q were both given. Keep one of them.")
 
 
 def _targets(named: Sequence[str], *, server: str | None) -> Targets:
@@ -166,7 +187,7 @@ def _listen(targets: Targets, how: Mapping[str, Any], *, processes: int, **style
     from workkit.verbs.listen_options import read_how
 
     log = Log(**style)
-    with _subscribed(log, log):
+    with subscribed(log, log):
         if processes > 1:
             read, _ = read_how(how)
             return supervise(read, processes=processes)
@@ -184,14 +205,15 @@ def _listen_supervised(targets: Targets, how: Mapping[str, Any], *, ends: str, *
     if how["health_port"] is not None:  # asked by the supervisor, whose port it is
         how = {**how, "health_port": 0}
     log, supervised = Log(**style), Supervised(ends)
-    with _subscribed(Relay(log, supervised), log):
+    with subscribed(Relay(log, supervised), log):
         read, _ = read_how(how)
         make = partial(verbs.listener, targets, **how)
         return listen_supervised(make, read, supervised=supervised, verbose=style["verbose"])
 
 
 @contextmanager
-def _subscribed(subscriber: Callable[[Event], None], log: Log) -> Iterator[None]:
+def subscribed(subscriber: Callable[[Event], None], log: Log) -> Iterator[None]:
+    """Print events inside this block; modules of the present folder can be imported."""
     from workkit import events
 
     here = os.getcwd()

@@ -1,13 +1,13 @@
-"""`wire`: what stands in a schedule's published keys, dumped as it is, or judged against the published layout."""
+"""`wire`: what stands in a schedule's published keys, dumped as it is, or judged against the published layout; of a
+gocraft namespace see `wire_namespace.py`.
+"""
 
 from __future__ import annotations
 
 import math
 import sys
-from base64 import b64encode
-from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -20,18 +20,15 @@ from workkit.cli.options import Count, json_option, server_options, server_words
 from workkit.cli.printing import record as records
 from workkit.cli.printing import terminal, wording
 from workkit.cli.printing.cells import folded
-from workkit.errors import Unsupported
+from workkit.cli.printing.faults import SHOWN, Report, json_bytes, say
 
 if TYPE_CHECKING:
-    from workkit.brokers.native.care.fault import Fault, Severity
+    from workkit.brokers.native.care.fault import Fault
     from workkit.brokers.native.look.pair import Pair
     from workkit.brokers.native.look.published import Published
 
-FOUND = 1
-SHOWN = 10  # of one kind; the rest is counted
 MOST_LINES = 8  # of one text on a terminal
 ORDERS = {"published": "year first", "cuckoo": "second first"}
-COLOURS = {"deviation": "red", "orphan": "yellow", "hazard": None}
 
 
 @click.command(
@@ -42,7 +39,8 @@ COLOURS = {"deviation": "red", "orphan": "yellow", "hazard": None}
         "dump prints what stands in SCHEDULE:jobs and SCHEDULE:next, byte for byte, soonest first: every item with its "
         "job, then the jobs without an item.",
         "verify names each deviation from the published layout, each orphan (a job or an item whose other half is "
-        "missing), and each hazard: legal, but a Clojure peer would lose it or run it otherwise. It changes nothing.",
+        "missing), and each hazard: legal, but a Clojure peer would lose it or run it otherwise. It changes nothing. "
+        "With --layout gocraft, both read every key of the namespace, and the peers are Go pools.",
         "Exit status of verify: 0 all well, 1 deviations or orphans, with --strict hazards too. --dialect says how "
         "cron fields are to be read.",
     ),
@@ -71,22 +69,21 @@ def wire_command(
         raise click.UsageError("--strict is for verify; dump judges nothing. Write workkit wire verify.")
     from workkit import schedule as verbs
     from workkit.brokers.connect import open_broker
+    from workkit.brokers.native.care.fault import RULES
     from workkit.brokers.native.look.published import published
 
     s = verbs.create(schedule, redis=server)
-    if s.layout != "native":
-        trouble = f"is something the {s.layout} layout cannot do yet"
-        raise Unsupported.about("workkit wire", trouble, "It reads native schedules.", where="layout", given=s.layout)
+    words = server_words(server)
+    if s.layout == "gocraft":
+        from workkit.cli.commands.wire_namespace import wire_namespace
+
+        return wire_namespace(s, action, where=where, limit=limit, strict=strict, as_json=as_json, words=words)
     look = published(open_broker(s.name, redis=s.redis, dialect=s.dialect))
     pairs = _with_text(look.pairs(soonest_first=action == "dump"), where)
     if action == "dump":
         return _dump(look, islice(pairs, limit), name=s.name, as_json=as_json)
-    report = Report(name=s.name, dialect=s.dialect, words=server_words(server), limit=limit or SHOWN)
-    faults = report.judged(pairs, now_ms=look.now_ms)
-    if as_json:
-        records.show_json(_fault_record(s.name, pair, fault) for pair, fault in faults)
-    else:
-        report.show(faults)
+    report = Report(name=s.name, words=words, limit=limit or SHOWN, rules=RULES)
+    _verify(look, pairs, name=s.name, dialect=s.dialect, report=report, as_json=as_json)
     return report.status(strict=strict)
 
 
@@ -192,7 +189,7 @@ def _folded(head: str, data: bytes) -> Iterator[str]:
 def _pair_record(pair: Pair) -> dict[str, Any]:
     record: dict[str, Any] = {}
     for name, data in (("id", pair.id or None), ("payload", pair.payload), ("item", pair.item)):
-        record |= _json_bytes(name, data)
+        record |= json_bytes(name, data)
     at = _instant(pair.score) if pair.item is not None else None
     return record | {
         "sha1": pair.is_hashed if pair.payload is not None else None,
@@ -209,89 +206,53 @@ def _json_score(score: float) -> float | str:
     return int(score) if score == int(score) else score
 
 
-def _json_bytes(name: str, data: bytes | None) -> dict[str, str | None]:
-    try:
-        return {name: None if data is None else data.decode()}
-    except UnicodeDecodeError:
-        return {name: None, f"{name}_base64": b64encode(data or b"").decode("ascii")}
-
-
 # Verify.
 
 
 @dataclass(slots=True, kw_only=True)
-class Report:
-    """Counts the faults while they are read; the first `limit` of each kind are shown."""
+class Judged:
+    """Judges pairs while they are read, and counts them."""
 
-    name: str
     dialect: str
-    words: str
-    limit: int
+    now_ms: int
     jobs: int = 0
     items: int = 0
-    counts: Counter[str] = field(default_factory=Counter)
-    severities: Counter[Severity] = field(default_factory=Counter)
-    repairs: int = 0
+    other: int = 0  # jobs of the other dialect
 
-    def judged(self, pairs: Iterable[Pair], *, now_ms: int) -> Iterator[tuple[Pair, Fault]]:
-        """Judge each pair, and count."""
+    def faults(self, pairs: Iterable[Pair]) -> Iterator[tuple[Pair, Fault]]:
+        """Judge each pair."""
         from workkit.brokers.native.care.judge import judge
 
         for pair in pairs:
             self.jobs += pair.payload is not None and not pair.is_second
             self.items += pair.item is not None
-            for fault in judge(pair, dialect=self.dialect, now_ms=now_ms):
-                self.counts[fault.kind] += 1
-                self.severities[fault.severity] += 1
-                self.repairs += fault.repairs
+            for fault in judge(pair, dialect=self.dialect, now_ms=self.now_ms):
+                self.other += fault.kind == "other-dialect"
                 yield pair, fault
 
-    def show(self, faults: Iterable[tuple[Pair, Fault]]) -> None:
-        """Print what was found, the worst first, and what can be done about it."""
-        from workkit.brokers.native.care.fault import RULES
-
-        kept: dict[str, list[tuple[str, str]]] = {kind: [] for kind in RULES}
-        for pair, fault in faults:
-            if len(kept[fault.kind]) < self.limit:
-                kept[fault.kind].append((_brief(pair), fault.what))
-        for kind, lines in kept.items():
-            if lines:
-                self._kind(kind, lines)
-        self._summary()
-
-    def _kind(self, kind: str, lines: list[tuple[str, str]]) -> None:
-        from workkit.brokers.native.care.fault import RULES
-
-        severity, why = RULES[kind]
-        for id, what in lines:
-            _say(f"{terminal.paint(severity, COLOURS[severity], sys.stdout)}  {id}  ", f"{severity}  {id}  ", what)
-        if more := self.counts[kind] - len(lines):
-            all_of_them = f"workkit wire verify {self.name}{self.words} --json"
-            _say("  ", "  ", f"and {more:,} more of the kind {kind}. All: {all_of_them}")
-        _say("  ", "  ", why, dim=True)
-        terminal.data("")
-
-    def _summary(self) -> None:
+    @property
+    def scope(self) -> str:
+        """What was judged."""
         of = f"{wording.plural(self.jobs, 'job')} and {wording.plural(self.items, 'item')}"
-        read = f"read as {self.dialect}: {ORDERS[self.dialect]}"
-        if not self.counts:
-            well = terminal.paint("all is well", "green", sys.stdout)
-            terminal.say(f"{self.name}: {well}. {of}, {read}.")
-            return
-        said = [wording.plural(count, one) for one in COLOURS if (count := self.severities[one])]  # type: ignore[index]
-        _say("", "", f"{self.name}: {wording.listed(said)} in {of}, {read}.")
-        if self.repairs:
-            of_them = "it" if self.repairs == 1 == self.counts.total() else f"{self.repairs:,} of them"
-            _say("  > ", "  > ", f"workkit doctor {self.name}{self.words} --fix   repairs {of_them}")
-        if self.counts["other-dialect"]:
-            other = "cuckoo" if self.dialect == "published" else "published"
-            again = f"workkit wire verify {self.name}{self.words} --dialect {other}"
-            _say("  > ", "  > ", f"{again}   reads them in the other order")
+        return f"{of}, read as {self.dialect}: {ORDERS[self.dialect]}"
 
-    def status(self, *, strict: bool) -> int:
-        """Give the exit status: 1 where something is wrong; hazards count if `strict`."""
-        wrong = self.severities["deviation"] + self.severities["orphan"] + strict * self.severities["hazard"]
-        return FOUND if wrong else 0
+    def show_hint(self, name: str, words: str) -> None:
+        """Say how the jobs of the other dialect are read."""
+        if self.other:
+            other = "cuckoo" if self.dialect == "published" else "published"
+            again = f"workkit wire verify {name}{words} --dialect {other}"
+            say("  > ", "  > ", f"{again}   reads them in the other order")
+
+
+def _verify(look: Published, pairs: Iterable[Pair], *, name: str, dialect: str, report: Report, as_json: bool) -> None:
+    judged = Judged(dialect=dialect, now_ms=look.now_ms)
+    faults = report.counted(judged.faults(pairs))
+    if as_json:
+        records.show_json(_fault_record(name, pair, fault) for pair, fault in faults)
+        return
+    report.show((_brief(pair), fault) for pair, fault in faults)
+    report.summary(judged.scope)
+    judged.show_hint(name, report.words)
 
 
 def _fault_record(schedule: str, pair: Pair, fault: Fault) -> dict[str, Any]:
@@ -299,8 +260,8 @@ def _fault_record(schedule: str, pair: Pair, fault: Fault) -> dict[str, Any]:
         "schedule": schedule,
         "severity": fault.severity,
         "kind": fault.kind,
-        **_json_bytes("id", pair.id or None),
-        **_json_bytes("item", pair.item),
+        **json_bytes("id", pair.id or None),
+        **json_bytes("item", pair.item),
         "what": fault.what,
         "why": fault.why,
         "repairs": fault.repairs,
@@ -316,12 +277,6 @@ def _brief(pair: Pair) -> str:
 
 def _text(data: bytes) -> str:
     return data.decode("utf-8", "backslashreplace")
-
-
-def _say(painted: str, plain: str, text: str, *, dim: bool = False) -> None:
-    """Print a line, further lines indented below its first."""
-    text = wording.printable(text)
-    terminal.say(painted + (_dim(text) if dim else text), indent=len(plain))
 
 
 def _dim(text: str) -> str:

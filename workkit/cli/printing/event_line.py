@@ -112,6 +112,7 @@ def _subject(event: Event, style: Style) -> str:
 OF_JOBS = frozenset(TEXTS) - {
     "listening",
     "may_run",
+    "forwarding",
     "health",
     "stuck",
     "quiet",

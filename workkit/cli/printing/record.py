@@ -38,6 +38,7 @@ def job_record(job: Job) -> dict[str, Any]:
         "terms": {name: value for name, value in job.terms.fields().items() if name != "name"},
         "interval": trigger.interval.member() if trigger and trigger.interval else None,
         "counted": counted_of(job),
+        "kwargs": dict(job.kwargs or {}),
     }
 
 

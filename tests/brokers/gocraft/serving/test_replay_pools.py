@@ -15,7 +15,7 @@ import pytest
 from tests.brokers.gocraft import vectors
 from tests.brokers.gocraft.namespace import moved
 from tests.brokers.gocraft.serving.fleet import Namespace, end
-from tests.brokers.gocraft.serving.test_replay import dump_of, dumped, enqueue, replay, without_limits
+from tests.brokers.gocraft.serving.recordings import dump_of, dumped, enqueue, replay, without_limits
 from tests.processes import until
 from workkit.brokers.gocraft.text import read
 from workkit.jobs.outcome import Again, Dead, Done, Failure, Released

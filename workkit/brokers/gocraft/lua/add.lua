@@ -1,6 +1,7 @@
 -- add: put jobs into queues and sorted sets, in one step.
--- KEYS producer(token) worker_pools known_jobs scheduled held
--- ARGV number prefix rows...
+-- KEYS producer(token) worker_pools known_jobs scheduled held paused_all
+-- ARGV number batch prefix rows...
+--      batch: how many rows came before these, and a digest of all rows with these; '' = no batch
 --      rows: six for each: name, text, second in which it is due ('' = now), unique key ('' = none), what the key holds,
 --            how many seconds it lives
 -- ->   now in ms, then for each 1 new | 0 known; or 'old'
@@ -8,9 +9,9 @@
 -- part: clock
 -- part: names
 -- part: fleet
-if asked and tonumber(asked) > tonumber(number) then return { 'old' } end
+-- part: known
 local now = time_or_now('')
-remember({ now }) -- a full server refuses this, before anything is done
+reserve()
 local answer, queued, order, known = { now }, {}, {}, {}
 
 local function later(name, text, due)
@@ -44,6 +45,6 @@ for _, name in ipairs(order) do
   redis.call('LPUSH', queue_of(name), unpack(queued[name]))
   wake(name)
 end
-for name in pairs(known) do redis.call('SADD', known_jobs, name) end
+for name in pairs(known) do know(name) end
 remember(answer)
 return answer

@@ -5,15 +5,19 @@
 -- ->   how many were moved or set aside
 -- part: names
 -- part: fleet
+local function takes(key, kind)
+  local stands = redis.call('TYPE', key).ok
+  return stands == kind or stands == 'none'
+end
 local sets, moved = { scheduled, retry, held, held_retry }, 0
 for i = rows_at, #ARGV, 4 do
   local from, bytes, name, text = sets[tonumber(ARGV[i])], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
   if name == '' then
-    if redis.call('ZREM', from, bytes) == 1 then
+    if takes(unreadable, 'zset') and redis.call('ZREM', from, bytes) == 1 then
       redis.call('ZADD', unreadable, math.floor(now / 1000), bytes)
       moved = moved + 1
     end
-  elseif is_served(name) and redis.call('ZREM', from, bytes) == 1 then
+  elseif is_served(name) and takes(queue_of(name), 'list') and redis.call('ZREM', from, bytes) == 1 then
     redis.call('LPUSH', queue_of(name), text)
     wake(name)
     moved = moved + 1

@@ -5,20 +5,20 @@
 --      rows: three for each: queue name, listed bytes, unique key
 -- ->   for each: the text that runs instead, or ''
 -- part: names
-local kept = redis.call('GET', taken)
-if kept then
-  local before = cmsgpack.unpack(kept)
-  if before[1] == number then return before[2] end
+local kept = redis.pcall('GET', taken)
+if type(kept) == 'string' then
+  local is_ours, before = pcall(cmsgpack.unpack, kept)
+  if is_ours and type(before) == 'table' and before[1] == number then return before[2] end
 end
 local answer = {}
 for i = rows_at, #ARGV, 3 do
   local name, listed, key, instead = ARGV[i], ARGV[i + 1], ARGV[i + 2], ''
-  local holds = redis.call('GET', key)
-  if holds then
+  local holds = redis.pcall('GET', key)
+  if type(holds) == 'string' then
     local is_json, job = pcall(cjson.decode, holds)
     if is_json and type(job) == 'table' and holds ~= listed then
       local list = in_progress_of(name, pool)
-      if redis.call('LREM', list, -1, listed) == 1 then
+      if redis.pcall('LREM', list, -1, listed) == 1 then
         redis.call('LPUSH', list, holds)
         instead = holds
       end

@@ -1,6 +1,6 @@
 -- turn: end jobs, and take jobs, in one step, as the request of this number of one pool. A repeated request has no further
 -- effect; it is answered with all that the pool has in progress, of which it knows what it knew before.
--- KEYS worker_pools record(pool) scheduled retry held held_retry dead unreadable crashes
+-- KEYS worker_pools record(pool) scheduled retry held held_retry dead unreadable crashes cancelled(pool) paused_all
 -- ARGV pool number now prefix seed limit names ends offset
 --      now: ms; '' = by this server's clock
 --      names: [name, priority] ...; ends: see parts/ending.lua; both packed. offset: how many due members to pass over
@@ -11,10 +11,10 @@
 -- part: ending
 -- part: taking
 local PAGE = 100
-local kept = redis.call('GET', record)
-if not kept or redis.call('SISMEMBER', worker_pools, pool) == 0 then return { 'gone' } end
+local kept = redis.pcall('GET', record)
+if type(kept) ~= 'string' or redis.call('SISMEMBER', worker_pools, pool) == 0 then return { 'gone' } end
 local last, answered = string.match(kept, '^(%d+) (.*)$')
-last, number, limit = tonumber(last), tonumber(number), tonumber(limit)
+last, number, limit = tonumber(last or ''), tonumber(number), tonumber(limit)
 if last ~= number and last ~= number - 1 then return { 'gone' } end
 names, now = cmsgpack.unpack(names), time_or_now(now)
 
@@ -22,7 +22,7 @@ local function counted(found) -- how many pools died with each
   local counts = {}
   if #found > 0 and redis.call('EXISTS', crashes) == 1 then
     for i = 2, #found, 2 do
-      counts[#counts + 1] = tonumber(redis.call('HGET', crashes, mark_of(found[i])) or '') or 0
+      counts[#counts + 1] = tonumber(redis.pcall('HGET', crashes, mark_of(found[i])) or '') or 0
     end
   end
   return counts
@@ -44,7 +44,7 @@ if limit > 0 then
   local more
   found, more = take(names, limit, seed)
   for place_of, key in ipairs({ scheduled, retry, held, held_retry }) do
-    local at = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]
+    local at = redis.pcall('ZRANGE', key, 0, 0, 'WITHSCORES')[2] -- none where it is no sorted set
     if at and tonumber(at) * 1000 <= tonumber(now) then
       for _, text in ipairs(redis.call('ZRANGEBYSCORE', key, '-inf', now / 1000, 'LIMIT', offset, PAGE)) do
         due[#due + 1], due[#due + 2] = place_of, text

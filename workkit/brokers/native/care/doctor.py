@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-import redis
-
 from workkit.brokers.native.care.fleet import Fleet, fleet
-from workkit.brokers.native.care.host import clock, host, scripts
 from workkit.brokers.native.care.inventory import Inventory
 from workkit.brokers.native.care.leftovers import Leftovers
 from workkit.brokers.native.care.repair import repair
@@ -17,13 +14,15 @@ from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.items import server_ms
 from workkit.brokers.native.look.location import Places
+from workkit.brokers.redis_server.checkup import dead, limited, tried, unchecked, wrong_type
+from workkit.brokers.redis_server.host import clock, host, scripts
 from workkit.brokers.redis_server.key_type import types_of
+from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.doctor import Finding
 from workkit.errors import ServerRefused
 
-MOST = 1000  # findings of one kind in one checkup
-OF_SERVER = ("clock", "old-server", "replica", "no-append-file", "eviction", "low-memory", "refused")
+WRONG_TYPE = "The server refuses every request that needs this key, so nothing runs. The doctor checked no other key."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,20 +39,7 @@ class NativeDoctor:
         If this user may not read something, that is a finding too. A wrong or missing password raises. A finding about
         the server names no schedule.
         """
-        counts: dict[str, int] = {}
-        for finding in self._looked(patience_ms):
-            counts[finding.kind] = count = counts.get(finding.kind, 0) + 1
-            if count <= MOST:
-                yield finding if finding.kind in OF_SERVER else replace(finding, schedule=self.keys.schedule)
-        for kind, count in counts.items():
-            if count > MOST:
-                yield Finding(
-                    kind=kind,
-                    what=f"and {count - MOST:,} more like the {MOST:,} of the kind {kind}",
-                    why=f"One checkup lists at most {MOST:,} of one kind.",
-                    remedy="repair these first, then check again",
-                    schedule=self.keys.schedule,
-                )
+        yield from limited(self._looked(patience_ms), schedule=self.keys.schedule)
 
     def repair(self, finding: Finding) -> bool:
         """See `Doctor.repair`."""
@@ -64,7 +50,7 @@ class NativeDoctor:
     def _looked(self, patience_ms: int) -> Iterator[Finding]:
         yield from self._tried("the server's clock", lambda: clock(self.server))
         yield from self._tried("the server's state", lambda: host(self.server, self.keys.schedule).findings())
-        yield from self._tried("whether scripts may run", lambda: scripts(self.server))
+        yield from self._tried("whether scripts may run", lambda: scripts(self.server, load("native")["reschedule"]))
         wrong: list[Finding] = []
         yield from self._tried("the types of the keys", lambda: self._types(wrong))
         if wrong:
@@ -95,13 +81,8 @@ class NativeDoctor:
     def _dead(self) -> Iterator[Finding]:
         with self.server.translated() as client:
             count = client.zcard(self.keys.dead)
-        if count:
-            yield Finding(
-                kind="dead",
-                what="1 job failed for good" if count == 1 else f"{count:,} jobs failed for good",
-                why="They are kept for 90 days, at most 10,000 of them. They run again only if somebody retries them.",
-                remedy=f"workkit dead {self.keys.schedule}",
-            )
+        kept = "They are kept for 90 days, at most 10,000 of them."
+        yield from dead(count, schedule=self.keys.schedule, kept=kept)
 
     def _types(self, wrong: list[Finding]) -> Iterator[Finding]:
         k = self.keys
@@ -115,35 +96,14 @@ class NativeDoctor:
             found = [kind.decode() for kind in pipe.execute()]
         for (key, kind), stands in zip(expected.items(), found, strict=True):
             if stands not in (kind, "none"):
-                wrong.append(_wrong_type(key, stands, kind))
+                wrong.append(wrong_type(key, stands, kind, why=WRONG_TYPE))
         yield from wrong
 
     def _tried(self, what: str, look: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
-        """Check something. If the server forbids it to this user, yield a finding that says so."""
-        try:
-            yield from look()
-        except ServerRefused as error:
-            if isinstance(error.__cause__, redis.exceptions.AuthenticationError):
-                raise
-            yield self._unchecked(what, error)
+        yield from tried(self.server, what, look)
 
     def _unchecked(self, what: str, error: ServerRefused) -> Finding:
-        return Finding(
-            kind="unchecked",
-            what=f"{what} could not be checked: {str(error).removeprefix(self.server.url).strip(' :.')}",
-            why="The doctor cannot see any fault there.",
-            remedy="check again as a user who may run INFO, SCAN, scripts and all commands that read",
-        )
+        return unchecked(self.server, what, error)
 
     def _places(self) -> Places:
         return Places(server=self.server, keys=self.keys, codec=self.codec, now_ms=server_ms(self.server))
-
-
-def _wrong_type(key: str, stands: str, kind: str) -> Finding:
-    return Finding(
-        kind="wrong-type",
-        what=f"{key} is a {stands}, not a {kind}",
-        why="The server refuses every request that needs this key, so nothing runs. The doctor checked no other key.",
-        remedy=f"find out what wrote it, then rename it: redis-cli RENAME {key} {key}:wrong",
-        about=(key,),
-    )

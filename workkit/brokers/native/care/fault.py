@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
-Severity = Literal["deviation", "orphan", "hazard"]
+from workkit.contract.fault import Severity
+
 Half = Literal["job", "item"]
-SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
 
 @dataclass(frozen=True, slots=True)

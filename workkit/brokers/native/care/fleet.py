@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from workkit import wire
-from workkit.brokers.native.care.wording import brief_bytes, bytes_text
 from workkit.brokers.native.entry import due_ms
 from workkit.brokers.native.look.location import PAGE, Places
 from workkit.brokers.native.record import UNKNOWN, read_info
@@ -17,6 +16,7 @@ from workkit.contract.listener import ListenerInfo
 from workkit.errors import CorruptRecord
 from workkit.jobs.names import shown
 from workkit.text.duration import age_text
+from workkit.text.raw import brief_bytes, bytes_text
 
 AHEAD_MS = 3_600_000  # a heartbeat from further ahead does not count
 STALE_MS = 5_000  # half of the default listener_timeout: from then on other listeners may take its work

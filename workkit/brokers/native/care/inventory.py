@@ -13,7 +13,6 @@ from workkit.brokers.native.care.fault import Fault
 from workkit.brokers.native.care.judge import judge, why_unread
 from workkit.brokers.native.care.overdue import Overdue
 from workkit.brokers.native.care.repair import Loose, Misplaced, Trouble, Unreadable, due_again, queue_text
-from workkit.brokers.native.care.wording import brief_bytes, bytes_text
 from workkit.brokers.native.entry import LAST_MS
 from workkit.brokers.native.look.location import SUSPECTS, Places, item_id
 from workkit.brokers.native.look.pair import Pair
@@ -21,6 +20,7 @@ from workkit.brokers.native.look.published import Published
 from workkit.contract.doctor import Finding
 from workkit.jobs.names import shown
 from workkit.text.duration import age_text
+from workkit.text.raw import brief_bytes, bytes_text
 
 MOST_UNREAD = 500  # kept in memory with their payloads
 CUT_OFF = "The program that added it or ran it was interrupted, or still runs it. It may have run already."

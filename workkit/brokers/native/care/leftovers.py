@@ -10,11 +10,11 @@ from itertools import islice
 from typing import Any
 
 from workkit.brokers.native.care.repair import Hidden, Loose, Parted, Unlisted
-from workkit.brokers.native.care.wording import brief_bytes, bytes_text
 from workkit.brokers.native.entry import read_entry
 from workkit.brokers.native.look.location import MOST_PAGES, PAGE, SUSPECTS, Places, item_id, wait_a_moment
 from workkit.brokers.native.look.parked import PAUSED, read_parked, under
 from workkit.contract.doctor import Finding
+from workkit.text.raw import brief_bytes, bytes_text
 
 RUN = b"run:"
 HIDDEN_MS = 5_000  # after this time, a listener that can run it has claimed it

@@ -6,15 +6,15 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from workkit.brokers.native.care.wording import brief_bytes
 from workkit.brokers.native.entry import LAST_MS, due_ms
 from workkit.brokers.native.look.location import Places
 from workkit.brokers.native.look.parked import PAUSED, under
-from workkit.brokers.native.look.pauses import pause_text, standing_control
+from workkit.brokers.native.look.pauses import standing_control
 from workkit.contract.doctor import Finding
-from workkit.jobs.admission import Control
+from workkit.jobs.admission import Control, pause_text
 from workkit.jobs.names import shown
 from workkit.text.duration import age_text
+from workkit.text.raw import brief_bytes
 
 LATE_MS = 60_000  # work that has been due for longer than this is a finding
 

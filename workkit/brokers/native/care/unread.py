@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any
 
 from workkit.brokers.native.care.repair import Garbled, Loose
-from workkit.brokers.native.care.wording import brief_bytes, bytes_text
 from workkit.brokers.native.control_key import PAUSED, read_limit, read_pause, read_turn
 from workkit.brokers.native.entry import LAST_MS, read_entry
 from workkit.brokers.native.look.location import Places
@@ -21,6 +20,7 @@ from workkit.brokers.native.record import is_info, read_count, read_said
 from workkit.brokers.native.settle import is_failure, read_packed
 from workkit.contract.doctor import Finding
 from workkit.jobs.option_readers import LONGEST_MS
+from workkit.text.raw import brief_bytes, bytes_text
 
 Reads = Callable[[bytes, Any], bool]
 _RECORD = re.compile(rb"@|info|\d+\..*", re.DOTALL)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from workkit.brokers.native.change.dead_set import DeadSetChange
 from workkit.brokers.native.change.pauses import Pauses
@@ -14,11 +13,10 @@ from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.items import other_items, parked_items, plain_item
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
-from workkit.contract.admin import Revival
+from workkit.contract.admin import Arguments, Revival, dead_refusal
 from workkit.errors import NotFound
 from workkit.jobs.admission import Pause
 from workkit.jobs.job import Job, JobState
-from workkit.jobs.names import shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +44,7 @@ class NativeAdmin:
         ]
         reply = self.server.call(script, script.keys(k), args)
         if reply == b"unknown" and job.state == "dead":
-            remedy = f"Forget it: workkit discard {self.codec.schedule} {job.id[:8]}."
-            raise NotFound.about(f"{job.id[:8]} {shown(job.fn)}", "is dead, and does not run", remedy, given=job.id)
+            raise dead_refusal(job)
         if reply == b"unknown":
             raise NotFound(f'no job "{job.id}" in {self.codec.schedule}: it ended meanwhile.', given=job.id)
         state: JobState = "cancelling" if reply == b"marked" or job.state == "running" else job.state
@@ -76,7 +73,7 @@ class NativeAdmin:
         return self._runs.run(job)
 
     def retry(
-        self, dead: Sequence[Job], *, args: Sequence[Any] | None = None, delays_ms: Sequence[int] = ()
+        self, dead: Sequence[Job], *, args: Arguments | None = None, delays_ms: Sequence[int] = ()
     ) -> list[Revival]:
         """Take jobs out of the dead set to run again: see `Admin.retry`."""
         return self._dead_set.retry(dead, args=args, delays_ms=delays_ms)

@@ -18,7 +18,7 @@ from workkit.brokers.native.look.items import server_ms
 from workkit.brokers.native.settle import occurrence
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
-from workkit.contract.admin import Revival
+from workkit.contract.admin import Arguments, Revival
 from workkit.contract.producer import NewJob
 from workkit.errors import CorruptRecord
 from workkit.jobs.job import Job
@@ -32,7 +32,7 @@ class DeadSetChange:
     keys: Keys
     codec: Codec
 
-    def retry(self, dead: Sequence[Job], *, args: Sequence[Any] | None, delays_ms: Sequence[int]) -> list[Revival]:
+    def retry(self, dead: Sequence[Job], *, args: Arguments | None, delays_ms: Sequence[int]) -> list[Revival]:
         """See `Admin.retry`."""
         names = [(job.dead_id or "").encode(*NAME_TEXT) for job in dead]
         if not names:
@@ -68,7 +68,7 @@ class DeadSetChange:
         discard = load("native")["discard"]
         return int(self.server.call(discard, discard.keys(self.keys), names))
 
-    def _revived(self, grave: Mapping[str, Any], args: Sequence[Any] | None) -> dict[str, Any] | None:
+    def _revived(self, grave: Mapping[str, Any], args: Arguments | None) -> dict[str, Any] | None:
         """Make the map of one grave for `revive.lua`; None if it holds no job that can run."""
         id, payload = (grave.get("id") or b"").decode("utf-8", "replace"), grave.get("payload")
         if grave.get("reason") == "corrupt" or not payload or not id:
@@ -84,16 +84,17 @@ class DeadSetChange:
             return {"id": id, "payload": payload, "item": entry.item}
         return {"id": id, "payload": payload, "entry": entry.encode(), "occurrence": occurrence(id, entry)}
 
-    def _anew(self, id: str, payload: bytes, args: Sequence[Any]) -> dict[str, Any] | None:
+    def _anew(self, id: str, payload: bytes, args: Arguments) -> dict[str, Any] | None:
         """Make a new job with other arguments, due now. Raises InvalidArguments."""
         try:
             old = self.codec.decode(id, payload)
         except CorruptRecord:
             return None
+        is_named = isinstance(args, Mapping)
         new = NewJob(
             fn=old.fn,
-            args=tuple(args),
-            kwargs=old.kwargs,
+            args=old.args if is_named else tuple(args),
+            kwargs=dict(args) if isinstance(args, Mapping) else old.kwargs,
             trigger=None,
             due_ms=None,
             queued=True,

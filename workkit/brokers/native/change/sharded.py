@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from workkit.brokers.native.change.admin import NativeAdmin
 from workkit.brokers.native.look.pauses import JOB
 from workkit.brokers.native.look.sharded import ShardedInspector
 from workkit.brokers.native.shards import first_found
-from workkit.contract.admin import Revival
+from workkit.contract.admin import Arguments, Revival
 from workkit.errors import Unsupported
 from workkit.jobs.admission import Pause
 from workkit.jobs.job import Job
@@ -60,7 +59,7 @@ class ShardedAdmin:
         return first_found(self._shards, job.id, lambda shard: shard.run(job))
 
     def retry(
-        self, dead: Sequence[Job], *, args: Sequence[Any] | None = None, delays_ms: Sequence[int] = ()
+        self, dead: Sequence[Job], *, args: Arguments | None = None, delays_ms: Sequence[int] = ()
     ) -> list[Revival]:
         """Take jobs out of the dead set to run again: see `Admin.retry`. One step in each shard."""
         answers: list[Revival] = ["gone"] * len(dead)

@@ -18,9 +18,9 @@ from workkit.brokers.native.look.parked import PAUSES
 from workkit.brokers.native.look.pauses import JOB
 from workkit.brokers.native.record import read_count
 from workkit.contract.inspector import Counts
-from workkit.jobs.admission import Control
+from workkit.jobs.admission import SCHEDULE, Control
 
-FN, SCHEDULE = "fn:", "schedule"
+FN = "fn:"
 Item = tuple[bytes, float]  # of `S:next`, or what an entry of `S:again` holds; and when it is due
 
 

@@ -1,10 +1,9 @@
-"""Read the pauses of a native schedule, and write a pause as text."""
+"""Read the pauses of a native schedule."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from workkit.brokers.native.codec import instant_of
 from workkit.brokers.native.control_key import read_control
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.redis_server.server import Server
@@ -31,10 +30,3 @@ def pause_of(job: Job, control: Control) -> Pause | None:
     """Find the pause under which a job waits."""
     targets = ("schedule", f"{JOB}{job.terms.name or job.id}", f"fn:{job.fn}")
     return next((control.paused[target] for target in targets if target in control.paused), None)
-
-
-def pause_text(pause: Pause) -> str:
-    """Write a pause, to follow the name of its target: ``paused until 2026-11-23 09:00:00 UTC: migration``."""
-    until = None if pause.until_ms is None else instant_of(pause.until_ms)
-    till = f" until {until:%Y-%m-%d %H:%M:%S} UTC" if until else ""
-    return f"paused{till}" + (f": {pause.reason}" if pause.reason else "")

@@ -1,14 +1,20 @@
--- ending: end jobs that this pool holds. One whose exact bytes are not in progress any more is refused.
--- KEYS worker_pools dead retry held held_retry unreadable crashes
+-- ending: end jobs that this pool holds. One whose exact bytes are not in progress any more is refused. One that was
+-- cancelled does not come again, however it ended.
+-- KEYS worker_pools dead retry held held_retry unreadable crashes cancelled
 -- ARGV pool prefix
 -- part: names
 -- part: locks
 -- part: fleet
-local MOST_DEAD, MOST_UNREADABLE = 100000, 10000
-
-local function keep(key, most, score, text)
-  redis.call('ZADD', key, score, text)
-  if redis.call('ZCARD', key) > most then redis.call('ZREMRANGEBYRANK', key, 0, -most - 1) end
+-- part: keep
+local function check(ends) -- that all sets and queues take them: a wrong type is refused before anything is done
+  local sets, checked = { r = { retry, held_retry }, h = { held }, x = { dead }, u = { unreadable } }, {}
+  for _, one in ipairs(ends) do
+    for _, key in ipairs(sets[one[3]] or {}) do
+      if not checked[key] then redis.call('ZCARD', key) end
+      checked[key] = true
+    end
+    if one[3] == 'q' then redis.call('LLEN', queue_of(one[1])) end
+  end
 end
 
 local place = {}
@@ -25,15 +31,19 @@ function place.x(_, text, at) keep(dead, MOST_DEAD, at, text) end
 function place.u(_, text, at) keep(unreadable, MOST_UNREADABLE, at, text) end
 
 local function finish(ends) -- ends: [queue name, exact bytes, letter, new text, score, crashes, inner name]
+  check(ends)
   local refused, freed = {}, {}
+  local is_any_cancelled = redis.call('EXISTS', cancelled) == 1
   for i, one in ipairs(ends) do
     local name, raw = one[1], one[2]
-    if redis.call('LREM', in_progress_of(name, pool), -1, raw) == 0 then
+    if redis.pcall('LREM', in_progress_of(name, pool), -1, raw) ~= 1 then
       refused[#refused + 1] = i - 1
     else
       freed[name] = (freed[name] or 0) + 1
-      if one[6] > 0 and one[4] ~= raw then redis.call('HDEL', crashes, mark_of(raw)) end
-      place[one[3]](one[3] == 'r' and one[7] or name, one[4], one[5])
+      if one[6] > 0 and one[4] ~= raw then redis.pcall('HDEL', crashes, mark_of(raw)) end
+      if not (is_any_cancelled and redis.pcall('SREM', cancelled, raw) == 1) then
+        place[one[3]](one[3] == 'r' and one[7] or name, one[4], one[5])
+      end
     end
   end
   for name, count in pairs(freed) do free(name, pool, count) end

@@ -8,7 +8,7 @@ local function living() -- by this server's clock, whatever time the caller pret
   fleet = {}
   local now = time_or_now('')
   for _, id in ipairs(redis.call('SMEMBERS', worker_pools)) do
-    local beat = redis.call('HMGET', prefix .. 'worker_pools:' .. id, 'heartbeat_at', 'job_names')
+    local beat = redis.pcall('HMGET', prefix .. 'worker_pools:' .. id, 'heartbeat_at', 'job_names')
     local at = tonumber(beat[1] or '')
     if not at or at * 1000 > tonumber(now) - 11000 then
       local serves = {}

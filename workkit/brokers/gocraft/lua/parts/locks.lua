@@ -1,15 +1,16 @@
--- locks: give slots of a job name back. Neither count goes below 0.
+-- locks: give slots of a job name back. Neither count goes below 0. What is no count there is left to `relock`.
 -- part: names
 -- ARGV prefix
 local function free(name, pool, count)
   local lock, info = queue_of(name) .. ':lock', queue_of(name) .. ':lock_info'
-  if redis.call('DECRBY', lock, count) < 0 then redis.call('SET', lock, 0) end
-  if redis.call('HINCRBY', info, pool, -count) < 0 then redis.call('HSET', info, pool, 0) end
+  local left, own = redis.pcall('DECRBY', lock, count), redis.pcall('HINCRBY', info, pool, -count)
+  if type(left) == 'number' and left < 0 then redis.call('SET', lock, 0) end
+  if type(own) == 'number' and own < 0 then redis.call('HSET', info, pool, 0) end
 end
 
 local function raise(name) -- a Go pool that was reaped while it was frozen has given a slot back that was not its own
   local lock, info, owed = queue_of(name) .. ':lock', queue_of(name) .. ':lock_info', 0
-  local all = redis.call('HGETALL', info)
+  local all = redis.pcall('HGETALL', info)
   for i = 1, #all, 2 do
     local count = tonumber(all[i + 1]) or 0
     if count < 0 then
@@ -17,5 +18,6 @@ local function raise(name) -- a Go pool that was reaped while it was frozen has 
       owed = owed - count
     end
   end
-  if redis.call('INCRBY', lock, owed) < 0 then redis.call('SET', lock, 0) end
+  local left = redis.pcall('INCRBY', lock, owed)
+  if type(left) == 'number' and left < 0 then redis.call('SET', lock, 0) end
 end

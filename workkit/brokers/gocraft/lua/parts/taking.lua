@@ -1,31 +1,41 @@
 -- taking: take jobs from the right of the queues, in the order that priorities draw: as many draws as jobs, each among the
--- queues that have one left, are not paused, and are below their limit.
--- KEYS worker_pools
+-- queues that have one left, are not paused, and are below their limit. While the namespace is paused, none is taken. A name
+-- one of whose keys holds what no pool can count with is passed over; all others go on.
+-- KEYS worker_pools paused_all
 -- ARGV pool prefix
 -- part: locks
 local listed
+local function is_listed(id)
+  if not listed then
+    listed = {}
+    for _, one in ipairs(redis.call('SMEMBERS', worker_pools)) do listed[one] = true end
+  end
+  return listed[id]
+end
+
 local function running_of(name, most) -- at least what the listed pools say: a Go pool that was frozen leaves the lock too low
   local lock, sum = queue_of(name) .. ':lock', 0
-  local running = tonumber(redis.call('GET', lock) or '') or 0
+  local running = tonumber(redis.pcall('GET', lock) or '') or 0
   if running >= most then return running end
-  listed = listed or redis.call('SMEMBERS', worker_pools)
-  for _, count in ipairs(redis.call('HMGET', queue_of(name) .. ':lock_info', unpack(listed))) do
-    sum = sum + math.max(0, tonumber(count or '') or 0)
+  local info = redis.pcall('HGETALL', queue_of(name) .. ':lock_info')
+  for i = 1, #info, 2 do
+    if is_listed(info[i]) then sum = sum + math.max(0, tonumber(info[i + 1]) or 0) end
   end
   if running >= sum then return running end
   raise(name)
-  running = tonumber(redis.call('GET', lock) or '') or 0
+  running = tonumber(redis.pcall('GET', lock) or '') or 0
   if running < sum then redis.call('SET', lock, sum) end
   return math.max(running, sum)
 end
 
 local function open_queues(names)
   local open, total = {}, 0
+  if redis.call('EXISTS', paused_all) == 1 then return open, total end
   for _, pair in ipairs(names) do
     local base = queue_of(pair[1])
-    local left = redis.call('LLEN', base)
-    if left > 0 and redis.call('EXISTS', base .. ':paused') == 0 then
-      local most = tonumber(redis.call('GET', base .. ':max_concurrency') or '') or 0
+    local left = redis.pcall('LLEN', base)
+    if type(left) == 'number' and left > 0 and redis.call('EXISTS', base .. ':paused') == 0 then
+      local most = tonumber(redis.pcall('GET', base .. ':max_concurrency') or '') or 0
       if most > 0 then left = math.min(left, most - running_of(pair[1], most)) end
       if left > 0 then
         open[#open + 1] = { name = pair[1], base = base, priority = pair[2], left = left, count = 0 }
@@ -47,6 +57,22 @@ local function draw(open, total)
   return chosen
 end
 
+local function started(one, oldest_first) -- whether the texts are in progress now, and counted
+  local lock, info = one.base .. ':lock', one.base .. ':lock_info'
+  if type(redis.pcall('INCRBY', lock, one.count)) ~= 'number' then return false end
+  if type(redis.pcall('HINCRBY', info, pool, one.count)) ~= 'number' then
+    redis.call('DECRBY', lock, one.count)
+    return false
+  end
+  if type(redis.pcall('LPUSH', in_progress_of(one.name, pool), unpack(oldest_first))) ~= 'number' then
+    redis.call('DECRBY', lock, one.count)
+    redis.call('HINCRBY', info, pool, -one.count)
+    return false
+  end
+  redis.call('LTRIM', one.base, 0, -one.count - 1)
+  return true
+end
+
 local function take(names, limit, seed) -- returns name, text, ... and whether more is there
   local found, open, total = {}, open_queues(names)
   if #open == 1 then
@@ -66,12 +92,12 @@ local function take(names, limit, seed) -- returns name, text, ... and whether m
       local texts, oldest_first = redis.call('LRANGE', one.base, -one.count, -1), {}
       for i = #texts, 1, -1 do
         oldest_first[#oldest_first + 1] = texts[i]
-        found[#found + 1], found[#found + 2] = one.name, texts[i]
       end
-      redis.call('LPUSH', in_progress_of(one.name, pool), unpack(oldest_first))
-      redis.call('LTRIM', one.base, 0, -one.count - 1)
-      redis.call('INCRBY', one.base .. ':lock', one.count)
-      redis.call('HINCRBY', one.base .. ':lock_info', pool, one.count)
+      if started(one, oldest_first) then
+        for _, text in ipairs(oldest_first) do
+          found[#found + 1], found[#found + 2] = one.name, text
+        end
+      end
     end
   end
   return found, total > 0

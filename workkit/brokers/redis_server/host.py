@@ -1,4 +1,4 @@
-"""Check the server of a schedule: its version, what a restart loses, eviction, memory, clock and role."""
+"""Check the server of a schedule of any layout: its version, what a restart loses, eviction, memory, clock and role."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from workkit.brokers.redis_server.script import load
+from workkit.brokers.redis_server.script import Script
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.doctor import Finding
 from workkit.errors import ServerRefused
@@ -136,9 +136,8 @@ def clock(server: Server) -> Iterator[Finding]:
     )
 
 
-def scripts(server: Server) -> Iterator[Finding]:
-    """Check whether this user may load and run scripts."""
-    script = load("native")["reschedule"]
+def scripts(server: Server, script: Script) -> Iterator[Finding]:
+    """Check whether this user may load and run scripts, with one that changes nothing by being loaded."""
     try:
         with server.translated() as client:
             client.script_load(script.text)

@@ -1,4 +1,4 @@
-"""Bytes in the sentences of the doctor. Pure."""
+"""Bytes of any kind in a sentence: text where they are text, escaped where not."""
 
 from __future__ import annotations
 

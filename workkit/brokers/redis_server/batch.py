@@ -1,6 +1,7 @@
 """A batch of rows that can be resumed: how far it is, as the key of its producer says it. Pure.
 
-The batch is a producer whose request numbers count its rows: ``<rows> <digest> <answer>``; `lua/parts/producer.lua`.
+The batch is a producer whose request numbers count its rows: ``<rows> <digest> <answer>``; `lua/parts/producer.lua` of
+every layout.
 """
 
 from __future__ import annotations

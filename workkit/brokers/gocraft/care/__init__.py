@@ -1,0 +1,1 @@
+"""The doctor of a gocraft namespace: one walker, one judge, one set of fault names; repairs."""

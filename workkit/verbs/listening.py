@@ -1,0 +1,51 @@
+"""Listeners and forwarders of schedules, made from the arguments of the verbs; and how they own a process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from workkit.contract.tally import Tally
+from workkit.errors import InvalidOptions, ListenerStopped
+from workkit.jobs.registry import importing
+from workkit.verbs.listen_options import read_forward, read_how
+from workkit.verbs.opening import Schedule, check_schedule, forwarding_ends, listening_brokers
+from workkit.worker.listener import Listener
+from workkit.worker.signals import obeyed
+
+
+def listener_of(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], how: Mapping[str, Any]) -> Listener:
+    """Make a listener: see `schedule.listener`."""
+    if not isinstance(s, Iterable) or isinstance(s, str):
+        check_schedule(s)
+    chosen = {s: 1} if isinstance(s, Schedule) else dict(s) if isinstance(s, Mapping) else dict.fromkeys(s, 1)
+    if not chosen:
+        raise InvalidOptions("no schedule was given to listen to.")
+    for one, weight in chosen.items():
+        check_schedule(one)
+        if type(weight) not in (int, float) or not 0 < weight < float("inf"):
+            remedy = "Accepted: numbers above 0, such as 10 or 0.5."
+            raise InvalidOptions.about(f"{one.name}: {weight!r}", "is not a weight", remedy, given=weight)
+    read, timeout_ms = read_how(how)
+    brokers = [
+        (broker, weight) for one, weight in chosen.items() for broker in listening_brokers(one, timeout_ms=timeout_ms)
+    ]
+    return Listener(brokers, how=read)
+
+
+def forwarder_of(s: Schedule, to: Schedule, how: Mapping[str, Any]) -> Listener:
+    """Make the listener of a forward: see `schedule.forwarder`."""
+    read, timeout_ms = read_forward(how)
+    brokers, other = forwarding_ends(s, to, timeout_ms=timeout_ms)
+    return Listener([(broker, 1) for broker in brokers], how=read, to=other)
+
+
+def until_stopped(make: Callable[[], Listener], *, verb: str) -> Tally:
+    """Run a listener here until a signal stops it. Raises ListenerStopped while another one imports this program."""
+    if (module := importing.get()) is not None:
+        raise ListenerStopped(
+            f'schedule.{verb} was called while a listener imported {module}. Put it under if __name__ == "__main__".'
+        )
+    ours = make()
+    with obeyed(ours):
+        return ours.run()

@@ -1,0 +1,276 @@
+"""The hands of a forwarder: they publish claims to another schedule, many in one request, in place of running them."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+
+from workkit import events
+from workkit.contract.claim import Claim
+from workkit.contract.producer import Added, NewJob, Producer
+from workkit.errors import CannotRun, JobCancelled, ServerError, ServerRefused, ServerUnreachable, WorkkitError, text_of
+from workkit.jobs.admission import Admission, Control, admission
+from workkit.jobs.outcome import Failure
+from workkit.jobs.registry import Registry
+from workkit.jobs.run_options import UNSAID
+from workkit.worker import report
+from workkit.worker.executor import Executor
+from workkit.worker.forwarding.publication import publication
+from workkit.worker.hands import Hands, Posted
+from workkit.worker.run.attempt import Attempt
+from workkit.worker.run.failure import failure_of
+from workkit.worker.task import LaneRun, Task
+
+AT_ONCE = 500  # jobs in one request, and held here
+BACKOFF = 0.05, 5.0  # seconds: the first and the longest pause between tries while the other server takes nothing
+
+Pair = tuple[LaneRun, NewJob]
+
+
+class Publisher(Hands):
+    """One thread that publishes. A claim has ended when the other side has acknowledged it.
+
+    While the other server is away or full, the claims stay here, and are tried again; they can be taken back between
+    two tries. What the other layout refuses fails with that error. Everything except `_serve` is for the loop's thread.
+    """
+
+    state = "forwarding"
+    runs_code = False
+
+    def __init__(self, to: Producer, *, post: Callable[[Posted | Callable[[], None]], None]) -> None:
+        super().__init__(0, executor=Executor(Registry()), post=post)
+        self.threads = AT_ONCE
+        self._to, self._tell = to, post
+        self._news = threading.Condition()
+        self._waiting: list[LaneRun] = []  # for the next request
+        self._trying: list[LaneRun] = []  # of the request that is tried again and again
+        self._is_sending = False
+        self._is_over = False
+        self._thread: threading.Thread | None = None
+        self._lost_at: float | None = None
+
+    # What the loop asks of its hands.
+
+    def prepare(self) -> None:
+        """Ask the other server, which must answer at the start. Raises ServerUnreachable, ServerRefused."""
+        self._to.now_ms()
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread = threading.Thread(target=self._serve, name="workkit-forward", daemon=True)
+        self._thread.start()
+
+    def announce(self, text: str) -> None:
+        """Emit to where jobs go."""
+        events.emit("forwarding", to=self._to.schedule, url=self._to.url)
+
+    @property
+    def unbegun(self) -> int:
+        """How many claims are not in a request. 0: endings never wait for them."""
+        return 0
+
+    @property
+    def looks_at(self) -> float:
+        """Claims that wait for the next request are not looked after."""
+        return float("inf")
+
+    def room(self, *, is_asked: bool) -> int:
+        """Count how many more claims are useful. None while the other server takes nothing."""
+        return 0 if self._lost_at is not None else max(0, self.threads - self.busy)
+
+    def knows(self, claim: Claim) -> bool:
+        """Whether `refusal` answers at once: it does."""
+        return True
+
+    def refusal(self, claim: Claim) -> CannotRun | None:
+        """Say that any function is published: it need not exist here."""
+        return None
+
+    def admission(self, claim: Claim, control: Control) -> Admission | None:
+        """Return what a claim needs before it is published: what its job and its schedule say."""
+        return admission(
+            id=claim.id,
+            fn=claim.fn,
+            args=claim.args,
+            kwargs=claim.kwargs or {},
+            terms=claim.terms,
+            options=UNSAID,
+            control=control,
+        )
+
+    def trouble(self) -> str | None:
+        """Word why nothing is published right now, or None. From any thread."""
+        return None if self._lost_at is None else f"without {self._to.url}"
+
+    def flush(self) -> None:
+        """Put the new claims into the next request."""
+        if self._pending:
+            with self._news:
+                self._waiting += [task for task in self._pending if isinstance(task, LaneRun)]
+                self._pending = []
+                self._news.notify()
+
+    def do_here(self) -> None:
+        """Publish what waits in the calling thread. Raises ServerError where the other server takes nothing."""
+        self.flush()
+        while batch := self._take():
+            self._publish(batch)
+
+    def overdue(self) -> Iterable[Task]:
+        """Take back, at a stop, what the other server did not take."""
+        return self.taken_back(lambda _: True) if self.stopping else ()
+
+    def taken_back(self, which: Callable[[Task], bool]) -> list[Task]:
+        """Take back claims that are in no request right now."""
+        with self._news:
+            tried = [] if self._is_sending else self._trying
+            taken = [task for task in (*self._pending, *self._waiting, *tried) if which(task)]
+            gone = set(taken)
+            self._pending = [task for task in self._pending if task not in gone]
+            self._waiting = [run for run in self._waiting if run not in gone]
+            self._trying = [run for run in self._trying if run not in gone]
+            self._news.notify()
+        self.runs.difference_update(run for run in taken if isinstance(run, LaneRun))
+        return taken
+
+    def progress(self) -> tuple[int, int, float]:
+        """Say that nothing waits for a thread: `trouble` says whether the other server holds things up."""
+        return 0, 0, time.monotonic()
+
+    def close(self) -> None:
+        """End the thread after the request that it waits for, and close the other side."""
+        with self._news:
+            self._is_over = True
+            self._news.notify()
+        self._to.close()
+        super().close()
+
+    # The thread.
+
+    def _serve(self) -> None:
+        while True:
+            with self._news:
+                while not (self._waiting or self._is_over):
+                    self._news.wait()
+            if self._is_over:
+                return
+            self._publish(self._take())
+
+    def _take(self) -> list[LaneRun]:
+        with self._news:
+            batch, self._waiting = self._waiting[:AT_ONCE], self._waiting[AT_ONCE:]
+            self._trying, self._is_sending = list(batch), True
+        return batch
+
+    def _publish(self, batch: Sequence[LaneRun]) -> None:
+        """Publish claims and post how each ended. Never raises in the thread: the claims would be lost with it."""
+        pairs: list[Pair] = []
+        for run in batch:
+            run.started = time.monotonic()
+            now_ms = run.lane.broker.now_ms() if run.lane.pretended_ms is None else run.lane.pretended_ms
+            run.late_ms = max(0, now_ms - run.claim.due_ms)
+            report.started(run)
+            try:
+                pairs.append((run, publication(run.claim, schedule=run.schedule)))
+            except Exception as error:
+                self._end(run, error)
+        try:
+            self._send(pairs)
+        finally:
+            with self._news:
+                self._is_sending = False
+
+    def _send(self, pairs: list[Pair]) -> None:
+        """Publish in one request, in as many tries as that takes. If the other layout refuses the request, halve it
+        until the job that it refuses is alone.
+        """
+        answer: Callable[[], list[Added]] | None = None
+        pause = BACKOFF[0]
+        while pairs and not self._is_over:
+            try:
+                if answer is None:
+                    pairs = self._without_cancelled(pairs)
+                    answer = self._to.adding([new for _, new in pairs])
+                answer()
+                break
+            except ServerError as error:
+                if self._thread is None or (isinstance(error, ServerRefused) and error.lasting):
+                    self._fail(error)
+                    return
+                self._lost(error, held=len(pairs))
+                kept = self._pause(pairs, pause)
+                if len(kept) < len(pairs) or not isinstance(error, ServerUnreachable):
+                    answer = None  # another request; the same one is only repeated to hear what became of it
+                pairs, pause = kept, min(2 * pause, BACKOFF[1])
+            except Exception as error:
+                if len(pairs) == 1:
+                    self._end(pairs[0][0], error)
+                    return
+                half = len(pairs) // 2
+                self._send(pairs[:half])
+                self._send(pairs[half:])
+                return
+        self._back()
+        for run, _ in pairs if not self._is_over else ():
+            self._end(run, None)
+
+    def _without_cancelled(self, pairs: Sequence[Pair]) -> list[Pair]:
+        """End the claims whose jobs were cancelled meanwhile, and return the others."""
+        for run, _ in pairs:
+            if run.cancelled:
+                self._end(run, JobCancelled(f"job {run.claim.id} was cancelled", given=run.claim.id))
+        return [pair for pair in pairs if not pair[0].cancelled]
+
+    def _end(self, run: LaneRun, error: Exception | None) -> None:
+        with self._news:
+            self._trying = [other for other in self._trying if other is not run]
+        took_ms = (time.monotonic() - run.started) * 1000
+        self._tell(Attempt(run, error, None if error is None else _failure(error), took_ms, UNSAID))
+
+    def _pause(self, pairs: Sequence[Pair], seconds: float) -> list[Pair]:
+        """Wait for the next try, and return the claims that were not taken back meanwhile."""
+        self._tell(_look)
+        until = time.monotonic() + seconds * random.uniform(0.5, 1.0)
+        with self._news:
+            self._is_sending = False
+            while not self._is_over and self._trying and (left := until - time.monotonic()) > 0:
+                self._news.wait(left)
+            self._is_sending = True
+            kept = set(self._trying)
+        return [pair for pair in pairs if pair[0] in kept]
+
+    def _fail(self, error: ServerError) -> None:
+        """Raise in the loop what no further try can help."""
+        if self._thread is None:
+            raise error
+
+        def fail() -> None:
+            raise error
+
+        self._tell(fail)
+
+    def _lost(self, error: ServerError, *, held: int) -> None:
+        if self._lost_at is None:
+            self._lost_at = time.monotonic()
+            reason = error.trouble or str(error)
+            events.emit("lost", self._to.schedule, url=self._to.url, reason=reason, running=held)
+
+    def _back(self) -> None:
+        if self._lost_at is not None and not self._is_over:
+            after_ms = round((time.monotonic() - self._lost_at) * 1000)
+            self._lost_at = None
+            self._tell(_look)
+            events.emit("back", self._to.schedule, url=self._to.url, after_ms=after_ms)
+
+
+def _failure(error: Exception) -> Failure:
+    """Keep the sentence of a refusal; of any other error, which is a fault of ours, also its place."""
+    if isinstance(error, WorkkitError):
+        return Failure(type=type(error).__name__, message=text_of(error))
+    return failure_of(error)
+
+
+def _look() -> None:
+    """Make the loop look at what it holds."""
