@@ -25,9 +25,12 @@ TESTS = Path(__file__).parent
 
 SLOW = (
     "acceptance/",
+    "brokers/gocraft/serving/test_bridge.py",
+    "brokers/gocraft/serving/test_enqueuer.py::test_a_listener_runs_its_periodic",
     "brokers/gocraft/serving/test_listeners.py",
     "brokers/gocraft/serving/test_reaping.py",
     "brokers/gocraft/test_go_peer.py",
+    "brokers/gocraft/test_go_peer_changes.py",
     "brokers/gocraft/test_go_peer_pools.py",
     "brokers/test_cluster.py",
     "brokers/test_embedded_folder.py::test_the_command_line_says_in_one_line",
@@ -43,6 +46,8 @@ SLOW = (
     "cli/test_add_many.py::test_two_programs_that_resume",
     "cli/test_ages.py",
     "cli/test_doctor.py::test_fix_asks_on_a_terminal",
+    "cli/test_forward.py::test_a_command_publishes",
+    "cli/test_forward.py::test_listen_forwards",
     "cli/test_listen_imports.py::test_a_module_in_src",
     "cli/test_listen_imports.py::test_several_processes",
     "cli/test_listen_processes.py",

@@ -13,6 +13,7 @@ Kind = Literal[
     "known_jobs", "queue", "in_progress", "paused", "max_concurrency", "lock", "lock_info",
     "scheduled", "retry", "dead", "unique", "worker_pools", "worker_pool", "worker", "last_periodic_enqueue",
     "held", "held_retry", "unreadable", "crashes", "record", "taken", "producer", "wake",
+    "cancelled", "paused_all", "paused_names",
 ]  # fmt: skip
 
 TYPES: Final[Mapping[Kind, str]] = {
@@ -20,11 +21,14 @@ TYPES: Final[Mapping[Kind, str]] = {
     "lock": "string", "lock_info": "hash", "scheduled": "zset", "retry": "zset", "dead": "zset", "unique": "string",
     "worker_pools": "set", "worker_pool": "hash", "worker": "hash", "last_periodic_enqueue": "string",
     "held": "zset", "held_retry": "zset", "unreadable": "zset", "crashes": "hash", "record": "string",
-    "taken": "string", "producer": "string", "wake": "list",
+    "taken": "string", "producer": "string", "wake": "list", "cancelled": "set", "paused_all": "string",
+    "paused_names": "set",
 }  # fmt: skip
 """The type of each kind of key, as the server names it. `paused` may have any: only its existence counts."""
 
-LIVES: Final[Mapping[Kind, int]] = {"crashes": 86_400, "record": 3600, "taken": 3600, "producer": 600, "wake": 60}
+LIVES: Final[Mapping[Kind, int]] = {
+    "crashes": 86_400, "record": 3600, "taken": 3600, "producer": 604_800, "wake": 60, "cancelled": 86_400,
+}  # fmt: skip
 """Seconds that keys of our own live at most."""
 
 OF_TEXTS: Final[tuple[Kind, ...]] = (
@@ -38,6 +42,7 @@ _ENDS: Final[tuple[tuple[str, Kind], ...]] = (
 _OF_ONE: Final[tuple[tuple[str, Kind], ...]] = (
     ("worker_pools:", "worker_pool"), ("worker:", "worker"), ("unique:", "unique"), ("workkit:pool:", "record"),
     ("workkit:taken:", "taken"), ("workkit:producer:", "producer"), ("workkit:wake:", "wake"),
+    ("workkit:cancelled:", "cancelled"),
 )  # fmt: skip
 
 
@@ -60,6 +65,7 @@ def places(keys: Keys) -> Mapping[str, Place]:
         keys.known_jobs: "known_jobs", keys.scheduled: "scheduled", keys.retry: "retry", keys.dead: "dead",
         keys.worker_pools: "worker_pools", keys.last_periodic_enqueue: "last_periodic_enqueue", keys.held: "held",
         keys.held_retry: "held_retry", keys.unreadable: "unreadable", keys.crashes: "crashes",
+        keys.paused_all: "paused_all", keys.paused_names: "paused_names",
     }  # fmt: skip
     return {key: Place(key, kind) for key, kind in found.items()}
 
