@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -61,6 +62,16 @@ func scripted(deeds []deed, at *gates) func(*run) error {
 		}
 		return nil
 	}
+}
+
+// A tally counts runs and adds up the numbers `n` of their arguments.
+type tally struct{ ran, sum int64 }
+
+func (t *tally) handle(r *run) error {
+	n, _ := r.job.Args["n"].(float64)
+	atomic.AddInt64(&t.ran, 1)
+	atomic.AddInt64(&t.sum, int64(n))
+	return nil
 }
 
 // asArgsSay answers a handler that appends a line to the file, if any, when it begins and when it ends. These members of the

@@ -16,7 +16,7 @@ import (
 
 const usage = `usage:
   peer pool NAMESPACE --jobs NAME:PRIORITY[:MAX_CONCURRENCY[:MAX_FAILS]],... [--concurrency N] [--log FILE]
-            [--periodic 'SPEC=NAME']... [--skip-dead NAME,...] [--backoff SECONDS]
+            [--periodic 'SPEC=NAME']... [--skip-dead NAME,...] [--backoff SECONDS] [--count]
   peer enqueue NAMESPACE NAME [ARGS] [--in SECONDS] [--unique] [--key MAP] [--count N [--first N]]
   peer client NAMESPACE OPERATION [--page N] [--score N] [--id ID]
   peer drive       does the calls of a recording, which it reads as JSON lines
@@ -158,6 +158,7 @@ func runPool(c *command, args []string) error {
 	jobsText := c.flags.String("jobs", "", "")
 	concurrency := c.flags.Int("concurrency", 10, "")
 	logName := c.flags.String("log", "", "a file")
+	isCounting := c.flags.Bool("count", false, "handlers only count; the last line says how many, and the sum of `n`")
 	skipDead := c.flags.String("skip-dead", "", "")
 	backoff := c.flags.Int64("backoff", -1, "seconds before the next attempt, in place of the documented pause")
 	periodic := []periodicJob{}
@@ -179,13 +180,16 @@ func runPool(c *command, args []string) error {
 			return err
 		}
 	}
-	jobs := []*jobType{}
+	jobs, counted := []*jobType{}, &tally{}
 	for _, text := range strings.Split(*jobsText, ",") {
 		job, err := readJobType(text)
 		if err != nil {
 			return err
 		}
 		job.handle = asArgsSay(log)
+		if *isCounting {
+			job.handle = counted.handle
+		}
 		job.skipDead = strings.Contains(","+*skipDead+",", ","+job.name+",")
 		if *backoff >= 0 {
 			job.backoff = backoffOf(backoff)
@@ -199,7 +203,7 @@ func runPool(c *command, args []string) error {
 	say(event{"started": p.id})
 	<-ends
 	p.stop()
-	say(event{"stopped": p.id})
+	say(event{"stopped": p.id, "ran": counted.ran, "sum": counted.sum})
 	return nil
 }
 

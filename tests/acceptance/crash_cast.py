@@ -139,10 +139,10 @@ def produce(*, url: str, name: str, lead: int, after: str = "") -> None:
         "endless": lambda: schedule.add(s, fn(), every="second", args=["endless"]),
         "nowhere": lambda: schedule.add_now(s, "no_such_place:gone", args=["nowhere"]),
     }
-    ids = {label: _acknowledged(label, one) for label, one in add.items()}
+    ids = {label: acknowledged(label, one) for label, one in add.items()}
     write(os.environ["WORKKIT_TEST_HISTORY"], what="ack", label=ADDED, id=None)
     time.sleep(max(0.0, base + 2.5 - time.time()))  # the endless one shall have run
-    while after and not any(line["what"] == after for line in _earlier(os.environ["WORKKIT_TEST_HISTORY"])):
+    while after and not any(line["what"] == after for line in earlier(os.environ["WORKKIT_TEST_HISTORY"])):
         time.sleep(0.05)
     _cancelled(s, ids["later"])
     _cancelled(s, ids["endless"])
@@ -151,7 +151,7 @@ def produce(*, url: str, name: str, lead: int, after: str = "") -> None:
 def _base(lead: int) -> int:
     """The second with which the scene begins; the first producer says it."""
     file = os.environ["WORKKIT_TEST_HISTORY"]
-    for line in _earlier(file):
+    for line in earlier(file):
         if line["what"] == "base":
             return int(line["base"])
     base = first_second(time.time(), lead)
@@ -159,9 +159,10 @@ def _base(lead: int) -> int:
     return base
 
 
-def _acknowledged(label: str, add: Callable[[], Any]) -> str | None:
+def acknowledged(label: str, add: Callable[[], Any]) -> str | None:
+    """Add until it is acknowledged, and return the id. What an earlier producer had acknowledged is left."""
     file = os.environ["WORKKIT_TEST_HISTORY"]
-    for line in _earlier(file):
+    for line in earlier(file):
         if line["what"] == "ack" and line["label"] == label:
             return line["id"] and str(line["id"])
     while True:
@@ -182,7 +183,7 @@ def _acknowledged(label: str, add: Callable[[], Any]) -> str | None:
         return id
 
 
-def _earlier(file: str) -> list[Mapping[str, Any]]:
+def earlier(file: str) -> list[Mapping[str, Any]]:
     return list(complete_lines(file))
 
 
@@ -206,6 +207,12 @@ def _cancelled(s: schedule.Schedule, id: str | None) -> None:
 
 def listen(*, url: str, name: str, threads: int = 3, deadline: str = "0.3s", timeout: str = "5s") -> None:
     """Run the functions of this module until told to stop; what happens is written down."""
+    s = schedule.create(name, redis=url)
+    serve(s, imports=[HERE], threads=threads, listener_timeout=timeout, deadline=deadline)
+
+
+def serve(s: schedule.Schedule, **how: Any) -> None:
+    """Listen, and write down what happens."""
 
     def heard(event: events.Event) -> None:
         if event.name in EVENTS:
@@ -223,5 +230,4 @@ def listen(*, url: str, name: str, threads: int = 3, deadline: str = "0.3s", tim
         read_ahead.AHEAD = 0.0  # one claim ahead would take the whole cast: nothing would be left to claim at an ending
     logging.getLogger("workkit").addHandler(logging.NullHandler())  # the errors of the cast; any other output counts
     events.subscribe(heard)
-    s = schedule.create(name, redis=url)
-    schedule.listen(s, threads=threads, imports=[HERE], folder=None, listener_timeout=timeout, deadline=deadline)
+    schedule.listen(s, folder=None, **how)

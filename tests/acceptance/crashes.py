@@ -13,19 +13,22 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 
 from tests.acceptance import faulty
 from tests.acceptance.faulty_points import KINDS, VARIANTS
 from tests.acceptance.history import Verdict
+from tests.acceptance.pool_scene import PoolScene
 from tests.acceptance.scene import OF_PRODUCER, STOPPED, Fault, Scene
 from tests.acceptance.stage import Stage
 from tests.servers import PRODUCTS, program
 
 AT_ONCE = 20  # scenes; they mostly wait
 ONCE = frozenset({"register", "leave", "reap", "resync", "given back", "lost", "decided Dead", "admitted", "tell"})
+ONCE_IN_A_POOL = frozenset({"hold", "move", "periodic", "relock", "take_unique", "decided Again"})
+SCENES: dict[str, type[Scene]] = {"native": Scene, "gocraft": PoolScene}
 SELDOM = frozenset({"cancel", "put", "admit", "decided Again", "settle+claim"})
 
 
@@ -44,34 +47,53 @@ class Result:
         return (() if self.fired else (f"the fault {self.fault} never happened",)) + self.verdict.complaints
 
 
-def faults(kinds: Iterable[str], *, seeds: Iterable[int]) -> Iterator[Fault]:
+def faults(kinds: Iterable[str], *, seeds: Iterable[int], layout: str = "native") -> Iterator[Fault]:
     """Every point with every kind; which time it happens, and how, is drawn by the seed."""
+    once = ONCE if layout == "native" else ONCE | ONCE_IN_A_POOL
     for seed in seeds:
         for kind in kinds:
-            for place, point in enumerate(faulty.points()):
+            for place, point in enumerate(faulty.points(layout)):
                 if kind == "stop" and _is_in(point, (*OF_PRODUCER, *STOPPED)):
                     continue  # nobody is there to be stopped, or it is stopped anyway
                 chance = Random(f"{point} {kind} {seed}")
-                most = 1 if _is_in(point, ONCE) else 2 if _is_in(point, SELDOM) else 4
+                most = 1 if _is_in(point, once) else 2 if _is_in(point, SELDOM) else 4
+                least, most = (
+                    (3, 8) if _is_in(point, ("turn",)) else (1, most)
+                )  # the first turns of a pool take nothing
                 yield Fault(
                     point=point,
                     kind=kind,
-                    nth=chance.randint(1, most),
+                    nth=chance.randint(least, most),
                     variant=VARIANTS[(place + seed) % 2],
                     product=PRODUCTS[(place // 2 + seed) % 2],
                 )
 
 
-def play(chosen: Sequence[Fault], *, folder: Path) -> list[Result]:
+def fewer(seed: int) -> Iterator[Fault]:
+    """Every point of the gocraft layout with a killed process, and every answer to a request with one of the other
+    kinds in turn; first those scenes that take longest.
+    """
+    every = sorted(
+        faults(["process"], seeds=[seed], layout="gocraft"), key=lambda fault: not fault.is_at("reap", "lost")
+    )
+    for place, fault in enumerate(every):
+        yield fault
+        if not fault.point.endswith(" answered"):
+            continue
+        kinds = KINDS[1:-1] if _is_in(fault.point, (*OF_PRODUCER, *STOPPED)) else KINDS[1:]
+        yield replace(fault, kind=kinds[(place + seed) % len(kinds)])
+
+
+def play(chosen: Sequence[Fault], *, folder: Path, layout: str = "native", at_once: int = AT_ONCE) -> list[Result]:
     """Play a scene for each fault, many at once; the results in the same order."""
-    with closing(Stage()) as stage, ThreadPoolExecutor(AT_ONCE) as pool:
+    with closing(Stage()) as stage, ThreadPoolExecutor(at_once) as pool:
 
         def one(numbered: tuple[int, Fault]) -> Result:
             number, fault = numbered
             place = folder / f"{number:03}"
             place.mkdir()
             began = time.monotonic()
-            with closing(Scene(fault, stage=stage, folder=place, program=program(fault.product))) as scene:
+            with closing(SCENES[layout](fault, stage=stage, folder=place, program=program(fault.product))) as scene:
                 scene.play()
                 verdict = scene.verdict()
             seconds = time.monotonic() - began
@@ -110,12 +132,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.acceptance.crashes")
     parser.add_argument("--seeds", type=int, default=3, help="scenes for each point and kind")
     parser.add_argument("--kinds", nargs="*", choices=KINDS, default=KINDS)
+    parser.add_argument("--layout", choices=SCENES, default="native")
     parser.add_argument("--only", default="", help="points that contain this text")
     given = parser.parse_args()
-    chosen = [fault for fault in faults(given.kinds, seeds=range(given.seeds)) if given.only in fault.point]
+    every = faults(given.kinds, seeds=range(given.seeds), layout=given.layout)
+    chosen = [fault for fault in every if given.only in fault.point]
     folder = Path(tempfile.mkdtemp(prefix="crashes-"))
     began = time.monotonic()
-    results = play(chosen, folder=folder)
+    results = play(chosen, folder=folder, layout=given.layout)
     print(table(results))
     wrong = [result for result in results if result.complaints]
     for result in wrong:

@@ -22,10 +22,24 @@ HOOK = re.compile(r"^(\s*)# fault: (.+?)\s*$")
 CALL = '__import__("tests.acceptance.faulty_points", fromlist=["hit"]).hit'
 
 # Scripts that only an administrator's command runs: no job is on its way between add and settle there.
-ADMINISTRATION = frozenset(
-    {"bury", "declare", "discard", "repair", "pause", "reschedule", "restore", "resume", "revive", "run", "tidy"}
-)
-TOGETHER = ("settle+claim",)  # scripts sent as one request
+ADMINISTRATION = {
+    "native": {
+        "bury",
+        "declare",
+        "discard",
+        "repair",
+        "pause",
+        "reschedule",
+        "restore",
+        "resume",
+        "revive",
+        "run",
+        "tidy",
+    },
+    "gocraft": {"aside", "cancel", "hold_name", "pause", "release", "requeue", "resume"},
+}
+TOGETHER = {"native": ("settle+claim",), "gocraft": ()}  # scripts sent as one request, by layout
+NEVER = {"native": (), "gocraft": ("admitted",)}  # a pool takes no job that must wait for a slot
 OUTCOMES = ("Done", "Again", "Dead")  # what `decide` answers for a run; Released is never decided by it
 
 
@@ -38,23 +52,26 @@ class Hook:
     text: str
 
 
-def hooks() -> Iterator[Hook]:
-    """Every hook there is, in the order of the files."""
+def hooks(layout: str = "native") -> Iterator[Hook]:
+    """Every hook that a process of this layout can come to, in the order of the files."""
+    others = [PACKAGE / "brokers" / other for other in TOGETHER if other != layout]
     for file in sorted(PACKAGE.rglob("*.py")):
+        if any(file.is_relative_to(other) for other in others):
+            continue
         for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
             if found := HOOK.match(line):
                 yield Hook(file=file, line=number, text=found[2])
 
 
-def points() -> list[str]:
+def points(layout: str = "native") -> list[str]:
     """Every text that a hook can say, sorted. Raises ValueError for a hook of a kind that is not known here."""
-    return sorted({text for hook in hooks() for text in _spoken(hook)})
+    return sorted({text for hook in hooks(layout) for text in _spoken(hook, layout)} - {*NEVER[layout]})
 
 
-def verbs() -> list[str]:
-    """The scripts of the native layout by which work moves, and those that travel together."""
-    stems = {file.stem for file in (PACKAGE / "brokers" / "native" / "lua").glob("*.lua")}
-    return sorted({*stems - ADMINISTRATION, *TOGETHER})
+def verbs(layout: str = "native") -> list[str]:
+    """The scripts of a layout by which work moves, and those that travel together."""
+    stems = {file.stem for file in (PACKAGE / "brokers" / layout / "lua").glob("*.lua")}
+    return sorted({*stems - ADMINISTRATION[layout], *TOGETHER[layout]})
 
 
 def rewritten(source: str) -> str:
@@ -69,13 +86,13 @@ def install() -> None:
     sys.meta_path.insert(0, _Finder())
 
 
-def _spoken(hook: Hook) -> list[str]:
+def _spoken(hook: Hook, layout: str) -> list[str]:
     """The texts that a hook's f-string can give."""
     placeholders = re.findall(r"\{.*\}", hook.text)
     if not placeholders:
         return [hook.text]
     (placeholder,) = placeholders
-    for sign, words in (("script.name", verbs()), ("type(outcome).__name__", OUTCOMES)):
+    for sign, words in (("script.name", verbs(layout)), ("type(outcome).__name__", OUTCOMES)):
         if sign in placeholder:
             return [hook.text.replace(placeholder, word) for word in words]
     raise ValueError(f"{hook.file.name}:{hook.line}: nobody knows what {placeholder} may say; teach tests here")

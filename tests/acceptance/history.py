@@ -213,8 +213,8 @@ def _cause(history: History, run: Run, then: Run) -> str:
         if line["pid"] == run.pid and line["at"] <= then.start and run.was_in_flight(line["at"]):
             return str(line["what"])
     for line in history.of("resumed"):
-        late = {run.pid: run.start, then.pid: then.start}.get(line["pid"], 0.0)
-        if run.pid != then.pid and line["at"] <= late <= line["at"] + MARGIN:
+        late = {then.pid: then.start, run.pid: run.start}.get(line["pid"], 0.0)
+        if line["at"] <= late <= line["at"] + MARGIN:
             return "fenced"  # it was claimed before, and begun before its listener heard that it had lost it
     for line in history.of("given_back"):
         if (line["pid"], line["id"]) == (run.pid, run.id) and run.was_in_flight(line["at"]):

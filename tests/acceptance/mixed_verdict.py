@@ -109,17 +109,27 @@ def most_at_once(runs: Sequence[Run]) -> int:
 
 
 def left(client: Any, keys: Keys) -> Iterator[str]:
-    """What a namespace at rest should not hold: work, slots, pools."""
-    for name in sorted(member.decode() for member in client.smembers(keys.known_jobs)):
-        if count := client.llen(keys.queue(name)):
+    """What a namespace at rest should not hold: work, slots, pools. Queues, slots and sorted sets are read in one step,
+    as a job moves between them.
+    """
+    names = sorted(member.decode() for member in client.smembers(keys.known_jobs))
+    sets = (keys.scheduled, keys.retry, keys.held, keys.held_retry, keys.unreadable)
+    with client.pipeline(transaction=True) as pipe:
+        for name in names:
+            pipe.llen(keys.queue(name)).get(keys.lock(name)).hgetall(keys.lock_info(name))
+        for key in sets:
+            pipe.zcard(key)
+        replies = pipe.execute()
+    for place, name in enumerate(names):
+        count, lock, info = replies[3 * place : 3 * place + 3]
+        if count:
             yield f"{count} jobs in the queue of {name}"
-        if int(client.get(keys.lock(name)) or 0):
-            yield f"the lock of {name} is {client.get(keys.lock(name)).decode()}"
-        held = {pool: count for pool, count in client.hgetall(keys.lock_info(name)).items() if int(count)}
-        if held:
+        if int(lock or 0):
+            yield f"the lock of {name} is {lock.decode()}"
+        if held := {pool: number for pool, number in info.items() if int(number)}:
             yield f"lock_info of {name} says {held}"
-    for key in (keys.scheduled, keys.retry, keys.held, keys.held_retry, keys.unreadable):
-        if count := client.zcard(key):
+    for key, count in zip(sets, replies[3 * len(names) :], strict=True):
+        if count:
             yield f"{count} members in {key}"
     for key in client.scan_iter(match=keys.in_progress_pattern, count=1000):
         yield f"{client.llen(key)} jobs in {key.decode()}"

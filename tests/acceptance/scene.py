@@ -9,6 +9,7 @@ import signal
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import redis
@@ -53,7 +54,12 @@ class Fault:
 
 
 class Scene:
-    """Played once, by one thread; `close` ends whatever is left of it."""
+    """Played once, by one thread; `close` ends whatever is left of it. A scene of another layout says in methods of its
+    own where that layout keeps what is looked at.
+    """
+
+    layout = "native"
+    cast: ModuleType = crash_cast
 
     def __init__(self, fault: Fault, *, stage: Stage, folder: Path, program: str) -> None:
         self.fault, self.stage, self.folder = fault, stage, folder
@@ -74,7 +80,7 @@ class Scene:
     def play(self) -> None:
         """From the first process to the last; whatever is waited for in vain ends it, and is in the verdict."""
         self.server.start()
-        self.schedule = schedule.create(NAME, redis=self.server.url)
+        self.schedule = schedule.create(NAME, redis=self.server.url, layout=self.layout)
         self.client = self.server.client()
         try:
             if self.fault.is_at("reap"):
@@ -97,7 +103,7 @@ class Scene:
     def verdict(self) -> Verdict:
         """What is wrong with it."""
         read = history.read(self.history.read_text().splitlines())
-        promises = crash_cast.promises(next((line["base"] for line in read.of("base")), 0))
+        promises: dict[str, Promise] = self.cast.promises(next((line["base"] for line in read.of("base")), 0))
         if self.fault.is_at("reap"):
             promises["victim"] = Promise()
         found = history.check(read, promises)
@@ -120,7 +126,7 @@ class Scene:
             env["WORKKIT_TEST_SERVER"] = f"{self.server.pid}:{self.server.port}"
         keywords |= {"url": self.server.url, "name": NAME}
         self._pids[who] = self.stage.start(
-            f"{crash_cast.HERE}:{function}", env=env, output=self.folder / who, **keywords
+            f"{self.cast.HERE}:{function}", env=env, output=self.folder / who, **keywords
         )
 
     def _listen(self, who: str, *, is_faulty: bool = False) -> None:
@@ -152,11 +158,14 @@ class Scene:
 
     def _leave_a_victim(self) -> None:
         """A listener that died with work in its hands, for the faulty one to find."""
-        victim = schedule.add_now(self.schedule, f"{crash_cast.HERE}:slow", args=["victim", 1.5])
+        victim = self._add_victim()
         self._write(what="ack", label="victim", id=victim.id)
         self._listen("victim")
         until(lambda: self._has_started("victim"), what="the victim's run")
         self._kill("victim")
+
+    def _add_victim(self) -> Any:
+        return schedule.add_now(self.schedule, f"{crash_cast.HERE}:slow", args=["victim", 1.5])
 
     def _provoke(self) -> None:
         """Bring the faulty listener to a point that it would not come to by itself."""
@@ -186,14 +195,15 @@ class Scene:
         pid = self._pids[who]
         os.kill(pid, signal.SIGSTOP)
         self._write(what="fenced", pid=pid)
-        client = self.client
-        until(lambda: not any(f":{pid}:".encode() in name for name in client.zrange(f"{NAME}:listeners", 0, -1)),
-              timeout=15, what="the other to take over")  # fmt: skip
+        until(lambda: pid not in self._listed_pids(), timeout=15, what="the other to take over")
         self._write(what="resumed", pid=pid)
         os.kill(pid, signal.SIGCONT)
 
     def _kill(self, who: str) -> None:
         os.kill(self._pids[who], signal.SIGKILL)
+        self._note_death(who)
+
+    def _note_death(self, who: str) -> None:
         until(lambda: not is_alive(self._pids[who]), what=f"the end of {who}")
         self._write(what="killed", pid=self._pids[who])
 
@@ -201,8 +211,7 @@ class Scene:
         """After the fault: the server comes back, a killed producer too, and another listener goes on with the work."""
         who = "producer" if self.fault.is_producers else "faulty"
         if self.fault.kind == "process":
-            until(lambda: not is_alive(self._pids[who]), what=f"the end of {who}")
-            self._write(what="killed", pid=self._pids[who])
+            self._note_death(who)
             if who == "producer":
                 self._produce()
         elif self.fault.kind == "server":
@@ -226,10 +235,9 @@ class Scene:
         nowhere = {line["id"].encode() for line in self._lines("ack") if line["label"] == "nowhere"}
         try:
             listed = client.zrange(f"{NAME}:listeners", 0, -1)
-            alive = [pid for who, pid in self._pids.items() if who != "producer" and is_alive(pid)]
+            alive = self._alive()
             held = [client.hlen(f"{NAME}:running:{name.decode()}") for name in listed]
-            pids = sorted(int(name.split(b":")[1]) for name in listed)
-            is_idle = pids == sorted(alive) and all(number == 2 for number in held)
+            is_idle = self._listed_pids() == sorted(alive) and all(number == 2 for number in held)
             seen = {item_id(item) for item in client.zrange(f"{NAME}:next", 0, -1)}
             return is_idle and set(client.hkeys(f"{NAME}:jobs")) == nowhere == seen
         except redis.ConnectionError:
@@ -241,14 +249,20 @@ class Scene:
         assert nowhere, "the producer ended before it had added all"
         schedule.cancel(self.schedule, nowhere[0])
         self._write(what="cancelled", id=nowhere[0])
-        listeners = [pid for who, pid in self._pids.items() if who != "producer" and is_alive(pid)]
+        self._stop_all()
+        self._sweep(nowhere[0])
+        marked = {line["id"] for line in self._lines("cancelled")}
+        self._left += check_keys(look(self.client, NAME), cancelled=marked, dead=crash_cast.DEAD)
+
+    def _alive(self) -> list[int]:
+        return [pid for who, pid in self._pids.items() if who != "producer" and is_alive(pid)]
+
+    def _stop_all(self) -> None:
+        listeners = self._alive()
         for pid in listeners:
             os.kill(pid, signal.SIGTERM)
         for pid in listeners:
             until(_has_ended(pid), what=f"the end of listener {pid}")
-        self._sweep(nowhere[0])
-        marked = {line["id"] for line in self._lines("cancelled")}
-        self._left += check_keys(look(self.client, NAME), cancelled=marked, dead=crash_cast.DEAD)
 
     def _sweep(self, id: str) -> None:
         """Have a cancelled job taken out that waits where no listener so far looks at it: all had given it back."""
@@ -259,6 +273,9 @@ class Scene:
         until(lambda: self.client.hlen(self._running()) == 2, what="the last settle")
         os.kill(self._pids["last"], signal.SIGTERM)
         until(_has_ended(self._pids["last"]), what="the end of the last listener")
+
+    def _listed_pids(self) -> list[int]:
+        return sorted(int(name.split(b":")[1]) for name in self.client.zrange(f"{NAME}:listeners", 0, -1))
 
     def _running(self) -> str:
         (name,) = self.client.zrange(f"{NAME}:listeners", 0, -1)

@@ -91,7 +91,9 @@ if __name__ == "__main__":
     from tests.acceptance import faulty
 
     faulty.install()
-    for needed in ("tests.acceptance.crash_cast", "workkit.worker.listener", "workkit.brokers.native.broker"):
+    for needed in ("workkit.worker.listener", "workkit.brokers.native.broker", "workkit.brokers.gocraft.broker"):
         importlib.import_module(needed)
+    for cast in ("tests.acceptance.crash_cast", "tests.acceptance.pool_cast"):
+        importlib.import_module(cast)
     print("warm", flush=True)
     _serve()

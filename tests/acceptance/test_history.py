@@ -194,6 +194,6 @@ def test_every_hook_in_the_sources_becomes_a_call_in_its_place() -> None:
 
 def test_a_hook_of_an_unknown_kind_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     hook = faulty.Hook(file=Path("x.py"), line=1, text="{weather} today")
-    monkeypatch.setattr(faulty, "hooks", lambda: iter([hook]))
+    monkeypatch.setattr(faulty, "hooks", lambda layout: iter([hook]))
     with pytest.raises(ValueError, match=r"x\.py:1: nobody knows what \{weather\} may say"):
         faulty.points()

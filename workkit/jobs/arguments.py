@@ -37,18 +37,22 @@ def as_called(
     """Return the arguments with which a handler is called. One whose only parameter is positional only, as in
     ``def send_email(args, /)``, gets the keyword arguments of its job whole, as one dict. None: the job has none.
     """
-    if kwargs is None or args or not takes_whole(fn):
+    if kwargs is None or args:
         return args, kwargs
-    return (dict(kwargs),), None
+    is_whole = _is_whole(fn) if isinstance(fn, inspect.Signature) else takes_whole(fn)
+    return ((dict(kwargs),), None) if is_whole else (args, kwargs)
 
 
 @lru_cache(maxsize=10_000)
-def takes_whole(fn: Callable[..., Any] | inspect.Signature) -> bool:
+def takes_whole(fn: Callable[..., Any]) -> bool:
     """Whether a handler gets keyword arguments as one dict: see `as_called`."""
     try:
-        signature = fn if isinstance(fn, inspect.Signature) else inspect.signature(fn)
+        return _is_whole(inspect.signature(fn))
     except (ValueError, TypeError):
         return False
+
+
+def _is_whole(signature: inspect.Signature) -> bool:
     return [parameter.kind for parameter in signature.parameters.values()] == [inspect.Parameter.POSITIONAL_ONLY]
 
 

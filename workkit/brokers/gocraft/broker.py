@@ -123,7 +123,9 @@ class GocraftBroker:
         """
         if len(jobs) > MOST:
             raise ValueError(f"{len(jobs)} jobs in one call; at most {MOST}")
-        made = rows(self._keys, jobs, now_ms=self.now_ms())
+        now_ms = self.now_ms()
+        # fault: add begun
+        made = rows(self._keys, jobs, now_ms=now_ms)
         if step is not None:
             producer = _Producer(token_of(step.after.id), step.after.rows)
         else:

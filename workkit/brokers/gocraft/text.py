@@ -150,7 +150,7 @@ def _read_fresh(data: bytes) -> JobText | None:
     if (
         end != len(text) - 1
         or text[end] != "}"
-        or _ESCAPED_SURROGATE.search(text)
+        or ("\\" in text and _ESCAPED_SURROGATE.search(text))
         or _PERHAPS_UNUSUAL.search(text, found.end())
     ):
         return None

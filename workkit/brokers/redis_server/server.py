@@ -105,12 +105,12 @@ class Server:
         """
         try:
             replies = self._replies(asked)
-            # fault: {"+".join(script.name for script, _, _ in asked.calls)} answered
+            # fault: {"+".join(dict.fromkeys(script.name for script, _, _ in asked.calls))} answered
             if any(isinstance(reply, redis.exceptions.NoScriptError) for reply in replies):
                 for script, _, _ in asked.calls:
                     self.client.script_load(script.text)
                 replies = self._replies(PendingCalls(asked.calls, self._send(asked.calls)))
-                # fault: {"+".join(script.name for script, _, _ in asked.calls)} answered
+                # fault: {"+".join(dict.fromkeys(script.name for script, _, _ in asked.calls))} answered
             for reply in replies:
                 if isinstance(reply, Exception):
                     raise reply
@@ -135,7 +135,7 @@ class Server:
         return self._route.follow(self.client.connection_pool, retry_once)
 
     def _send(self, calls: Sequence[Call]) -> Sent:
-        # fault: {"+".join(script.name for script, _, _ in calls)} sent
+        # fault: {"+".join(dict.fromkeys(script.name for script, _, _ in calls))} sent
         return self._wires.send([("EVALSHA", script.digest, len(keys), *keys, *args) for script, keys, args in calls])
 
     @contextmanager

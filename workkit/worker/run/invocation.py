@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any
 
-from workkit.jobs.arguments import as_called, compiled_check
+from workkit.jobs.arguments import as_called, compiled_check, takes_whole
 from workkit.jobs.registry import Handler
 from workkit.worker.run import forks
 
@@ -18,7 +18,7 @@ def invoke(handler: Handler, args: Sequence[Any], kwargs: Mapping[str, Any] | No
     In a child process that the handler forks, this call does not return. Raises InvalidArguments, and what the handler
     raises.
     """
-    if kwargs is not None:
+    if kwargs is not None and takes_whole(handler):
         args, kwargs = as_called(handler, args, kwargs)
     if (check := compiled_check(handler)) is not None:
         check(args, kwargs)
