@@ -92,3 +92,37 @@ def test_a_forward_to_itself_is_refused(run: Run, server: Server) -> None:
     ran = run("forward", "shop", "--to", "shop", "--redis", server.url)
     assert ran.status == 2
     assert 'schedule "shop" is forwarded to itself. Name another one as --to.' in ran.err
+
+
+def test_listen_forwards_what_recurs_to_the_namespace_that_it_serves(
+    processes: Processes, server: Server, name: str
+) -> None:
+    (processes.folder / "fw_jobs.py").write_text(
+        "from workkit import job\n@job('send')\ndef send(n: int) -> None:\n    print('sent', n, flush=True)\n"
+    )
+    words = ("listen", name, "--layout", "gocraft", "--import", "fw_jobs", "--forward", f"{name}-times")
+    listener = processes.workkit(*words, "--redis", server.url)
+    listener.wait_for(rf"forwarding to {name} on ")
+    times = schedule.create(f"{name}-times", redis=server.url)
+    schedule.add(times, "send", every="second", count=2, kwargs={"n": 7})
+    listener.wait_for("sent 7", count=2)
+    listener.send(signal.SIGINT)
+    assert listener.wait() == 0
+    listener.wait_for("stopped", count=2)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("a", "b"), "--forward with 2 schedules: it does not say to which."),
+        (("a", "--burst"), "--forward with --burst: it is one forwarder."),
+        (("a", "--processes", "2"), "--forward with --processes: it is one forwarder."),
+    ],
+    ids=["several", "burst", "processes"],
+)
+def test_listen_refuses_a_forward_that_it_cannot_do(
+    run: Run, server: Server, words: tuple[str, ...], said: str
+) -> None:
+    ran = run("listen", *words, "--forward", "times", "--redis", server.url)
+    assert ran.status == 2
+    assert said in ran.err

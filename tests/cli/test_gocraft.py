@@ -25,6 +25,7 @@ LAYOUT = ("--layout", "gocraft")
 @pytest.fixture
 def ns(server: Server, name: str, monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[Namespace]:
     monkeypatch.setenv("WORKKIT_REDIS_URL", server.url)
+    monkeypatch.setenv("WORKKIT_LAYOUT", "native")  # --layout sets it; so it is taken back after the test
     with closing(Namespace(server, name)) as opened:
         yield opened
 
@@ -116,6 +117,8 @@ def test_dead_jobs_are_chosen_retried_and_discarded(run: Run, ns: Namespace) -> 
     assert listed.out.count("OSError: disk full") == 4
     dry = run("retry", ns.name, "--where", "export", "--dry-run", *LAYOUT)
     assert (dry.status, dry.out.count("export(")) == (0, 4)
+    one = run("retry", ns.name, "--where", "i=2", "--dry-run", *LAYOUT)
+    assert one.out.count("export(i=2)") == len(one.out.splitlines()) == 1
     assert run("retry", ns.name, "--all", *LAYOUT).status == 4, "nobody is there to be asked"
     assert run("retry", ns.name, ids[0][:8], *LAYOUT).out == f"retried {ids[0][:8]}  export(i=3)\n"
     assert run("retry", ns.name, ids[1][:8], "--args", '{"i": 9}', *LAYOUT).status == 0
@@ -165,3 +168,37 @@ def test_a_file_of_rows_is_added_once_though_it_is_interrupted(run: Run, ns: Nam
     again = run("add-many", ns.name, "jobs.jsonl", "--resume", found[1], *LAYOUT)
     assert again.out == f"added 0 jobs to {ns.name}, after {len(ROWS):,} rows before\n"
     assert numbers() == list(range(len(ROWS)))
+
+
+def test_periodic_jobs_of_go_are_told_apart(run: Run, ns: Namespace) -> None:
+    text = '{"name":"export","id":"periodic:export:0 * * * *:%d","t":1,"args":null,"fails":4,"err":"boom"}'
+    ns.raw.zadd(ns.keys.dead, {text % at: at for at in (1, 2)})
+    ns.raw.zadd(ns.keys.scheduled, {text % at: at for at in (3, 4)})
+    shown = re.findall(r"^\S+ +\S+ +([0-9a-f]{8})  export", run("list", ns.name, *LAYOUT).out, re.MULTILINE)
+    assert len({*shown}) == 4
+    by_id = {record["id"]: record for record in records(run("list", ns.name, "--json", *LAYOUT))}
+    for short in shown:
+        assert json.loads(run("show", ns.name, short, "--json", *LAYOUT).out)["id"] in by_id
+    assert run("cancel", ns.name, *shown[:2], *LAYOUT).status == 0
+    assert run("retry", ns.name, shown[2], *LAYOUT).status == 0
+    assert run("discard", ns.name, "periodic:export:0 * * * *:1", *LAYOUT).status == 0
+    assert states(run, ns) == ["due"]
+
+
+def test_a_name_of_any_text_is_paused_and_a_python_name_is_refused(run: Run, ns: Namespace) -> None:
+    ns.push("my job", {"name": "my job", "id": "a" * 24, "t": 1, "args": None})
+    assert run("pause", ns.name, "--fn", "my job", *LAYOUT).status == 0
+    assert states(run, ns) == ["paused"]
+    assert run("resume", ns.name, "--fn", "my job", *LAYOUT).status == 0
+    assert states(run, ns) == ["due"]
+    refused = run("pause", ns.name, "--fn", "json:dumps", *LAYOUT)
+    assert refused.status == 2
+    assert not ns.raw.exists(ns.keys.paused_names)
+
+
+def test_what_cannot_be_read_is_dead_until_it_is_discarded(run: Run, ns: Namespace) -> None:
+    ns.raw.zadd(ns.keys.dead, {"{oops": 1.6e9})
+    listed = run("dead", ns.name, *LAYOUT)
+    assert re.search(r"2020-09-13 .* the text of this job cannot be read\n", listed.out)
+    assert "cannot be run again: its record cannot be read." in run("retry", ns.name, "--all", "--yes", *LAYOUT).err
+    assert run("discard", ns.name, "--all", "--yes", *LAYOUT).out == "discarded 1\n"

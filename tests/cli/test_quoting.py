@@ -108,3 +108,12 @@ def test_now_with_a_time_shows_how_it_is_added(run: Run) -> None:
     assert run("now", "shop", "app:greet", "bob", "sue").err == (
         "error: greet(name) in app.py takes 1 argument; 2 given.\n"
     )
+
+
+@pytest.mark.parametrize("typed", ["'7pm tomorrow' send_email", "'every weekday at 9am' send_email a@domain.com app:x"])
+def test_a_plain_name_behind_a_time_in_quotes_is_a_function(
+    run: Run, monkeypatch: pytest.MonkeyPatch, typed: str
+) -> None:
+    monkeypatch.setenv("WORKKIT_REDIS_URL", "redis://127.0.0.1:1/")
+    ran = run("add", "shop", *shlex.split(typed))
+    assert (ran.status, ran.out) == (69, ""), "the server is asked"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from tests.contract.capability import Can, promised
@@ -10,6 +12,7 @@ from tests.processes import until
 from workkit import schedule
 from workkit.errors import ServerUnreachable
 from workkit.jobs.outcome import Again, Done
+from workkit.triggers.trigger import once
 
 
 @promised(Can.REAP)
@@ -97,3 +100,14 @@ def test_an_addition_whose_reply_was_lost_is_made_once(stage: Stage) -> None:
     (added,) = stage.producer.add([stage.new_job(2, due_ms=stage.producer.now_ms())])
     assert added.new
     assert sorted(stage.args(claim)[0] for claim in stage.peer().claim()) == [1, 2]
+
+
+@promised(Can.REPEAT)
+def test_what_stands_for_one_occurrence_has_one_id_whoever_adds_it(stage: Stage) -> None:
+    other, _ = stage.another_producer()
+    ids = []
+    for producer, occurrence in ((stage.producer, "a@1"), (other, "a@1"), (other, "a@2")):
+        new = stage.new_job(1)
+        new.identity, new.trigger = occurrence, once(datetime(2026, 11, 20, 9, tzinfo=UTC))
+        ids.append(producer.add([new])[0].id)
+    assert ids[0] == ids[1] != ids[2]

@@ -174,8 +174,10 @@ def test_add_and_retry_refuse_arguments_that_are_no_list_with_the_same_sentence(
         assert (caught.value.where, caught.value.given) == ("args", args)
 
 
-def test_add_refuses_arguments_by_name_in_the_place_of_a_list() -> None:
-    # `retry` takes them: they replace those of the dead job.
-    with pytest.raises(InvalidArguments) as caught:
+def test_add_takes_named_arguments_as_kwargs_only_and_retry_takes_an_object() -> None:
+    with pytest.raises(InvalidArguments, match=r"args=\{'a': 1\} is a dict, not a list\."):
         called("app:f", args={"a": 1}, kwargs=None)
-    assert str(caught.value) == "args={'a': 1} is a dict, not a list. Write args=[{'a': 1}]."
+    one = Job(id="5" * 40, schedule="s", fn="#'app/f")
+    check_args({"a": 1}, [one])
+    with pytest.raises(InvalidArguments, match=r"args: 1 is not a text"):
+        check_args({1: "a"}, [one])  # type: ignore[dict-item]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 from collections import Counter
@@ -13,10 +14,11 @@ import pytest
 
 from tests.processes import until
 from tests.servers import Server
-from workkit import errors, events, schedule, wire
+from workkit import aio, errors, events, job, schedule, wire
 from workkit.brokers.gocraft.broker import GocraftBroker
 from workkit.contract.producer import Added, NewJob
 from workkit.events import Event
+from workkit.triggers.trigger import once
 from workkit.verbs.opening import producer_of
 
 
@@ -69,6 +71,25 @@ def test_a_job_arrives_in_a_native_schedule_with_its_options(s: schedule.Schedul
     assert not list(schedule.jobs(s))
 
 
+def test_shards_are_forwarded_to_shards(server: Server, name: str) -> None:
+    s = schedule.create(name, redis=server.url, shards=3)
+    other = schedule.create(f"{name}-other", redis=server.url, shards=2)
+    schedule.add_many(s, [{"fn": "send", "at": "now", "kwargs": {"n": n}} for n in range(60)])
+    assert burst(s, other).ran == 60
+    assert sorted((job.kwargs or {})["n"] for job in schedule.jobs(other)) == list(range(60))
+    assert not list(schedule.jobs(s))
+
+
+def test_coroutines_forward_too(server: Server, s: schedule.Schedule, go: schedule.Schedule) -> None:
+    async def forward() -> None:
+        async with aio.forwarder(s, to=go):
+            await aio.add_now(s, "send", kwargs={"n": 1})
+            while not queued(server, go, "send"):
+                await asyncio.sleep(0.01)
+
+    asyncio.run(asyncio.wait_for(forward(), 20))
+
+
 def test_each_occurrence_of_a_recurring_job_arrives_once_in_a_week_of_pretended_time(
     server: Server, s: schedule.Schedule, go: schedule.Schedule
 ) -> None:
@@ -92,9 +113,8 @@ def test_an_occurrence_has_the_same_id_however_often_it_is_published(
     to = producer_of(go if layout == "gocraft" else native)
     ids = []
     for occurrence in ("a@1000", "a@1000", "a@2000"):
-        new = NewJob(
-            fn="send", args=(), kwargs={"a": 1}, trigger=None, due_ms=None, queued=True, identity=f"s {occurrence}"
-        )
+        at = once(datetime(2026, 11, 20, 9, tzinfo=UTC))
+        new = NewJob(fn="send", args=(), kwargs={"a": 1}, trigger=at, due_ms=None, identity=f"s {occurrence}")
         ids.append(to.add([new])[0].id)
     assert ids[0] == ids[1] != ids[2]
 
@@ -106,8 +126,6 @@ def test_an_occurrence_that_still_waits_in_a_native_schedule_is_not_added_again(
     due = round((job.due or datetime.now(UTC)).timestamp() * 1000)
 
     def new() -> NewJob:
-        from workkit.triggers.trigger import once
-
         at = datetime.fromtimestamp(due // 1000, UTC)
         return NewJob(
             fn="send", args=(), kwargs={"a": 1}, trigger=once(at), due_ms=None, identity=f"{s.name} {job.id}@{due}"
@@ -181,11 +199,11 @@ def test_a_forwarder_waits_for_the_other_server_buries_nothing_and_publishes_eac
             own_server.kill()
             schedule.add_many(s, [{"fn": "send", "at": "now", "kwargs": {"n": n}} for n in range(50)])
             until(lambda: [e for e in seen if e.name == "lost"], what="the loss")
-            assert "without redis://" in (ours._loop.unready() or "")
+            assert "without redis://" in (ours.unready() or "")
             own_server.start()
             until(lambda: len(queued(own_server, go, "send")) >= 50)
             until(lambda: not list(schedule.jobs(s)))
-            assert ours._loop.unready() is None
+            assert ours.unready() is None
     finally:
         unsubscribe()
     assert Counter(job["args"]["n"] for job in queued(own_server, go, "send")).most_common(1)[0][1] == 1
@@ -201,7 +219,7 @@ def test_a_forwarder_that_stops_while_the_other_server_is_away_hands_back(
     ours = schedule.forwarder(s, to=schedule.create(name, redis=own_server.url, layout="gocraft")).start()
     own_server.kill()
     schedule.add_many(s, [{"fn": "send", "at": "now", "kwargs": {"n": n}} for n in range(50)])
-    until(lambda: ours._loop.unready())
+    until(lambda: ours.unready())
     began = datetime.now(UTC)
     tally = ours.stop("20s")
     assert datetime.now(UTC) - began < timedelta(seconds=10)
@@ -241,13 +259,32 @@ def test_a_full_server_is_waited_for_and_a_job_cancelled_meanwhile_is_not_publis
     with schedule.forwarder(s, to=go) as ours:
         own_server.client().config_set("maxmemory", 1)
         schedule.add_many(s, [{"fn": "send", "at": "now", "kwargs": {"n": n}, "name": f"n{n}"} for n in range(2)])
-        until(lambda: ours._loop.unready())
+        until(lambda: ours.unready())
         schedule.cancel(s, "n0")
         until(lambda: any(run.cancelled for run in ours._loop._hands.runs))
         own_server.client().config_set("maxmemory", 0)
         until(lambda: not list(schedule.jobs(s)))
     assert [job["args"]["n"] for job in queued(own_server, go, "send")] == [1]
     assert not schedule.dead(s)
+
+
+@pytest.mark.parametrize("own_server", ["valkey"], indirect=True)
+def test_a_forwarder_that_holds_nothing_finds_out_that_the_other_server_is_back(
+    own_server: Server, s: schedule.Schedule, name: str
+) -> None:
+    go = schedule.create(name, redis=own_server.url, layout="gocraft")
+    with schedule.forwarder(s, to=go) as ours:
+        own_server.client().config_set("maxmemory", 1)
+        job = schedule.add_now(s, "send", kwargs={"n": 0})
+        until(lambda: ours.unready())
+        schedule.cancel(s, job)
+        until(lambda: not list(schedule.jobs(s)), what="the end of the cancelled job")
+        schedule.add_now(s, "send", kwargs={"n": 1})
+        until(lambda: schedule.counts(s).running == 1, what="another try")
+        own_server.client().config_set("maxmemory", 0)
+        until(lambda: not list(schedule.jobs(s)))
+        until(lambda: ours.unready() is None)
+    assert [job["args"]["n"] for job in queued(own_server, go, "send")] == [1]
 
 
 def test_a_forward_is_refused_from_a_namespace_and_to_itself(s: schedule.Schedule, go: schedule.Schedule) -> None:
@@ -259,6 +296,45 @@ def test_a_forward_is_refused_from_a_namespace_and_to_itself(s: schedule.Schedul
         schedule.forwarder(s, to="x")  # type: ignore[arg-type]
     with pytest.raises(errors.InvalidOptions, match=r"threads= belongs to schedule.listen"):
         schedule.forwarder(s, to=go, threads=3)  # type: ignore[call-arg]
+
+
+def test_a_recurring_job_in_a_namespace_is_refused_with_the_way_out(go: schedule.Schedule) -> None:
+    for time in ({"every": "minute"}, {"cron": "0 * * * *"}, {"when": "every day at 9am"}):
+        with pytest.raises(errors.Unsupported) as caught:
+            schedule.add(go, "send", **time)  # type: ignore[arg-type]
+        assert "cannot recur here: a gocraft namespace holds single runs. Add it to a native schedule" in str(
+            caught.value
+        )
+        assert "schedule.forward(s, to=...)" in str(caught.value)
+    assert not list(schedule.jobs(go))
+
+
+def test_a_listener_serves_a_forwarder_beside_itself_and_ends_with_its_error(
+    s: schedule.Schedule, go: schedule.Schedule
+) -> None:
+    forwarder = schedule.forwarder(s, to=go)
+    ours = schedule.listener(go, imports=[], folder=None, jobs=["forwarded"]).beside(forwarder).start()
+
+    def fail() -> None:
+        raise errors.ServerRefused("the password is wrong")
+
+    schedule.add_now(s, "forwarded", kwargs={"n": 7})
+    until(lambda: ran == [7])
+    assert ours.unready() is None
+    forwarder.quiet()
+    until(lambda: ours.unready() == "quiet")
+    forwarder._loop.post(fail)
+    with pytest.raises(errors.ServerRefused, match="the password is wrong"):
+        ours.wait()
+    assert not schedule.listeners(go)
+
+
+ran: list[int] = []
+
+
+@job("forwarded")
+def forwarded(n: int) -> None:
+    ran.append(n)
 
 
 def test_a_forwarder_is_listed_with_its_state(s: schedule.Schedule, go: schedule.Schedule) -> None:

@@ -88,7 +88,7 @@ def _schedule_of(ctx: click.Context) -> str:
     return ""
 
 
-def _live(ctx: click.Context, schedule: str, read: Callable[[str, str | None], Found]) -> Found:
+def _live(ctx: click.Context, schedule: str, read: Callable[[str, str | None, str | None], Found]) -> Found:
     """Read words from the server, or what was kept of them; nothing where it does not answer in time."""
     found: Found = {}
 
@@ -97,7 +97,9 @@ def _live(ctx: click.Context, schedule: str, read: Callable[[str, str | None], F
             url = server_url(ctx.params.get("redis"), ctx.params.get("embedded"))
             url = url or os.environ.get("WORKKIT_REDIS_URL") or os.environ.get("REDIS_URL")
             if not (url or "").startswith(EMBEDDED_SCHEME):
-                found.update(_kept((url or "", read.__name__, schedule), lambda: read(schedule, url)))
+                layout = ctx.params.get("layout") or os.environ.get("WORKKIT_LAYOUT")
+                kept = url or "", read.__name__, schedule, layout or ""
+                found.update(_kept(kept, lambda: read(schedule, url, layout)))
 
     if not schedule and read is not _schedules:
         return {}
@@ -125,7 +127,7 @@ def _kept(key: Iterable[str], read: Callable[[], Found]) -> Found:
     return found
 
 
-def _schedules(_: str, url: str | None) -> Found:
+def _schedules(_: str, url: str | None, __: str | None) -> Found:
     from workkit.brokers.native.look.schedules import schedule_names
     from workkit.brokers.redis_server.server import connect
     from workkit.verbs.opening import DEFAULT_URL
@@ -133,23 +135,23 @@ def _schedules(_: str, url: str | None) -> Found:
     return dict.fromkeys(sorted(islice(schedule_names(connect(url or DEFAULT_URL)), MOST)), "")
 
 
-def _jobs(schedule: str, url: str | None) -> Found:
+def _jobs(schedule: str, url: str | None, layout: str | None) -> Found:
     from workkit import schedule as verbs
 
-    jobs = list(islice(verbs.jobs(verbs.create(schedule, redis=url)), MOST))
+    jobs = list(islice(verbs.jobs(verbs.create(schedule, redis=url, layout=layout)), MOST))
     called = [(job, wording.shorten(wording.call_text(job), 60)) for job in jobs]
-    return {job.name: text for job, text in called if job.name} | {job.id[:8]: text for job, text in called}
+    return {job.name: text for job, text in called if job.name} | {job.short_id: text for job, text in called}
 
 
-def _dead(schedule: str, url: str | None) -> Found:
+def _dead(schedule: str, url: str | None, layout: str | None) -> Found:
     from workkit import schedule as verbs
 
-    jobs = islice(verbs.jobs(verbs.create(schedule, redis=url), state="dead"), MOST)
-    return {job.id[:8]: wording.shorten(f"{wording.call_text(job)} {job.error or ''}", 60) for job in jobs}
+    jobs = islice(verbs.jobs(verbs.create(schedule, redis=url, layout=layout), state="dead"), MOST)
+    return {job.short_id: wording.shorten(f"{wording.call_text(job)} {job.error or ''}", 60) for job in jobs}
 
 
-def _functions(schedule: str, url: str | None) -> Found:
+def _functions(schedule: str, url: str | None, layout: str | None) -> Found:
     from workkit import schedule as verbs
 
-    jobs = islice(verbs.jobs(verbs.create(schedule, redis=url)), MOST)
+    jobs = islice(verbs.jobs(verbs.create(schedule, redis=url, layout=layout)), MOST)
     return {wording.spoken(job.fn): "" for job in jobs}

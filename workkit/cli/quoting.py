@@ -70,6 +70,11 @@ def unquoted_time(words: Sequence[str], zone: tzinfo) -> str | None:
     return None if len(words) < 2 or _time(words[:1], zone) else _time(words, zone)
 
 
+def is_cut(words: Sequence[str], zone: tzinfo) -> bool:
+    """Tell whether the first word alone is no time, or is a longer one with the next: these name no function."""
+    return _time(words[:1], zone) is None or any(_time(words[:end], zone) for end in range(2, len(words) + 1))
+
+
 def _is_function(word: str) -> bool:
     return bool(_FUNCTION.fullmatch(word)) and not _HALF_OF_DAY.fullmatch(word)
 

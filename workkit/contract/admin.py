@@ -50,5 +50,5 @@ class Admin(Protocol):
 
 def dead_refusal(job: Job) -> NotFound:
     """Make the error for a dead job where one that waits or runs is needed."""
-    remedy = f"Forget it: workkit discard {job.schedule} {job.id[:8]}."
-    return NotFound.about(f"{job.id[:8]} {shown(job.fn)}", "is dead, and does not run", remedy, given=job.id)
+    remedy = f"Forget it: workkit discard {job.schedule} {job.short_id}."
+    return NotFound.about(f"{job.short_id} {shown(job.fn)}", "is dead, and does not run", remedy, given=job.id)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from datetime import datetime
+from hashlib import sha1
 from typing import Any, Literal
 
 from workkit.jobs.names import shown
@@ -51,7 +53,19 @@ class Job:
 
     __repr__ = brief_repr
 
+    @property
+    def short_id(self) -> str:
+        """Its id as lists show it, and as commands take it: the first 8 characters. Of an id with a colon, as Go's
+        periodic jobs have it, many begin alike: there it is the beginning of its SHA-1.
+        """
+        if ":" not in self.id:
+            return self.id[:8]
+        return sha1(self.id.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()[:8]
+
 
 def matches(job: Job, text: str) -> bool:
     """Whether its function, arguments, name or error contain a text."""
-    return text in f"{shown(job.fn)} {list(job.args)} {job.name or ''} {job.error or ''}"
+    named = ", ".join(
+        f"{name}={json.dumps(value, ensure_ascii=False, default=str)}" for name, value in (job.kwargs or {}).items()
+    )
+    return text in f"{shown(job.fn)} {list(job.args)} {named} {job.name or ''} {job.error or ''}"

@@ -28,7 +28,8 @@ def target(job: Job | None, fn: Fn | None, *, plain: bool = False) -> str:
         return SCHEDULE
     if not plain:
         return f"fn:{known_name(fn)}"
-    return f"fn:{fn if isinstance(fn, str) and fn.strip() else plain_fn(fn)}"  # other programs may use any text
+    is_any = isinstance(fn, str) and fn.strip() and ":" not in fn  # other programs may use any text
+    return f"fn:{fn if is_any else plain_fn(fn)}"
 
 
 def paused_target(inspector: Inspector, which: str | Job | None, fn: Fn | None, *, plain: bool = False) -> str:
@@ -83,7 +84,7 @@ def _until(until: Any, *, tz: str, now_ms: int) -> int:
 def check_dead(job: Job) -> Job:
     """Refuse a dead job: it cannot be paused, skipped or run. Raises InvalidOptions."""
     if job.state == "dead":
-        raise _refused(job, "is dead", f"Run it again: workkit retry {job.schedule} {job.id[:8]}.")
+        raise _refused(job, "is dead", f"Run it again: workkit retry {job.schedule} {job.short_id}.")
     return job
 
 
@@ -91,7 +92,7 @@ def check_skip(job: Job) -> Job:
     """Refuse a job that has no next run to leave out, because it runs once. Raises InvalidOptions."""
     check_dead(job)
     if _is_once(job):
-        raise _refused(job, "runs once", f"Take it out: workkit cancel {job.schedule} {job.id[:8]}.")
+        raise _refused(job, "runs once", f"Take it out: workkit cancel {job.schedule} {job.short_id}.")
     return job
 
 
@@ -102,7 +103,7 @@ def check_run(job: Job, control: Control) -> Job:
     if (paused := next((t for t in targets if t in control.paused), None)) is not None:
         words = {SCHEDULE: "", f"fn:{job.fn}": f" --fn {_typed(job.fn)}"}.get(paused, f" {_short(job)}")
         what = {SCHEDULE: job.schedule, f"fn:{job.fn}": shown(job.fn)}.get(paused, _named(job))
-        trouble = f"is paused, so {job.id[:8]} would not run"
+        trouble = f"is paused, so {job.short_id} would not run"
         remedy = f"Resume it: workkit resume {job.schedule}{words}."
         raise InvalidOptions.about(what, trouble, remedy, given=job.id)
     if _is_once(job) and job.state in ("running", "cancelling"):
@@ -125,7 +126,7 @@ def _key(job: Job) -> str:
 
 
 def _short(job: Job) -> str:
-    return job.terms.name or job.id[:8]
+    return job.terms.name or job.short_id
 
 
 def _named(job: Job) -> str:

@@ -44,7 +44,7 @@ def named_dead(dead: Sequence[Job], which: str | Job, *, schedule: str) -> list[
         if (count := len({job.id for job in mine})) > 1:
             raise NotFound.about(f'"{which}"', f"is the name of {count:,} dead jobs; give an id", given=which)
         return mine
-    alike = [job for job in dead if which and job.id.startswith(which)]
+    alike = [job for job in dead if which and (job.id.startswith(which) or job.short_id.startswith(which))]
     count = len({job.id for job in alike})
     if count > 1:
         need = f"at least {SHORTEST}" if len(which) < SHORTEST else "more"
@@ -57,7 +57,7 @@ def named_dead(dead: Sequence[Job], which: str | Job, *, schedule: str) -> list[
 
 
 def _absent(which: str, schedule: str, near: Job | None = None) -> NotFound:
-    nearest = f"{near.id[:8]} {shown(near.fn)}" if near else None
+    nearest = f"{near.short_id} {shown(near.fn)}" if near else None
     remedy = f"Nearest: {nearest}. All: workkit dead {schedule}." if near else f"All: workkit dead {schedule}."
     subject = f'no dead job "{which}"'
     return NotFound.about(subject, f"in {schedule}", remedy, where=schedule, given=which, suggestion=nearest)
@@ -93,7 +93,7 @@ def revive(
 
 def revival_refusal(job: Job, answer: Revival) -> WorkkitError | None:
     """Make the error for a job that was not put back; None for one that was."""
-    name = f"{job.id[:8]} {shown(job.fn)}"
+    name = f"{job.short_id} {shown(job.fn)}"
     match answer:
         case "revived":
             return None

@@ -35,6 +35,14 @@ class Listener:
         self._watchdog = Watchdog(lambda: self._loop.pulse, seconds=how.stuck_after.total_seconds())
         self._pages: Pages | None = None
         self._end_log: Callable[[], None] = lambda: None
+        self._beside: list[Listener] = []
+        self._failed: Callable[[], None] = lambda: None  # what to do when it has ended by an error, in its own thread
+
+    def beside(self, other: Listener) -> Listener:
+        """Serve `other` too, in a thread of its own, as long as this one serves. An error that ends it ends both."""
+        other._failed = self.ask_to_stop
+        self._beside.append(other)
+        return self
 
     def start(self) -> Listener:
         """Register and listen in a thread of its own. Raises ServerUnreachable, ServerRefused, InvalidFunction."""
@@ -53,9 +61,11 @@ class Listener:
         if owns_process:
             _spare_collector()
         try:
-            return self._loop.run()
+            tally = self._loop.run()
         finally:
             self._close()
+        self._wait_for_others()
+        return tally
 
     def stop(self, deadline: str | timedelta | None = None) -> Tally:
         """Take nothing new, finish within the deadline (default: the one set at the start), give back the rest."""
@@ -65,14 +75,20 @@ class Listener:
     def ask_to_stop(self, deadline: timedelta | None = None) -> None:
         """Begin to stop, and return at once. Safe in a signal handler."""
         self._loop.post(lambda: self._loop.begin_stop(self._how.deadline if deadline is None else deadline))
+        for other in self._beside:
+            other.ask_to_stop(deadline)
 
     def quiet(self) -> None:
         """Take nothing new until `resume`; active runs continue."""
         self._loop.post(lambda: self._loop.set_quiet(True))
+        for other in self._beside:
+            other.quiet()
 
     def resume(self) -> None:
         """Take work again."""
         self._loop.post(lambda: self._loop.set_quiet(False))
+        for other in self._beside:
+            other.resume()
 
     def wait(self) -> Tally:
         """Wait until it has stopped; raises what ended it, if that was an error."""
@@ -97,14 +113,33 @@ class Listener:
         self._end_log = logbook.begin()
         try:
             if self._how.health is not None:  # first: a port that is taken refuses before anything is registered
-                self._pages = Pages(self._how.health, live=self._watchdog.trouble, ready=self._loop.unready)
+                self._pages = Pages(self._how.health, live=self.dead, ready=self.unready)
+            for other in self._beside:
+                other.start()
             self._loop.open()
         except BaseException:
             self._close()
             raise
         self._watchdog.start()
 
+    def dead(self) -> str | None:
+        """Word why its loop does not move, or that of one beside it; None if all do. From any thread."""
+        return next((trouble for one in (self, *self._beside) if (trouble := one._watchdog.trouble())), None)
+
+    def unready(self) -> str | None:
+        """Word why it takes no work right now, or one beside it; None if all do. From any thread."""
+        return next((trouble for one in (self, *self._beside) if (trouble := one._loop.unready())), None)
+
+    def _wait_for_others(self) -> None:
+        """Raise what has ended a listener beside this one, once all have ended."""
+        for other in self._beside:
+            other.ask_to_stop()
+        for other in self._beside:
+            other.wait()
+
     def _close(self) -> None:
+        for other in self._beside:
+            other.ask_to_stop()
         self._end_log()
         self._watchdog.close()
         if self._pages is not None:
@@ -113,9 +148,11 @@ class Listener:
     def _serve(self) -> None:
         try:
             self._tally = self._loop.run()
+            self._wait_for_others()
         except BaseException as error:  # raised where the owner waits, which may be never
             self._error = error
             events.emit("ended", reason=text_of(error) if isinstance(error, WorkkitError) else described(error))
+            self._failed()
         finally:
             self._close()
 

@@ -103,7 +103,7 @@ def as_job(text: JobText, *, schedule: str, state: JobState, due_ms: int | None 
         schedule=schedule,
         fn=text.name,
         kwargs=dict(text.args) if text.args else None,
-        due=_instant(due),
+        due=instant_of(due),
         state=state,
         attempt=max(0, text.fails - 1) if state == "dead" else max(0, text.fails),
         error=text.err or None,
@@ -111,7 +111,8 @@ def as_job(text: JobText, *, schedule: str, state: JobState, due_ms: int | None 
     )
 
 
-def _instant(ms: int) -> datetime | None:
+def instant_of(ms: int) -> datetime | None:
+    """Convert epoch milliseconds to an aware datetime; None if the calendar has no such time."""
     try:
         return datetime.fromtimestamp(ms / 1000, UTC)
     except (OverflowError, ValueError, OSError):  # other programs may write any number

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from workkit.brokers.gocraft.codec import as_job
+from workkit.brokers.gocraft.codec import as_job, instant_of
 from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.gocraft.pauses import pause_of, read_control
 from workkit.brokers.gocraft.places import Places, Standing
@@ -96,7 +96,7 @@ class GocraftInspector:
         for place, job in enumerate(self._jobs(self._places, None)):
             if _is_named(job, which):
                 return job  # an id that is written in an unusual way
-            starts[job.id[:8]] = job
+            starts[job.short_id] = job
             if place == MOST_NEAR:
                 break
         near = next((start for start in starts if which and start.startswith(which)), None)
@@ -196,8 +196,8 @@ class GocraftInspector:
         """Show a member of the dead set. One that cannot be read is shown too: only `discard` removes it."""
         name = one.raw.decode("utf-8", "surrogateescape")
         if one.text is None:
-            error = "the text of this job cannot be read"
-            return Job(id=one.id, schedule=self.schedule, fn="?", state="dead", error=error, dead_id=name)
+            error, due = "the text of this job cannot be read", instant_of(round(one.score * 1000))
+            return Job(id=one.id, schedule=self.schedule, fn="?", due=due, state="dead", error=error, dead_id=name)
         job = as_job(one.text, id=one.id, schedule=self.schedule, state="dead", due_ms=round(one.score * 1000))
         return replace(job, dead_id=name)
 
@@ -210,7 +210,7 @@ class GocraftInspector:
 
 
 def _is_named(job: Job, which: str) -> bool:
-    return job.id == which or (len(which) >= SHORTEST and job.id.startswith(which))
+    return job.id == which or (len(which) >= SHORTEST and (job.id.startswith(which) or job.short_id.startswith(which)))
 
 
 def _due(job: Job) -> float:

@@ -27,7 +27,7 @@ def read_control(server: Server, keys: Keys) -> Control:
         looked = [keys.paused_all, *map(keys.paused, names)]
         for key in looked:
             pipe.get(key)
-            pipe.execute_command("PEXPIRETIME", key)  # exact, from Redis 7.0 on
+            pipe.pexpiretime(key)  # exact, from Redis 7.0 on
             pipe.pttl(key)
         answers = pipe.execute(raise_on_error=False)
     now_ms = int(seconds) * 1000 + int(micros) // 1000

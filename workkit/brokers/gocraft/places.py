@@ -23,7 +23,9 @@ SORTED_SETS: Final[tuple[SortedSet, ...]] = ("scheduled", "retry", "held", "held
 """In the order in which the scripts number them, from 1."""
 
 _SIMPLE = re.compile(r"[0-9A-Za-z_-]+")  # written in JSON as it is
-_UNUSUAL = re.compile(rb'\\u|nique|"id":""', re.IGNORECASE)  # a text in which the id of a job may be hidden
+_UNUSUAL = re.compile(  # a text whose job may have another id than the bytes show, or a short one of its own
+    rb'\\u|nique|"id":"(?:"|[^"]*:)', re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Compare locks with what is in progress, and set them right. The doctor does this, and every pool for its own names.
 
-Normative: spec/layouts/gocraft.md, section 11.
+Normative: spec/layouts/gocraft.md, section 12.
 """
 
 from __future__ import annotations

@@ -118,8 +118,8 @@ def add_command(
     words = (when, call.fn, *call.words)
     with _quoting(schedule, words, zone):
         keywords, note = call.checked()
-    if is_plain(call.fn) and (error := _unquoted(schedule, words, zone)):  # a word of a time is a plain name too
-        raise error
+        if is_plain(call.fn) and quoting.is_cut(words, zone) and quoting.add_words(schedule, words, zone):
+            raise InvalidFunction(f'"{call.fn}" belongs to the time.', given=call.fn)
     given = {**run, **keywords, "when": when}
     if click.get_current_context().get_parameter_source("tz") is ParameterSource.COMMANDLINE:
         given["tz"] = wording.zone_name(zone)
@@ -166,19 +166,13 @@ def _quoting(schedule: str, words: Sequence[str], zone: tzinfo) -> Iterator[None
     try:
         yield
     except (InvalidFunction, TriggerError) as error:
-        if unquoted := _unquoted(schedule, words, zone):
-            raise unquoted from error
-        raise
-
-
-def _unquoted(schedule: str, words: Sequence[str], zone: tzinfo) -> quoting.Unquoted | None:
-    meant = quoting.add_words(schedule, words, zone)
-    if meant is None:
-        return None
-    message = "WHEN is one argument, before FUNCTION. Put its words in quotes"
-    if len(words) == 2:  # the function, and a time in quotes
-        message = "WHEN comes before FUNCTION. Write"
-    return quoting.Unquoted(f"{message}: {meant}")
+        meant = quoting.add_words(schedule, words, zone)
+        if meant is None:
+            raise
+        message = "WHEN is one argument, before FUNCTION. Put its words in quotes"
+        if len(words) == 2:  # the function, and a time in quotes
+            message = "WHEN comes before FUNCTION. Write"
+        raise quoting.Unquoted(f"{message}: {meant}") from error
 
 
 def argument(text: str) -> Any:

@@ -43,7 +43,7 @@ def cancel_command(schedule: str, which: tuple[str, ...], server: str | None) ->
             continue
         running = job.state == "cancelling"
         word, tail = ("cancelling", "  it runs, and was told") if running else ("cancelled", "")
-        terminal.say(f"{word} {job.id[:8]}  {wording.call_text(job)}{tail}")
+        terminal.say(f"{word} {job.short_id}  {wording.call_text(job)}{tail}")
     if not missed:
         return 0
     return failure.status_of(missed[0]) if len(missed) == len(which) else PART_FAILED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -95,7 +96,7 @@ def pause_command(
     def one(word: str) -> str:
         job = verbs.job(s, word)
         verbs.pause(s, job, **how)  # type: ignore[arg-type]
-        return f"paused {_titled(job)}{tail}, {again} {_quoted(job.name or job.id[:8])}{ours}"
+        return f"paused {_titled(job)}{tail}, {again} {_quoted(job.name or job.short_id)}{ours}"
 
     return _each(which, one)
 
@@ -217,6 +218,8 @@ def _function(which: tuple[str, ...], fn: str | None) -> Any:
         return None
     if which:
         raise click.UsageError(f'"{which[0]}" and --fn {fn} were both given. Keep one of them.')
+    if os.environ.get("WORKKIT_LAYOUT") == "gocraft" and fn.strip() and ":" not in fn:
+        return fn  # Go programs may give a job any name
     function, note = folder.checked(fn, Path.cwd())
     if note:
         terminal.talk(f"note: {note}.")
@@ -239,7 +242,7 @@ def _each(words: tuple[str, ...], act: Callable[[str], str]) -> int:
 
 def _titled(job: Job) -> str:
     name = f"  {wording.printable(job.name)}" if job.name else ""
-    return f"{job.id[:8]}{name}  {wording.call_text(job)}"
+    return f"{job.short_id}{name}  {wording.call_text(job)}"
 
 
 def _quoted(text: str | None) -> str:

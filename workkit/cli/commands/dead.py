@@ -93,7 +93,7 @@ def retry_command(
         if error := revival_refusal(job, said):
             refused.append(error)
         elif which:
-            terminal.say(f"retried {job.id[:8]}  {wording.call_text(job)}")
+            terminal.say(f"retried {job.short_id}  {wording.call_text(job)}")
     revived = len(choice.meant) - len(refused)
     if not which:
         terminal.say(f"retried {revived:,}" + (f", {rate}" if rate else ""))
@@ -132,7 +132,7 @@ def discard_command(
     discarded = discard_dead(choice.admin, choice.meant)
     if which:
         for job in choice.meant:
-            terminal.say(f"discarded {job.id[:8]}  {wording.call_text(job)}")
+            terminal.say(f"discarded {job.short_id}  {wording.call_text(job)}")
     else:
         terminal.say(f"discarded {discarded:,}")
     return choice.status((), done=discarded)
@@ -232,4 +232,4 @@ def _read(schedule: str, which: tuple[str, ...], where: str | None, server: str 
 
 
 def _line(job: Job) -> str:
-    return f"{job.id[:8]}  {wording.call_text(job)}  {wording.printable(job.error or '')}".rstrip()
+    return f"{job.short_id}  {wording.call_text(job)}  {wording.printable(job.error or '')}".rstrip()

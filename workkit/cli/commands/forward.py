@@ -34,7 +34,7 @@ from workkit.cli.settings import read_settings
     "USR2 or TTIN: dump stacks.",
 )
 @click.argument("schedule", type=ScheduleName(), metavar="SCHEDULE")
-@click.option("--to", cls=Option, metavar="NAME", required=True, help="the schedule, or namespace")
+@click.option("--to", cls=Option, type=ScheduleName(), metavar="NAME", required=True, help="the schedule, or namespace")
 @click.option(
     "--to-layout",
     cls=Option,

@@ -175,7 +175,7 @@ def summary(counts: Counts) -> str:
 
 
 def _row(job: Job, at: str, zone: tzinfo) -> list[str]:
-    return [at, job.id[:8], wording.call_text(job), _when(job, zone), job.name or "-", job.state]
+    return [at, job.short_id, wording.call_text(job), _when(job, zone), job.name or "-", job.state]
 
 
 def _times(jobs: Iterable[Job], *, now: datetime, least: int = 0) -> list[str]:
@@ -316,18 +316,18 @@ def dead_command(
             times = _times(shown, now=present(s).astimezone(zone))
             table.show_table(DEAD, (_dead_row(job, at) for job, at in zip(shown, times, strict=True)))
             for job in shown if verbose else ():
-                terminal.data(f"\n{job.id[:8]}  {wording.call_text(job)}")
+                terminal.data(f"\n{job.short_id}  {wording.call_text(job)}")
                 for row in _traceback(job):
                     terminal.data(row)
             _more(len(jobs), most, f"workkit dead {s.name}{layout_words()}")
-            chosen = shlex.join(["--where", where]) if where else shown[0].id[:8]
+            chosen = shlex.join(["--where", where]) if where else shown[0].short_id
             terminal.talk(wording.printable(f"retry: workkit retry {s.name} {chosen}{server_words(server)}"))
         else:
             _nothing([s], "dead", where, server)
 
 
 def _dead_row(job: Job, at: str) -> list[str]:
-    return [at, job.id[:8], wording.call_text(job), record.attempts_text(job), job.error or "-"]
+    return [at, job.short_id, wording.call_text(job), record.attempts_text(job), job.error or "-"]
 
 
 def _traceback(job: Job) -> Iterator[str]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from workkit.cli.printing.log import Log
     from workkit.events import Event
     from workkit.schedule import Schedule
+    from workkit.worker.listener import Listener
 
     Targets = list[Schedule] | dict[Schedule, int]
 
@@ -118,6 +119,15 @@ def run_options(verb: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
     envvar="WORKKIT_PROCESSES",
     help="listener processes; default 1",
 )
+@click.option(
+    "--forward",
+    "sources",
+    cls=Option,
+    type=Commas(),
+    multiple=True,
+    metavar="SCHEDULE",
+    help="publish the due jobs of this native schedule to the served one, as workkit forward does; repeatable",
+)
 @click.option("--strict", cls=Option, is_flag=True, help="schedules strictly in order")
 @run_options("run")
 @click.option(SUPERVISED, cls=Option, hidden=True)
@@ -129,6 +139,7 @@ def listen_command(
     jobs: str | None,
     threads: int | None,
     processes: int | None,
+    sources: tuple[str, ...],
     strict: bool,
     burst: bool,
     deadline: str | None,
@@ -156,9 +167,13 @@ def listen_command(
         how["jobs"] = [text.strip() for text in jobs.split(",") if text.strip()]
     targets = _targets(chosen_schedules(schedules, settings, command="listen"), server=server)
     log = {"json": (log_format or settings.log) == "json", "verbose": verbose, "quiet": quiet}
+    count = processes or settings.processes or 1
+    if sources:
+        _check_sources(targets, burst=burst, processes=count)
+        return _listen_and_forward(targets, sources, how, server=server, **log)
     if supervised:
         return _listen_supervised(targets, how, ends=supervised, **log)
-    return _listen(targets, how, processes=processes or settings.processes or 1, **log)
+    return _listen(targets, how, processes=count, **log)
 
 
 def refuse_both(verbose: bool, quiet: bool) -> None:
@@ -192,6 +207,36 @@ def _listen(targets: Targets, how: Mapping[str, Any], *, processes: int, **style
             read, _ = read_how(how)
             return supervise(read, processes=processes)
         verbs.listen(targets, **how)
+    return 0
+
+
+def _check_sources(targets: Targets, *, burst: bool, processes: int) -> None:
+    beside = "Leave it out, and run workkit forward beside."
+    if len(targets) > 1:
+        raise click.UsageError(f"--forward with {len(targets)} schedules: it does not say to which. {beside}")
+    if burst or processes > 1:
+        raise click.UsageError(f"--forward with {'--burst' if burst else '--processes'}: it is one forwarder. {beside}")
+
+
+def _listen_and_forward(
+    targets: Targets, sources: Sequence[str], how: Mapping[str, Any], *, server: str | None, **style: bool
+) -> int:
+    from workkit import schedule as verbs
+    from workkit.cli.printing.log import Log
+    from workkit.verbs.listening import until_stopped
+
+    (target,) = targets
+    log = Log(**style)
+
+    def listener() -> Listener:
+        ours = verbs.listener(targets, **how)
+        for name in sources:
+            source = verbs.create(name, redis=server, layout="native")
+            ours.beside(verbs.forwarder(source, to=target, deadline=how["deadline"]))
+        return ours
+
+    with subscribed(log, log):
+        until_stopped(listener, verb="listen")
     return 0
 
 

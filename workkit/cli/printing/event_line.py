@@ -106,7 +106,7 @@ def _subject(event: Event, style: Style) -> str:
     if job is None:
         return str(event.fields.get("job_id") or "")[:8]
     called = wording.spoken(job.fn) if event.name == "cannot_run" else wording.call_text(job, args=style.arguments)
-    return f"{job.id[:8]}  {wording.shorten(called, wording.LONGEST_CALL)}"
+    return f"{job.short_id}  {wording.shorten(called, wording.LONGEST_CALL)}"
 
 
 OF_JOBS = frozenset(TEXTS) - {

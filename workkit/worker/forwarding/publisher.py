@@ -45,7 +45,7 @@ class Publisher(Hands):
         self._to, self._tell = to, post
         self._news = threading.Condition()
         self._waiting: list[LaneRun] = []  # for the next request
-        self._trying: list[LaneRun] = []  # of the request that is tried again and again
+        self._trying: set[LaneRun] = set()  # of the requests that are under way, until each has ended
         self._is_sending = False
         self._is_over = False
         self._thread: threading.Thread | None = None
@@ -77,8 +77,10 @@ class Publisher(Hands):
         return float("inf")
 
     def room(self, *, is_asked: bool) -> int:
-        """Count how many more claims are useful. None while the other server takes nothing."""
-        return 0 if self._lost_at is not None else max(0, self.threads - self.busy)
+        """Count how many more claims are useful. While the other server takes nothing it is one, which shows when that
+        ends.
+        """
+        return max(0, (1 if self._lost_at is not None else self.threads) - self.busy)
 
     def knows(self, claim: Claim) -> bool:
         """Whether `refusal` answers at once: it does."""
@@ -125,12 +127,12 @@ class Publisher(Hands):
     def taken_back(self, which: Callable[[Task], bool]) -> list[Task]:
         """Take back claims that are in no request right now."""
         with self._news:
-            tried = [] if self._is_sending else self._trying
+            tried = () if self._is_sending else tuple(self._trying)
             taken = [task for task in (*self._pending, *self._waiting, *tried) if which(task)]
             gone = set(taken)
             self._pending = [task for task in self._pending if task not in gone]
             self._waiting = [run for run in self._waiting if run not in gone]
-            self._trying = [run for run in self._trying if run not in gone]
+            self._trying.difference_update(gone)
             self._news.notify()
         self.runs.difference_update(run for run in taken if isinstance(run, LaneRun))
         return taken
@@ -156,12 +158,16 @@ class Publisher(Hands):
                     self._news.wait()
             if self._is_over:
                 return
-            self._publish(self._take())
+            try:
+                self._publish(self._take())
+            except BaseException as error:  # a fault of ours: it ends the listener, not only this thread
+                self._fail(error)
+                return
 
     def _take(self) -> list[LaneRun]:
         with self._news:
             batch, self._waiting = self._waiting[:AT_ONCE], self._waiting[AT_ONCE:]
-            self._trying, self._is_sending = list(batch), True
+            self._trying, self._is_sending = set(batch), True
         return batch
 
     def _publish(self, batch: Sequence[LaneRun]) -> None:
@@ -191,7 +197,8 @@ class Publisher(Hands):
         while pairs and not self._is_over:
             try:
                 if answer is None:
-                    pairs = self._without_cancelled(pairs)
+                    if not (pairs := self._still_wanted(pairs)):
+                        return
                     answer = self._to.adding([new for _, new in pairs])
                 answer()
                 break
@@ -212,20 +219,22 @@ class Publisher(Hands):
                 self._send(pairs[:half])
                 self._send(pairs[half:])
                 return
+        else:
+            return  # none is left, or this listener has ended
         self._back()
-        for run, _ in pairs if not self._is_over else ():
+        for run, _ in pairs:
             self._end(run, None)
 
-    def _without_cancelled(self, pairs: Sequence[Pair]) -> list[Pair]:
-        """End the claims whose jobs were cancelled meanwhile, and return the others."""
+    def _still_wanted(self, pairs: Sequence[Pair]) -> list[Pair]:
+        """End the claims whose jobs were cancelled meanwhile; return those that are left, and were not taken back."""
         for run, _ in pairs:
-            if run.cancelled:
+            if run.cancelled and run in self._trying:
                 self._end(run, JobCancelled(f"job {run.claim.id} was cancelled", given=run.claim.id))
-        return [pair for pair in pairs if not pair[0].cancelled]
+        return [pair for pair in pairs if pair[0] in self._trying]
 
     def _end(self, run: LaneRun, error: Exception | None) -> None:
         with self._news:
-            self._trying = [other for other in self._trying if other is not run]
+            self._trying.discard(run)
         took_ms = (time.monotonic() - run.started) * 1000
         self._tell(Attempt(run, error, None if error is None else _failure(error), took_ms, UNSAID))
 
@@ -238,10 +247,9 @@ class Publisher(Hands):
             while not self._is_over and self._trying and (left := until - time.monotonic()) > 0:
                 self._news.wait(left)
             self._is_sending = True
-            kept = set(self._trying)
-        return [pair for pair in pairs if pair[0] in kept]
+        return [pair for pair in pairs if pair[0] in self._trying]
 
-    def _fail(self, error: ServerError) -> None:
+    def _fail(self, error: BaseException) -> None:
         """Raise in the loop what no further try can help."""
         if self._thread is None:
             raise error

@@ -85,6 +85,7 @@ def test_every_key_that_the_layout_makes_is_known_by_its_name(namespace: str) ->
         keys.worker(POOL): Place(keys.worker(POOL), "worker", of=POOL),
         keys.record(POOL): Place(keys.record(POOL), "record", of=POOL),
         keys.taken(POOL): Place(keys.taken(POOL), "taken", of=POOL),
+        keys.cancelled(POOL): Place(keys.cancelled(POOL), "cancelled", of=POOL),
         keys.producer("t"): Place(keys.producer("t"), "producer", of="t"),
         keys.wake("export"): Place(keys.wake("export"), "wake", "export"),
         keys.cancelled(POOL): Place(keys.cancelled(POOL), "cancelled", of=POOL),

@@ -10,7 +10,7 @@ import pytest
 from tests.brokers.gocraft.serving.fleet import Namespace, end
 from workkit.brokers.gocraft.text import read
 from workkit.contract.producer import NewJob
-from workkit.errors import NotFound, Unsupported
+from workkit.errors import InvalidOptions, NotFound, Unsupported
 from workkit.jobs.job import Job
 from workkit.jobs.outcome import Again, Dead, Done, Failure, Outcome, Released
 
@@ -94,6 +94,39 @@ def test_a_retry_with_other_arguments_is_a_new_job(ns: Namespace) -> None:
     (raw,) = queued(ns)
     assert re.fullmatch(rb'\{"name":"export","id":"[0-9a-f]{24}","t":\d+,"args":\{"n":1152921504606846976\}\}', raw)
     assert read(raw).id != ID
+
+
+@pytest.mark.parametrize("how", [{"once": True}, {"key": "k"}], ids=str)
+def test_a_retried_unique_job_takes_its_key_again_or_waits_for_a_newer_one(ns: Namespace, how: dict[str, Any]) -> None:
+    first, pool = ns.add("export", {"i": 1}, **how), ns.pool("export")
+    end(pool, pool.claim(1).claims, Dead(failure=FAILURE))
+    second = ns.add("export", {"i": 1}, **how)
+    (found,) = dead(ns)
+    assert ns.producer.admin.retry([found]) == ["waits"]
+    with pytest.raises(InvalidOptions):
+        ns.producer.admin.run(found)
+    (claim,) = pool.claim(5).claims
+    assert claim.id == second
+    end(pool, [claim], Done())
+    assert ns.producer.admin.retry([found]) == ["revived"]
+    assert ns.raw.ttl(ns.raw.keys("*:unique:*")[0]) > 86_390
+    (ours,) = ns.producer.inspector.jobs()
+    assert ours.id == first
+    (claim,) = pool.claim(5).claims
+    assert claim.id == first
+    assert not ns.raw.keys("*:unique:*")
+
+
+@pytest.mark.parametrize("how", [{"once": True}, {"key": "k"}], ids=str)
+def test_a_unique_job_that_a_go_pool_buried_is_retried_with_its_key(ns: Namespace, how: dict[str, Any]) -> None:
+    id = ns.add("export", {"i": 1}, due_ms=ns.producer.now_ms() + 60_000, **how)
+    ((raw, _),) = ns.raw.zrange(ns.keys.scheduled, 0, -1, withscores=True)
+    ns.raw.delete(ns.keys.scheduled)
+    put(ns, "dead", raw[:-1] + b',"err":"unknown job when requeueing","failed_at":1500000000}')
+    assert ns.producer.admin.retry(dead(ns)) == ["revived"]
+    (claim,) = ns.pool("export").claim(5).claims
+    assert claim.id == id
+    assert not ns.raw.keys("*:unique:*")
 
 
 @pytest.mark.parametrize("place", SETS)

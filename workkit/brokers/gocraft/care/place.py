@@ -27,8 +27,7 @@ TYPES: Final[Mapping[Kind, str]] = {
 """The type of each kind of key, as the server names it. `paused` may have any: only its existence counts."""
 
 LIVES: Final[Mapping[Kind, int]] = {
-    "crashes": 86_400, "record": 3600, "taken": 3600, "producer": 600, "wake": 60,
-    "cancelled": 86_400,
+    "crashes": 86_400, "record": 3600, "taken": 3600, "producer": 604_800, "wake": 60, "cancelled": 86_400,
 }  # fmt: skip
 """Seconds that keys of our own live at most."""
 

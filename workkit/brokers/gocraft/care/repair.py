@@ -2,7 +2,7 @@
 
 Every repair checks again in the step that changes something, so it changes nothing if the trouble is over. While
 pools of Go and of ours run, it loses and doubles no job, and lets no more start than a limit allows.
-Normative: spec/layouts/gocraft.md, section 11.
+Normative: spec/layouts/gocraft.md, section 12.
 """
 
 from __future__ import annotations

@@ -118,13 +118,14 @@ class Waiting:
         (is_paused,) = self.survey.asked([("EXISTS", self.survey.keys.paused(queue.name))])
         if not is_paused or (length < LONG and (self._oldest(queue) or 0) < LATE_MS):
             return None
-        name = queue.name
+        name, is_all = queue.name, self.survey.of("paused_all")
         jobs = "1 job waits" if length == 1 else f"{length:,} jobs wait"
+        words = "" if is_all else f" --fn {shlex.quote(bytes_text(raw(name)))}"
         return Finding(
             kind="paused",
-            what=f"{brief_bytes(raw(name))} is paused, and {jobs}",
+            what=f"{brief_bytes(raw(name))} is paused{' with its namespace' if is_all else ''}, and {jobs}",
             why="None of them starts before somebody resumes it.",
-            remedy=f"workkit resume {self._name} --fn {shlex.quote(bytes_text(raw(name)))}",
+            remedy=f"workkit resume {self._name}{words}",
             about=(bytes_text(raw(name)),),
         )
 

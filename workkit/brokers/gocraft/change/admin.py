@@ -45,7 +45,7 @@ class GocraftAdmin:
 
     def skip(self, job: Job) -> Job:
         """Raise Unsupported: no job recurs here."""
-        remedy = f"Take it out: workkit cancel {self.schedule} {job.id[:8]}."
+        remedy = f"Take it out: workkit cancel {self.schedule} {job.short_id}."
         raise Unsupported.about("a next run to leave out", "is something no gocraft job has: each runs once", remedy)
 
     def run(self, job: Job) -> Job:

@@ -10,6 +10,7 @@ from typing import Any
 from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.gocraft.places import SORTED_SETS, SortedSet
 from workkit.brokers.gocraft.text import JobText, read, rewrite, write
+from workkit.brokers.gocraft.unique_key import BY_CONTENT, unique_key, unique_key_of
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.admin import Arguments, Revival
@@ -36,13 +37,17 @@ class DeadSetChange:
         for place, job in enumerate(dead):
             raw = _record(job)
             due_ms = now_ms + delays_ms[place] if delays_ms and delays_ms[place] else None
+            due_s = None if due_ms is None else -(-due_ms // 1000)
             try:
-                name = read(raw).name
-                text = revived(raw, now_s=now_ms // 1000) if args is None else _anew(name, args, now_ms // 1000)
+                text = read(raw)
+                if args is None:
+                    move = revival(self.keys, raw, text, now_s=now_ms // 1000, due_s=due_s)
+                else:
+                    move = Move("dead", raw, text.name, _anew(text.name, args, now_ms // 1000), due_s)
             except CorruptRecord:
                 continue
-            if name:
-                moves[place] = Move("dead", raw, name, text, None if due_ms is None else -(-due_ms // 1000))
+            if text.name:
+                moves[place] = move
         for place, state in zip(moves, requeue(self.server, self.keys, [*moves.values()]), strict=True):
             answers[place] = state
         return answers
@@ -58,13 +63,18 @@ class DeadSetChange:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A member of a sorted set as `requeue.lua` takes it. `due_s` None: into its queue now."""
+    """A member of a sorted set as `requeue.lua` takes it. `due_s` None: into its queue now. `key`: the unique key that
+    it takes, with what it holds then; `has_key`: it has it already.
+    """
 
     place: SortedSet
     raw: bytes
     name: str
     text: bytes
     due_s: int | None = None
+    key: str = ""
+    value: bytes = b""
+    has_key: bool = False
 
 
 def requeue(server: Server, keys: Keys, moves: Sequence[Move]) -> list[Revival]:
@@ -75,14 +85,22 @@ def requeue(server: Server, keys: Keys, moves: Sequence[Move]) -> list[Revival]:
     for move in moves:
         due = "" if move.due_s is None else move.due_s
         args += [1 + SORTED_SETS.index(move.place), move.raw, move.name, move.text, due]
+        args += [move.key, move.value, int(move.has_key)]
     script = load("gocraft")["requeue"]
     states: list[bytes] = server.call(script, script.keys(keys), args)
     return [state.decode() for state in states]  # type: ignore[misc]  # what `requeue.lua` answers is a Revival
 
 
-def revived(raw: bytes, *, now_s: int) -> bytes:
-    """Write a dead job as one that has not failed. Raises CorruptRecord."""
-    return rewrite(raw, t=now_s, fails=0, err="", failed_at=0)
+def revival(keys: Keys, raw: bytes, text: JobText, *, now_s: int, due_s: int | None = None) -> Move:
+    """Move a dead job as one that has not failed. A unique one takes its key again, which its first start freed; one
+    that was buried before that has it still. Raises CorruptRecord.
+    """
+    new = rewrite(raw, t=now_s, fails=0, err="", failed_at=0)
+    key = unique_key_of(keys, text) or ""
+    if not key.startswith(keys.unique(text.name, "")):  # a text may name any key
+        return Move("dead", raw, text.name, new, due_s)
+    value = BY_CONTENT if key == unique_key(keys, text.name, text.args) else new
+    return Move("dead", raw, text.name, new, due_s, key, value, not text.fails)
 
 
 def server_ms(server: Server) -> int:

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from workkit.brokers.gocraft.change.dead_set import Move, requeue, revived, server_ms
+from workkit.brokers.gocraft.change.dead_set import Move, requeue, revival, server_ms
 from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.gocraft.places import SORTED_SETS, Places, Standing
 from workkit.brokers.gocraft.text import rewrite
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.admin import dead_refusal
-from workkit.errors import NotFound, Unsupported
+from workkit.errors import InvalidOptions, NotFound, Unsupported
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 
@@ -56,9 +56,13 @@ class JobChange:
             if any(one.place == "queue" for one in found):
                 return self._due(job, server_ms(self.server))
             now_ms = server_ms(self.server)
-            moves = [_move(one, now_ms // 1000) for one in found if one.text is not None and one.text.name][:1]
-            if "revived" in requeue(self.server, self.keys, moves):
+            moves = [self._move(one, now_ms // 1000) for one in found if one.text is not None and one.text.name][:1]
+            states = requeue(self.server, self.keys, moves)
+            if "revived" in states:
                 return self._due(job, now_ms)
+            if "waits" in states:
+                trouble = "is dead, and an equal job waits that has its unique key"
+                raise InvalidOptions.about(_named(job), trouble, "Run that one.", given=job.id)
             if not moves:
                 break
         raise NotFound(f"{_named(job)} no longer waits in {self.schedule}.", given=job.id)
@@ -83,20 +87,19 @@ class JobChange:
         script = load("gocraft")["cancel"]
         return {state.decode() for state in self.server.call(script, script.keys(self.keys), args)}
 
+    def _move(self, one: Standing, now_s: int) -> Move:
+        assert one.place != "queue"
+        assert one.place != "running"
+        assert one.text is not None
+        if one.place == "dead":
+            return revival(self.keys, one.raw, one.text, now_s=now_s)
+        return Move(one.place, one.raw, one.text.name, rewrite(one.raw, t=now_s))
+
     def _due(self, job: Job, now_ms: int) -> Job:
         due, is_dead = datetime.fromtimestamp(now_ms // 1000, UTC), job.state == "dead"
         anew: dict[str, Any] = {"attempt": 0, "error": None, "dead_id": None} if is_dead else {}
         return replace(job, state="due", due=due, **anew)
 
 
-def _move(one: Standing, now_s: int) -> Move:
-    assert one.place != "queue"
-    assert one.place != "running"
-    assert one.text is not None
-    is_dead = one.place == "dead"
-    text = revived(one.raw, now_s=now_s) if is_dead else rewrite(one.raw, t=now_s)
-    return Move(one.place, one.raw, one.text.name, text)
-
-
 def _named(job: Job) -> str:
-    return f"{job.id[:8]} {shown(job.fn)}"
+    return f"{job.short_id} {shown(job.fn)}"

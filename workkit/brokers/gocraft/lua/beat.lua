@@ -56,6 +56,6 @@ local look, over = false, {}
 if redis.call('EXISTS', unpack(all)) > 0 then -- one command where nothing is there, the usual case of an idle pool
   look = (#queues > 0 and redis.call('EXISTS', unpack(queues)) > 0) or is_any_due(sets)
   over = redis.pcall('SMEMBERS', cancelled)
-  if over.err then over = {} end
+  if over.err then over = {} end -- another program made something else of it
 end
 return { 'ok', now, look and 1 or 0, stale, rivals, over }

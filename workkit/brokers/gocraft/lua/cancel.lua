@@ -27,7 +27,7 @@ local function remove(place, name, text, key)
   end
   if count == 0 then return 'gone' end
   -- a job that a pool died with has given its key free before: it may be that of a newer job
-  if key ~= '' and redis.call('HEXISTS', crashes, mark_of(text)) == 0 then redis.call('DEL', key) end
+  if key ~= '' and redis.pcall('HEXISTS', crashes, mark_of(text)) ~= 1 then redis.call('DEL', key) end
   return 'removed'
 end
 
