@@ -1,5 +1,5 @@
 """Hand back what dead pools hold: pools that are listed with an old heartbeat or none, and pools that are not listed at
-all but have jobs in progress. Set locks right. Normative: spec/layouts/gocraft.md, sections 9 and 11.
+all but have jobs in progress. Set locks right. Normative: spec/layouts/gocraft.md, sections 9 and 12.
 """
 
 from __future__ import annotations

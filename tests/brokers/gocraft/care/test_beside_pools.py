@@ -19,6 +19,7 @@ from tests.processes import Processes, until
 from tests.servers import Server
 from workkit import job, schedule
 
+# A pool of ours sends a heartbeat every 3 s, so none is dead before Go calls it so.
 QUICK = ("--heartbeat", "300ms", "--dead-after", "11s", "--reap", "500ms", "--jitter", "0", "--requeue", "50ms")
 LIMIT, COUNT = 3, 300
 ours = threading.Lock()

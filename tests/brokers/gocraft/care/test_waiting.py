@@ -17,7 +17,7 @@ DUE = 4_000_000_000
 @pytest.mark.parametrize(("place", "held"), [("scheduled", "held"), ("retry", "held_retry")])
 def test_jobs_that_a_go_pool_would_bury_are_held(ns: Namespace, place: str, held: str) -> None:
     ns.go_pool("mail")
-    ns.pool(NAME)
+    ns.pool("other")
     ns.raw.zadd(getattr(ns.keys, place), {text(id=f"{n:024}"): DUE + n for n in range(3)})
     repair(ns, "buried")
     assert ns.raw.zrange(getattr(ns.keys, place), 0, -1) == []
@@ -35,14 +35,22 @@ def test_without_a_pool_of_ours_they_are_only_named(ns: Namespace) -> None:
     assert finding.what == f"1 job of export in {ns.keys.scheduled} will be buried by the Go pool {id}"
 
 
-def test_a_pool_that_stopped_meanwhile_buries_nothing(ns: Namespace) -> None:
-    id = ns.go_pool("mail")
-    ns.pool(NAME)
+def test_nothing_is_held_once_the_pool_of_ours_has_stopped(ns: Namespace) -> None:
+    ns.go_pool("mail")
+    pool = ns.pool("other")
     ns.raw.zadd(ns.keys.scheduled, {text(): DUE})
     finding = only(ns, "buried")
-    ns.raw.srem(ns.keys.worker_pools, id)
+    pool.leave()
     assert not ns.producer.doctor.repair(finding)
     assert ns.raw.zcard(ns.keys.scheduled) == 1
+
+
+def test_jobs_that_a_pool_of_ours_guards_are_no_finding(ns: Namespace) -> None:
+    """Its heartbeats take them out of the way of Go pools before they are due."""
+    ns.go_pool("mail")
+    ns.pool(NAME)
+    ns.raw.zadd(ns.keys.scheduled, {text(): DUE})
+    assert kinds(ns) == []
 
 
 def test_jobs_that_every_go_pool_serves_are_no_finding(ns: Namespace) -> None:

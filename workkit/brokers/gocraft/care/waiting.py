@@ -38,7 +38,8 @@ class Waiting:
         """Note a job that a Go pool would bury when it is due."""
         if text.place.kind not in ("scheduled", "retry") or not job.name:
             return
-        if any(job.name not in pool.names for pool in self.fleet.burying):
+        is_guarded = any(pool.is_ours and job.name in pool.names for pool in self.fleet.living)  # by its heartbeats
+        if not is_guarded and any(job.name not in pool.names for pool in self.fleet.burying):
             texts = self.exposed.setdefault((text.place.kind, job.name), [])
             if len(texts) < MOST_KEPT:
                 texts.append(text.data)
