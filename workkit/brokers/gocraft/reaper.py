@@ -73,8 +73,12 @@ class Reaper:
         if now < self._locks_at:
             return
         self._locks_at = now + self._patience
-        seen = {name: self._wrong.get(name, b"") for name in self._session.names}
-        found = relock(self._server, self._keys, seen, pools=tuple(self._unlisted), limited=True)
+        names = self._session.names
+        with self._server.translated() as client:
+            limits = client.mget([self._keys.max_concurrency(name) for name in names]) if names else ()
+        limited = [name for name, limit in zip(names, limits, strict=True) if limit is not None and limit != b"0"]
+        seen = {name: self._wrong.get(name, b"") for name in limited}
+        found = relock(self._server, self._keys, seen, pools=tuple(self._unlisted))
         self._wrong = {name: lock.how for name, lock in found.items() if lock.how not in (b"", seen[name])}
 
     def _walk(self, now: float) -> None:

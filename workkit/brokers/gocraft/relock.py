@@ -32,18 +32,16 @@ class Lock:
         return int(self.value) if self.value.lstrip(b"-").isdigit() and len(self.value) < 16 else None
 
 
-def relock(
-    server: Server, keys: Keys, seen: Mapping[str, bytes], *, pools: Sequence[str] = (), limited: bool = False
-) -> dict[str, Lock]:
+def relock(server: Server, keys: Keys, seen: Mapping[str, bytes], *, pools: Sequence[str] = ()) -> dict[str, Lock]:
     """Look at the locks of these names. One that differs in exactly the way that was `seen` is right afterwards.
 
-    `pools` may have in-progress lists though they are not listed. `limited`: pass over names without a limit.
+    `pools` may have in-progress lists though they are not listed.
     """
     script = load("gocraft")["relock"]
     found: dict[str, Lock] = {}
     of, names = script.keys(keys), list(seen)
     for start in range(0, len(names), STEP):
         part = names[start : start + STEP]
-        calls = [(script, of, [keys.prefix, name, int(limited), seen[name], *pools]) for name in part]
+        calls = [(script, of, [keys.prefix, name, seen[name], *pools]) for name in part]
         found.update(zip(part, (Lock(*reply) for reply in server.exchange(calls)), strict=True))
     return found

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from tests.brokers.gocraft.serving.fleet import Namespace
+from tests.processes import until
 from workkit.brokers.gocraft.broker import GocraftBroker
 
 PLACES = [("scheduled", "held"), ("retry", "held_retry")]
@@ -91,3 +92,14 @@ def test_a_reaped_pool_takes_what_it_owes_the_lock_along(ns: Namespace) -> None:
     ns.raw.hset(ns.keys.worker_pool(dead), "heartbeat_at", 1)
     beat(ns.pool("export"))
     assert ns.lock("export", dead) == (2, 0)
+
+
+def test_an_idle_pool_asks_for_no_lock_of_a_name_without_a_limit(ns: Namespace) -> None:
+    pool = ns.pool("export", "other", "third", limits={"third": 2}, timeout_ms=100)
+    ns.raw.config_resetstat()
+
+    def scripts() -> int:
+        pool.maintain()
+        return int(ns.raw.info("commandstats").get("cmdstat_evalsha", {"calls": 0})["calls"])
+
+    assert until(scripts, timeout=10) <= 2, "one, or one more if the server did not know it"

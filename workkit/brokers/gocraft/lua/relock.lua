@@ -1,9 +1,9 @@
 -- relock: compare the lock of a name, and its lock_info, with the jobs in progress; on request set them right. All in one
 -- step, as each pool takes and ends a job in one step.
 -- KEYS worker_pools
--- ARGV prefix name limited seen pools...
---      limited: '1' looks only where the name has a limit; seen: '' = look, else set right what still differs in exactly
---      this way; pools: more pools that may have a list of this name
+-- ARGV prefix name seen pools...
+--      seen: '' = look, else set right what still differs in exactly this way; pools: more pools that may have a list of
+--      this name
 -- ->   how it differs ('' = it does not), the lock as it is, running jobs, fields of lock_info of pools that are gone
 -- part: names
 local base = queue_of(name)
@@ -38,7 +38,6 @@ local function running_in(id, told) -- a Go pool leaves the text of a unique job
   return math.min(length, math.max(told or 0, plain, busy_in(id)))
 end
 
-if limited == '1' and not ((whole(redis.pcall('GET', base .. ':max_concurrency')) or 0) > 0) then return { '', '', 0, 0 } end
 local type_of_lock, type_of_info = redis.call('TYPE', lock).ok, redis.call('TYPE', info).ok
 if (type_of_lock ~= 'string' and type_of_lock ~= 'none') or (type_of_info ~= 'hash' and type_of_info ~= 'none') then
   return { '', '', 0, 0 } -- a wrong type is another trouble
