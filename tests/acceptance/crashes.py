@@ -58,8 +58,8 @@ def faults(kinds: Iterable[str], *, seeds: Iterable[int], layout: str = "native"
                 chance = Random(f"{point} {kind} {seed}")
                 most = 1 if _is_in(point, once) else 2 if _is_in(point, SELDOM) else 4
                 least, most = (
-                    (3, 8) if _is_in(point, ("turn",)) else (1, most)
-                )  # the first turns of a pool take nothing
+                    (2, 4) if _is_in(point, ("turn",)) else (1, most)
+                )  # the first turn of a pool takes nothing
                 yield Fault(
                     point=point,
                     kind=kind,

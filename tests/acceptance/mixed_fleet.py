@@ -322,7 +322,7 @@ class Fleet:
         report.twice, unexplained = soak_verdict.repeated(verdict.starts(runs), incidents)
         report.complaints += [f"ran twice without a cause: {one}" for one in unexplained[:20]]
         report.complaints += list(verdict.over_the_limit(runs, incidents, ours=self._ours))[:20]
-        report.most = verdict.most_at_once(runs)
+        report.most = verdict.most_at_once(runs, incidents)
 
 
 def main(words: Sequence[str] | None = None) -> int:

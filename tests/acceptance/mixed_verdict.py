@@ -14,6 +14,7 @@ from tests.acceptance.soak_verdict import Incident, Key, Start
 from workkit.brokers.gocraft.keys import Keys
 
 BURIED = "unknown job when requeueing"  # as Go words it
+LATE = 1.5  # seconds after a thaw in which a process may begin what it took before
 CRASHED = "Crashed: crashed its listener 3 times"
 
 
@@ -78,29 +79,34 @@ def starts(runs: Sequence[Run]) -> dict[Key, list[Start]]:
     return found
 
 
-def over_the_limit(runs: Sequence[Run], incidents: Sequence[Incident], *, ours: set[int]) -> Iterator[str]:
-    """Starts on our side while as many as the limit ran already. A run in a process that was killed or frozen counts up
-    to then: its slot is given to another after that.
+def holding(runs: Sequence[Run], incidents: Sequence[Incident]) -> list[tuple[Run, float]]:
+    """The limited runs, each with the time until which it holds a slot: of one in a process that was killed or frozen,
+    the time of that, as its slot is given to another after it.
     """
-    limited = [run for run in runs if run.name == "limited"]
-    first: dict[int, list[Incident]] = defaultdict(list)
+    of: dict[int, list[Incident]] = defaultdict(list)
     for incident in incidents:
-        first[incident.pid].append(incident)
-
-    def is_running(run: Run, at: float) -> bool:
-        hit = any(run.at <= one.until and one.at <= at for one in first[run.process])
-        return run.at < at and (run.end is None or at < run.end) and not hit
-
-    for one in limited:
-        if one.process in ours and not any(i.at <= one.at <= i.until + 1.5 for i in first[one.process]):
-            beside = sum(is_running(run, one.at) for run in limited if run is not one)
-            if beside >= LIMIT:
-                yield f"limited {one.number} began at {one.at:.3f} on our side while {beside} ran"
+        of[incident.pid].append(incident)
+    found = []
+    for run in runs:
+        if run.name == "limited":
+            end = float("inf") if run.end is None else run.end
+            hits = [one.at for one in of[run.process] if run.at <= one.until + LATE and one.at <= end]
+            found.append((run, max(run.at, min([end, *hits]))))
+    return found
 
 
-def most_at_once(runs: Sequence[Run]) -> int:
-    """How many limited runs were begun and not ended at one time, at most."""
-    edges = sorted(edge for run in runs if run.name == "limited" and run.end for edge in ((run.at, 1), (run.end, -1)))
+def over_the_limit(runs: Sequence[Run], incidents: Sequence[Incident], *, ours: set[int]) -> Iterator[str]:
+    """Starts on our side while as many as the limit held a slot already."""
+    held = holding(runs, incidents)
+    for one, end in held:
+        beside = sum(run.at < one.at < until for run, until in held if run is not one)
+        if one.process in ours and end > one.at and beside >= LIMIT:
+            yield f"limited {one.number} began at {one.at:.3f} on our side while {beside} ran"
+
+
+def most_at_once(runs: Sequence[Run], incidents: Sequence[Incident]) -> int:
+    """How many limited runs held a slot at one time, at most."""
+    edges = sorted(edge for run, end in holding(runs, incidents) for edge in ((run.at, 1), (end, -1)))
     most = now = 0
     for _, step in edges:
         now += step
