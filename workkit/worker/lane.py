@@ -15,7 +15,7 @@ from workkit.errors import ServerError, ServerRefused, WorkkitError
 from workkit.jobs.admission import FREE, Admission, Control
 from workkit.worker.run.progress import ProgressWriter
 
-TICK = 1.0  # seconds between looks when idle: also how late a foreign producer's addition may be seen
+TICK = 0.9  # seconds between looks when idle, so that an addition by a foreign producer is seen within a second
 BEAT = 2.0  # seconds between heartbeats when busy
 MOST_PAST = 500  # claims at once, while a listener can run none of them
 BACKOFF = 0.05, 1.0  # seconds: the first and the longest pause between tries when the server is lost

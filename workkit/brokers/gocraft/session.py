@@ -11,6 +11,7 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import repeat
 from typing import Any
 
 import msgpack
@@ -128,7 +129,8 @@ class Session:
     def _turn(self, limit: int, now_ms: int | None) -> list[tuple[int, bytes]]:
         ends, self._ends = self._ends[:MOST], self._ends[MOST:]
         current = [end for end in ends if self._is_held(end[0])]
-        self._refused += [claim for claim, _ in ends if not self._is_held(claim)]
+        if len(current) < len(ends):
+            self._refused += [claim for claim, _ in ends if not self._is_held(claim)]
         if not (limit or current):
             return []
         self._give_up_names(current)
@@ -160,14 +162,13 @@ class Session:
         for claim, _ in ends:
             if self._held.pop(claim.receipt, None) is not None and claim.receipt in lost:
                 self._refused.append(claim)
-        pairs = list(zip(found[::2], found[1::2], strict=True))
-        known = Counter(receipt.raw for receipt in self._held) if is_repeated else Counter()
+        known = Counter(receipt.raw for receipt in self._held) if is_repeated else None
         fresh: list[Claim] = []
-        for place, (queue, raw) in enumerate(pairs):
-            if known[raw] > 0:
+        for queue, raw, died in zip(found[::2], found[1::2], crashes or repeat(0), strict=False):
+            if known and known[raw] > 0:
                 known[raw] -= 1
                 continue
-            fresh.append(self._taken(queue.decode(), raw, crashes[place] if crashes else 0))
+            fresh.append(self._taken(queue.decode(), raw, died))
         if args[5]:  # a turn that took nothing says nothing about what is due
             wake = float(wake_in)
             self._wake_in_ms = None if wake < 0 or wake == float("inf") else wake

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from workkit.brokers.gocraft.codec import Receipt
@@ -13,13 +14,16 @@ STRAY = "stray job: no handler"  # as Go words it
 MOST_ERROR = 2000  # characters of an error that are kept
 
 
-def row(ending: Ending, *, now_ms: int) -> list[Any]:
-    """Make the row of one ending: queue, exact bytes, letter, new text, score, crashes, inner name.
+def row(ending: Ending, *, now_ms: int) -> Sequence[Any]:
+    """Make the row of one ending: queue, exact bytes, letter, new text, score, crashes, inner name. The usual one, of a
+    job that is done, has the first three alone.
 
     Letters: d done, q to the head of its queue, h held by us until the score, r retry, x dead, u set aside unread.
     """
     claim, outcome = ending
     receipt: Receipt = claim.receipt
+    if type(outcome) is Done and not claim.crashes and receipt.text is not None:
+        return receipt.queue, receipt.raw, "d"
     raw, now_s = receipt.raw, now_ms // 1000
 
     def to(letter: str, text: bytes = b"", score: float = 0) -> list[Any]:

@@ -26,8 +26,8 @@ ours = threading.Lock()
 log_file: list[Path] = []
 
 
-@job("slow", limit=LIMIT)
-def slow(n: int, sleep_ms: int) -> None:
+@job("resting", limit=LIMIT)
+def resting(n: int, sleep_ms: int) -> None:
     """Do what the handler of the peer does."""
     for event in ("run", "end"):
         with ours, log_file[0].open("a") as file:
@@ -43,7 +43,7 @@ def go(processes: Processes, peer: Path, go_server: Server) -> Any:
     return lambda *words: processes.run(str(peer), *words, *place)
 
 
-def pool(go: Any, ns: Namespace, log: Path, *, jobs: str = f"slow:1:{LIMIT}") -> Any:
+def pool(go: Any, ns: Namespace, log: Path, *, jobs: str = f"resting:1:{LIMIT}") -> Any:
     made = go(
         "pool", ns.name, "--jobs", jobs, "--concurrency", "4", "--log", str(log), "--sleeps", "0,10",
         "--observe", "50ms", *QUICK,
@@ -71,8 +71,8 @@ def test_repairs_beside_pools_of_go_and_of_ours(ns: Namespace, go: Any, tmp_path
     pools = [pool(go, ns, log) for _ in range(2)]
     s = schedule.create(ns.name, redis=ns.url, layout="gocraft")
     random, poison = Random(7), []
-    with schedule.listener(s, imports=[], folder=None, jobs=["slow"], threads=4):
-        enqueued = go("enqueue", ns.name, "slow", '{"sleep_ms": 10}', "--count", str(COUNT))
+    with schedule.listener(s, imports=[], folder=None, jobs=["resting"], threads=4):
+        enqueued = go("enqueue", ns.name, "resting", '{"sleep_ms": 10}', "--count", str(COUNT))
         assert enqueued.wait() == 0
         until(lambda: len(lines(log)) > 10)
         repaired: Counter[str] = Counter()
@@ -80,10 +80,10 @@ def test_repairs_beside_pools_of_go_and_of_ours(ns: Namespace, go: Any, tmp_path
         while len(lines(log)) < 2 * COUNT:
             rounds += 1
             if rounds <= 12:  # only what makes locks too high: a lower one lets Go pools exceed the limit by itself
-                ns.raw.incrby(ns.keys.lock("slow"), random.randint(1, 50))
-                ns.raw.hset(ns.keys.lock_info("slow"), f"{random.getrandbits(96):024x}", random.randint(0, 9))
+                ns.raw.incrby(ns.keys.lock("resting"), random.randint(1, 50))
+                ns.raw.hset(ns.keys.lock_info("resting"), f"{random.getrandbits(96):024x}", random.randint(0, 9))
                 poison.append(b"poison %d" % rounds)
-                ns.raw.rpush(ns.keys.queue("slow"), poison[-1])
+                ns.raw.rpush(ns.keys.queue("resting"), poison[-1])
             for finding in ns.producer.doctor.checkup(patience_ms=20):
                 if finding.repairs and ns.producer.doctor.repair(finding):
                     repaired[finding.kind] += 1
@@ -102,7 +102,7 @@ def test_repairs_beside_pools_of_go_and_of_ours(ns: Namespace, go: Any, tmp_path
     for finding in found(ns):
         assert finding.kind in ("lock-info", "lock"), finding
         ns.producer.doctor.repair(finding)
-    assert ns.raw.get(ns.keys.lock("slow")) == b"0"
+    assert ns.raw.get(ns.keys.lock("resting")) == b"0"
     assert kinds(ns) == []
 
 
@@ -128,13 +128,13 @@ def test_a_killed_go_pool(ns: Namespace, go: Any, tmp_path: Path) -> None:
     """Nobody else is there; the doctor puts its jobs back."""
     log = tmp_path / "ran"
     made = pool(go, ns, log)
-    assert go("enqueue", ns.name, "slow", '{"sleep_ms": 60000}', "--count", "5").wait() == 0
+    assert go("enqueue", ns.name, "resting", '{"sleep_ms": 60000}', "--count", "5").wait() == 0
     until(lambda: len(lines(log)) == LIMIT)
     made.send(signal.SIGKILL)
     made.wait()
     (id,) = ns.raw.smembers(ns.keys.worker_pools)
     ns.raw.hset(ns.keys.worker_pool(id.decode()), "heartbeat_at", int(time.time()) - 12)
     repair(ns, "stale")
-    assert ns.raw.llen(ns.keys.queue("slow")) == 5
-    assert ns.raw.get(ns.keys.lock("slow")) == b"0"
+    assert ns.raw.llen(ns.keys.queue("resting")) == 5
+    assert ns.raw.get(ns.keys.lock("resting")) == b"0"
     assert kinds(ns) == ["no-listener"]

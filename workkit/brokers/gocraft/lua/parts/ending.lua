@@ -9,11 +9,13 @@
 local function check(ends) -- that all sets and queues take them: a wrong type is refused before anything is done
   local sets, checked = { r = { retry, held_retry }, h = { held }, x = { dead }, u = { unreadable } }, {}
   for _, one in ipairs(ends) do
-    for _, key in ipairs(sets[one[3]] or {}) do
-      if not checked[key] then redis.call('ZCARD', key) end
-      checked[key] = true
+    local letter = one[3]
+    if sets[letter] and not checked[letter] then
+      for _, key in ipairs(sets[letter]) do redis.call('ZCARD', key) end
+      checked[letter] = true
+    elseif letter == 'q' then
+      redis.call('LLEN', queue_of(one[1]))
     end
-    if one[3] == 'q' then redis.call('LLEN', queue_of(one[1])) end
   end
 end
 
@@ -30,7 +32,8 @@ end
 function place.x(_, text, at) keep(dead, MOST_DEAD, at, text) end
 function place.u(_, text, at) keep(unreadable, MOST_UNREADABLE, at, text) end
 
-local function finish(ends) -- ends: [queue name, exact bytes, letter, new text, score, crashes, inner name]
+-- ends: [queue name, exact bytes, letter, new text, score, crashes, inner name]; of a job that is done without crashes three
+local function finish(ends)
   check(ends)
   local refused, freed = {}, {}
   local is_any_cancelled = redis.call('EXISTS', cancelled) == 1
@@ -40,7 +43,7 @@ local function finish(ends) -- ends: [queue name, exact bytes, letter, new text,
       refused[#refused + 1] = i - 1
     else
       freed[name] = (freed[name] or 0) + 1
-      if one[6] > 0 and one[4] ~= raw then redis.pcall('HDEL', crashes, mark_of(raw)) end
+      if (one[6] or 0) > 0 and one[4] ~= raw then redis.pcall('HDEL', crashes, mark_of(raw)) end
       if not (is_any_cancelled and redis.pcall('SREM', cancelled, raw) == 1) then
         place[one[3]](one[3] == 'r' and one[7] or name, one[4], one[5])
       end
