@@ -259,8 +259,10 @@ class Scene:
 
     def _stop_all(self) -> None:
         listeners = self._alive()
+        stopping = self._pids.get("faulty") if self.fault.kind == "stop" and self.has_fired else None
         for pid in listeners:
-            os.kill(pid, signal.SIGTERM)
+            if pid != stopping:  # a second signal ends it at once
+                os.kill(pid, signal.SIGTERM)
         for pid in listeners:
             until(_has_ended(pid), what=f"the end of listener {pid}")
 

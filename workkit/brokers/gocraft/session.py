@@ -273,9 +273,9 @@ class Session:
         if not self.pool:
             return
         self.observer.end()
-        pool, self.pool = self.pool, ""
-        while (done := self.reap(pool, "*", names=self.names, is_dead=False)) is not None and done[1]:
+        while (done := self.reap(self.pool, "*", names=self.names, is_dead=False)) is not None and done[1]:
             pass
+        self.pool = ""  # not before: a stop whose reply is lost is repeated
 
     def reap(self, pool: str, beat: str, *, names: Sequence[str], is_dead: bool = True) -> tuple[int, int] | None:
         """Hand back what a pool holds: (moved, left); None if it lives."""

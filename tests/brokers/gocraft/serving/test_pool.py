@@ -9,7 +9,7 @@ import pytest
 
 from tests.brokers.gocraft.serving.fleet import Namespace, end
 from workkit.brokers.gocraft.text import read
-from workkit.errors import InvalidArguments, InvalidOptions, Unsupported
+from workkit.errors import InvalidArguments, InvalidOptions, ServerUnreachable, Unsupported
 from workkit.jobs.outcome import Again, Dead, Done, Failure, Released
 
 FAILURE = Failure(type="OSError", message="disk full")
@@ -154,3 +154,14 @@ def test_a_clean_stop_leaves_no_trace_of_the_pool(ns: Namespace) -> None:
     assert ns.raw.smembers(ns.keys.worker_pools) == set()
     assert [key for key in ns.raw.keys("*") if id.encode() in key] == []
     assert ns.raw.hgetall(ns.keys.lock_info("export")) == {}
+
+
+def test_a_stop_that_did_not_reach_the_server_is_repeated(ns: Namespace) -> None:
+    pool = ns.pool("export")
+    ns.raw.client_kill_filter(_type="normal", skipme=True)
+    with pytest.raises(ServerUnreachable):
+        pool.leave()
+    assert ns.raw.scard(ns.keys.worker_pools) == 1
+    pool.claim(0)
+    pool.leave()
+    assert ns.raw.smembers(ns.keys.worker_pools) == set()
