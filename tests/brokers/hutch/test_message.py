@@ -184,7 +184,7 @@ def test_a_new_message_has_the_properties_of_its_dialect() -> None:
 
 def test_a_delayed_message_has_its_key_in_cc() -> None:
     message = compose.new(NAMES, "a.b", b"{}", now_ms=NOW, due_ms=NOW + 60_000)
-    assert message.exchange == "hutch.workkit.delay.31"
+    assert message.exchange == "hutch.workkit.delay.11"
     assert message.headers["CC"] == ["a.b"]
     assert "expiration" not in message.properties
     assert (message.key, message.due_ms, message.is_private) == ("a.b", NOW + 60_000, False)

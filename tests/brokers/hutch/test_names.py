@@ -57,14 +57,15 @@ def test_the_recorded_queues_with_a_namespace_are_named() -> None:
         ("event", "work", "test.ok", "work.test.ok", "test.ok"),
         ("event", "work", "Test.Upper", "work.test.upper", "test.upper"),
         ("event", "My App", "go.one", "My App.go.one", "go.one"),
-        ("hutch", "workkit", "orders.created", "workkit:orders.created", "orders.created"),
+        ("hutch", "", "orders.created", "hutch.workkit:orders.created", "orders.created"),
+        ("event", "", "orders.created", "hutch.workkit.orders.created", "orders.created"),
         ("hutch", "My App!", "Orders.Created", "myapp:Orders.Created", "Orders.Created"),
     ],
 )
 def test_a_work_queue_has_the_name_and_key_of_its_dialect(
     dialect: Dialect, namespace: str, job: str, queue: str, key: str
 ) -> None:
-    names = Names(exchange="hutch", dialect=dialect, namespace=namespace)
+    names = Names(exchange="hutch", dialect=dialect, prefix=namespace)
     assert (names.queue(job), names.bound_key(job)) == (queue, key)
 
 
@@ -79,8 +80,8 @@ def test_a_work_queue_has_the_name_and_key_of_its_dialect(
         ("hutch", "hutch.schedule.5s", 'begins with "hutch.schedule."'),
         ("hutch", "workkit.queue.x", 'begins with "workkit."'),
         ("event", "Orders.Created", 'Write "orders.created"'),
-        ("hutch", "o" * 300, "Accepted: up to 233 bytes"),
-        ("event", "é" * 117, "Accepted: up to 233 bytes"),
+        ("hutch", "o" * 300, "Accepted: up to 227 bytes"),
+        ("event", "é" * 117, "Accepted: up to 227 bytes"),
     ],
 )
 def test_a_name_that_cannot_be_a_routing_key_is_refused(dialect: Dialect, name: str, says: str) -> None:
@@ -90,7 +91,7 @@ def test_a_name_that_cannot_be_a_routing_key_is_refused(dialect: Dialect, name: 
 
 
 @pytest.mark.parametrize("dialect", ["hutch", "event"])
-@pytest.mark.parametrize("name", ["orders.created", "a", "x-1_y", "o" * 233, "deadqueue.x", "hutch.scheduled"])
+@pytest.mark.parametrize("name", ["orders.created", "a", "x-1_y", "o" * 227, "deadqueue.x", "hutch.scheduled"])
 def test_a_routing_key_is_accepted(dialect: Dialect, name: str) -> None:
     names = Names(exchange="hutch", dialect=dialect)
     names.check_job(name)
@@ -103,10 +104,10 @@ def test_a_dead_key_that_becomes_too_long_is_cut_between_characters() -> None:
     assert key == "dead_queue." + "é" * 122
 
 
-@pytest.mark.parametrize(("dialect", "namespace"), [("hutch", ""), ("hutch", "!!"), ("event", ""), ("event", "a b")])
+@pytest.mark.parametrize(("dialect", "namespace"), [("hutch", "!!"), ("hutch", " "), ("event", "a b")])
 def test_a_namespace_without_a_word_is_refused(dialect: Dialect, namespace: str) -> None:
     with pytest.raises(InvalidSchedule, match="namespace="):
-        Names(exchange="hutch", dialect=dialect, namespace=namespace).check_namespace()
+        Names(exchange="hutch", dialect=dialect, prefix=namespace).check_namespace()
 
 
 def rounded() -> list[tuple[Dialect, str, int]]:

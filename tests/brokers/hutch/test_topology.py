@@ -7,12 +7,21 @@ from typing import Any
 import pytest
 
 from tests.brokers.hutch import vectors
-from workkit.brokers.hutch.ladder import LONGEST_MS, STEPS, UNIT_MS, delay_key, entrance, is_delay_key, ladder
+from workkit.brokers.hutch.ladder import (
+    LONGEST_MS,
+    STEPS,
+    UNIT_MS,
+    delay_key,
+    first_step,
+    is_delay_key,
+    ladder,
+    step_exchange,
+)
 from workkit.brokers.hutch.names import Names
 from workkit.brokers.hutch.topology import Topology, dead, delays, main, work
 
 NAMES = Names(exchange="hutch", dialect="hutch")
-EVENT = Names(exchange="hutch", dialect="event", namespace="work")
+EVENT = Names(exchange="hutch", dialect="event", prefix="work")
 
 
 def listed(topology: Topology) -> dict[str, list[dict[str, Any]]]:
@@ -76,10 +85,10 @@ def test_the_broken_delay_queues_are_not_copied() -> None:
 
 def test_a_work_queue_is_bound_by_its_key_and_by_a_private_one() -> None:
     bound = [(one.source, one.destination, one.key) for one in work(NAMES, ["orders.created"]).bindings]
-    queue = "workkit:orders.created"
+    queue = "hutch.workkit:orders.created"
     assert bound == [
         ("hutch", queue, "orders.created"),
-        ("hutch.workkit", queue, "workkit.queue.workkit:orders.created"),
+        ("hutch.workkit", queue, "workkit.queue.hutch.workkit:orders.created"),
     ]
 
 
@@ -96,11 +105,11 @@ def matches(pattern: str, key: str) -> bool:
     return match(pattern.split("."), key.split("."))
 
 
-def travel(key: str, copy: str) -> tuple[int, str]:
+def travel(key: str, copy: str, *, step: int) -> tuple[int, str]:
     """Let a message go down the ladder: how long it waits, and where it leaves."""
-    topology = ladder(NAMES)
+    topology = ladder(NAMES, highest=step)
     queues = {queue.name: queue.arguments for queue in topology.queues}
-    place, waited = entrance(NAMES), 0
+    place, waited = step_exchange(NAMES, step), 0
     while place.startswith("hutch.workkit.delay."):
         (binding,) = [
             b for b in topology.bindings if b.source == place and (matches(b.key, key) or matches(b.key, copy))
@@ -131,7 +140,8 @@ def travel(key: str, copy: str) -> tuple[int, str]:
 def test_a_message_waits_as_long_as_its_key_says(delay_ms: float, waits: int, reach: Any) -> None:
     key = delay_key(delay_ms, reach)
     assert is_delay_key(key)
-    assert travel(key, "orders.1.created") == (waits, "hutch" if reach == "all" else "hutch.workkit")
+    for step in {first_step(delay_ms), STEPS - 1}:
+        assert travel(key, "orders.1.created", step=step) == (waits, "hutch" if reach == "all" else "hutch.workkit")
 
 
 def test_each_queue_of_the_ladder_has_one_time() -> None:

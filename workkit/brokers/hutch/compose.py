@@ -10,7 +10,7 @@ from secrets import token_hex
 from typing import Any, Final
 from uuid import uuid4
 
-from workkit.brokers.hutch.ladder import delay_key, entrance
+from workkit.brokers.hutch.ladder import delay_key, first_step, step_exchange
 from workkit.brokers.hutch.message import ATTEMPT, DUE, ERROR, FAILED_AT, KEY, QUEUE, REASON, Message, portable
 from workkit.brokers.hutch.names import Dialect, Names, cut
 
@@ -71,7 +71,7 @@ def _copy(exchange: str, key: str, message: Message, said: Mapping[str, Any]) ->
 
 def _delayed(names: Names, message: Message, key: str, delay_ms: int, *, reaches_all: bool) -> Message:
     return Message(
-        exchange=entrance(names),
+        exchange=step_exchange(names, first_step(delay_ms)),
         routing_key=delay_key(delay_ms, "all" if reaches_all else "one"),
         properties=message.properties,
         headers={**message.headers, "CC": [key]},

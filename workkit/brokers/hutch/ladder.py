@@ -23,8 +23,7 @@ _PREFIX: Final = f"{OWN}delay"
 
 def delay_key(delay_ms: float, reach: Reach) -> str:
     """Give the routing key for a delay of more than 0 and at most `LONGEST_MS`: its bits, the longest step first."""
-    units = max(1, -(-delay_ms // UNIT_MS))
-    return f"{_PREFIX}.{'.'.join(f'{int(units):0{STEPS}b}')}.{reach}"
+    return f"{_PREFIX}.{'.'.join(f'{_units(delay_ms):0{STEPS}b}')}.{reach}"
 
 
 def is_delay_key(key: str) -> bool:
@@ -32,20 +31,28 @@ def is_delay_key(key: str) -> bool:
     return key.startswith(f"{_PREFIX}.")
 
 
-def entrance(names: Names) -> str:
-    """Name the exchange to which delayed messages are published."""
-    return _exchange(names, STEPS - 1)
+def first_step(delay_ms: float) -> int:
+    """Tell at which step a message enters: at that of its highest bit. It needs this one and all below."""
+    return _units(delay_ms).bit_length() - 1
 
 
-def ladder(names: Names) -> Topology:
-    """Describe the ladder: for each step an exchange and a queue. A message whose bit is 1 waits there, any other goes
-    to the next step at once. The last step leads to our own exchange, and from there to all or to one queue.
+def step_exchange(names: Names, step: int) -> str:
+    """Name the exchange of a step, to which the messages that enter there are published."""
+    return f"{names.own_exchange}.delay.{step}"
+
+
+def ladder(names: Names, *, highest: int = STEPS - 1) -> Topology:
+    """Describe the ladder up to a step: for each an exchange and a queue. A message whose bit is 1 waits there, any
+    other goes to the next step at once. Step 0 leads to our own exchange, and from there to all or to one queue.
     """
     topology = main(names) + Topology(exchanges=(Exchange(names.own_exchange),))
-    for step in range(STEPS):
-        here = _exchange(names, step)
-        then = _exchange(names, step - 1) if step else names.own_exchange
-        queue = Queue(f"{names.exchange}_workkit_delay_{step}", {"x-message-ttl": UNIT_MS << step, **_to(then)})
+    for step in range(highest + 1):
+        here = step_exchange(names, step)
+        then = step_exchange(names, step - 1) if step else names.own_exchange
+        queue = Queue(
+            f"{names.exchange}_workkit_delay_{step}",
+            {"x-message-ttl": UNIT_MS << step, "x-dead-letter-exchange": then},
+        )
         above = ".*" * (STEPS - 1 - step)
         topology += Topology(
             exchanges=(Exchange(here),),
@@ -59,9 +66,5 @@ def ladder(names: Names) -> Topology:
     return topology + Topology(bindings=(leaves,))
 
 
-def _exchange(names: Names, step: int) -> str:
-    return f"{names.own_exchange}.delay.{step}"
-
-
-def _to(exchange: str) -> dict[str, str]:
-    return {"x-dead-letter-exchange": exchange}
+def _units(delay_ms: float) -> int:
+    return max(1, int(-(-delay_ms // UNIT_MS)))

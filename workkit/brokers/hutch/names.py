@@ -14,7 +14,6 @@ from workkit.jobs.names import brief, is_plain
 
 Dialect = Literal["hutch", "event"]
 
-NAMESPACE: Final = "workkit"  # of our queues, where the program says none
 MOST_BYTES: Final = 255  # of a name or routing key in AMQP
 OWN: Final = "workkit."  # how routing keys of ours begin
 DEAD: Final = "dead_queue."
@@ -26,11 +25,16 @@ _LONGEST_PREFIX = len(f"{OWN}queue.")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Names:
-    """The names around one exchange. `namespace` stands before the names of our work queues."""
+    """The names around one exchange. `prefix` is the namespace of our work queues; empty: that of our own exchange."""
 
     exchange: str
     dialect: Dialect
-    namespace: str = NAMESPACE
+    prefix: str = ""
+
+    @property
+    def namespace(self) -> str:
+        """What stands before the names of our work queues."""
+        return self.prefix or self.own_exchange
 
     @property
     def schedule_exchange(self) -> str:
