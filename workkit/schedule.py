@@ -59,6 +59,8 @@ def create(
     limit: int | None = None,
     rate: str | None = None,
     layout: str | None = None,
+    amqp: str | None = None,
+    namespace: str | None = None,
 ) -> Schedule:
     """Name a schedule. No I/O.
 
@@ -68,12 +70,16 @@ def create(
     `shards` (1 to 64) spreads it over so many slots of a cluster, each an ordinary schedule; every program must give
     the same number. `limit` (how many jobs may run at once, over all listeners) and `rate` ("100/minute") are kept on
     the server from the first verb on, for every listener; the last program to set them wins. `layout` "gocraft" makes
-    it a namespace that pools of the Go library gocraft/work share (else WORKKIT_LAYOUT, then "native"). Raises
-    InvalidSchedule, InvalidOptions, TriggerError.
+    it a namespace that pools of the Go library gocraft/work share (else WORKKIT_LAYOUT, then "native"); "hutch" and
+    "event" make it an exchange of RabbitMQ, shared with the Ruby library hutch and the Go library wppurking/event. Then
+    `amqp` is the URL of the RabbitMQ (else WORKKIT_AMQP_URL, then amqp://guest:guest@127.0.0.1:5672/), and `namespace`
+    is what stands before the names of its queues (else WORKKIT_NAMESPACE, then NAME.workkit): listeners with the same
+    one share their messages. Raises InvalidSchedule, InvalidOptions, TriggerError.
     """
     return described_schedule(
-        name, redis=redis, tz=tz, dialect=dialect, shards=shards, limit=limit, rate=rate, layout=layout
-    )
+        name, redis=redis, tz=tz, dialect=dialect, shards=shards, limit=limit, rate=rate, layout=layout,
+        amqp=amqp, namespace=namespace,
+    )  # fmt: skip
 
 
 def add(

@@ -23,7 +23,7 @@ from workkit.triggers.when import When, read_when
 from workkit.verbs.add_options import KEYWORDS, NO_OPTIONS, Options, read_add_options
 from workkit.verbs.middleware import through_middleware
 from workkit.verbs.new_job import called, is_foreign, is_said_as_clojure, read_call
-from workkit.verbs.opening import Schedule
+from workkit.verbs.opening import PLAIN_LAYOUTS, Schedule
 from workkit.verbs.warning import warn_caller
 
 NowMs = Callable[[], int]
@@ -43,7 +43,7 @@ def addition(given: Mapping[str, Any], *, s: Schedule, now_ms: NowMs, verb: str 
     if not _KEYWORDS.issuperset(given):
         options = read_add_options({name: value for name, value in given.items() if name not in _KEYWORDS}, verb=verb)
     fn, args, kwargs = read_call(given)
-    new = called(fn, args=args, kwargs=kwargs, options=options, plain=s.layout == "gocraft")
+    new = called(fn, args=args, kwargs=kwargs, options=options, plain=s.layout in PLAIN_LAYOUTS)
     when = None if verb == "add_now" or _is_now(given) else _when(given, s)
     if when is None or when.is_now:
         return through_middleware(_queued(new, options, now_ms), schedule=s.name, fn=fn)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests import rabbit
+from tests.brokers.hutch.opened import Opened, opened
 from workkit.brokers.hutch.names import Names
 
 
@@ -16,3 +17,10 @@ def names(amqp: str, name: str) -> Iterator[Names]:
     made = Names(exchange=name, dialect="hutch")
     yield made
     rabbit.forget(amqp, made, made.queue("note"), made.queue("orders.created"))
+
+
+@pytest.fixture
+def on(amqp: str, names: Names) -> Iterator[Opened]:
+    """An exchange with a plain channel beside it."""
+    with opened(amqp, names) as made:
+        yield made
