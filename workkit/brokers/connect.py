@@ -14,11 +14,10 @@ from workkit.brokers.native.shards import shard_names
 from workkit.brokers.redis_server.cluster import check_tag
 from workkit.brokers.redis_server.server import Server, connect, is_cluster
 from workkit.contract.broker import Broker
+from workkit.contract.layout import AMQP_LAYOUTS
 from workkit.errors import Unsupported
 
 __all__ = ["DEFAULT_AMQP_URL", "check", "check_amqp", "open_broker", "open_brokers"]
-
-AMQP = ("hutch", "event")  # layouts on RabbitMQ
 
 
 @overload
@@ -55,7 +54,7 @@ def open_broker(
 
     Raises InvalidSchedule, EmbeddedError, Unsupported.
     """
-    if layout in AMQP:
+    if layout in AMQP_LAYOUTS:
         return _amqp(name, url=redis, layout=layout, namespace=namespace, timeout_ms=timeout_ms)
     if layout == "gocraft":
         return GocraftBroker(_server(redis, schedule=name), schedule=name, timeout_ms=timeout_ms)
@@ -80,7 +79,7 @@ def open_brokers(
 
     Raises InvalidSchedule, EmbeddedError, Unsupported.
     """
-    if layout in AMQP:
+    if layout in AMQP_LAYOUTS:
         return [_amqp(name, url=redis, layout=layout, namespace=namespace, timeout_ms=timeout_ms)]
     if layout == "gocraft":
         return [GocraftBroker(_server(redis, schedule=name), schedule=name, timeout_ms=timeout_ms)]

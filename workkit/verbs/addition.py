@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
+from workkit.contract.layout import PLAIN_LAYOUTS
 from workkit.contract.producer import NewJob
 from workkit.errors import InvalidOptions, TriggerError
 from workkit.jobs.names import Fn, is_plain
@@ -23,7 +24,7 @@ from workkit.triggers.when import When, read_when
 from workkit.verbs.add_options import KEYWORDS, NO_OPTIONS, Options, read_add_options
 from workkit.verbs.middleware import through_middleware
 from workkit.verbs.new_job import called, is_foreign, is_said_as_clojure, read_call
-from workkit.verbs.opening import PLAIN_LAYOUTS, Schedule
+from workkit.verbs.opening import Schedule
 from workkit.verbs.warning import warn_caller
 
 NowMs = Callable[[], int]

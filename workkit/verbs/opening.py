@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from workkit.brokers.redis_server.address import masked
 from workkit.contract.broker import Broker
+from workkit.contract.layout import AMQP_LAYOUTS, LAYOUTS, PLAIN_LAYOUTS
 from workkit.contract.producer import Producer
 from workkit.errors import InvalidSchedule
 from workkit.jobs import middleware
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
 
 DEFAULT_URL = "redis://127.0.0.1:6379/"
 DIALECTS = ("published", "cuckoo")
-LAYOUTS = ("native", "gocraft", "hutch", "event")
-AMQP_LAYOUTS = ("hutch", "event")
-PLAIN_LAYOUTS = ("gocraft", *AMQP_LAYOUTS)  # where functions have plain names
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -1,7 +1,7 @@
 """A listener on its work queues: deliveries become claims, endings become acknowledgements or confirmed copies.
 
 A claim belongs to the channel that delivered it. When that is gone, the broker gives the message to another listener,
-so all claims of the channel are fenced. Normative: spec/layouts/hutch.md, sections 6, 7 and 9.
+so all claims of the channel are fenced. Normative: spec/layouts/hutch.md, sections 6 to 8.
 """
 
 from __future__ import annotations
