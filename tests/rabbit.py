@@ -24,9 +24,9 @@ import pytest
 
 from tests.processes import is_alive, until
 from tests.servers import free_port
-from workkit.brokers.hutch.ladder import ladder
+from workkit.brokers.hutch.ladder import ladder, step_exchange
 from workkit.brokers.hutch.names import Names
-from workkit.brokers.hutch.topology import dead, delays
+from workkit.brokers.hutch.topology import delays
 
 SCRIPTS = Path("/usr/lib/rabbitmq/bin")  # where Debian has them; those on PATH change to another user
 START = 120.0  # seconds; a busy machine needs many
@@ -147,13 +147,27 @@ def connected(url: str) -> Iterator[Any]:
 def forget(url: str, names: Names, *queues: str) -> None:
     """Delete all that may have been declared around an exchange."""
     with connected(url) as channel:
-        for topology in (ladder(names), dead(names), delays(names)):
-            for queue in topology.queues:
-                channel.queue_delete(queue.name)
+        for queue in (*queues, names.dead_queue):
+            channel.queue_delete(queue)
+        for topology, first in ((ladder(names), step_exchange(names, 0)), (delays(names), names.schedule_exchange)):
+            if not _exists(channel.connection, first):  # most tests delay nothing
+                continue
+            for one in topology.queues:
+                channel.queue_delete(one.name)
             for exchange in topology.exchanges:
                 channel.exchange_delete(exchange.name)
-        for queue_name in queues:
-            channel.queue_delete(queue_name)
+        for name in (names.own_exchange, names.exchange):
+            channel.exchange_delete(name)
+
+
+def _exists(connection: Any, exchange: str) -> bool:
+    channel = connection.channel()
+    try:
+        channel.exchange_declare(exchange, passive=True)
+    except pika.exceptions.ChannelClosedByBroker:
+        return False
+    channel.close()
+    return True
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from workkit.brokers.hutch.topology import delays
 from workkit.errors import InvalidOptions, ServerError, ServerRefused, Unsupported
 from workkit.jobs.outcome import Again, Dead, Done, Released
 
-HOW: dict[str, Any] = {"imports": ["tests.handlers"], "folder": None}
+HOW: dict[str, Any] = {"imports": ["tests.handlers"], "folder": None, "jobs": ["note"]}
 
 
 def test_a_message_without_properties_is_a_job(on: Opened) -> None:
@@ -202,7 +202,7 @@ def test_a_work_queue_with_other_arguments_is_refused_with_both_values(on: Opene
 def test_what_a_listener_cannot_keep_is_refused(on: Opened) -> None:
     s = schedule.create(on.names.exchange, amqp=on.url, layout="hutch")
     with pytest.raises(InvalidOptions, match="names no registered job"):
-        schedule.drain(s, jobs=["nobody"], **HOW)
+        schedule.drain(s, **{**HOW, "jobs": ["nobody"]})
     with pytest.raises(Unsupported, match="cannot be pretended here"):
         on.listener().claim(1, now_ms=5)
 

@@ -95,16 +95,17 @@ def _message(names: Names, job: NewJob, now_ms: int) -> Message:
         raise InvalidOptions.about(f'"{job.fn}"', trouble, "Keep it in a native schedule.", given=job.due_ms)
     (value,) = job.args
     text = body.write(value, needs_object=needs_object)
-    return compose.new(names, job.fn, text, now_ms=now_ms, due_ms=job.due_ms if is_delayed else None)
+    due_ms = job.due_ms if is_delayed else None
+    return compose.new(names, job.fn, text, now_ms=now_ms, due_ms=due_ms, is_one=is_delayed and _is_at(job))
+
+
+def _is_at(job: NewJob) -> bool:
+    """Whether its time was said as an instant, so that equal additions have one id."""
+    return job.trigger is not None and job.trigger.exact is None and not job.queued and not job.entrance.many
 
 
 def _check(job: NewJob) -> None:
     """Refuse what a message cannot say."""
-    if job.kwargs or len(job.args) != 1:
-        given = f"kwargs={job.kwargs!r}" if job.kwargs else f"args={list(job.args)!r}"
-        trouble = "does not fit: a message has one body, which is the one argument of its function"
-        remedy = f'Write args=[{{...}}], for example schedule.add_now(s, "{job.fn}", args=[{{"id": 1}}]).'
-        raise InvalidArguments.about(given, trouble, remedy, where="args", given=job.kwargs or job.args)
     if job.trigger is not None and job.trigger.recurs:
         trouble = "cannot recur here: an exchange holds no jobs"
         remedy = "Let a job of a native schedule add it at each of its times."
@@ -118,6 +119,11 @@ def _check(job: NewJob) -> None:
                         ("unique_key", terms.unique_key), ("unique", entrance.once or None)):  # fmt: skip
         if value is not None:
             raise _refused(f"{name}=", "Leave it out.")
+    if job.kwargs or len(job.args) != 1:
+        given = f"kwargs={job.kwargs!r}" if job.kwargs else f"args={list(job.args)!r}"
+        trouble = "does not fit: a message has one body, which is the one argument of its function"
+        remedy = f'Write args=[{{...}}], for example schedule.add_now(s, "{job.fn}", args=[{{"id": 1}}]).'
+        raise InvalidArguments.about(given, trouble, remedy, where="args", given=job.kwargs or job.args)
 
 
 def _refused(option: str, remedy: str) -> Unsupported:

@@ -6,9 +6,10 @@ Normative: spec/layouts/hutch.md, sections 3, 6 and 7.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from secrets import token_hex
+from hashlib import sha1
+from secrets import token_bytes
 from typing import Any, Final
-from uuid import uuid4
+from uuid import UUID
 
 from workkit.brokers.hutch.ladder import delay_key, first_step, step_exchange
 from workkit.brokers.hutch.message import ATTEMPT, DUE, ERROR, FAILED_AT, KEY, QUEUE, REASON, Message, portable
@@ -22,13 +23,19 @@ login.
 """
 
 
-def new(names: Names, job: str, body: bytes, *, now_ms: int, due_ms: int | None = None) -> Message:
-    """Compose a new message for every queue that is bound to a key, published now, or delayed until it is due."""
+def new(
+    names: Names, job: str, body: bytes, *, now_ms: int, due_ms: int | None = None, is_one: bool = False
+) -> Message:
+    """Compose a new message for every queue that is bound to a key, published now, or delayed until it is due.
+
+    With `is_one` equal messages that are due at the same instant have one id.
+    """
     due = now_ms if due_ms is None else due_ms
+    seed = sha1(f"{job}\n{due}\n".encode() + body, usedforsecurity=False).digest() if is_one else None
     message = Message(
         exchange=names.exchange,
         routing_key=job,
-        properties=_properties(names.dialect, now_ms),
+        properties=_properties(names.dialect, now_ms, seed),
         headers={DUE: due},
         body=body,
     )
@@ -79,8 +86,9 @@ def _delayed(names: Names, message: Message, key: str, delay_ms: int, *, reaches
     )
 
 
-def _properties(dialect: Dialect, now_ms: int) -> dict[str, Any]:
+def _properties(dialect: Dialect, now_ms: int, seed: bytes | None) -> dict[str, Any]:
+    seed = seed or token_bytes(16)
     found = {"content_type": "application/json", "delivery_mode": 2, "timestamp": now_ms // 1000}
     if dialect == "event":
-        return {**found, "message_id": token_hex(12)}
-    return {**found, "message_id": str(uuid4()), "priority": 0}
+        return {**found, "message_id": seed[:12].hex()}
+    return {**found, "message_id": str(UUID(bytes=seed[:16], version=4)), "priority": 0}

@@ -12,8 +12,8 @@ from workkit.brokers.hutch.names import OWN, Names
 from workkit.brokers.hutch.topology import Binding, Exchange, Queue, Topology, main
 
 UNIT_MS: Final = 16
-STEPS: Final = 32
-LONGEST_MS: Final = UNIT_MS * ((1 << STEPS) - 1)  # more than two years
+STEPS: Final = 34
+LONGEST_MS: Final = UNIT_MS * ((1 << STEPS) - 1)  # more than eight years
 
 Reach = Literal["all", "one"]
 """Whom a message reaches after its delay: every queue bound to its routing key, or the one queue of a private key."""

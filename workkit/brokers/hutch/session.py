@@ -242,9 +242,7 @@ class Session:
         now_ms = round(time.time() * 1000)
         copies = [copy for claim, outcome in self._ends if (copy := self._copy(claim, outcome, now_ms)) is not None]
         if copies:
-            # fault: copying
             self._publish(copies)
-            # fault: copied
         ends, self._ends = self._ends, []
         given_up = {claim.receipt.queue for claim, outcome in ends if isinstance(outcome, Released) and outcome.unknown}
         self._link.post(lambda: self._acknowledge(ends, given_up))
