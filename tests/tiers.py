@@ -29,6 +29,7 @@ SLOW = (
     "brokers/gocraft/serving/test_reaping.py",
     "brokers/gocraft/test_go_peer.py",
     "brokers/gocraft/test_go_peer_pools.py",
+    "brokers/hutch/test_outages.py",
     "brokers/test_cluster.py",
     "brokers/test_embedded_folder.py::test_the_command_line_says_in_one_line",
     "brokers/test_native_checkup.py::test_a_hundred_thousand_jobs",

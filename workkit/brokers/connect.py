@@ -90,7 +90,7 @@ def open_brokers(
 def check_amqp(url: Any, *, schedule: str, layout: str, namespace: str) -> None:
     """Refuse what is no AMQP URL, and names that no exchange or queue can have. Raises InvalidSchedule."""
     read_address(url)
-    _names(schedule, layout, namespace).check_namespace()
+    _names(schedule, layout, namespace).check()
 
 
 def check(redis: Any, *, schedule: str | None = None, shards: int = 1) -> None:

@@ -207,6 +207,37 @@ def test_what_a_listener_cannot_keep_is_refused(on: Opened) -> None:
         on.listener().claim(1, now_ms=5)
 
 
+def test_what_was_pushed_of_a_queue_that_is_not_served_any_more_goes_back(on: Opened) -> None:
+    gives_up, other = on.listener("note", "orders.created"), on.listener()
+    assert claims(gives_up, 4) == []  # so many may be pushed to it now
+    for n in range(4):
+        on.publish("note", json.dumps({"n": n}).encode())
+    held = [one(gives_up), one(gives_up)]
+    left = claims(gives_up, 10, ends=[(claim, Released(unknown=True)) for claim in held])
+    gives_up.claim(0, ends=[(claim, Released(unknown=True)) for claim in left])
+    found: list[int] = []
+
+    def all_came() -> bool:
+        found.extend(claim.args[0]["n"] for claim in claims(other))
+        return len(found) == 4
+
+    until(all_came)
+    on.publish("orders.created", b'{"n":9}')
+    assert one(gives_up).args == ({"n": 9},)
+
+
+def test_a_malformed_message_that_is_given_back_is_not_dead(on: Opened) -> None:
+    listener = on.listener()
+    on.publish("note", b"not json")
+    claim = one(listener)
+    assert claim.trouble == "corrupt"
+    listener.claim(0, ends=[(claim, Released())])
+    again = one(listener)
+    assert on.count(on.names.dead_queue) == 0
+    listener.claim(0, ends=[(again, Done())])
+    assert on.got(on.names.dead_queue)[2] == b"not json"
+
+
 def test_a_listener_runs_what_others_publish(on: Opened) -> None:
     s = schedule.create(on.names.exchange, amqp=on.url, layout="hutch")
     handlers.calls.clear()

@@ -107,7 +107,15 @@ def test_a_dead_key_that_becomes_too_long_is_cut_between_characters() -> None:
 @pytest.mark.parametrize(("dialect", "namespace"), [("hutch", "!!"), ("hutch", " "), ("event", "a b")])
 def test_a_namespace_without_a_word_is_refused(dialect: Dialect, namespace: str) -> None:
     with pytest.raises(InvalidSchedule, match="namespace="):
-        Names(exchange="hutch", dialect=dialect, prefix=namespace).check_namespace()
+        Names(exchange="hutch", dialect=dialect, prefix=namespace).check()
+
+
+@pytest.mark.parametrize(
+    ("exchange", "says"), [("amq.topic", 'begins with "amq."'), ("e" * 101, "Accepted: up to 100 bytes")]
+)
+def test_an_exchange_that_cannot_be_declared_is_refused(exchange: str, says: str) -> None:
+    with pytest.raises(InvalidSchedule, match=says):
+        Names(exchange=exchange, dialect="hutch").check()
 
 
 def rounded() -> list[tuple[Dialect, str, int]]:

@@ -127,9 +127,9 @@ class Link:
     def close(self) -> None:
         """Close the connection and end the thread."""
         with self._guard:
-            self._is_over = True
+            was_over, self._is_over = self._is_over, True
             loop, thread = self._loop, self._thread
-        if loop is None or thread is None:
+        if was_over or loop is None or thread is None:
             return
         with suppress(RuntimeError, NotInTime, CancelledError):
             asyncio.run_coroutine_threadsafe(self._end(), loop).result(self._patience)

@@ -15,6 +15,7 @@ from workkit.jobs.names import brief, is_plain
 Dialect = Literal["hutch", "event"]
 
 MOST_BYTES: Final = 255  # of a name or routing key in AMQP
+MOST_EXCHANGE: Final = 100
 OWN: Final = "workkit."  # how routing keys of ours begin
 DEAD: Final = "dead_queue."
 
@@ -77,8 +78,17 @@ class Names:
         """Give the routing key of a dead message. A key that becomes too long is cut."""
         return cut(f"{DEAD}{key}")
 
-    def check_namespace(self) -> None:
-        """Refuse a namespace that leaves nothing before the names of queues. Raises InvalidSchedule."""
+    def check(self) -> None:
+        """Refuse an exchange that cannot be declared, and a namespace that leaves nothing before the names of queues.
+        Raises InvalidSchedule.
+        """
+        where = f'schedule "{brief(self.exchange)}"'
+        if self.exchange.startswith("amq."):
+            trouble = 'begins with "amq.", which RabbitMQ keeps for itself'
+            raise InvalidSchedule.about(where, trouble, "Choose another name.", where="name", given=self.exchange)
+        if len(self.exchange.encode()) > MOST_EXCHANGE:
+            trouble, remedy = "is too long for an exchange", f"Accepted: up to {MOST_EXCHANGE} bytes."
+            raise InvalidSchedule.about(where, trouble, remedy, where="name", given=self.exchange)
         kept = self.namespace if self.dialect == "event" else cleaned_namespace(self.namespace)
         if not kept or re.search(r"[\s\x00-\x1f\x7f]", kept):
             trouble = "holds no character that queue names may have" if not kept else "has a blank"

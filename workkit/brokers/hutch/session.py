@@ -10,7 +10,7 @@ import asyncio
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 from uuid import uuid4
@@ -29,7 +29,7 @@ from workkit.contract.claim import Claim, Ending, Orders, Turn
 from workkit.contract.listener import ListenerInfo
 from workkit.errors import ServerRefused
 from workkit.jobs.job import Job
-from workkit.jobs.outcome import Again, Dead, Failure, Outcome, Released
+from workkit.jobs.outcome import Again, Dead, Done, Failure, Outcome, Released
 
 MOST = 1000  # messages that one queue may push to a listener before it has ended some
 PATIENCE = 1.0  # seconds that a claim waits for messages that are ready
@@ -46,6 +46,7 @@ class Session:
     def __init__(self, link: Link, outlet: Outlet, *, names: Names) -> None:
         self._link, self._outlet, self._names = link, outlet, names
         self._jobs: dict[str, str] = {}  # work queue -> job name
+        self._served: list[str] = []  # the queues from which this listener consumes
         self._channel: Channel | None = None
         self._prefetch = 0  # messages that each queue may push; 0: this listener does not consume now
         self._arrived: deque[tuple[Receipt, bool]] = deque()
@@ -63,6 +64,7 @@ class Session:
         for job in info.serves:
             self._names.check_job(job)
         self._jobs = {self._names.queue(job): job for job in info.serves}
+        self._served = list(self._jobs)
         self.tag = f"workkit-{uuid4()}"
         self._begin()
 
@@ -144,11 +146,13 @@ class Session:
         assert channel is not None
         await self._cancel(channel)
         await channel.call("basic_qos", prefetch_count=prefetch)
-        for queue in self._jobs:
-            await channel.call(
-                "basic_consume", queue, self._receiver(channel, queue), consumer_tag=f"{self.tag}.{queue}"[:255]
-            )
+        for queue in self._served:
+            receive = self._receiver(channel, queue)
+            await channel.call("basic_consume", queue, receive, consumer_tag=self._consumer(queue))
         self._prefetch = prefetch
+
+    def _consumer(self, queue: str) -> str:
+        return f"{self.tag}-{list(self._jobs).index(queue)}"
 
     def _receiver(self, channel: Channel, queue: str) -> Any:
         def receive(_: Any, method: Any, properties: Any, body: bytes) -> None:
@@ -186,7 +190,7 @@ class Session:
         until = time.monotonic() + PATIENCE
         while len(self._arrived) < wanted and time.monotonic() < until:
             self._pushed.clear()
-            ready = [await self._ready(channel, queue) for queue in self._jobs]
+            ready = [await self._ready(channel, queue) for queue in self._served]
             await channel.call("basic_qos", prefetch_count=self._prefetch)  # its answer comes after what was pushed
             if not any(ready):
                 return
@@ -244,18 +248,18 @@ class Session:
         if copies:
             self._publish(copies)
         ends, self._ends = self._ends, []
-        given_up = {claim.receipt.queue for claim, outcome in ends if isinstance(outcome, Released) and outcome.unknown}
-        self._link.post(lambda: self._acknowledge(ends, given_up))
+        unknown = {claim.receipt.queue for claim, outcome in ends if isinstance(outcome, Released) and outcome.unknown}
+        tags = {queue: self._consumer(queue) for queue in self._served if queue in unknown}
+        self._link.post(lambda: self._acknowledge(ends, tags))
         for claim, _ in ends:
             del self._held[claim.receipt]
-        for queue in given_up:
-            self._jobs.pop(queue, None)
+        self._served = [queue for queue in self._served if queue not in unknown]
 
     def _copy(self, claim: Claim, outcome: Outcome, now_ms: int) -> Message | None:
         """Compose what an ending publishes, if anything."""
         receipt: Receipt = claim.receipt
         message, queue = receipt.message, receipt.queue
-        if claim.trouble is not None:
+        if claim.trouble is not None and isinstance(outcome, Done):
             outcome = Dead(failure=_unread(claim), reason=claim.trouble)
         match outcome:
             case Again(delay_ms=delay, attempt=attempt, failure=failure):
@@ -291,8 +295,13 @@ class Session:
         wire.known.clear()
         await wire.declare(dead(self._names) + work(self._names, list(self._jobs.values())))
 
-    def _acknowledge(self, ends: Sequence[Ending], given_up: set[str]) -> None:
-        """Acknowledge, or give back. In the thread of the connection; a channel that is closed needs nothing."""
+    def _acknowledge(self, ends: Sequence[Ending], tags: Mapping[str, str]) -> None:
+        """Acknowledge, or give back; first end the consumers of queues that are not served any more, or these would
+        push their messages here again. In the thread of the connection; a channel that is closed needs nothing.
+        """
+        if self._channel is not None and self._channel.closed is None:
+            for tag in tags.values():
+                self._channel.raw.basic_cancel(tag)
         for claim, outcome in ends:
             receipt: Receipt = claim.receipt
             raw = receipt.channel.raw
@@ -303,9 +312,6 @@ class Session:
                     raw.basic_nack(receipt.tag, requeue=True)
                 else:
                     raw.basic_ack(receipt.tag)
-                if receipt.queue in given_up:
-                    given_up.discard(receipt.queue)
-                    raw.basic_cancel(f"{self.tag}.{receipt.queue}"[:255])
             except AMQPError:  # it was closed meanwhile
                 continue
 

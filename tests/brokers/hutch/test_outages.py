@@ -1,0 +1,81 @@
+"""A broker that is killed and started again, and connections that are cut, under load: nothing is lost."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests import handlers
+from tests.brokers.hutch.relay import Relay
+from tests.processes import until
+from tests.rabbit import Rabbit
+from workkit import schedule
+from workkit.brokers.hutch.names import Names
+from workkit.errors import ServerError
+
+HOW: dict[str, Any] = {"imports": ["tests.handlers"], "folder": None, "jobs": ["note"], "threads": 4}
+BATCH, BATCHES = 20, 60
+
+
+def produce(s: schedule.Schedule, done: list[int]) -> None:
+    """Add batch after batch; one that may not have been taken is added again."""
+    for batch in range(BATCHES):
+        rows = [{"fn": "note", "at": "now", "args": [{"n": batch * BATCH + n}]} for n in range(BATCH)]
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                schedule.add_many(s, rows)
+                break
+            except ServerError:
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+        done.append(batch)
+
+
+def play(s: schedule.Schedule, trouble: Callable[[], None]) -> Counter[int]:
+    """Listen and produce; make trouble in the middle. Returns how often each message ran."""
+    handlers.calls.clear()
+    schedule.drain(s, **{**HOW, "threads": 1})  # so that its queue is there
+    done: list[int] = []
+    with schedule.listener(s, **HOW):
+        producer = threading.Thread(target=produce, args=(s, done))
+        producer.start()
+        until(lambda: len(done) > BATCHES // 4)
+        trouble()
+        producer.join(90)
+        assert not producer.is_alive()
+        until(lambda: len({call[0]["n"] for call in handlers.calls}) == BATCH * BATCHES, timeout=60)
+    return Counter(call[0]["n"] for call in handlers.calls)
+
+
+def test_a_broker_that_is_killed_and_comes_back_loses_nothing(own_rabbit: Rabbit, name: str) -> None:
+    s = schedule.create(name, amqp=own_rabbit.url, layout="hutch")
+
+    def trouble() -> None:
+        own_rabbit.kill()
+        own_rabbit.start()
+
+    runs = play(s, trouble)
+    assert set(runs) == set(range(BATCH * BATCHES))
+    assert sum(runs.values()) - len(runs) <= 3 * BATCH + 100, "more ran twice than was on its way"
+
+
+@pytest.mark.parametrize("times", [3])
+def test_connections_that_are_cut_lose_nothing(amqp: str, names: Names, times: int) -> None:
+    with Relay(int(amqp.rpartition(":")[2].rstrip("/"))) as relay:
+        url = f"amqp://guest:guest@127.0.0.1:{relay.port}/"
+        s = schedule.create(names.exchange, amqp=url, layout="hutch")
+
+        def trouble() -> None:
+            for _ in range(times):
+                before = len(handlers.calls)
+                relay.cut()
+                until(lambda before=before: len(handlers.calls) > before + BATCH)  # type: ignore[misc]
+
+        runs = play(s, trouble)
+    assert set(runs) == set(range(BATCH * BATCHES))
