@@ -297,12 +297,12 @@ def listen(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: Unp
     """Run due jobs here until SIGINT or SIGTERM: finish what runs within the deadline, give back the rest.
 
     `s` is one schedule, several, or a mapping to weights. `how`: threads=10, imports=(), folder=Path.cwd() (None: only
-    imports), jobs=None (in the gocraft layout, the job names to serve: "send_email:10"), deadline="25s",
-    strict=False (schedules strictly in order), burst=False (only what is due now), listener_timeout="10s" (others
-    take over from a listener without heartbeat for so long), health_port=None (a port, or "ADDRESS:PORT", for /livez
-    and /readyz). Raises ServerUnreachable where the server cannot be reached at the start; later it waits. What it has
-    to report goes to the standard logger `workkit`: a dead job is one ERROR. A loop that does nothing for three times
-    listener_timeout ends the process with status 70.
+    imports), jobs=None (in the layouts gocraft, hutch and event, the job names to serve: "send_email:10"),
+    deadline="25s", strict=False (schedules strictly in order), burst=False (only what is due now),
+    listener_timeout="10s" (others take over from a listener without heartbeat for so long), health_port=None (a port,
+    or "ADDRESS:PORT", for /livez and /readyz). Raises ServerUnreachable where the server cannot be reached at the
+    start; later it waits. What it has to report goes to the standard logger `workkit`: a dead job is one ERROR. A loop
+    that does nothing for three times listener_timeout ends the process with status 70.
     """
     from workkit.jobs.registry import importing
     from workkit.worker.signals import obeyed

@@ -16,6 +16,7 @@ class Relay:
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.port = int(self._listening.getsockname()[1])
         self._ends: list[socket.socket] = []
+        self.passed = 0  # bytes
         self._threads = [threading.Thread(target=self._accept, daemon=True)]
         self._threads[0].start()
 
@@ -45,15 +46,15 @@ class Relay:
             far = socket.create_connection(("127.0.0.1", self._to))
             self._ends += [near, far]
             for pair in ((near, far), (far, near)):
-                self._threads.append(threading.Thread(target=_pass, args=pair, daemon=True))
+                self._threads.append(threading.Thread(target=self._pass, args=pair, daemon=True))
                 self._threads[-1].start()
 
-
-def _pass(source: socket.socket, target: socket.socket) -> None:
-    with suppress(OSError):
-        while data := source.recv(65536):
-            target.sendall(data)
-    for end in (source, target):
+    def _pass(self, source: socket.socket, target: socket.socket) -> None:
         with suppress(OSError):
-            end.shutdown(socket.SHUT_RDWR)
-    source.close()
+            while data := source.recv(65536):
+                target.sendall(data)
+                self.passed += len(data)
+        for end in (source, target):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+        source.close()

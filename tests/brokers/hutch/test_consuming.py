@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -203,6 +204,8 @@ def test_what_a_listener_cannot_keep_is_refused(on: Opened) -> None:
     s = schedule.create(on.names.exchange, amqp=on.url, layout="hutch")
     with pytest.raises(InvalidOptions, match="names no registered job"):
         schedule.drain(s, **{**HOW, "jobs": ["nobody"]})
+    with pytest.raises(Unsupported, match='jobs="note:5" cannot have a priority here'):
+        schedule.drain(s, **{**HOW, "jobs": ["note:5"]})
     with pytest.raises(Unsupported, match="cannot be pretended here"):
         on.listener().claim(1, now_ms=5)
 
@@ -236,6 +239,22 @@ def test_a_malformed_message_that_is_given_back_is_not_dead(on: Opened) -> None:
     assert on.count(on.names.dead_queue) == 0
     listener.claim(0, ends=[(again, Done())])
     assert on.got(on.names.dead_queue)[2] == b"not json"
+
+
+def test_an_idle_listener_asks_nothing(on: Opened) -> None:
+    s = schedule.create(on.names.exchange, layout="hutch", namespace=on.names.prefix)
+    with Relay(int(on.url.rpartition(":")[2].rstrip("/"))) as relay:
+        s = replace(s, amqp=f"amqp://guest:guest@127.0.0.1:{relay.port}/")
+        with schedule.listener(s, **HOW):
+            on.publish("note", b'{"n":1}')
+            passed: list[int] = []
+
+            def is_quiet() -> bool:
+                """Whether nothing passed for more than two heartbeats of the listener."""
+                passed.append(relay.passed)
+                return len(passed) > 250 and len(set(passed[-250:])) == 1
+
+            until(is_quiet, timeout=20, what="a pause of 2.5 s on the wire")
 
 
 def test_a_listener_runs_what_others_publish(on: Opened) -> None:

@@ -116,6 +116,10 @@ class HutchBroker:
             raise InvalidOptions.about("imports=", trouble, remedy, where="imports")
         for name, serving in info.serves.items():
             options = serving.options
+            if serving.priority != 1:
+                where = f'jobs="{name}:{serving.priority}"'
+                remedy = f'Write "{name}": each queue pushes its messages by itself.'
+                raise Unsupported.about(where, "cannot have a priority here", remedy, where="jobs", given=name)
             for option, value in (
                 ("limit", options.limit), ("rate", options.rate_ms), ("limit_key", options.limit_key),
             ):  # fmt: skip

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     cls=Option,
     metavar="NAME[:PRIORITY],...",
     envvar="WORKKIT_JOBS",
-    help="gocraft layout: job names to serve; default all registered",
+    help="gocraft, hutch, event: job names to serve; default all registered",
 )
 @click.option(
     "--threads",
