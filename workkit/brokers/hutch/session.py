@@ -31,7 +31,7 @@ from workkit.errors import ServerRefused
 from workkit.jobs.job import Job
 from workkit.jobs.outcome import Again, Dead, Done, Failure, Outcome, Released
 
-MOST = 1000  # messages that one queue may push to a listener before it has ended some
+MOST = 2048  # messages that a listener holds; each queue may push twice as many to one whose runs are short
 PATIENCE = 1.0  # seconds that a claim waits for messages that are ready
 SOON = 0.002  # seconds in which the next message is likely under load
 AGAIN = 0.02  # seconds until it asks again whether they are
@@ -48,6 +48,7 @@ class Session:
         self._jobs: dict[str, str] = {}  # work queue -> job name
         self._served: list[str] = []  # the queues from which this listener consumes
         self._channel: Channel | None = None
+        self._threads = 1
         self._prefetch = 0  # messages that each queue may push; 0: this listener does not consume now
         self._arrived: deque[tuple[Receipt, bool]] = deque()
         self._held: dict[Receipt, Claim] = {}
@@ -65,6 +66,7 @@ class Session:
             self._names.check_job(job)
         self._jobs = {self._names.queue(job): job for job in info.serves}
         self._served = list(self._jobs)
+        self._threads = info.threads
         self.tag = f"workkit-{uuid4()}"
         self._begin()
 
@@ -188,7 +190,7 @@ class Session:
         channel = self._channel
         assert channel is not None
         until = time.monotonic() + PATIENCE
-        while len(self._arrived) < wanted and time.monotonic() < until:
+        while len(self._arrived) < wanted and self._may_come() and time.monotonic() < until:
             self._pushed.clear()
             ready = [await self._ready(channel, queue) for queue in self._served]
             await channel.call("basic_qos", prefetch_count=self._prefetch)  # its answer comes after what was pushed
@@ -196,6 +198,10 @@ class Session:
                 return
             with suppress(TimeoutError):  # some are ready: they come, unless another listener gets them
                 await asyncio.wait_for(self._pushed.wait(), AGAIN)
+
+    def _may_come(self) -> bool:
+        """Whether the queues may push more before some runs have ended."""
+        return len(self._held) + len(self._arrived) < self._prefetch
 
     async def _ready(self, channel: Channel, queue: str) -> int:
         frame = await channel.call("queue_declare", queue, passive=True)
@@ -208,7 +214,8 @@ class Session:
         needed = min(MOST, len(self._held) + limit)
 
         async def more(_: Wire) -> None:
-            await self._consume(min(MOST, 1 << (needed - 1).bit_length()))  # in few steps: each is a new consumer
+            ahead = 2 if needed > 2 * self._threads else 1  # runs are short: the next ones travel meanwhile
+            await self._consume(ahead << (needed - 1).bit_length())  # in few steps: each is a new consumer
             await self._fetch(limit)
 
         async def first(_: Wire) -> None:
@@ -219,7 +226,7 @@ class Session:
 
         if needed > self._prefetch and len(self._arrived) < limit:
             self._link.run(more)
-        elif not self._arrived:
+        elif not self._arrived and self._may_come():
             self._link.run(first)
         claims: list[Claim] = []
         now_ms = round(time.time() * 1000)
