@@ -99,9 +99,9 @@ def amqp(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture
-def own_rabbit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[rabbit.Rabbit]:
-    """A RabbitMQ of this test alone: to be stopped, started and killed."""
-    with closing(rabbit.Rabbit(tmp_path_factory.mktemp("rabbit"))) as own:
+def own_rabbit(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[rabbit.Rabbit]:
+    """A RabbitMQ of this test alone: to be stopped, started and killed. Its parameter is its configuration."""
+    with closing(rabbit.Rabbit(tmp_path_factory.mktemp("rabbit"), conf=getattr(request, "param", ""))) as own:
         own.start()
         yield own
 

@@ -6,17 +6,22 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 import pytest
 
 from tests import handlers
+from tests.brokers.hutch.opened import new
 from tests.brokers.hutch.relay import Relay
 from tests.processes import until
 from tests.rabbit import Rabbit
 from workkit import schedule
+from workkit.brokers.hutch.address import read_address
+from workkit.brokers.hutch.broker import HutchBroker
 from workkit.brokers.hutch.names import Names
-from workkit.errors import ServerError
+from workkit.contract.listener import ListenerInfo, Serving
+from workkit.errors import ServerError, ServerFull
 
 HOW: dict[str, Any] = {"imports": ["tests.handlers"], "folder": None, "jobs": ["note"], "threads": 4}
 BATCH, BATCHES = 20, 60
@@ -79,3 +84,19 @@ def test_connections_that_are_cut_lose_nothing(amqp: str, names: Names, times: i
 
         runs = play(s, trouble)
     assert set(runs) == set(range(BATCH * BATCHES))
+
+
+@pytest.mark.parametrize("own_rabbit", ["vm_memory_high_watermark.absolute = 1MB"], indirect=True)
+def test_a_broker_without_memory_refuses_for_now_and_still_takes_endings(own_rabbit: Rabbit, name: str) -> None:
+    names = Names(exchange=name, dialect="hutch")
+    broker = HutchBroker(read_address(own_rabbit.url), names=names, patience=1.5)
+    with closing(broker):
+        info = ListenerInfo(
+            listener="", host="", pid=1, version="0", schedules={}, threads=1, serves={"note": Serving()}
+        )  # fmt: skip
+        broker.register(info)
+        for _ in range(2):  # the second one at once: the broker has said so
+            with pytest.raises(ServerFull, match="takes no messages for now: its memory or disk is full"):
+                broker.add([new({"n": 1})])
+        assert list(broker.claim(1).claims) == []
+        broker.leave()

@@ -71,6 +71,11 @@ class Wire:
         with suppress(AMQPError):
             self._connection.close()
 
+    def abort(self) -> None:
+        """End it without a word: the broker does not answer. The client library has no public method for that."""
+        with suppress(AMQPError):
+            self._connection._adapter_disconnect_stream()
+
     async def _opened(self, channel: C) -> C:
         if self.closed is not None:
             raise self.closed
@@ -154,6 +159,8 @@ class Link:
         try:
             async with asyncio.timeout(self._patience):
                 wire = await self._open()
+                if wire.is_blocked:
+                    raise full(self._address.shown)
                 return await work(wire)
         except ServerError:
             raise
@@ -162,7 +169,7 @@ class Link:
                 raise full(self._address.shown) from error
             if wire is not None:  # its state is not known: begin anew
                 wire.lost(error)
-                wire.close()
+                wire.abort()
             raise translated(error, self._address.shown) from error
         except (AMQPError, OSError) as error:
             raise translated(error, self._address.shown, user=self._address.user, vhost=self._address.vhost) from error
@@ -208,12 +215,16 @@ class Link:
         for task in asyncio.all_tasks():
             if task is not asyncio.current_task():
                 task.cancel()
-        if self._wire is not None and self._wire.closed is None:
-            gone = asyncio.get_running_loop().create_future()
-            self._wire.on_loss = lambda: None if gone.done() else gone.set_result(None)
-            self._wire.close()
+        wire = self._wire
+        if wire is None or wire.closed is not None:
+            return
+        gone = asyncio.Event()
+        wire.on_loss = gone.set
+        for end, seconds in ((wire.close, min(2.0, self._patience / 2)), (wire.abort, 1.0)):
+            end()
             with suppress(TimeoutError):
-                await asyncio.wait_for(gone, self._patience / 2)
+                await asyncio.wait_for(gone.wait(), seconds)
+                return
 
 
 def _serve(ready: Future[asyncio.AbstractEventLoop]) -> None:

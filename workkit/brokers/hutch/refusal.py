@@ -8,7 +8,7 @@ from typing import Any
 
 from pika import exceptions
 
-from workkit.errors import ServerError, ServerRefused, ServerUnreachable, text_of
+from workkit.errors import ServerError, ServerFull, ServerRefused, ServerUnreachable, text_of
 
 NOT_FOUND, REFUSED, PRECONDITION, NOT_ALLOWED = 404, 403, 406, 530  # reply codes of AMQP
 
@@ -60,11 +60,11 @@ def _translated(error: BaseException, shown: str, user: str, vhost: str) -> Serv
     return _unreachable(shown, f"connection lost ({text_of(error) or type(error).__name__})", "It is asked again.")
 
 
-def full(shown: str) -> ServerRefused:
-    """Make the error about a broker that takes no messages for now: its memory or disk is full."""
-    return _refused(
-        shown, "takes no messages for now: its memory or disk is full", "See its alarms; it is asked again."
-    )
+def full(shown: str) -> ServerFull:
+    """Make the error about a broker that takes no messages for now."""
+    trouble = "takes no messages for now: its memory or disk is full"
+    remedy = "See its alarms. What was sent may still be taken."
+    return ServerFull(f"{shown}: {trouble}. {remedy}", where=shown, trouble=trouble, remedy=remedy)
 
 
 def _said(error: Any) -> str:

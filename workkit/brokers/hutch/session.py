@@ -308,7 +308,8 @@ class Session:
         """
         if self._channel is not None and self._channel.closed is None:
             for tag in tags.values():
-                self._channel.raw.basic_cancel(tag)
+                with suppress(AMQPError):
+                    self._channel.raw.basic_cancel(tag)
         for claim, outcome in ends:
             receipt: Receipt = claim.receipt
             raw = receipt.channel.raw
