@@ -82,6 +82,13 @@ class Rabbit:
         """End it as a crash would."""
         self._end(signal.SIGKILL)
 
+    def freeze(self) -> None:
+        """Have it hang, its connections open, until `thaw`."""
+        os.kill(self.pid, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        os.kill(self.pid, signal.SIGCONT)
+
     def close(self) -> None:
         """End it, and what belongs to it."""
         if self.pid:

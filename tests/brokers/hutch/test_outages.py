@@ -21,10 +21,14 @@ from workkit.brokers.hutch.address import read_address
 from workkit.brokers.hutch.broker import HutchBroker
 from workkit.brokers.hutch.names import Names
 from workkit.contract.listener import ListenerInfo, Serving
-from workkit.errors import ServerError, ServerFull
+from workkit.errors import ServerError, ServerFull, ServerUnreachable
+from workkit.jobs.outcome import Done
 
 HOW: dict[str, Any] = {"imports": ["tests.handlers"], "folder": None, "jobs": ["note"], "threads": 4}
 BATCH, BATCHES = 20, 60
+INFO = ListenerInfo(
+    listener="", host="", pid=1, version="0", schedules={}, threads=1, serves={"note": Serving()}
+)  # fmt: skip
 
 
 def produce(s: schedule.Schedule, done: list[int]) -> None:
@@ -86,15 +90,42 @@ def test_connections_that_are_cut_lose_nothing(amqp: str, names: Names, times: i
     assert set(runs) == set(range(BATCH * BATCHES))
 
 
+def test_a_broker_that_hangs_is_left_and_found_again(
+    own_rabbit: Rabbit, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    names = Names(exchange=name, dialect="hutch")
+    with closing(HutchBroker(read_address(own_rabbit.url), names=names, patience=1.5)) as broker:
+        broker.register(INFO)
+        broker.add([new({"n": 1})])
+        (claim,) = broker.claim(1).claims
+        own_rabbit.freeze()
+        for act in (lambda: broker.add([new({"n": 2})]), lambda: broker.claim(9, ends=[(claim, Done())])):
+            with pytest.raises(ServerUnreachable, match="gives no answer in time"):
+                act()
+        own_rabbit.thaw()
+        assert list(broker.claim(9).fenced) in ([claim], [])
+        broker.add([new({"n": 3})])
+        found: set[int] = set()
+
+        def has_come() -> bool:
+            found.update(claim.args[0]["n"] for claim in broker.claim(9).claims)
+            return 3 in found
+
+        until(has_come)
+        own_rabbit.freeze()
+        began = time.monotonic()
+        broker.close()
+        assert time.monotonic() - began < 10
+        own_rabbit.thaw()
+    assert [record for record in caplog.records if record.name == "asyncio"] == []
+
+
 @pytest.mark.parametrize("own_rabbit", ["vm_memory_high_watermark.absolute = 1MB"], indirect=True)
 def test_a_broker_without_memory_refuses_for_now_and_still_takes_endings(own_rabbit: Rabbit, name: str) -> None:
     names = Names(exchange=name, dialect="hutch")
     broker = HutchBroker(read_address(own_rabbit.url), names=names, patience=1.5)
     with closing(broker):
-        info = ListenerInfo(
-            listener="", host="", pid=1, version="0", schedules={}, threads=1, serves={"note": Serving()}
-        )  # fmt: skip
-        broker.register(info)
+        broker.register(INFO)
         for _ in range(2):  # the second one at once: the broker has said so
             with pytest.raises(ServerFull, match="takes no messages for now: its memory or disk is full"):
                 broker.add([new({"n": 1})])

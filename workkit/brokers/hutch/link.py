@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import pika
 from pika.adapters.asyncio_connection import AsyncioConnection
-from pika.exceptions import AMQPConnectionError, AMQPError
+from pika.exceptions import AMQPConnectionError, AMQPError, StreamLostError
 
 from workkit.brokers.hutch.address import Address
 from workkit.brokers.hutch.channel import Channel, Publisher
@@ -73,8 +73,8 @@ class Wire:
 
     def abort(self) -> None:
         """End it without a word: the broker does not answer. The client library has no public method for that."""
-        with suppress(AMQPError):
-            self._connection._adapter_disconnect_stream()
+        if not self._connection.is_closed:
+            self._connection._terminate_stream(StreamLostError("the broker does not answer"))
 
     async def _opened(self, channel: C) -> C:
         if self.closed is not None:
