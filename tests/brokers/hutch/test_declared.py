@@ -12,7 +12,7 @@ from workkit.brokers.hutch.message import Message
 from workkit.brokers.hutch.names import Names
 from workkit.brokers.hutch.topology import Topology, dead, delays, work
 
-DELAYS_MS = (600, 16, 250, 1000, 100, 401)
+DELAYS_MS = (600, 1, 250, 1000, 100, 400)
 
 
 def declare(channel: Any, topology: Topology) -> None:
@@ -35,13 +35,13 @@ def publish(channel: Any, message: Message) -> None:
 def test_no_message_waits_behind_another_one(amqp: str, names: Names) -> None:
     with rabbit.connected(amqp) as channel:
         declare(channel, work(names, ["note"]))
-        declare(channel, ladder(names, highest=first_step(max(DELAYS_MS))))
+        declare(channel, ladder(names, highest=first_step(500 + max(DELAYS_MS))))
         channel.confirm_delivery()
-        began = time.time()
+        base_ms = round(time.time() * 1000) + 500  # by then all are published
         for delay_ms in DELAYS_MS:
             now_ms = round(time.time() * 1000)
-            body = str(now_ms + delay_ms).encode()
-            publish(channel, compose.new(names, "note", body, now_ms=now_ms, due_ms=now_ms + delay_ms))
+            due_ms = base_ms + delay_ms
+            publish(channel, compose.new(names, "note", str(due_ms).encode(), now_ms=now_ms, due_ms=due_ms))
         arrived: list[tuple[int, float, Any, Any]] = []
         for method, properties, body in channel.consume(names.queue("note"), auto_ack=True, inactivity_timeout=10):
             assert method is not None, f"only {len(arrived)} of {len(DELAYS_MS)} arrived"
@@ -54,7 +54,6 @@ def test_no_message_waits_behind_another_one(amqp: str, names: Names) -> None:
         assert at >= due, f"{due - at} ms early"
         message = Message(exchange=method.exchange, routing_key=method.routing_key, headers=properties.headers)
         assert (message.key, message.due_ms) == ("note", due)
-    assert time.time() - began < 10
 
 
 def test_a_retry_reaches_the_one_queue_that_failed(amqp: str, names: Names) -> None:

@@ -61,7 +61,9 @@ def test_many_messages_arrive_in_their_order(on: Opened) -> None:
 def test_a_later_job_is_published_when_it_is_due(on: Opened) -> None:
     queue = on.bound("note")
     broker = on.broker()
-    due_ms = broker.now_ms() + 300
+    broker.add([new({"n": 0}, due_ms=broker.now_ms() + 500)])  # so that the ladder is declared
+    on.got(queue)
+    due_ms = broker.now_ms() + 500
     (added,) = broker.add([new({"n": 1}, due_ms=due_ms)])
     assert added.due_ms == due_ms
     assert on.count(queue) == 0
