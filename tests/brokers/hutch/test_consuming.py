@@ -16,8 +16,10 @@ from tests.brokers.hutch.test_declared import declare
 from tests.processes import until
 from workkit import schedule
 from workkit.brokers.hutch.topology import delays
+from workkit.contract.listener import ListenerInfo, Serving
 from workkit.errors import InvalidOptions, ServerError, ServerRefused, Unsupported
 from workkit.jobs.outcome import Again, Dead, Done, Released
+from workkit.jobs.run_options import RunOptions
 
 HOW: dict[str, Any] = {"imports": ["tests.handlers"], "folder": None, "jobs": ["note"]}
 
@@ -205,6 +207,10 @@ def test_what_a_listener_cannot_keep_is_refused(on: Opened) -> None:
         schedule.drain(s, **{**HOW, "jobs": ["nobody"]})
     with pytest.raises(Unsupported, match='jobs="note:5" cannot have a priority here'):
         schedule.drain(s, **{**HOW, "jobs": ["note:5"]})
+    limited = Serving(options=RunOptions(limit=2))
+    info = ListenerInfo(listener="", host="", pid=1, version="0", schedules={}, threads=1, serves={"note": limited})
+    with pytest.raises(Unsupported, match=r'limit= of @job\("note"\) cannot be kept over all listeners by RabbitMQ'):
+        on.broker().register(info)
     with pytest.raises(Unsupported, match="cannot be pretended here"):
         on.listener().claim(1, now_ms=5)
 

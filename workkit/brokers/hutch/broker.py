@@ -125,7 +125,8 @@ class HutchBroker:
             ):  # fmt: skip
                 if value is not None:
                     trouble = "cannot be kept over all listeners by RabbitMQ"
-                    raise Unsupported.about(f'{option}= of @job("{name}")', trouble, "Leave it out.")
+                    remedy = "Leave it out, or name other jobs to serve with jobs=[...]."
+                    raise Unsupported.about(f'{option}= of @job("{name}")', trouble, remedy, given=name)
         self._session.register(info)
 
     def claim(self, limit: int, *, ends: Sequence[Ending] = (), now_ms: int | None = None) -> Turn:
