@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests import tiers
+from tests import rabbit, tiers
 from tests.processes import Processes
 from tests.servers import PRODUCTS, Server, program
 
@@ -86,6 +86,22 @@ def own_server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
     """A server of this test alone, with its data on disk: to be stopped, started and killed."""
     folder = tmp_path_factory.mktemp(request.param)
     with closing(Server(program(request.param), folder=folder, is_durable=True)) as own:
+        own.start()
+        yield own
+
+
+@pytest.fixture(scope="session")
+def amqp(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of the RabbitMQ of the run, shared by its worker processes; not to be stopped."""
+    folder = tmp_path_factory.getbasetemp()
+    with rabbit.shared(folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) as url:
+        yield url
+
+
+@pytest.fixture
+def own_rabbit(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[rabbit.Rabbit]:
+    """A RabbitMQ of this test alone: to be stopped, started and killed. Its parameter is its configuration."""
+    with closing(rabbit.Rabbit(tmp_path_factory.mktemp("rabbit"), conf=getattr(request, "param", ""))) as own:
         own.start()
         yield own
 

@@ -61,6 +61,8 @@ def create(
     limit: int | None = None,
     rate: str | None = None,
     layout: str | None = None,
+    amqp: str | None = None,
+    namespace: str | None = None,
 ) -> Schedule:
     """Name a schedule. No I/O.
 
@@ -70,12 +72,16 @@ def create(
     `shards` (1 to 64) spreads it over so many slots of a cluster, each an ordinary schedule; every program must give
     the same number. `limit` (how many jobs may run at once, over all listeners) and `rate` ("100/minute") are kept on
     the server from the first verb on, for every listener; the last program to set them wins. `layout` "gocraft" makes
-    it a namespace that pools of the Go library gocraft/work share (else WORKKIT_LAYOUT, then "native"). Raises
-    InvalidSchedule, InvalidOptions, TriggerError.
+    it a namespace that pools of the Go library gocraft/work share (else WORKKIT_LAYOUT, then "native"); "hutch" and
+    "event" make it an exchange of RabbitMQ, shared with the Ruby library hutch and the Go library wppurking/event. Then
+    `amqp` is the URL of the RabbitMQ (else WORKKIT_AMQP_URL, then amqp://guest:guest@127.0.0.1:5672/), and `namespace`
+    is what stands before the names of its queues (else WORKKIT_NAMESPACE, then NAME.workkit): listeners with the same
+    one share their messages. Raises InvalidSchedule, InvalidOptions, TriggerError.
     """
     return described_schedule(
-        name, redis=redis, tz=tz, dialect=dialect, shards=shards, limit=limit, rate=rate, layout=layout
-    )
+        name, redis=redis, tz=tz, dialect=dialect, shards=shards, limit=limit, rate=rate, layout=layout,
+        amqp=amqp, namespace=namespace,
+    )  # fmt: skip
 
 
 def add(
@@ -295,12 +301,12 @@ def listen(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: Unp
     """Run due jobs here until SIGINT or SIGTERM: finish what runs within the deadline, give back the rest.
 
     `s` is one schedule, several, or a mapping to weights. `how`: threads=10, imports=(), folder=Path.cwd() (None: only
-    imports), jobs=None (in the gocraft layout, the job names to serve: "send_email:10"), deadline="25s",
-    strict=False (schedules strictly in order), burst=False (only what is due now), listener_timeout="10s" (others
-    take over from a listener without heartbeat for so long), health_port=None (a port, or "ADDRESS:PORT", for /livez
-    and /readyz). Raises ServerUnreachable where the server cannot be reached at the start; later it waits. What it has
-    to report goes to the standard logger `workkit`: a dead job is one ERROR. A loop that does nothing for three times
-    listener_timeout ends the process with status 70.
+    imports), jobs=None (in the layouts gocraft, hutch and event, the job names to serve: "send_email:10"),
+    deadline="25s", strict=False (schedules strictly in order), burst=False (only what is due now),
+    listener_timeout="10s" (others take over from a listener without heartbeat for so long), health_port=None (a port,
+    or "ADDRESS:PORT", for /livez and /readyz). Raises ServerUnreachable where the server cannot be reached at the
+    start; later it waits. What it has to report goes to the standard logger `workkit`: a dead job is one ERROR. A loop
+    that does nothing for three times listener_timeout ends the process with status 70.
     """
     from workkit.verbs.listening import until_stopped
 
@@ -315,8 +321,8 @@ def listener(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: U
 
 
 def forward(s: Schedule, *, to: Schedule, **how: Unpack[ForwardOptions]) -> Tally:
-    """Publish each due job of `s` to the schedule `to`, of any layout, until SIGINT or SIGTERM; its function need not
-    exist here.
+    """Publish each due job of `s` to the schedule `to`, native or gocraft, until SIGINT or SIGTERM. Its function need
+    not exist here.
 
     A job of `s` has ended once `to` has acknowledged it: at least once, and once while no process and no server dies.
     While `to` cannot be reached, or is full, its jobs wait. One that the layout of `to` refuses is dead in `s`, with

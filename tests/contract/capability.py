@@ -19,6 +19,8 @@ class Can(StrEnum):
     """What a layout may be able to do beside adding, claiming and settling one-shot jobs."""
 
     RECUR = "run a job at recurring times"
+    KNOW = "know a job that was added before"
+    PRETEND = "claim for a time that the caller pretends"
     WAKE = "wake a listener that sleeps"
     RETRY = "run an occurrence again after a delay, and count its attempts"
     OFFER_OTHERS = "offer a job that a listener cannot run to other listeners only"
@@ -39,9 +41,10 @@ class Can(StrEnum):
     CHECK = "check a schedule, and name what is wrong"
 
 
-def promised(needs: Can) -> Callable[[F], F]:
+def promised(needs: Can, *, refused: bool = True) -> Callable[[F], F]:
     """Tie a test to a capability. For a layout without it, the test asserts that the layout refuses: it must raise
-    Unsupported. The test takes the fixture `stage`.
+    Unsupported; or, where no call could be refused (`refused` False), that it fails. The test takes the fixture
+    `stage`.
     """
 
     def tied(test: F) -> F:
@@ -52,7 +55,7 @@ def promised(needs: Can) -> Callable[[F], F]:
             if needs in kwargs["stage"].layout.can:
                 test(*args, **kwargs)
                 return
-            with pytest.raises(Unsupported):
+            with pytest.raises(Unsupported if refused else AssertionError):
                 test(*args, **kwargs)
 
         return checked  # type: ignore[return-value]

@@ -1,4 +1,4 @@
-"""The fixture of the conformance suite: a stage for each layout, on each server product."""
+"""The fixture of the conformance suite: a stage for each layout, on each server product that it uses."""
 
 from __future__ import annotations
 
@@ -7,14 +7,34 @@ from contextlib import closing
 
 import pytest
 
-from tests.contract.layouts import LAYOUTS, Layout
+from tests import rabbit
+from tests.contract.layouts import LAYOUTS, Layout, OnRabbitmq
 from tests.contract.stage import Stage
-from tests.servers import Server
+from tests.servers import PRODUCTS, Server
 
 
 @pytest.fixture(params=LAYOUTS, ids=str)
 def stage(request: pytest.FixtureRequest, server: Server, name: str) -> Iterator[Stage]:
     """A schedule of the layout under test, and listeners on it."""
     layout: Layout = request.param
-    with closing(Stage(layout, server, name)) as opened:
-        yield opened
+    if not isinstance(layout, OnRabbitmq):
+        with closing(Stage(layout, server, name)) as opened:
+            yield opened
+        return
+    layout = OnRabbitmq(layout.name, url=request.getfixturevalue("amqp"))
+    try:
+        with closing(Stage(layout, server, name)) as opened:
+            yield opened
+    finally:
+        names = layout.names(name)
+        rabbit.forget(layout.url, names, names.queue("note"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave out what differs only in a Redis that the layout does not use."""
+    items[:] = [item for item in items if not _uses_no_redis(item) or item.callspec.params["server"] == PRODUCTS[0]]  # type: ignore[attr-defined]
+
+
+def _uses_no_redis(item: pytest.Item) -> bool:
+    params = getattr(getattr(item, "callspec", None), "params", {})
+    return isinstance(params.get("stage"), OnRabbitmq) and "server" in params

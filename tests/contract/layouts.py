@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
+from tests import rabbit
 from tests.contract.capability import Can
 from tests.contract.lossy import Lossy
 from tests.servers import Server
 from workkit import schedule
 from workkit.brokers.gocraft.broker import GocraftBroker
+from workkit.brokers.hutch.address import read_address
+from workkit.brokers.hutch.broker import HutchBroker
+from workkit.brokers.hutch.names import Names
 from workkit.brokers.native.broker import NativeBroker
 from workkit.brokers.native.sharded import ShardedBroker
 from workkit.brokers.native.shards import shard_names
 from workkit.brokers.redis_server.server import connect
 from workkit.contract.consumer import Consumer
+from workkit.contract.listener import ListenerInfo, Serving
 from workkit.contract.producer import Producer
+from workkit.errors import Unsupported
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +54,12 @@ class Layout(Protocol):
     def other(self, args: Sequence[Any]) -> Any:
         """The `args` of `retry` that pass these arguments."""
 
+    def taken(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> tuple[Any, ...]:
+        """What `given` was given, from the arguments of a call."""
+
+    def left(self, server: Server, name: str) -> int:
+        """How many jobs are left, for a layout that cannot list them."""
+
     def create(self, server: Server, name: str) -> schedule.Schedule:
         """Make the value that the public verbs take."""
 
@@ -58,7 +70,15 @@ class Layout(Protocol):
         """Open a producer, and say how to lose the reply to its next addition."""
 
 
-class _Published:
+class _Listed:
+    def left(self, server: Server, name: str) -> int:
+        raise AssertionError("the test lists the jobs")
+
+    def taken(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> tuple[Any, ...]:
+        return args or tuple((kwargs or {}).values())
+
+
+class _Published(_Listed):
     note, keeps_first = "#'tests.handlers/note", True
 
     def given(self, args: Sequence[Any]) -> dict[str, Any]:
@@ -115,7 +135,7 @@ class Sharded(_Published):
         return ShardedBroker([broker for broker, _ in opened], schedule=name), lose_next
 
 
-class Gocraft:
+class Gocraft(_Listed):
     """A namespace that pools of gocraft/work share. Jobs have keyword arguments only."""
 
     can = frozenset(Can) - {Can.RECUR, Can.NAME, Can.SKIP, Can.PAUSE_ONE, Can.LIMIT_SCHEDULE}
@@ -143,7 +163,61 @@ class Gocraft:
         return GocraftBroker(lossy, schedule=name), lossy.lose_next  # type: ignore[arg-type]
 
 
-LAYOUTS: tuple[Layout, ...] = (Native(), Sharded(3), Gocraft())
+class OnRabbitmq:
+    """An exchange that hutch or event share. A message has one argument, here an object. `url`: the RabbitMQ."""
+
+    can = frozenset({Can.WAKE, Can.RETRY, Can.OFFER_OTHERS})
+    note, keeps_first = "note", True
+
+    def __init__(self, layout: Literal["hutch", "event"], url: str = "") -> None:
+        self.name, self.url = layout, url
+
+    def __str__(self) -> str:
+        return self.name
+
+    def given(self, args: Sequence[Any]) -> dict[str, Any]:
+        return {"args": ({f"a{place}": value for place, value in enumerate(args)},)}
+
+    def other(self, args: Sequence[Any]) -> Any:
+        return [{f"a{place}": value for place, value in enumerate(args)}]
+
+    def taken(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> tuple[Any, ...]:
+        return tuple(args[0].values()) if args else ()
+
+    def left(self, server: Server, name: str) -> int:
+        with rabbit.connected(self.url) as channel:
+            queue = channel.queue_declare(self.names(name).queue("note"), passive=True)
+            return int(queue.method.message_count)
+
+    def names(self, name: str) -> Names:
+        return Names(exchange=name, dialect=self.name)
+
+    def create(self, server: Server, name: str) -> schedule.Schedule:
+        return schedule.create(name, amqp=self.url, layout=self.name)
+
+    def lines(self, server: Server, name: str, *, timeout_ms: int) -> Sequence[Line]:
+        if timeout_ms != 10_000:
+            raise Unsupported("RabbitMQ itself notices that a listener is dead")
+        return [Line(consumer=self._opened(name), lose_next=_loses_nothing)]
+
+    def producer(self, server: Server, name: str) -> tuple[Producer, Callable[[], None]]:
+        producer = self._opened(name)
+        serves = {"note": Serving()}
+        producer.register(
+            ListenerInfo(listener="", host="", pid=1, version="0", schedules={}, threads=1, serves=serves)
+        )
+        producer.leave()  # its queue stays, so that messages lead somewhere
+        return producer, _loses_nothing
+
+    def _opened(self, name: str) -> HutchBroker:
+        return HutchBroker(read_address(self.url), names=self.names(name))
+
+
+def _loses_nothing() -> None:
+    raise Unsupported("a request to RabbitMQ cannot be repeated without a second effect")
+
+
+LAYOUTS: tuple[Layout, ...] = (Native(), Sharded(3), Gocraft(), OnRabbitmq("hutch"), OnRabbitmq("event"))
 
 
 def _opened(server: Server, name: str, *, timeout_ms: int = 10_000) -> tuple[NativeBroker, Lossy]:

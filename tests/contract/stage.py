@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any
 
+from tests.contract.capability import Can
 from tests.contract.layouts import Layout, Line
 from tests.servers import Server
 from workkit import schedule
@@ -18,7 +20,8 @@ from workkit.jobs.outcome import Failure, Outcome
 
 FAILURE = Failure(type="OSError", message="disk full", where="app.py:3", traceback="...")
 SERVES = {"note": Serving()}
-HOW: dict[str, Any] = {"imports": ["tests.handlers"], "folder": None}
+HOW: dict[str, Any] = {"imports": ["tests.handlers"], "folder": None, "jobs": ["note"]}
+MINUTE = 60_000
 
 
 class Stage:
@@ -47,11 +50,12 @@ class Stage:
 
     def args(self, told: Claim | Job) -> tuple[Any, ...]:
         """The arguments that a claim or a job has."""
-        return tuple(told.args) or tuple((told.kwargs or {}).values())
+        return self.layout.taken(tuple(told.args), told.kwargs)
 
     def noted(self, call: Any) -> tuple[Any, ...]:
         """The arguments of a call that was noted."""
-        return tuple(call[1].values()) if len(call) == 2 and isinstance(call[1], dict) else call
+        has_keywords = len(call) == 2 and isinstance(call[1], dict)
+        return self.layout.taken(*call) if has_keywords else self.layout.taken(call, None)
 
     def new_job(self, *args: Any, due_ms: int | None = None) -> NewJob:
         """Make a job with these arguments, a run of its own."""
@@ -69,9 +73,19 @@ class Stage:
 
     def peer(self, *, timeout_ms: int = 10_000) -> Peer:
         """Register a listener, which dies `timeout_ms` after its last heartbeat."""
-        peer = Peer(self.layout.lines(self._server, self.name, timeout_ms=timeout_ms))
+        lines = self.layout.lines(self._server, self.name, timeout_ms=timeout_ms)
+        peer = Peer(lines, pretends=Can.PRETEND in self.layout.can)
         self._ends.callback(peer.close)
         return peer
+
+    @property
+    def pause_ms(self) -> int:
+        """A pause that a test can wait for: a minute of pretended time, or some milliseconds."""
+        return MINUTE if Can.PRETEND in self.layout.can else 150
+
+    def left(self) -> int:
+        """How many jobs wait, run or are dead."""
+        return len(self.jobs()) if Can.LOOK in self.layout.can else self.layout.left(self._server, self.name)
 
     def jobs(self) -> list[Job]:
         """List every job."""
@@ -85,8 +99,8 @@ class Stage:
 class Peer:
     """One listener: it asks each of its consumers, and keeps what was refused, fenced and missed."""
 
-    def __init__(self, lines: Sequence[Line]) -> None:
-        self.lines = lines
+    def __init__(self, lines: Sequence[Line], *, pretends: bool) -> None:
+        self.lines, self._pretends = lines, pretends
         self.refused: list[Claim] = []
         self.fenced: list[Claim] = []
         self._line_of: dict[int, Line] = {}
@@ -111,6 +125,15 @@ class Peer:
     def claim_from(self, line: Line, limit: int = 10, *, now_ms: int | None = None) -> list[Claim]:
         """Take up to `limit` due jobs from one consumer."""
         return self._taken(line, line.consumer.claim(limit, now_ms=now_ms))
+
+    def claim_after(self, ms: int) -> list[Claim]:
+        """Take the jobs that are due when so much time has passed; it passes where it cannot be pretended."""
+        if self._pretends:
+            return self.claim(now_ms=self.now_ms() + ms)
+        deadline = time.monotonic() + ms / 1000
+        while not (found := self.claim()) and (left := deadline - time.monotonic()) > 0:
+            self.lines[0].consumer.wait(left)
+        return found
 
     def claim_one(self, *, now_ms: int | None = None) -> Claim:
         """Take the one due job there is."""

@@ -94,7 +94,7 @@ def test_a_pause_ends_at_its_time(stage: Stage) -> None:
 
 @promised(Can.SKIP)
 def test_skip_leaves_the_next_run_out(stage: Stage) -> None:
-    job = schedule.add(stage.s, stage.note, every="day at 9am")
+    job = schedule.add(stage.s, stage.note, every="day at 9am", **stage.given())
     assert job.due is not None
     assert schedule.skip(stage.s, job).due == job.due + timedelta(days=1)
     assert [found.due for found in stage.jobs()] == [job.due + timedelta(days=1)]
@@ -161,7 +161,7 @@ def test_the_limit_of_a_schedule_stands_for_all_listeners(stage: Stage) -> None:
 @promised(Can.LOOK)
 def test_a_job_is_found_in_every_state_and_counted(stage: Stage) -> None:
     peer = stage.peer()
-    waiting = schedule.add(stage.s, stage.note, in_="1 hour").id
+    waiting = schedule.add(stage.s, stage.note, in_="1 hour", **stage.given()).id
     dead, again, running, due = (stage.add_with(n).id for n in range(4))
     claims = {claim.id: claim for claim in peer.claim()}
     peer.end(claims[dead], Dead(failure=FAILURE))
@@ -190,7 +190,7 @@ def test_waiting_jobs_are_listed_soonest_first(stage: Stage) -> None:
 
 @promised(Can.LOOK)
 def test_a_job_that_is_nowhere_is_refused_with_the_nearest(stage: Stage) -> None:
-    ids = [schedule.add(stage.s, stage.note, in_=f"{n} hours").id for n in range(1, 7)]
+    ids = [schedule.add(stage.s, stage.note, in_=f"{n} hours", **stage.given()).id for n in range(1, 7)]
     for id in ids:
         with pytest.raises(NotFound) as caught:
             stage.producer.inspector.job(id[:5])

@@ -77,7 +77,7 @@ def test_an_ending_whose_reply_was_lost_has_one_effect(stage: Stage) -> None:
 
 @promised(Can.RECUR)
 def test_an_admission_whose_reply_was_lost_has_one_effect(stage: Stage) -> None:
-    job = schedule.add(stage.s, stage.note, every="minute")
+    job = schedule.add(stage.s, stage.note, every="minute", **stage.given())
     assert job.due is not None
     due = round(job.due.timestamp() * 1000)
     peer = stage.peer()

@@ -5,21 +5,37 @@ from __future__ import annotations
 from typing import Any, overload
 
 from workkit.brokers.gocraft.broker import GocraftBroker
+from workkit.brokers.hutch.address import DEFAULT_URL as DEFAULT_AMQP_URL
+from workkit.brokers.hutch.address import read_address
+from workkit.brokers.hutch.names import Names
 from workkit.brokers.native.broker import NativeBroker
 from workkit.brokers.native.sharded import ShardedBroker
 from workkit.brokers.native.shards import shard_names
 from workkit.brokers.redis_server.cluster import check_tag
 from workkit.brokers.redis_server.server import Server, connect, is_cluster
 from workkit.contract.broker import Broker
+from workkit.contract.layout import AMQP_LAYOUTS
+from workkit.errors import Unsupported
 
-
-@overload
-def open_broker(name: str, *, redis: Any, dialect: str = ..., timeout_ms: int = ..., layout: str = ...) -> Broker: ...
+__all__ = ["DEFAULT_AMQP_URL", "check", "check_amqp", "open_broker", "open_brokers"]
 
 
 @overload
 def open_broker(
-    name: str, *, redis: Any, dialect: str = ..., timeout_ms: int = ..., shards: int, layout: str = ...
+    name: str, *, redis: Any, dialect: str = ..., timeout_ms: int = ..., layout: str = ..., namespace: str = ...
+) -> Broker: ...
+
+
+@overload
+def open_broker(
+    name: str,
+    *,
+    redis: Any,
+    dialect: str = ...,
+    timeout_ms: int = ...,
+    shards: int,
+    layout: str = ...,
+    namespace: str = ...,
 ) -> Broker | ShardedBroker: ...
 
 
@@ -31,11 +47,15 @@ def open_broker(
     timeout_ms: int = 10_000,
     shards: int = 1,
     layout: str = "native",
+    namespace: str = "",
 ) -> Broker | ShardedBroker:
-    """Open the broker of schedule `name` at `redis`; of several shards only the producer (to listen: `open_brokers`).
+    """Open the broker of schedule `name` at `redis`, which is an AMQP URL in the layouts of RabbitMQ; of several shards
+    only the producer (to listen: `open_brokers`).
 
-    Raises InvalidSchedule, EmbeddedError.
+    Raises InvalidSchedule, EmbeddedError, Unsupported.
     """
+    if layout in AMQP_LAYOUTS:
+        return _amqp(name, url=redis, layout=layout, namespace=namespace, timeout_ms=timeout_ms)
     if layout == "gocraft":
         return GocraftBroker(_server(redis, schedule=name), schedule=name, timeout_ms=timeout_ms)
     names = shard_names(name, shards)
@@ -53,15 +73,24 @@ def open_brokers(
     shards: int = 1,
     timeout_ms: int = 10_000,
     layout: str = "native",
+    namespace: str = "",
 ) -> list[Broker]:
     """Open one broker for each shard of schedule `name`; a listener registers with each.
 
-    Raises InvalidSchedule, EmbeddedError.
+    Raises InvalidSchedule, EmbeddedError, Unsupported.
     """
+    if layout in AMQP_LAYOUTS:
+        return [_amqp(name, url=redis, layout=layout, namespace=namespace, timeout_ms=timeout_ms)]
     if layout == "gocraft":
         return [GocraftBroker(_server(redis, schedule=name), schedule=name, timeout_ms=timeout_ms)]
     names = shard_names(name, shards)
     return [_native(shard, redis=redis, dialect=dialect, timeout_ms=timeout_ms) for shard in names]
+
+
+def check_amqp(url: Any, *, schedule: str, layout: str, namespace: str) -> None:
+    """Refuse what is no AMQP URL, and names that no exchange or queue can have. Raises InvalidSchedule."""
+    read_address(url)
+    _names(schedule, layout, namespace).check()
 
 
 def check(redis: Any, *, schedule: str | None = None, shards: int = 1) -> None:
@@ -77,6 +106,21 @@ def check(redis: Any, *, schedule: str | None = None, shards: int = 1) -> None:
     connect(redis).close()
     if schedule is not None and is_cluster(redis):
         check_tag(names[0])
+
+
+def _names(schedule: str, layout: str, namespace: str) -> Names:
+    return Names(exchange=schedule, dialect="event" if layout == "event" else "hutch", prefix=namespace)
+
+
+def _amqp(name: str, *, url: str, layout: str, namespace: str, timeout_ms: int) -> Broker:
+    try:
+        from workkit.brokers.hutch.broker import HutchBroker
+    except ModuleNotFoundError as error:
+        if error.name != "pika":
+            raise
+        remedy = "Install it: pip install 'workkit[rabbitmq]'."
+        raise Unsupported.about(f"layout={layout!r}", "needs the extra rabbitmq", remedy, where="layout") from error
+    return HutchBroker(read_address(url), names=_names(name, layout, namespace), patience=timeout_ms / 1000)
 
 
 def _native(name: str, *, redis: Any, dialect: str, timeout_ms: int) -> NativeBroker:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from workkit.cli.source import Function, names_in, signature_of, yields
+from workkit.contract.layout import PLAIN_LAYOUTS
 from workkit.errors import InvalidArguments, InvalidFunction
 from workkit.jobs.arguments import as_called, misfit, parameters_text
 from workkit.jobs.module_files import source_folder
@@ -32,7 +33,7 @@ def checked(text: str, folder: Path, *, call: Arguments | None = None) -> tuple[
     if text.startswith("#'"):
         return text, None
     _refuse_file(text)
-    if os.environ.get("WORKKIT_LAYOUT") == "gocraft" and is_plain(text):
+    if os.environ.get("WORKKIT_LAYOUT") in PLAIN_LAYOUTS and is_plain(text):
         return text, None
     said = read_name(text)
     if said is not None and (trouble := library_trouble(said)):

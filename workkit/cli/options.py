@@ -17,6 +17,7 @@ from click.types import IntParamType, StringParamType
 from workkit.brokers.redis_server.address import masked
 from workkit.cli.command import EMBEDDED_FOLDER, Option
 from workkit.cli.settings import Settings, read_settings
+from workkit.contract.layout import AMQP_LAYOUTS, LAYOUTS
 from workkit.jobs.options import ADD, OPTIONS, PRIORITIES, VerbOption
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ QUOTE = '"'
 SERVER = "Server (every command that needs one)"
 SCHEDULES_ENV = "WORKKIT_SCHEDULES"
 OPTIONAL = f"SCHEDULE may be left out where {SCHEDULES_ENV}, or [tool.workkit] in pyproject.toml, names it."
-LAYOUTS = ("native", "gocraft")
 EMBEDDED_SCHEME = "embedded://"
 
 
@@ -207,14 +207,40 @@ def server_options(function: Callable[..., R]) -> Callable[..., R]:
         type=click.Choice(LAYOUTS),
         metavar="|".join(LAYOUTS),
         envvar="WORKKIT_LAYOUT",
-        help="gocraft: a namespace of gocraft/work; default native",
+        help="gocraft: a namespace of gocraft/work; hutch, event: an exchange on RabbitMQ; default native",
+    )
+    @click.option(
+        "--amqp",
+        cls=Option,
+        section=SERVER,
+        metavar="URL",
+        help="hutch, event: the RabbitMQ, amqp:// amqps://; else WORKKIT_AMQP_URL, else "
+        "amqp://guest:guest@127.0.0.1:5672/",
+    )
+    @click.option(
+        "--namespace",
+        cls=Option,
+        section=SERVER,
+        metavar="NAME",
+        envvar="WORKKIT_NAMESPACE",
+        help="hutch, event: what stands before the names of queues; default SCHEDULE.workkit",
     )
     @functools.wraps(function)
     def with_server(
-        *args: Any, redis: str | None, embedded: str | None, dialect: str | None, layout: str | None, **kwargs: Any
+        *args: Any,
+        redis: str | None,
+        embedded: str | None,
+        dialect: str | None,
+        layout: str | None,
+        amqp: str | None,
+        namespace: str | None,
+        **kwargs: Any,
     ) -> R:
-        if layout:
-            os.environ["WORKKIT_LAYOUT"] = layout  # as with the dialect
+        if amqp is not None and layout not in AMQP_LAYOUTS:
+            raise click.UsageError("--amqp names a RabbitMQ, which other layouts use. Add --layout hutch or event.")
+        for name, value in (("LAYOUT", layout), ("AMQP_URL", amqp), ("NAMESPACE", namespace)):
+            if value:
+                os.environ[f"WORKKIT_{name}"] = value  # as with the dialect
         if dialect := dialect or read_settings().dialect:
             os.environ["WORKKIT_DIALECT"] = dialect  # where `create` looks, here and in processes started from here
         return function(*args, server=server_url(redis, embedded), **kwargs)

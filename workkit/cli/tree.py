@@ -23,7 +23,7 @@ class CommandEntry(NamedTuple):
 GROUPS: dict[str, dict[str, CommandEntry]] = {
     "Run": {
         "listen": CommandEntry("listen", "run due jobs of one or more schedules until stopped"),
-        "forward": CommandEntry("forward", "hand due jobs of a schedule to another one, of any layout"),
+        "forward": CommandEntry("forward", "hand due jobs of a schedule to another one"),
         "demo": CommandEntry("demo", "see it work, here, in 12 seconds, without a server"),
     },
     "Add": {

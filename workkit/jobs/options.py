@@ -171,8 +171,8 @@ OPTIONS: tuple[VerbOption, ...] = (
     VerbOption(name="imports", **_LISTENER, type=Iterable[str], read=read.texts, value="MODULE", default="()",
                meaning="modules whose functions are allowed; they are imported at the start"),
     VerbOption(name="jobs", **_LISTENER, type=Iterable[str], read=read.names_with_weights, value="NAME[:PRIORITY],...",
-               meaning="in the gocraft layout: the job names to serve, with priorities (1 to 100000); none: every name "
-               "that is registered"),
+               meaning="in the layouts gocraft, hutch and event: the job names to serve, in gocraft with priorities (1 "
+               "to 100000); none: every name that is registered"),
     VerbOption(name="folder", **_LISTENER, type=str | Path, read=read.path, value="", default="Path.cwd()",
                meaning="functions of modules under this folder are allowed; None: only those of imports"),
     VerbOption(name="deadline", **_BOTH_LISTEN, type=Duration, read=read.seconds, value="DURATION", default='"25s"',

@@ -60,7 +60,7 @@ def job(name: Any = None, /, **options: Any) -> Any:
     """Mark a module-level function as a handler, optionally under a further name; returns the function itself.
 
     ``@job`` or ``@job("your-app.cache/clear")``: the name by which a Clojure producer calls it. ``@job("send_email")``:
-    its plain name, in the gocraft layout.
+    its plain name, in the layouts gocraft, hutch and event.
     ``@job(retries=5, backoff="exponential", base="5s", cap="1h", jitter=True, retry_on=(OSError,), discard_on=(),
     timeout="2m")``: the options of its runs; an option given to `add` wins. ``@job(limit=2, limit_key="customer",
     rate="100/minute", cpu=True)``: how many run at once, and how many start in a time, over all listeners, for each

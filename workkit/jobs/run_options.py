@@ -56,11 +56,12 @@ class RunOptions:
         """How long to wait after attempt number `attempt` (from 0) failed, by 0 <= `chance` < 1.
 
         Exponential: base, 2 base, 4 base ...; linear: base, 2 base, 3 base ...; constant: base; never more than the
-        cap. Jitter takes off up to half, so that jobs that failed together do not come back together. Quartic, which
-        layouts of other libraries have as their usual one: n^4 + 15 + (0 to 29) * (n + 1) seconds after failure n.
+        cap. Jitter takes off up to half, so that jobs that failed together do not come back together. Those that
+        layouts of other libraries have as their usual one: see `QUARTIC`; with a base or a cap they are exponential.
         """
-        if self.backoff == "quartic" and self.base_ms is None and self.cap_ms is None:
-            return 1000 * quartic_seconds(attempt + 1, chance=chance)
+        if self.backoff in QUARTIC and self.base_ms is None and self.cap_ms is None:
+            quartic = QUARTIC[self.backoff]
+            return 1000 * quartic.seconds(attempt + quartic.first, chance=chance)
         base = 5_000 if self.base_ms is None else self.base_ms
         cap = 3_600_000 if self.cap_ms is None else self.cap_ms
         match self.backoff:
@@ -99,10 +100,21 @@ class RunOptions:
         return {name: value for name in _STORED if (value := getattr(self, name)) is not None}
 
 
-def quartic_seconds(fails: int, *, chance: float) -> int:
-    """Give the pause after failure number `fails` (from 1), by 0 <= `chance` < 1."""
-    return fails**4 + 15 + int(chance * 30) * (fails + 1)
+@dataclass(frozen=True, slots=True)
+class Quartic:
+    """A back-off of another library: n^4 + `least` + (0 to `chances` - 1) * (n + 1) seconds, n counted from `first`."""
 
+    first: int
+    least: int
+    chances: int
+
+    def seconds(self, n: int, *, chance: float) -> int:
+        """Give the pause for n, by 0 <= `chance` < 1."""
+        return n**4 + self.least + int(chance * self.chances) * (n + 1)
+
+
+QUARTIC = {"quartic": Quartic(1, 15, 30), "event": Quartic(0, 15, 30), "hutch": Quartic(0, 2, 1)}
+"""The usual back-offs of gocraft/work, wppurking/event and hutch-schedule, by the names that a layout gives them."""
 
 _NAMES = tuple(f.name for f in fields(RunOptions))
 _FIELDS = {option.name: option.member or option.name for option in OPTIONS if JOB in option.places}

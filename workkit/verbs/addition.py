@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
+from workkit.contract.layout import PLAIN_LAYOUTS
 from workkit.contract.producer import NewJob
 from workkit.errors import InvalidOptions, TriggerError
 from workkit.jobs.names import Fn, is_plain
@@ -43,7 +44,7 @@ def addition(given: Mapping[str, Any], *, s: Schedule, now_ms: NowMs, verb: str 
     if not _KEYWORDS.issuperset(given):
         options = read_add_options({name: value for name, value in given.items() if name not in _KEYWORDS}, verb=verb)
     fn, args, kwargs = read_call(given)
-    new = called(fn, args=args, kwargs=kwargs, options=options, plain=s.layout == "gocraft")
+    new = called(fn, args=args, kwargs=kwargs, options=options, plain=s.layout in PLAIN_LAYOUTS)
     when = None if verb == "add_now" or _is_now(given) else _when(given, s)
     if when is None or when.is_now:
         return through_middleware(_queued(new, options, now_ms), schedule=s.name, fn=fn)

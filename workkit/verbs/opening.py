@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from workkit.brokers.redis_server.address import masked
 from workkit.contract.broker import Broker
+from workkit.contract.layout import AMQP_LAYOUTS, LAYOUTS, PLAIN_LAYOUTS
 from workkit.contract.producer import Producer
-from workkit.errors import InvalidSchedule
+from workkit.errors import InvalidSchedule, Unsupported
 from workkit.jobs import middleware
 from workkit.jobs.options import BY_NAME
 from workkit.text.brief import brief_repr, one_line
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 DEFAULT_URL = "redis://127.0.0.1:6379/"
 DIALECTS = ("published", "cuckoo")
-LAYOUTS = ("native", "gocraft")
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -34,20 +34,30 @@ F = TypeVar("F", bound=Callable[..., Any])
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
     """A named set of jobs on one server. A value: it holds no connection. Made by `create`. `limit`: how many may run
-    at once; `turn_ms`: the time between two starts; None: nothing was said here.
+    at once; `turn_ms`: the time between two starts; None: nothing was said here. `amqp`: the URL of a RabbitMQ, in
+    place of `redis`; `namespace`: what its queues are named after.
     """
 
     name: str
-    redis: str | redis_client.Redis | redis_client.RedisCluster
+    redis: str | redis_client.Redis | redis_client.RedisCluster | None = None
     tz: str = "UTC"
     dialect: str = "published"
     shards: int = 1
     limit: int | None = None
     turn_ms: float | None = None
     layout: str = "native"
+    amqp: str | None = None
+    namespace: str = ""
+
+    @property
+    def server(self) -> Any:
+        """The server that it is on: a URL, or a Redis client."""
+        return self.redis if self.amqp is None else self.amqp
 
     def __repr__(self) -> str:
         """Show what differs from the defaults, the server without its password."""
+        if self.redis is None:
+            return brief_repr(replace(self, amqp=masked(self.amqp or "")))
         if isinstance(self.redis, str):
             return brief_repr(replace(self, redis=masked(self.redis)))
         from workkit.brokers.redis_server.server import shown_client
@@ -89,6 +99,8 @@ def described_schedule(
     limit: int | None,
     rate: str | None,
     layout: str | None = None,
+    amqp: str | None = None,
+    namespace: str | None = None,
 ) -> Schedule:
     """Check the arguments of `create`; missing ones come from the environment. Raises an `Invalid`."""
     if not isinstance(name, str) or not name:  # type: ignore[redundant-expr]
@@ -117,11 +129,20 @@ def described_schedule(
     if layout not in LAYOUTS:
         remedy = f"Accepted: {', '.join(LAYOUTS)}."
         raise InvalidSchedule.about(f"layout={layout!r}", "is not known", remedy, where="layout", given=layout)
-    if layout == "gocraft":
+    if layout in PLAIN_LAYOUTS:
+        what = "a namespace" if layout == "gocraft" else "an exchange"
         for option, value in (("shards", shards if shards != 1 else None), ("limit", limit), ("rate", rate)):
             if value is not None:
-                trouble, remedy = "with layout='gocraft': a namespace has no such thing", "Leave it out."
+                trouble, remedy = f"with layout={layout!r}: {what} has no such thing", "Leave it out."
                 raise InvalidSchedule.about(f"{option}={value!r}", trouble, remedy, where=option, given=value)
+    if layout in AMQP_LAYOUTS:
+        return _on_rabbitmq(name, redis=redis, tz=tz, dialect=dialect, layout=layout, amqp=amqp, namespace=namespace)
+    for option, text in (("amqp", amqp), ("namespace", namespace)):
+        if text is not None:
+            trouble = f"with layout={layout!r}: only layouts on RabbitMQ have it"
+            remedy = f"Write layout={' or layout='.join(map(repr, AMQP_LAYOUTS))}."
+            shown = masked(text)
+            raise InvalidSchedule.about(f"{option}={shown!r}", trouble, remedy, where=option, given=shown)
     if redis is None:
         redis = os.environ.get("WORKKIT_REDIS_URL") or os.environ.get("REDIS_URL") or DEFAULT_URL
     from workkit.brokers.connect import check
@@ -132,18 +153,37 @@ def described_schedule(
             trouble = f"with shards={shards}: each shard would count for itself"
             remedy = f"Leave out one of them, or divide {option} yourself and give it to @job."
             raise InvalidSchedule.about(f"{option}={value!r}", trouble, remedy, where=option, given=value)
-    chosen = str(tz or os.environ.get("WORKKIT_TZ") or "UTC")
-    zone(chosen)
     return Schedule(
         name=name,
         redis=redis,
-        tz=chosen,
+        tz=_zone_name(tz),
         dialect=dialect,
         shards=shards,
         limit=None if limit is None else BY_NAME["limit"].read(limit, "limit"),
         turn_ms=None if rate is None else BY_NAME["rate"].read(rate, "rate"),
         layout=layout,
     )
+
+
+def _on_rabbitmq(
+    name: str, *, redis: Any, tz: Any, dialect: str, layout: str, amqp: str | None, namespace: str | None
+) -> Schedule:
+    """Make a schedule that is an exchange. Raises InvalidSchedule, TriggerError."""
+    if redis is not None:
+        trouble, remedy = f"with layout={layout!r}: it is on RabbitMQ", 'Write amqp="amqp://...".'
+        raise InvalidSchedule.about("redis=", trouble, remedy, where="redis")
+    from workkit.brokers.connect import DEFAULT_AMQP_URL, check_amqp
+
+    url = amqp or os.environ.get("WORKKIT_AMQP_URL") or DEFAULT_AMQP_URL
+    namespace = namespace or os.environ.get("WORKKIT_NAMESPACE") or ""
+    check_amqp(url, schedule=name, layout=layout, namespace=namespace)
+    return Schedule(name=name, tz=_zone_name(tz), dialect=dialect, layout=layout, amqp=url, namespace=namespace)
+
+
+def _zone_name(tz: Any) -> str:
+    chosen = str(tz or os.environ.get("WORKKIT_TZ") or "UTC")
+    zone(chosen)
+    return chosen
 
 
 def check_schedule(s: Any, *, where: str = "s") -> None:
@@ -168,7 +208,9 @@ def producer_of(s: Schedule) -> Producer:
 def _opened(s: Schedule, pid: int) -> Producer:
     from workkit.brokers.connect import open_broker
 
-    broker = open_broker(s.name, redis=s.redis, dialect=s.dialect, shards=s.shards, layout=s.layout)
+    broker = open_broker(
+        s.name, redis=s.server, dialect=s.dialect, shards=s.shards, layout=s.layout, namespace=s.namespace
+    )
     _declare(s, broker)
     return broker
 
@@ -184,7 +226,13 @@ def listening_brokers(s: Schedule, *, timeout_ms: int) -> list[Broker]:
 
     check_schedule(s)
     brokers = open_brokers(
-        s.name, redis=s.redis, dialect=s.dialect, shards=s.shards, timeout_ms=timeout_ms, layout=s.layout
+        s.name,
+        redis=s.server,
+        dialect=s.dialect,
+        shards=s.shards,
+        timeout_ms=timeout_ms,
+        layout=s.layout,
+        namespace=s.namespace,
     )
     if s.limit is not None or s.turn_ms is not None:
         producer_of(s)  # says so to all listeners
@@ -192,7 +240,9 @@ def listening_brokers(s: Schedule, *, timeout_ms: int) -> list[Broker]:
 
 
 def forwarding_ends(s: Schedule, to: Any, *, timeout_ms: int) -> tuple[list[Broker], Producer]:
-    """Brokers for the listener of a forward, and the producer of its other side. Raises InvalidSchedule."""
+    """Brokers for the listener of a forward, and the producer of its other side. Raises InvalidSchedule,
+    Unsupported.
+    """
     from workkit.brokers.connect import open_broker
 
     check_schedule(s)
@@ -201,6 +251,10 @@ def forwarding_ends(s: Schedule, to: Any, *, timeout_ms: int) -> tuple[list[Brok
         trouble = f"has layout={s.layout!r}: a forward takes the jobs of a native schedule"
         remedy = "Add the jobs to a native schedule, and forward that one."
         raise InvalidSchedule.about(f'schedule "{s.name}"', trouble, remedy, where="s", given=s.name)
+    if to.layout in AMQP_LAYOUTS:
+        trouble = f"has layout={to.layout!r}: a forward cannot publish there yet"
+        accepted = [layout for layout in LAYOUTS if layout not in AMQP_LAYOUTS]
+        raise Unsupported.about(f'schedule "{to.name}"', trouble, f"Accepted: {', '.join(accepted)}.", where="to")
     if (s.name, s.redis, s.layout) == (to.name, to.redis, to.layout):
         trouble, remedy = "is forwarded to itself", "Name another one as to=."
         raise InvalidSchedule.about(f'schedule "{s.name}"', trouble, remedy, where="to", given=to.name)

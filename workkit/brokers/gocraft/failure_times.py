@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-from workkit.jobs.run_options import quartic_seconds
+from workkit.jobs.run_options import QUARTIC
 
 DEFAULT_MAX_FAILS: Final = 4
 
@@ -28,4 +28,4 @@ def backoff_seconds(fails: int, *, chance: float) -> int:
 
     `fails` counts the failure that has just happened; `chance`, from 0 up to but not 1, chooses in the random part.
     """
-    return quartic_seconds(fails, chance=chance)
+    return QUARTIC["quartic"].seconds(fails, chance=chance)

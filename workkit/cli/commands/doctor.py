@@ -111,7 +111,7 @@ def _brokers(names: Sequence[str], server: str | None) -> list[Broker]:
     from workkit.brokers.connect import open_broker
 
     made = [verbs.create(name, redis=server) for name in dict.fromkeys(names)]
-    return [open_broker(s.name, redis=s.redis, dialect=s.dialect, layout=s.layout) for s in made]
+    return [open_broker(s.name, redis=s.server, dialect=s.dialect, layout=s.layout) for s in made]
 
 
 def _examined(brokers: Iterable[Broker], patience_ms: int) -> list[Patient]:

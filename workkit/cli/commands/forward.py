@@ -10,7 +10,7 @@ from click.core import ParameterSource
 from workkit.cli.command import Command, Option
 from workkit.cli.commands.listen import refuse_both, run_options, subscribed
 from workkit.cli.live import ScheduleName
-from workkit.cli.options import LAYOUTS, server_options
+from workkit.cli.options import server_options
 from workkit.cli.settings import read_settings
 
 
@@ -19,7 +19,7 @@ from workkit.cli.settings import read_settings
     cls=Command,
     takes="SCHEDULE --to NAME [OPTIONS]",
     about=(
-        "Publish the due jobs of a native schedule to another schedule, of any layout, until stopped. So jobs that "
+        "Publish the due jobs of a native schedule to another schedule on Redis, until stopped. So jobs that "
         "recur reach programs that know no times.",
         "A job has ended here once the other side has acknowledged it: at least once, and once while nothing dies. "
         "What the other layout refuses is in the dead set, with the reason. The functions need not exist here. "
@@ -38,8 +38,8 @@ from workkit.cli.settings import read_settings
 @click.option(
     "--to-layout",
     cls=Option,
-    type=click.Choice(LAYOUTS),
-    metavar="|".join(LAYOUTS),
+    type=click.Choice(("native", "gocraft")),
+    metavar="native|gocraft",
     help="gocraft: a namespace of gocraft/work; default native",
 )
 @click.option("--to-redis", cls=Option, metavar="URL", help="its server; default the server of SCHEDULE")

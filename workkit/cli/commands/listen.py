@@ -101,7 +101,7 @@ def run_options(verb: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
     cls=Option,
     metavar="NAME[:PRIORITY],...",
     envvar="WORKKIT_JOBS",
-    help="gocraft layout: job names to serve; default all registered",
+    help="gocraft, hutch, event: job names to serve; default all registered",
 )
 @click.option(
     "--threads",

@@ -1,0 +1,50 @@
+"""What handlers answer, through a whole listener: errors, Retry and Discard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.brokers.hutch import consumers
+from tests.brokers.hutch.opened import Opened, new
+from tests.processes import until
+from workkit import schedule
+from workkit.worker.listener import Listener
+
+NAMES = ("hutch.fails", "hutch.answers")
+HOW: dict[str, Any] = {"imports": ["tests.brokers.hutch.consumers"], "folder": None, "jobs": NAMES, "threads": 2}
+
+
+@pytest.fixture(params=["hutch", "event"])
+def listening(request: pytest.FixtureRequest, on: Opened) -> Iterator[Listener]:
+    consumers.seen.clear()
+    s = schedule.create(on.names.exchange, amqp=on.url, layout=request.param)
+    separator = ":" if request.param == "hutch" else "."
+    try:
+        with schedule.listener(s, **HOW) as listener:
+            yield listener
+    finally:
+        for name in NAMES:
+            on.channel.queue_delete(f"{on.names.namespace}{separator}{name}")
+
+
+def test_a_handler_that_fails_runs_again_until_its_retries_are_spent(on: Opened, listening: Listener) -> None:
+    broker = on.broker()
+    broker.add([new({"n": 1, "until": 2}, "hutch.fails"), new({"n": 2, "until": 9}, "hutch.fails")])
+    method, properties, _ = on.got(on.names.dead_queue)
+    until(lambda: len(consumers.seen) == 6)
+    tally = listening.stop()
+    assert sorted(consumers.seen) == [(n, attempt) for n in (1, 2) for attempt in range(3)]
+    assert (method.routing_key, properties.headers["workkit-attempt"]) == ("dead_queue.hutch.fails", 3)
+    assert properties.headers["workkit-error"].startswith("OSError: disk full (consumers.py:")
+    assert (tally.ran, tally.retried, tally.failed) == (1, 4, 1)
+
+
+def test_retry_and_discard_are_answers(on: Opened, listening: Listener) -> None:
+    on.broker().add([new({"n": "discard"}, "hutch.answers"), new({"n": "retry"}, "hutch.answers")])
+    until(lambda: len(consumers.seen) == 3)
+    listening.stop()
+    assert sorted(consumers.seen) == [("discard", 0), ("retry", 0), ("retry", 1)]
+    assert on.count(on.names.dead_queue) == 0

@@ -1,0 +1,149 @@
+"""Names and levels: the recorded ones of both libraries, and what cannot be a name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.brokers.hutch import vectors
+from workkit.brokers.hutch.levels import LEVELS, level_of
+from workkit.brokers.hutch.names import Dialect, Names, class_queue, cleaned_namespace, hutch_queue
+from workkit.errors import InvalidFunction, InvalidSchedule
+
+TOPOLOGY = vectors.load("topology")
+
+
+@pytest.mark.parametrize(
+    ("consumer", "queue"),
+    [
+        *TOPOLOGY["queue_name_from_class"].items(),
+        ("A", "a"),
+        ("ABC", "abc"),
+        ("aB", "a_b"),
+        ("My_Class", "my__class"),
+        ("V2Api", "v2_api"),
+        ("A::B::CD", "a:b:cd"),
+        ("ÉcoleConsumer", "école_consumer"),
+    ],
+)
+def test_a_queue_is_named_after_its_class_as_hutch_does(consumer: str, queue: str) -> None:
+    assert class_queue(consumer) == queue
+
+
+@pytest.mark.parametrize(
+    ("namespace", "cleaned"),
+    [
+        *TOPOLOGY["namespace_cleaning"].items(),
+        ("Team", "team"),
+        ("a/b c", "abc"),
+        ("naïve", "nave"),
+        ("A.b:c-d_1", "a.b:c-d_1"),
+    ],
+)
+def test_a_namespace_is_cleaned_as_hutch_does(namespace: str, cleaned: str) -> None:
+    assert cleaned_namespace(namespace) == cleaned
+
+
+def test_the_recorded_queues_with_a_namespace_are_named() -> None:
+    found = {queue["name"] for queue in vectors.deployments()["hutch_names_and_options"]["listing"]["queues"]}
+    for consumer in ("NsOneConsumer", "NsTwoConsumer"):
+        assert hutch_queue(class_queue(consumer), namespace="My App!.x_1-Y:z") in found
+
+
+@pytest.mark.parametrize(
+    ("dialect", "namespace", "job", "queue", "key"),
+    [
+        ("event", "work", "test.ok", "work.test.ok", "test.ok"),
+        ("event", "work", "Test.Upper", "work.test.upper", "test.upper"),
+        ("event", "My App", "go.one", "My App.go.one", "go.one"),
+        ("hutch", "", "orders.created", "hutch.workkit:orders.created", "orders.created"),
+        ("event", "", "orders.created", "hutch.workkit.orders.created", "orders.created"),
+        ("hutch", "My App!", "Orders.Created", "myapp:Orders.Created", "Orders.Created"),
+    ],
+)
+def test_a_work_queue_has_the_name_and_key_of_its_dialect(
+    dialect: Dialect, namespace: str, job: str, queue: str, key: str
+) -> None:
+    names = Names(exchange="hutch", dialect=dialect, prefix=namespace)
+    assert (names.queue(job), names.bound_key(job)) == (queue, key)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "name", "says"),
+    [
+        ("hutch", "orders created", "is not a routing key"),
+        ("hutch", "orders.#", "is not a routing key"),
+        ("hutch", "", "is not a routing key"),
+        ("hutch", "orders.*", "holds a wildcard"),
+        ("hutch", "dead_queue.orders", 'begins with "dead_queue."'),
+        ("hutch", "hutch.schedule.5s", 'begins with "hutch.schedule."'),
+        ("hutch", "workkit.queue.x", 'begins with "workkit."'),
+        ("event", "Orders.Created", 'Write "orders.created"'),
+        ("hutch", "o" * 300, "Accepted: up to 227 bytes"),
+        ("event", "é" * 117, "Accepted: up to 227 bytes"),
+    ],
+)
+def test_a_name_that_cannot_be_a_routing_key_is_refused(dialect: Dialect, name: str, says: str) -> None:
+    with pytest.raises(InvalidFunction, match=says) as refused:
+        Names(exchange="hutch", dialect=dialect).check_job(name)
+    assert refused.value.given == name
+
+
+@pytest.mark.parametrize("dialect", ["hutch", "event"])
+@pytest.mark.parametrize("name", ["orders.created", "a", "x-1_y", "o" * 227, "deadqueue.x", "hutch.scheduled"])
+def test_a_routing_key_is_accepted(dialect: Dialect, name: str) -> None:
+    names = Names(exchange="hutch", dialect=dialect)
+    names.check_job(name)
+    for made in (names.queue(name), names.private_key(names.queue(name)), names.dead_key(name)):
+        assert len(made.encode()) <= 255
+
+
+def test_a_dead_key_that_becomes_too_long_is_cut_between_characters() -> None:
+    key = Names(exchange="hutch", dialect="hutch").dead_key("é" * 127)
+    assert key == "dead_queue." + "é" * 122
+
+
+@pytest.mark.parametrize(("dialect", "namespace"), [("hutch", "!!"), ("hutch", " "), ("event", "a b")])
+def test_a_namespace_without_a_word_is_refused(dialect: Dialect, namespace: str) -> None:
+    with pytest.raises(InvalidSchedule, match="namespace="):
+        Names(exchange="hutch", dialect=dialect, prefix=namespace).check()
+
+
+@pytest.mark.parametrize(
+    ("exchange", "says"), [("amq.topic", 'begins with "amq."'), ("e" * 101, "Accepted: up to 100 bytes")]
+)
+def test_an_exchange_that_cannot_be_declared_is_refused(exchange: str, says: str) -> None:
+    with pytest.raises(InvalidSchedule, match=says):
+        Names(exchange=exchange, dialect="hutch").check()
+
+
+def rounded() -> list[tuple[Dialect, str, int]]:
+    table: dict[str, dict[str, int]] = TOPOLOGY["level_for_seconds"]
+    return [
+        *(("event", seconds, level) for seconds, level in table["event"].items()),
+        *(("hutch", seconds, level) for seconds, level in table["hutch_schedule"].items()),
+    ]
+
+
+def test_the_levels_are_the_recorded_ones() -> None:
+    assert list(LEVELS) == TOPOLOGY["delay_levels_seconds"]
+
+
+def test_seconds_are_rounded_to_a_level_as_recorded() -> None:
+    assert [(d, s, level_of(float(s), d)) for d, s, _ in rounded()] == rounded()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "event", "hutch"),
+    [(0.5, 10800, 5), (7.5, 10, 10), (420.5, 540, 480), (2400.5, 3600, 3000), (10801, 10800, 10800)],
+)
+def test_seconds_between_levels_are_rounded_up(seconds: float, event: int, hutch: int) -> None:
+    assert (level_of(seconds, "event"), level_of(seconds, "hutch")) == (event, hutch)
+
+
+def test_every_second_goes_to_the_next_level_that_the_library_uses() -> None:
+    of: Any = {"hutch": LEVELS, "event": [level for level in LEVELS if level not in (480, 3000)]}
+    for dialect, levels in of.items():
+        for seconds in range(1, 10801):
+            assert level_of(seconds, dialect) == min(level for level in levels if level >= seconds)

@@ -1,0 +1,222 @@
+"""A real RabbitMQ for tests, on loopback: its own node name, ports, cookie and folder.
+
+It takes some seconds to start, so the worker processes of one run share it: the first that needs it starts it, the last
+that ends stops it. A test has an exchange of its own name.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+import pika
+import pytest
+
+from tests.processes import is_alive, until
+from tests.servers import free_port
+from workkit.brokers.hutch.ladder import ladder, step_exchange
+from workkit.brokers.hutch.names import Names
+from workkit.brokers.hutch.topology import delays
+
+SCRIPTS = Path("/usr/lib/rabbitmq/bin")  # where Debian has them; those on PATH change to another user
+START = 120.0  # seconds; a busy machine needs many
+_CHILDREN: dict[int, subprocess.Popen[bytes]] = {}
+GENTLE = "+S 2:2 +sbwt none +sbwtdcpu none +sbwtdio none"  # idle schedulers do not spin
+
+
+def program(name: str = "rabbitmq-server") -> str:
+    """Return a program of the broker; without it, skip the test here and fail it in CI (where CI is set)."""
+    found = shutil.which(SCRIPTS / name)
+    if found:
+        return found
+    missing = "no rabbitmq-server; on Debian: apt-get install rabbitmq-server"
+    if os.environ.get("CI"):
+        pytest.fail(missing, pytrace=False)
+    pytest.skip(missing)
+
+
+class Rabbit:
+    """A broker that may be stopped, started again on the same port, and killed."""
+
+    def __init__(self, folder: Path, *, conf: str = "") -> None:
+        self.folder = folder
+        self.port, self._dist, self._names = (free_port() for _ in range(3))
+        self.conf = conf
+        self.pid = self.mapper = 0  # the node, and the program that knows its name
+
+    @property
+    def url(self) -> str:
+        return f"amqp://guest:guest@127.0.0.1:{self.port}/"
+
+    def start(self) -> None:
+        """Start it and wait until it takes connections."""
+        self.folder.mkdir(exist_ok=True)
+        (self.folder / "plugins").write_text("[].")
+        (self.folder / "rabbit.conf").write_text(self.conf)
+        if not self.mapper:
+            self.mapper = self._begun("epmd", "-port", str(self._names), "-address", "127.0.0.1").pid
+        child = self._begun(program())
+        self.pid = child.pid
+        try:
+            until(lambda: child.poll() is not None or self._answers(), timeout=START, what="RabbitMQ to answer")
+            assert child.poll() is None, f"RabbitMQ does not start:\n{(self.folder / 'log').read_text()[-3000:]}"
+        except BaseException:
+            self.kill()
+            raise
+
+    def stop(self) -> None:
+        """Stop it as an operator would."""
+        self._end(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it as a crash would."""
+        self._end(signal.SIGKILL)
+
+    def freeze(self) -> None:
+        """Have it hang, its connections open, until `thaw`."""
+        os.kill(self.pid, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        os.kill(self.pid, signal.SIGCONT)
+
+    def close(self) -> None:
+        """End it, and what belongs to it."""
+        if self.pid:
+            self.kill()
+        if self.mapper:
+            mapper, self.mapper = self.mapper, 0
+            _end(mapper, signal.SIGTERM)
+
+    def _end(self, number: signal.Signals) -> None:
+        pid, self.pid = self.pid, 0
+        _end(pid, number)
+
+    def _begun(self, *command: str) -> subprocess.Popen[bytes]:
+        with open(self.folder / "log", "ab") as log:
+            child = subprocess.Popen(
+                command, env=self._environ(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
+        _CHILDREN[child.pid] = child
+        return child
+
+    def _answers(self) -> bool:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=5) as probe:
+            probe.sendall(b"AMQP\0\0\x09\x01")
+            return probe.recv(1) == b"\x01"  # a method: it begins to speak
+        return False
+
+    def _environ(self) -> dict[str, str]:
+        folder = self.folder
+        ours = {
+            "RUNNING_UNDER_SYSTEMD": "true",  # the script then becomes the node, instead of its parent
+            "HOME": folder, "RABBITMQ_NODENAME": f"workkit-{self.port}@localhost", "RABBITMQ_NODE_PORT": self.port,
+            "RABBITMQ_NODE_IP_ADDRESS": "127.0.0.1", "RABBITMQ_DIST_PORT": self._dist, "ERL_EPMD_PORT": self._names,
+            "ERL_EPMD_ADDRESS": "127.0.0.1", "RABBITMQ_MNESIA_BASE": folder / "data", "RABBITMQ_LOG_BASE": folder,
+            "RABBITMQ_LOGS": folder / "node.log", "RABBITMQ_PID_FILE": folder / "pid",
+            "RABBITMQ_ENABLED_PLUGINS_FILE": folder / "plugins", "RABBITMQ_CONF_ENV_FILE": folder / "none",
+            "RABBITMQ_CONFIG_FILE": folder / "rabbit", "RABBITMQ_FEATURE_FLAGS_FILE": folder / "flags",
+            "RABBITMQ_GENERATED_CONFIG_DIR": folder / "made", "RABBITMQ_SCHEMA_DIR": folder / "schema",
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": f"-kernel inet_dist_use_interface {{127,0,0,1}} {GENTLE}",
+        }  # fmt: skip
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("RABBITMQ_", "ERL_"))}
+        return {**kept, **{name: str(value) for name, value in ours.items()}}
+
+
+def _end(pid: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, number)
+    if child := _CHILDREN.pop(pid, None):
+        child.wait()
+    until(lambda: not is_alive(pid), what=f"process {pid} to end")  # another worker process may have started it
+
+
+@contextmanager
+def connected(url: str) -> Iterator[Any]:
+    """A channel of the plain client, as another program has it."""
+    connection = pika.BlockingConnection(pika.URLParameters(url))
+    try:
+        yield connection.channel()
+    finally:
+        if connection.is_open:
+            connection.close()
+
+
+def forget(url: str, names: Names, *queues: str) -> None:
+    """Delete all that may have been declared around an exchange."""
+    with connected(url) as channel:
+        for queue in (*queues, names.dead_queue):
+            channel.queue_delete(queue)
+        for topology, first in ((ladder(names), step_exchange(names, 0)), (delays(names), names.schedule_exchange)):
+            if not _exists(channel.connection, first):  # most tests delay nothing
+                continue
+            for one in topology.queues:
+                channel.queue_delete(one.name)
+            for exchange in topology.exchanges:
+                channel.exchange_delete(exchange.name)
+        for name in (names.own_exchange, names.exchange):
+            channel.exchange_delete(name)
+
+
+def _exists(connection: Any, exchange: str) -> bool:
+    channel = connection.channel()
+    try:
+        channel.exchange_declare(exchange, passive=True)
+    except pika.exceptions.ChannelClosedByBroker:
+        return False
+    channel.close()
+    return True
+
+
+@contextmanager
+def shared(folder: Path) -> Iterator[str]:
+    """The URL of the broker that all worker processes of a run share; `folder` is theirs together."""
+    if running := os.environ.get("WORKKIT_TEST_AMQP"):  # whoever works on this layout keeps one running
+        yield running
+        return
+    program()
+    place = folder / "rabbit"
+    place.mkdir(exist_ok=True)
+    with open(place / "users", "w") as users:
+        with _gate(place):
+            fcntl.flock(users, fcntl.LOCK_SH)
+            found = _known(place)
+            if found is None:
+                broker = Rabbit(place / f"node-{time.time_ns()}")
+                broker.start()
+                found = {"url": broker.url, "pid": broker.pid, "mapper": broker.mapper}
+                (place / "known").write_text(json.dumps(found))
+        yield found["url"]
+        with _gate(place):
+            fcntl.flock(users, fcntl.LOCK_UN)
+            try:
+                fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return  # others use it still
+            _end(found["pid"], signal.SIGKILL)
+            _end(found["mapper"], signal.SIGTERM)
+            (place / "known").unlink()
+
+
+def _known(place: Path) -> dict[str, Any] | None:
+    with suppress(FileNotFoundError):
+        found: dict[str, Any] = json.loads((place / "known").read_text())
+        if is_alive(found["pid"]):
+            return found
+    return None
+
+
+@contextmanager
+def _gate(place: Path) -> Iterator[IO[str]]:
+    with open(place / "gate", "w") as gate:
+        fcntl.flock(gate, fcntl.LOCK_EX)
+        yield gate

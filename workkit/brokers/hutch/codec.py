@@ -1,0 +1,130 @@
+"""Messages as the values of the contract: a claim, a Job, and what a new job is published as. Pure.
+
+Normative: spec/layouts/hutch.md, sections 2, 3 and 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from workkit.brokers.hutch import body, compose
+from workkit.brokers.hutch.ladder import LONGEST_MS
+from workkit.brokers.hutch.message import Message
+from workkit.brokers.hutch.names import Names
+from workkit.brokers.hutch.retries import USUAL
+from workkit.contract.claim import Claim
+from workkit.contract.producer import NewJob
+from workkit.errors import CorruptRecord, InvalidArguments, InvalidOptions, Unsupported
+from workkit.jobs.job import Job, JobState
+from workkit.jobs.run_options import UNSAID
+
+
+@dataclass(slots=True, eq=False)
+class Receipt:
+    """A delivery: the channel it came by, which alone can acknowledge it; its tag there; its queue."""
+
+    channel: Any
+    tag: int
+    queue: str
+    message: Message
+    arrived: float = 0.0  # seconds of the monotonic clock
+
+    @property
+    def occurrence(self) -> str:
+        """The run, as cancellations name it."""
+        return self.message.id
+
+
+def read_claim(
+    receipt: Receipt, job: str, *, names: Names, now_ms: int, redelivered: bool, describe: Callable[[Claim], Job]
+) -> Claim:
+    """Read a delivery. Never raises: a malformed body becomes a claim with a trouble."""
+    message = receipt.message
+    due = message.due_ms
+    try:
+        args: tuple[Any, ...] = (body.read(message.body, names.dialect),)
+        trouble = None
+    except CorruptRecord as error:
+        args, trouble = (), str(error)
+    return Claim(
+        receipt,
+        describe,
+        message.id,
+        job,
+        args,
+        now_ms if due is None else min(due, now_ms),
+        attempt=message.attempt,
+        crashes=int(redelivered),
+        trouble=None if trouble is None else "corrupt",
+        reason=trouble,
+        usual=USUAL[names.dialect],
+    )
+
+
+def as_job(claim: Claim, *, schedule: str, state: JobState) -> Job:
+    """Show a claim as a Job."""
+    return Job(
+        id=claim.id,
+        schedule=schedule,
+        fn=claim.fn,
+        args=tuple(claim.args),
+        due=datetime.fromtimestamp(claim.due_ms / 1000, UTC),
+        state=state,
+        attempt=claim.attempt,
+        error=claim.reason,
+    )
+
+
+def messages(names: Names, jobs: Sequence[NewJob], *, now_ms: int) -> list[Message]:
+    """Compose the messages of new jobs. Raises Unsupported for what a message cannot say, InvalidFunction,
+    InvalidArguments, InvalidOptions.
+    """
+    return [_message(names, job, now_ms) for job in jobs]
+
+
+def _message(names: Names, job: NewJob, now_ms: int) -> Message:
+    check(names, job)
+    is_delayed = job.due_ms is not None and job.due_ms > now_ms
+    needs_object = names.dialect == "hutch" or is_delayed
+    if is_delayed and job.due_ms is not None and job.due_ms - now_ms > LONGEST_MS:
+        trouble = f"is due in {(job.due_ms - now_ms) // 86_400_000} days: the queues hold {LONGEST_MS // 86_400_000}"
+        raise InvalidOptions.about(f'"{job.fn}"', trouble, "Keep it in a native schedule.", given=job.due_ms)
+    (value,) = job.args
+    text = body.write(value, needs_object=needs_object)
+    due_ms = job.due_ms if is_delayed else None
+    return compose.new(names, job.fn, text, now_ms=now_ms, due_ms=due_ms, is_one=is_delayed and _is_at(job))
+
+
+def _is_at(job: NewJob) -> bool:
+    """Whether its time was said as an instant, so that equal additions have one id."""
+    return job.trigger is not None and job.trigger.exact is None and not job.queued and not job.entrance.many
+
+
+def check(names: Names, job: NewJob) -> None:
+    """Refuse what a message cannot say. Raises Unsupported, InvalidFunction, InvalidArguments."""
+    names.check_job(job.fn)
+    if job.trigger is not None and job.trigger.recurs:
+        trouble = "cannot recur here: an exchange holds no jobs"
+        remedy = "Let a job of a native schedule add it at each of its times."
+        raise Unsupported.about(f'"{job.fn}"', trouble, remedy, given=job.fn)
+    if job.options is not UNSAID:
+        said = ", ".join(f"{name}=" for name in sorted(job.options.fields())) or "an option of runs"
+        raise _refused(said, "Give it to @job, for all messages of this key.")
+    terms, entrance = job.terms, job.entrance
+    for name, value in (("name", terms.name), ("priority", terms.priority), ("throttle", entrance.throttle_ms),
+                        ("debounce", entrance.debounce_ms), ("on_conflict", entrance.replace or None),
+                        ("unique_key", terms.unique_key), ("unique", entrance.once or None)):  # fmt: skip
+        if value is not None:
+            raise _refused(f"{name}=", "Leave it out.")
+    if job.kwargs or len(job.args) != 1:
+        given = f"kwargs={job.kwargs!r}" if job.kwargs else f"args={list(job.args)!r}"
+        trouble = "does not fit: a message has one body, which is the one argument of its function"
+        remedy = f'Write args=[{{...}}], for example schedule.add_now(s, "{job.fn}", args=[{{"id": 1}}]).'
+        raise InvalidArguments.about(given, trouble, remedy, where="args", given=job.kwargs or job.args)
+
+
+def _refused(option: str, remedy: str) -> Unsupported:
+    return Unsupported.about(option, "cannot be kept in a message of RabbitMQ", remedy)

@@ -1,0 +1,94 @@
+"""The messages that we publish: a new one, one that comes again, a dead one. Pure.
+
+Normative: spec/layouts/hutch.md, sections 3, 6 and 7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import sha1
+from secrets import token_bytes
+from typing import Any, Final
+from uuid import UUID
+
+from workkit.brokers.hutch.ladder import delay_key, first_step, step_exchange
+from workkit.brokers.hutch.message import ATTEMPT, DUE, ERROR, FAILED_AT, KEY, QUEUE, REASON, Message, portable
+from workkit.brokers.hutch.names import Dialect, Names, cut
+
+MOST_ERROR: Final = 2000  # characters of an error that are kept
+
+_NOT_AGAIN: Final = frozenset({"expiration", "user_id", "delivery_mode"})
+"""What a copy must not repeat: an expiration would end it in the ladder, and a broker refuses the user id of another
+login.
+"""
+
+
+def new(
+    names: Names, job: str, body: bytes, *, now_ms: int, due_ms: int | None = None, is_one: bool = False
+) -> Message:
+    """Compose a new message for every queue that is bound to a key, published now, or delayed until it is due.
+
+    With `is_one` equal messages that are due at the same instant have one id.
+    """
+    due = now_ms if due_ms is None else due_ms
+    seed = sha1(f"{job}\n{due}\n".encode() + body, usedforsecurity=False).digest() if is_one else None
+    message = Message(
+        exchange=names.exchange,
+        routing_key=job,
+        properties=_properties(names.dialect, now_ms, seed),
+        headers={DUE: due},
+        body=body,
+    )
+    return message if due <= now_ms else _delayed(names, message, job, due - now_ms, reaches_all=True)
+
+
+def again(
+    names: Names, message: Message, *, queue: str, attempt: int, now_ms: int, delay_ms: int, error: str | None = None
+) -> Message:
+    """Compose the copy by which a message comes back to one queue of ours, as attempt number `attempt` (from 0)."""
+    private = names.private_key(queue)
+    due = now_ms + delay_ms if delay_ms or message.due_ms is None else message.due_ms
+    said: dict[str, Any] = {KEY: message.key, ATTEMPT: attempt, DUE: due}
+    if error is not None:
+        said[ERROR] = error[:MOST_ERROR]
+    copy = _copy(names.own_exchange, private, message, said)
+    return copy if delay_ms <= 0 else _delayed(names, copy, private, delay_ms, reaches_all=False)
+
+
+def dead(names: Names, message: Message, *, queue: str, attempts: int, now_ms: int, error: str, reason: str) -> Message:
+    """Compose the copy that goes to the dead queue. It has no routing keys of the message, which would lead it back."""
+    said = {
+        KEY: message.key, ATTEMPT: attempts, ERROR: error[:MOST_ERROR], REASON: reason, FAILED_AT: now_ms, QUEUE: queue,
+    }  # fmt: skip
+    return _copy(names.exchange, names.dead_key(message.key), message, said)
+
+
+def _copy(exchange: str, key: str, message: Message, said: Mapping[str, Any]) -> Message:
+    kept = {name: value for name, value in message.properties.items() if name not in _NOT_AGAIN}
+    kept.setdefault("message_id", cut(message.id))
+    headers = {name: value for name, value in portable(message.headers).items() if name != ERROR}
+    return Message(
+        exchange=exchange,
+        routing_key=key,
+        properties={**kept, "delivery_mode": 2},
+        headers={**headers, **said},
+        body=message.body,
+    )
+
+
+def _delayed(names: Names, message: Message, key: str, delay_ms: int, *, reaches_all: bool) -> Message:
+    return Message(
+        exchange=step_exchange(names, first_step(delay_ms)),
+        routing_key=delay_key(delay_ms, "all" if reaches_all else "one"),
+        properties=message.properties,
+        headers={**message.headers, "CC": [key]},
+        body=message.body,
+    )
+
+
+def _properties(dialect: Dialect, now_ms: int, seed: bytes | None) -> dict[str, Any]:
+    seed = seed or token_bytes(16)
+    found = {"content_type": "application/json", "delivery_mode": 2, "timestamp": now_ms // 1000}
+    if dialect == "event":
+        return {**found, "message_id": seed[:12].hex()}
+    return {**found, "message_id": str(UUID(bytes=seed[:16], version=4)), "priority": 0}

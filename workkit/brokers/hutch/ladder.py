@@ -1,0 +1,70 @@
+"""Our own delays: a ladder of queues, each with one fixed time, through which a message goes by the bits of its delay.
+
+No message waits behind another, because all messages of a queue wait equally long. Pure. Normative:
+spec/layouts/hutch.md, section 5.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from workkit.brokers.hutch.names import OWN, Names
+from workkit.brokers.hutch.topology import Binding, Exchange, Queue, Topology, main
+
+UNIT_MS: Final = 16
+STEPS: Final = 34
+LONGEST_MS: Final = UNIT_MS * ((1 << STEPS) - 1)  # more than eight years
+
+Reach = Literal["all", "one"]
+"""Whom a message reaches after its delay: every queue bound to its routing key, or the one queue of a private key."""
+
+_PREFIX: Final = f"{OWN}delay"
+
+
+def delay_key(delay_ms: float, reach: Reach) -> str:
+    """Give the routing key for a delay of more than 0 and at most `LONGEST_MS`: its bits, the longest step first."""
+    return f"{_PREFIX}.{'.'.join(f'{_units(delay_ms):0{STEPS}b}')}.{reach}"
+
+
+def is_delay_key(key: str) -> bool:
+    """Whether a message with this routing key has come down the ladder."""
+    return key.startswith(f"{_PREFIX}.")
+
+
+def first_step(delay_ms: float) -> int:
+    """Tell at which step a message enters: at that of its highest bit. It needs this one and all below."""
+    return _units(delay_ms).bit_length() - 1
+
+
+def step_exchange(names: Names, step: int) -> str:
+    """Name the exchange of a step, to which the messages that enter there are published."""
+    return f"{names.own_exchange}.delay.{step}"
+
+
+def ladder(names: Names, *, highest: int = STEPS - 1) -> Topology:
+    """Describe the ladder up to a step: for each an exchange and a queue. A message whose bit is 1 waits there, any
+    other goes to the next step at once. Step 0 leads to our own exchange, and from there to all or to one queue.
+    """
+    topology = main(names) + Topology(exchanges=(Exchange(names.own_exchange),))
+    for step in range(highest + 1):
+        here = step_exchange(names, step)
+        then = step_exchange(names, step - 1) if step else names.own_exchange
+        queue = Queue(
+            f"{names.exchange}_workkit_delay_{step}",
+            {"x-message-ttl": UNIT_MS << step, "x-dead-letter-exchange": then},
+        )
+        above = ".*" * (STEPS - 1 - step)
+        topology += Topology(
+            exchanges=(Exchange(here),),
+            queues=(queue,),
+            bindings=(
+                Binding(here, queue.name, f"{_PREFIX}{above}.1.#"),
+                Binding(here, then, f"{_PREFIX}{above}.0.#", to_exchange=True),
+            ),
+        )
+    leaves = Binding(names.own_exchange, names.exchange, f"{_PREFIX}{'.*' * STEPS}.all", to_exchange=True)
+    return topology + Topology(bindings=(leaves,))
+
+
+def _units(delay_ms: float) -> int:
+    return max(1, int(-(-delay_ms // UNIT_MS)))

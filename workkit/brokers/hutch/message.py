@@ -1,0 +1,164 @@
+"""A message as it travels, and what it says: its real routing key, its attempts, when it was due. Pure.
+
+Everything is read tolerantly, because other programs write these headers. Normative: spec/layouts/hutch.md, section 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from hashlib import sha1
+from typing import Any, Final
+
+from workkit.brokers.hutch.ladder import is_delay_key
+from workkit.brokers.hutch.names import OWN
+
+ATTEMPT: Final = "workkit-attempt"
+KEY: Final = "workkit-key"
+DUE: Final = "workkit-due"
+ERROR: Final = "workkit-error"
+REASON: Final = "workkit-reason"
+FAILED_AT: Final = "workkit-failed-at"
+QUEUE: Final = "workkit-queue"
+
+_MOST_MS: Final = 253_402_300_799_000  # the year 9999, the last that a datetime holds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """A message with its place: `properties` by their AMQP names, without the headers."""
+
+    exchange: str
+    routing_key: str
+    properties: Mapping[str, Any] = field(default_factory=dict)
+    headers: Mapping[str, Any] = field(default_factory=dict)
+    body: bytes = b""
+
+    @property
+    def id(self) -> str:
+        """Its message id; where there is none, a hash of what it says."""
+        said = text(self.properties.get("message_id"))
+        return said or sha1(f"{self.key}\n".encode() + self.body, usedforsecurity=False).hexdigest()
+
+    @property
+    def key(self) -> str:
+        """Its real routing key: on the way to one queue of ours our own header, else the first of `CC`, else the
+        routing key.
+        """
+        if self.is_private:
+            return text(self.headers.get(KEY)) or self._first_key
+        return self._first_key
+
+    @property
+    def is_private(self) -> bool:
+        """Whether it was sent to one queue of ours. Only then our headers about attempts are ours: a message that
+        another program sends again may still carry them.
+        """
+        return self._first_key.startswith(f"{OWN}queue.")
+
+    @property
+    def attempt(self) -> int:
+        """How often it has failed with us."""
+        said = whole(self.headers.get(ATTEMPT))
+        return said if self.is_private and said is not None and said > 0 else 0
+
+    @property
+    def due_ms(self) -> int | None:
+        """When it was due: when its last delay in a foreign queue ended, else as we have said, else when it was
+        published; None where nothing says it.
+        """
+        ended = next((death.time_ms for death in deaths(self.headers) if death.is_foreign_delay), None)
+        if ended is not None:
+            return ended
+        said = whole(self.headers.get(DUE))
+        if said is not None and 0 <= said <= _MOST_MS:
+            return said
+        return instant_ms(self.properties.get("timestamp"))
+
+    @property
+    def _first_key(self) -> str:
+        copies = self.headers.get("CC")
+        if isinstance(copies, Sequence) and not isinstance(copies, str | bytes):
+            for copy in copies:
+                if key := text(copy):
+                    return key
+        return self.routing_key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Death:
+    """An entry of `x-death`: a queue in which a message expired or was rejected, and how often."""
+
+    queue: str
+    reason: str
+    count: int
+    keys: tuple[str, ...]
+    time_ms: int | None
+
+    @property
+    def is_foreign_delay(self) -> bool:
+        """Whether it is the end of a delay of hutch-schedule or event."""
+        return self.reason == "expired" and not any(is_delay_key(key) for key in self.keys)
+
+
+def deaths(headers: Mapping[str, Any]) -> Iterator[Death]:
+    """Read the entries of `x-death`, the last death first; what is no entry is left out."""
+    entries = headers.get("x-death")
+    for entry in entries if isinstance(entries, Sequence) and not isinstance(entries, str | bytes) else ():
+        if isinstance(entry, Mapping):
+            keys = entry.get("routing-keys")
+            yield Death(
+                queue=text(entry.get("queue")),
+                reason=text(entry.get("reason")),
+                count=max(0, whole(entry.get("count")) or 0),
+                keys=tuple(text(key) for key in keys) if isinstance(keys, list | tuple) else (),
+                time_ms=instant_ms(entry.get("time")),
+            )
+
+
+def failures_elsewhere(headers: Mapping[str, Any]) -> int:
+    """Count the failures as event and hutch-schedule count them. A first delay counts as one too."""
+    return sum(death.count for death in deaths(headers) if death.is_foreign_delay)
+
+
+def portable(headers: Mapping[str, Any]) -> dict[str, Any]:
+    """Copy headers for another publishing: without routing keys and deaths, which the broker would act on. A float
+    becomes text, because the client library cannot write one.
+    """
+    return {name: _portable(value) for name, value in headers.items() if name not in _ROUTING and "-death" not in name}
+
+
+_ROUTING = frozenset({"CC", "BCC"})
+
+
+def _portable(value: Any) -> Any:
+    match value:
+        case float():
+            return repr(value)
+        case Mapping():
+            return {name: _portable(inner) for name, inner in value.items()}
+        case list() | tuple():
+            return [_portable(inner) for inner in value]
+        case _:
+            return value
+
+
+def text(value: Any) -> str:
+    """Read what may be a text; anything else is empty."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return value if isinstance(value, str) else ""
+
+
+def whole(value: Any) -> int | None:
+    """Read what may be an integer; the client library has a class of its own for long ones."""
+    return int(value) if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def instant_ms(value: Any) -> int | None:
+    """Read a timestamp of the wire: whole seconds, or what the client library made of them."""
+    if isinstance(value, datetime):
+        value = int((value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp())
+    seconds = whole(value)
+    return None if seconds is None or not 0 <= seconds <= _MOST_MS // 1000 else seconds * 1000

@@ -1,0 +1,140 @@
+"""The names of both libraries, and ours beside them: exchanges, queues, routing keys. Pure.
+
+Normative: spec/layouts/hutch.md, sections 1 and 2.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from workkit.errors import InvalidFunction, InvalidSchedule
+from workkit.jobs.names import brief, is_plain
+
+Dialect = Literal["hutch", "event"]
+
+MOST_BYTES: Final = 255  # of a name or routing key in AMQP
+MOST_EXCHANGE: Final = 100
+OWN: Final = "workkit."  # how routing keys of ours begin
+DEAD: Final = "dead_queue."
+
+_FOREIGN_TO_NAMESPACES = re.compile(r"[^-_:.\w]", re.ASCII)
+_NEW_WORD = re.compile(r"([^A-Z:])([A-Z])")
+_LONGEST_PREFIX = len(f"{OWN}queue.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Names:
+    """The names around one exchange. `prefix` is the namespace of our work queues; empty: that of our own exchange."""
+
+    exchange: str
+    dialect: Dialect
+    prefix: str = ""
+
+    @property
+    def namespace(self) -> str:
+        """What stands before the names of our work queues."""
+        return self.prefix or self.own_exchange
+
+    @property
+    def schedule_exchange(self) -> str:
+        """Where both libraries publish what is delayed."""
+        return f"{self.exchange}.schedule"
+
+    @property
+    def own_exchange(self) -> str:
+        """Where our retries arrive; no queue of another program is bound to it."""
+        return f"{self.exchange}.workkit"
+
+    @property
+    def dead_queue(self) -> str:
+        """The queue of what failed for good, shared with event."""
+        return f"{self.exchange}_dead_queue"
+
+    def delay_queue(self, level: int) -> str:
+        """The queue in which both libraries delay messages by `level` seconds."""
+        return f"{self.exchange}_delay_queue_{level}s"
+
+    def level_key(self, level: int) -> str:
+        """The routing key by which a message gets there."""
+        return f"{self.exchange}.schedule.{level}s"
+
+    def queue(self, job: str) -> str:
+        """Name our work queue of a job."""
+        if self.dialect == "event":
+            return f"{self.namespace}.{job.lower()}"
+        return hutch_queue(job, namespace=self.namespace)
+
+    def bound_key(self, job: str) -> str:
+        """Give the routing key by which its work queue is bound; event binds in lower case."""
+        return job.lower() if self.dialect == "event" else job
+
+    def private_key(self, queue: str) -> str:
+        """Give the routing key that reaches this one queue of ours."""
+        return f"{OWN}queue.{queue}"
+
+    def dead_key(self, key: str) -> str:
+        """Give the routing key of a dead message. A key that becomes too long is cut."""
+        return cut(f"{DEAD}{key}")
+
+    def check(self) -> None:
+        """Refuse an exchange that cannot be declared, and a namespace that leaves nothing before the names of queues.
+        Raises InvalidSchedule.
+        """
+        where = f'schedule "{brief(self.exchange)}"'
+        if self.exchange.startswith("amq."):
+            trouble = 'begins with "amq.", which RabbitMQ keeps for itself'
+            raise InvalidSchedule.about(where, trouble, "Choose another name.", where="name", given=self.exchange)
+        if len(self.exchange.encode()) > MOST_EXCHANGE:
+            trouble, remedy = "is too long for an exchange", f"Accepted: up to {MOST_EXCHANGE} bytes."
+            raise InvalidSchedule.about(where, trouble, remedy, where="name", given=self.exchange)
+        kept = self.namespace if self.dialect == "event" else cleaned_namespace(self.namespace)
+        if not kept or re.search(r"[\s\x00-\x1f\x7f]", kept):
+            trouble = "holds no character that queue names may have" if not kept else "has a blank"
+            remedy = 'Write a word such as "billing".'
+            raise InvalidSchedule.about(
+                f'namespace="{self.namespace}"', trouble, remedy, where="namespace", given=self.namespace
+            )
+
+    def check_job(self, job: str) -> None:
+        """Refuse a name that cannot be a routing key of both a producer and a consumer. Raises InvalidFunction."""
+        reserved = next((word for word in (OWN, DEAD, f"{self.schedule_exchange}.") if job.startswith(word)), None)
+        suggestion = None
+        if not is_plain(job):
+            trouble, remedy = "is not a routing key", 'Give a name such as "orders.created".'
+        elif reserved is not None:
+            trouble, remedy = f'begins with "{reserved}", which this layout uses itself', "Choose another name."
+        elif "*" in job.split("."):
+            trouble, remedy = "holds a wildcard: a message has one routing key", "Name one key."
+        elif self.dialect == "event" and job != job.lower():
+            suggestion = job.lower()
+            trouble = "has capitals: event binds its consumers in lower case"
+            remedy = f'Write "{suggestion}".'
+        elif len(job.encode()) + _LONGEST_PREFIX + len(self.queue("").encode()) > MOST_BYTES:
+            most = MOST_BYTES - _LONGEST_PREFIX - len(self.queue("").encode())
+            trouble, remedy = "is too long for a routing key", f"Accepted: up to {most} bytes."
+        else:
+            return
+        where = f'fn="{brief(job)}"'
+        raise InvalidFunction.about(where, trouble, remedy, where="fn", given=job, suggestion=suggestion)
+
+
+def hutch_queue(name: str, *, namespace: str | None = None) -> str:
+    """Name a queue as hutch does, from what its consumer calls it (`queue_name`)."""
+    return name if namespace is None else f"{cleaned_namespace(namespace)}:{name}"
+
+
+def class_queue(consumer: str) -> str:
+    """Name the queue of a Ruby class as hutch does: ``Shop::OrderMailer`` has ``shop:order_mailer``."""
+    return _NEW_WORD.sub(r"\1_\2", consumer.replace("::", ":")).lower()
+
+
+def cleaned_namespace(namespace: str) -> str:
+    """Write a namespace as hutch does: lower case, without characters that are no part of words."""
+    return _FOREIGN_TO_NAMESPACES.sub("", namespace.lower())
+
+
+def cut(name: str) -> str:
+    """Cut a text to what AMQP takes as a name."""
+    return name.encode()[:MOST_BYTES].decode("utf-8", "ignore")

@@ -1,0 +1,338 @@
+"""A listener on its work queues: deliveries become claims, endings become acknowledgements or confirmed copies.
+
+A claim belongs to the channel that delivered it. When that is gone, the broker gives the message to another listener,
+so all claims of the channel are fenced. Normative: spec/layouts/hutch.md, sections 6 to 8.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+from uuid import uuid4
+
+from pika.exceptions import AMQPError, ConsumerCancelled
+
+from workkit.brokers.hutch import compose
+from workkit.brokers.hutch.channel import Channel
+from workkit.brokers.hutch.codec import Receipt, as_job, read_claim
+from workkit.brokers.hutch.link import Link, Wire
+from workkit.brokers.hutch.message import Message
+from workkit.brokers.hutch.names import Names
+from workkit.brokers.hutch.outlet import Outlet
+from workkit.brokers.hutch.topology import dead, work
+from workkit.contract.claim import Claim, Ending, Orders, Turn
+from workkit.contract.listener import ListenerInfo
+from workkit.errors import ServerRefused
+from workkit.jobs.job import Job
+from workkit.jobs.outcome import Again, Dead, Done, Failure, Outcome, Released
+
+MOST = 2048  # messages that a listener holds; each queue may push twice as many to one whose runs are short
+PATIENCE = 1.0  # seconds that a claim waits for messages that are ready
+SOON = 0.002  # seconds in which the next message is likely under load
+AGAIN = 0.02  # seconds until it asks again whether they are
+HOARDED = 2.0  # seconds that a message may wait here for a free thread; then other listeners get it
+
+
+class Session:
+    """One listener. For one thread, the listener's loop, except `wait` and `close`. Each method may raise
+    ServerUnreachable or ServerRefused; the next one then begins anew.
+    """
+
+    def __init__(self, link: Link, outlet: Outlet, *, names: Names) -> None:
+        self._link, self._outlet, self._names = link, outlet, names
+        self._jobs: dict[str, str] = {}  # work queue -> job name
+        self._served: list[str] = []  # the queues from which this listener consumes
+        self._channel: Channel | None = None
+        self._threads = 1
+        self._prefetch = 0  # messages that each queue may push; 0: this listener does not consume now
+        self._arrived: deque[tuple[Receipt, bool]] = deque()
+        self._held: dict[Receipt, Claim] = {}
+        self._ends: list[Ending] = []
+        self._fenced: list[Claim] = []
+        self._refused: list[Claim] = []
+        self._news = threading.Event()
+        self._pushed = asyncio.Event()  # for the thread of the connection
+        self._is_over = False
+        self.tag = ""
+
+    def register(self, info: ListenerInfo) -> None:
+        """Declare the work queues and the dead queue. Raises InvalidFunction for a name that is no routing key."""
+        for job in info.serves:
+            self._names.check_job(job)
+        self._jobs = {self._names.queue(job): job for job in info.serves}
+        self._served = list(self._jobs)
+        self._threads = info.threads
+        self.tag = f"workkit-{uuid4()}"
+        self._begin()
+
+    def claim(self, limit: int, *, ends: Sequence[Ending] = ()) -> Turn:
+        """Settle endings and take up to `limit` messages: see `Consumer.claim`."""
+        self._ends += ends
+        self._begin()
+        self._settle()
+        claims = self._take(limit) if limit > 0 else []
+        fenced, self._fenced = self._fenced, []
+        refused, self._refused = self._refused, []
+        return Turn(claims=claims, wake_in_ms=0.0 if claims else None, refused=refused, fenced=fenced)
+
+    def beat(self) -> Orders:
+        """Connect again after a loss; give back messages that have waited too long for a free thread."""
+        self._begin()
+        if self._arrived and time.monotonic() - self._arrived[0][0].arrived > HOARDED:
+            self._link.run(self._suspend)
+        fenced, self._fenced = self._fenced, []
+        return Orders(look=bool(self._arrived) or not self._prefetch, fenced=fenced)
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until something has arrived, or the connection is lost."""
+        if not self._news.wait(seconds):
+            return False
+        self._news.clear()
+        return not self._is_over
+
+    def leave(self) -> None:
+        """Stop consuming. What has arrived goes back, and so does what is still held."""
+        if self._channel is not None and self._channel.closed is None:
+            self._link.run(self._suspend)
+            self._link.post(self._channel.close)
+        self._channel, self._prefetch, self.tag = None, 0, ""
+        self._held.clear()
+
+    def close(self) -> None:
+        """End a `wait`."""
+        self._is_over = True
+        self._news.set()
+
+    def described(self, claim: Claim) -> Job:
+        """Show a claim as a Job."""
+        return as_job(claim, schedule=self._names.exchange, state="running")
+
+    # The channel.
+
+    def _begin(self) -> None:
+        """Open the channel if there is none. What the last one delivered is lost to this listener."""
+        if self._channel is not None and self._channel.closed is None:
+            return
+        if self._channel is not None:
+            self._fenced += self._held.values()
+            self._refused += [claim for claim, _ in self._ends if claim.receipt not in self._held]
+            self._held.clear()
+            self._ends.clear()
+            self._arrived.clear()
+            self._channel, self._prefetch = None, 0
+        self._channel = self._link.run(self._opened)
+
+    async def _opened(self, wire: Wire) -> Channel:
+        """Declare all again: an operator may have deleted what was there."""
+        wire.known.clear()
+        await wire.declare(dead(self._names) + work(self._names, list(self._jobs.values())))
+        wire.on_loss = self._news.set
+        channel = await wire.channel()
+
+        def cancelled(frame: Any) -> None:  # the queue was deleted, or its node is gone
+            channel.fail(ConsumerCancelled(frame.method))
+            channel.raw.close()
+            self._news.set()
+
+        channel.raw.add_on_cancel_callback(cancelled)
+        return channel
+
+    async def _consume(self, prefetch: int) -> None:
+        """Have each queue push so many messages; a limit holds for consumers that begin after it is set."""
+        channel = self._channel
+        assert channel is not None
+        await self._cancel(channel)
+        await channel.call("basic_qos", prefetch_count=prefetch)
+        for queue in self._served:
+            receive = self._receiver(channel, queue)
+            await channel.call("basic_consume", queue, receive, consumer_tag=self._consumer(queue))
+        self._prefetch = prefetch
+
+    def _consumer(self, queue: str) -> str:
+        return f"{self.tag}-{list(self._jobs).index(queue)}"
+
+    def _receiver(self, channel: Channel, queue: str) -> Any:
+        def receive(_: Any, method: Any, properties: Any, body: bytes) -> None:
+            message = Message(
+                exchange=method.exchange,
+                routing_key=method.routing_key,
+                properties=_properties(properties),
+                headers=properties.headers or {},
+                body=body,
+            )
+            receipt = Receipt(channel, method.delivery_tag, queue, message, time.monotonic())
+            self._arrived.append((receipt, method.redelivered))
+            self._pushed.set()
+            self._news.set()
+
+        return receive
+
+    async def _cancel(self, channel: Channel) -> None:
+        for tag in list(channel.raw.consumer_tags):
+            await channel.call("basic_cancel", tag)
+
+    async def _suspend(self, _: Wire) -> None:
+        """Stop consuming, and give back what has arrived and not begun."""
+        channel = self._channel
+        assert channel is not None
+        await self._cancel(channel)
+        self._prefetch = 0
+        while self._arrived:
+            channel.raw.basic_nack(self._arrived.pop()[0].tag, requeue=True)
+
+    async def _fetch(self, wanted: int) -> None:
+        """Wait until so many messages have arrived, or none is ready in any queue."""
+        channel = self._channel
+        assert channel is not None
+        until = time.monotonic() + PATIENCE
+        while len(self._arrived) < wanted and self._may_come() and time.monotonic() < until:
+            self._pushed.clear()
+            ready = [await self._ready(channel, queue) for queue in self._served]
+            await channel.call("basic_qos", prefetch_count=self._prefetch)  # its answer comes after what was pushed
+            if not any(ready):
+                return
+            with suppress(TimeoutError):  # some are ready: they come, unless another listener gets them
+                await asyncio.wait_for(self._pushed.wait(), AGAIN)
+
+    def _may_come(self) -> bool:
+        """Whether the queues may push more before some runs have ended."""
+        return len(self._held) + len(self._arrived) < self._prefetch
+
+    async def _ready(self, channel: Channel, queue: str) -> int:
+        frame = await channel.call("queue_declare", queue, passive=True)
+        return int(frame.method.message_count)
+
+    # Claims and endings.
+
+    def _take(self, limit: int) -> list[Claim]:
+        """Take what has arrived. If more is wanted than the queues may push, or nothing is there, look into them."""
+        needed = min(MOST, len(self._held) + limit)
+
+        async def more(_: Wire) -> None:
+            ahead = 2 if needed > 2 * self._threads else 1  # runs are short: the next ones travel meanwhile
+            await self._consume(ahead << (needed - 1).bit_length())  # in few steps: each is a new consumer
+            await self._fetch(limit)
+
+        async def first(_: Wire) -> None:
+            self._pushed.clear()
+            with suppress(TimeoutError):  # under load they come without being asked for
+                await asyncio.wait_for(self._pushed.wait(), SOON)
+            await self._fetch(1)
+
+        if needed > self._prefetch and len(self._arrived) < limit:
+            self._link.run(more)
+        elif not self._arrived and self._may_come():
+            self._link.run(first)
+        claims: list[Claim] = []
+        now_ms = round(time.time() * 1000)
+        while self._arrived and len(claims) < limit:
+            receipt, redelivered = self._arrived.popleft()
+            claim = read_claim(
+                receipt,
+                self._jobs[receipt.queue],
+                names=self._names,
+                now_ms=now_ms,
+                redelivered=redelivered,
+                describe=self.described,
+            )
+            self._held[receipt] = claim
+            claims.append(claim)
+        return claims
+
+    def _settle(self) -> None:
+        """Publish the copies that endings ask for, and acknowledge what they concern once they are confirmed."""
+        self._refused += [claim for claim, _ in self._ends if claim.receipt not in self._held]
+        self._ends = [end for end in self._ends if end[0].receipt in self._held]
+        if not self._ends:
+            return
+        now_ms = round(time.time() * 1000)
+        copies = [copy for claim, outcome in self._ends if (copy := self._copy(claim, outcome, now_ms)) is not None]
+        if copies:
+            self._publish(copies)
+        ends, self._ends = self._ends, []
+        unknown = {claim.receipt.queue for claim, outcome in ends if isinstance(outcome, Released) and outcome.unknown}
+        tags = {queue: self._consumer(queue) for queue in self._served if queue in unknown}
+        self._link.post(lambda: self._acknowledge(ends, tags))
+        for claim, _ in ends:
+            del self._held[claim.receipt]
+        self._served = [queue for queue in self._served if queue not in unknown]
+
+    def _copy(self, claim: Claim, outcome: Outcome, now_ms: int) -> Message | None:
+        """Compose what an ending publishes, if anything."""
+        receipt: Receipt = claim.receipt
+        message, queue = receipt.message, receipt.queue
+        if claim.trouble is not None and isinstance(outcome, Done):
+            outcome = Dead(failure=_unread(claim), reason=claim.trouble)
+        match outcome:
+            case Again(delay_ms=delay, attempt=attempt, failure=failure):
+                error = None if failure is None else failure.line
+                return compose.again(
+                    self._names, message, queue=queue, attempt=attempt, now_ms=now_ms, delay_ms=delay, error=error
+                )
+            case Dead(failure=failure, reason=reason):
+                return compose.dead(
+                    self._names, message, queue=queue, attempts=claim.attempt + 1, now_ms=now_ms,
+                    error=failure.line, reason=reason,
+                )  # fmt: skip
+            case Released(delay_ms=delay) if delay:
+                return compose.again(
+                    self._names, message, queue=queue, attempt=claim.attempt, now_ms=now_ms, delay_ms=delay
+                )
+        return None
+
+    def _publish(self, copies: Sequence[Message]) -> None:
+        """Publish copies; if one leads nowhere, an operator has deleted what leads there, so declare all again."""
+        troubles = self._outlet.publish(copies)
+        left = [copy for copy, trouble in zip(copies, troubles, strict=True) if trouble is not None]
+        if not left:
+            return
+        self._outlet.doubt()
+        self._link.run(self._declared_again)
+        for copy, trouble in zip(left, self._outlet.publish(left), strict=True):
+            if trouble is not None:
+                what = f"could not be moved to {copy.routing_key} ({trouble})"
+                raise ServerRefused.about(f"message {copy.id}", what, "It is kept, and tried again.")
+
+    async def _declared_again(self, wire: Wire) -> None:
+        wire.known.clear()
+        await wire.declare(dead(self._names) + work(self._names, list(self._jobs.values())))
+
+    def _acknowledge(self, ends: Sequence[Ending], tags: Mapping[str, str]) -> None:
+        """Acknowledge, or give back; first end the consumers of queues that are not served any more, or these would
+        push their messages here again. In the thread of the connection; a channel that is closed needs nothing.
+        """
+        if self._channel is not None and self._channel.closed is None:
+            for tag in tags.values():
+                with suppress(AMQPError):
+                    self._channel.raw.basic_cancel(tag)
+        for claim, outcome in ends:
+            receipt: Receipt = claim.receipt
+            raw = receipt.channel.raw
+            if receipt.channel.closed is not None or not raw.is_open:
+                continue
+            try:
+                if isinstance(outcome, Released) and not outcome.delay_ms:
+                    raw.basic_nack(receipt.tag, requeue=True)
+                else:
+                    raw.basic_ack(receipt.tag)
+            except AMQPError:  # it was closed meanwhile
+                continue
+
+
+def _unread(claim: Claim) -> Failure:
+    return Failure(type="CorruptRecord", message=claim.reason or "")
+
+
+_NAMES = (
+    "content_type", "content_encoding", "delivery_mode", "priority", "correlation_id", "reply_to", "expiration",
+    "message_id", "timestamp", "type", "user_id", "app_id",
+)  # fmt: skip
+
+
+def _properties(properties: Any) -> dict[str, Any]:
+    return {name: value for name in _NAMES if (value := getattr(properties, name)) is not None}
