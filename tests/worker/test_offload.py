@@ -23,8 +23,9 @@ HOW: dict[str, Any] = {"imports": ["tests.cpu"], "folder": None}
 
 
 def lines(folder: Path) -> dict[int, list[str]]:
-    """What each process has said."""
-    return {int(file.name): file.read_text().splitlines() for file in folder.iterdir() if file.name.isdigit()}
+    """The whole lines that each process has written, of those that have written one."""
+    texts = {int(file.name): file.read_text() for file in folder.iterdir() if file.name.isdigit()}
+    return {pid: text[: text.rindex("\n")].splitlines() for pid, text in texts.items() if "\n" in text}
 
 
 def only(folder: Path) -> list[str]:
