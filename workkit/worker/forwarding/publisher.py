@@ -201,7 +201,9 @@ class Publisher(Hands):
                 self._lost(error, held=len(pairs))
                 kept = self._pause(pairs, pause)
                 if len(kept) < len(pairs) or not isinstance(error, ServerUnreachable):
-                    answer = None  # another request; the same one is only repeated to hear what became of it
+                    answer = (
+                        None  # a new request; the old one is repeated only where its reply is missing
+                    )
                 pairs, pause = kept, min(2 * pause, BACKOFF[1])
             except Exception as error:
                 if len(pairs) == 1:
