@@ -9,10 +9,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from workkit.brokers.gocraft.codec import check, read_added, rows
-from workkit.brokers.gocraft.enqueuer import Enqueuer
 from workkit.brokers.gocraft.holding import Holder
 from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.gocraft.look import GocraftInspector
+from workkit.brokers.gocraft.periodic_jobs.enqueuer import Enqueuer
 from workkit.brokers.gocraft.reaper import Reaper
 from workkit.brokers.gocraft.session import Session
 from workkit.brokers.redis_server.batch import (

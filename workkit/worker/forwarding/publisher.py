@@ -201,9 +201,7 @@ class Publisher(Hands):
                 self._lost(error, held=len(pairs))
                 kept = self._pause(pairs, pause)
                 if len(kept) < len(pairs) or not isinstance(error, ServerUnreachable):
-                    answer = (
-                        None  # a new request; the old one is repeated only where its reply is missing
-                    )
+                    answer = None  # a new request; the old one is repeated only where its reply is missing
                 pairs, pause = kept, min(2 * pause, BACKOFF[1])
             except Exception as error:
                 if len(pairs) == 1:

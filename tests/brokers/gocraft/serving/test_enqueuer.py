@@ -15,8 +15,8 @@ from tests.brokers.gocraft.test_periodic import STARTS
 from tests.processes import until
 from tests.servers import Server
 from workkit import current_job, errors, job, schedule
-from workkit.brokers.gocraft import enqueuer
 from workkit.brokers.gocraft.broker import GocraftBroker
+from workkit.brokers.gocraft.periodic_jobs import enqueuer
 from workkit.contract.listener import ListenerInfo, Serving
 from workkit.jobs.run_options import RunOptions
 
