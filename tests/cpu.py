@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.processes import until
 from workkit import Discard, current_job, job, schedule
 
 watched = schedule.create("watched")
@@ -61,6 +62,13 @@ def burn(folder: str, seconds: float) -> None:
     while time.process_time() < until:
         pass
     note(folder, began, time.time())
+
+
+@job(cpu=True)
+def meet(folder: str, others: int) -> None:
+    """Wait until so many runs are here, each in a process of its own."""
+    note(folder, "met")
+    until(lambda: len(list(Path(folder).iterdir())) == others)
 
 
 @job(cpu=True)

@@ -36,7 +36,7 @@ ADMINISTRATION = {
         "run",
         "tidy",
     },
-    "gocraft": {"aside", "cancel", "hold_name", "know", "pause", "release", "requeue", "resume"},
+    "gocraft": {"aside", "cancel", "know", "pause", "release", "requeue", "resume"},
 }
 TOGETHER = {"native": ("settle+claim",), "gocraft": ()}  # scripts sent as one request, by layout
 NEVER = {"native": (), "gocraft": ("admitted",)}  # a pool takes no job that must wait for a slot

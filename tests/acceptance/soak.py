@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from unittest.mock import patch
 
 import redis
 
@@ -285,7 +286,8 @@ class Soak:
         for process in [*self.listeners, *self._ended]:
             process.wait(30)
         if self.hostile:
-            self.report.complaints += self.hostile.sweep()
+            with patch.dict(os.environ, {soak_cast.FOLDER: str(self.folder)}):  # what is taken back runs here
+                self.report.complaints += self.hostile.sweep()
         dead = schedule.jobs(self.schedule, state="dead")
         self._dead = [job for job in dead if not self.hostile or is_good(job)]
         left_over = check_keys(look(self.client, soak_cast.NAME), cancelled=cancelled, dead=len(self._dead))

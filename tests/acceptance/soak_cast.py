@@ -27,13 +27,13 @@ FOLDER = "WORKKIT_TEST_FOLDER"
 
 
 @cache
-def _file(kind: str) -> int:
-    path = Path(os.environ[FOLDER]) / f"{kind}-{os.getpid()}"
+def _file(kind: str, folder: str) -> int:
+    path = Path(folder) / f"{kind}-{os.getpid()}"
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 
 
 def _write(kind: str, text: str) -> None:
-    os.write(_file(kind), text.encode())
+    os.write(_file(kind, os.environ[FOLDER]), text.encode())
 
 
 @contextmanager

@@ -135,5 +135,6 @@ def test_every_occurrence_arrives_amid_pulled_servers_and_killed_forwarders(plac
         one = place.forwarder()
     settled(1000)
     assert not schedule.dead(s)
+    until(lambda: one.pid in [listener.pid for listener in schedule.listeners(s)], what="the last forwarder")
     one.send(signal.SIGTERM)
     assert one.wait() == 0

@@ -202,3 +202,27 @@ def test_what_cannot_be_read_is_dead_until_it_is_discarded(run: Run, ns: Namespa
     assert re.search(r"2020-09-13 .* the text of this job cannot be read\n", listed.out)
     assert "cannot be run again: its record cannot be read." in run("retry", ns.name, "--all", "--yes", *LAYOUT).err
     assert run("discard", ns.name, "--all", "--yes", *LAYOUT).out == "discarded 1\n"
+
+
+def write_no_text(ns: Namespace) -> None:
+    """Have pools, names, texts and values that are no UTF-8, as another program may."""
+    for pool in (b"\xff\xfe", b"caf\xe9"):
+        ns.raw.sadd(ns.keys.worker_pools, pool)
+        beat: dict[Any, Any] = {"heartbeat_at": 1, "job_names": b"a,\xff", "concurrency": b"\xff", b"\xff\x00": b"x"}
+        ns.raw.hset(ns.keys.worker_pool("").encode() + pool, mapping=beat)
+    queue = ns.keys.queue("").encode() + b"\xff"
+    ns.raw.sadd(ns.keys.known_jobs, b"\xff", "a")
+    ns.raw.lpush(queue, b'{"name":"a","id":"1","t":1,"args":null}', b"\xff")
+    ns.raw.set(queue + b":paused", b"\xff")
+    ns.raw.lpush(ns.keys.queue("a").encode() + b":caf\xe9:inprogress", b'{"name":"a","id":"2","t":1,"args":null}')
+    ns.raw.zadd(ns.keys.dead, {b"\xff\xff": 1})
+
+
+@pytest.mark.parametrize("command", ["list", "stats", "listeners", "dead", "cancel", "pause"])
+def test_bytes_that_are_no_text_stop_no_command(run: Run, ns: Namespace, command: str) -> None:
+    write_no_text(ns)
+    which = {"cancel": ["1"], "pause": ["--fn", "a"]}.get(command, [])
+    said = run(command, ns.name, *which, *LAYOUT)
+    assert said.status == 0, said.err
+    if not which:
+        json.loads(run(command, ns.name, "--json", *LAYOUT).out)

@@ -46,10 +46,10 @@ def test_an_import_without_end_is_reported(
     monkeypatch.syspath_prepend(str(tmp_path))
     with listener(s, server, folder=tmp_path) as serving:
         schedule.add_now(s, "slow_to_import:f")
-        sentence = until(serving._loop.unready)
-        assert sentence == "1 thread has been importing slow_to_import for 1 s"
-        assert serving._loop.trouble() == sentence
-        assert re.sub(r"\d+ s", "1 s", until(lambda: schedule.listeners(s)[0].trouble) or "") == sentence
+        told = [until(serving._loop.unready), serving._loop.trouble(), until(lambda: schedule.listeners(s)[0].trouble)]
+        assert {re.sub(r"\d+ s", "N s", str(text)) for text in told} == {
+            "1 thread has been importing slow_to_import for N s"
+        }
         (finding,) = (f for f in open_broker(s.name, redis=server.url).doctor.checkup(patience_ms=0) if f.about)
         assert finding.kind == "stalled"
         assert "has been importing slow_to_import for" in finding.what

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from workkit.jobs.admission import Control
+from workkit.jobs.admission import Admission, Control, admission
 from workkit.jobs.job import Job
 from workkit.jobs.outcome import Outcome
 from workkit.jobs.run_options import UNSAID, RunOptions
@@ -63,6 +63,18 @@ class Claim:
     def slots(self) -> tuple[str, ...]:
         """The limit keys under which it has a slot."""
         return () if self.standing is None else self.standing.slots
+
+    def admission(self, options: RunOptions, control: Control) -> Admission | None:
+        """Compute what it needs before its start: see `jobs.admission.admission`."""
+        return admission(
+            id=self.id,
+            fn=self.fn,
+            args=self.args,
+            kwargs=self.kwargs or {},
+            terms=self.terms,
+            options=options,
+            control=control,
+        )
 
     @property
     def job(self) -> Job:

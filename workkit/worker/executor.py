@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from workkit.contract.claim import Claim
 from workkit.errors import CannotRun, JobCancelled, JobTimeout
-from workkit.jobs.admission import Admission, Control, admission
+from workkit.jobs.admission import Admission, Control
 from workkit.jobs.middleware import AROUND, Around, within, within_async
 from workkit.jobs.outcome import Failure
 from workkit.jobs.registry import Handler, Registry
@@ -47,15 +47,7 @@ class Executor:
     def admission(self, claim: Claim, control: Control) -> Admission | None:
         """Return what a claim needs before its start. Its function can be run here."""
         _, options = self.registry.handler(claim.fn)
-        return admission(
-            id=claim.id,
-            fn=claim.fn,
-            args=claim.args,
-            kwargs=claim.kwargs or {},
-            terms=claim.terms,
-            options=options,
-            control=control,
-        )
+        return claim.admission(options, control)
 
     def run(self, run: AnyRun) -> Attempt[AnyRun]:
         """Run the handler to its end, wait for it if it runs elsewhere, and return how it ended. Never raises."""

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.brokers.gocraft import vectors
-from workkit.brokers.gocraft.cron_spec import DESCRIPTORS, CronSpec, EverySpec, read_spec
+from workkit.brokers.gocraft.periodic_jobs.cron_spec import DESCRIPTORS, CronSpec, EverySpec, read_spec
 from workkit.errors import CronError
 
 RECORDED = vectors.load("cron_next")

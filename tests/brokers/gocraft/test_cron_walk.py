@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.brokers.gocraft import vectors
-from workkit.brokers.gocraft.cron_spec import read_spec
-from workkit.brokers.gocraft.cron_walk import next_activation
+from workkit.brokers.gocraft.periodic_jobs.cron_spec import read_spec
+from workkit.brokers.gocraft.periodic_jobs.cron_walk import next_activation
 
 RECORDED = vectors.load("cron_next")["cases"]
 ZONES = vectors.load("cron_zones")["cases"]

@@ -9,10 +9,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from workkit.brokers.gocraft.codec import check, read_added, rows
-from workkit.brokers.gocraft.enqueuer import Enqueuer
 from workkit.brokers.gocraft.holding import Holder
 from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.gocraft.look import GocraftInspector
+from workkit.brokers.gocraft.periodic_jobs.enqueuer import Enqueuer
 from workkit.brokers.gocraft.reaper import Reaper
 from workkit.brokers.gocraft.session import Session
 from workkit.brokers.redis_server.batch import (
@@ -23,6 +23,7 @@ from workkit.brokers.redis_server.batch import (
     step_text,
     token_of,
 )
+from workkit.brokers.redis_server.clock import ServerClock
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.claim import Claim, Ending, Orders, Turn
@@ -56,7 +57,7 @@ class GocraftBroker:
         self._server, self._schedule, self._keys = server, schedule, Keys(schedule)
         self._add = load("gocraft")["add"]
         self._producers: list[_Producer] = []  # those that no thread uses now
-        self._ahead_ms: float | None = None  # the server's clock minus ours
+        self._clock = ServerClock(server)
         patience_ms = timeout_ms + GRACE_MS
         self._session = Session(server, keys=self._keys, schedule=schedule, patience_ms=patience_ms)
         self._reaper = Reaper(server, keys=self._keys, session=self._session, patience=patience_ms / 1000)
@@ -101,12 +102,7 @@ class GocraftBroker:
 
     def now_ms(self) -> int:
         """Ask the server's clock once, then estimate it."""
-        if self._ahead_ms is None:
-            with self._server.translated() as client:
-                asked = time.time()
-                seconds, micros = client.time()
-            self._ahead_ms = seconds * 1000 + micros / 1000 - (asked + time.time()) / 2 * 1000
-        return round(time.time() * 1000 + self._ahead_ms)
+        return self._clock.now_ms()
 
     def check(self, job: NewJob) -> None:
         """Refuse what a job text cannot say: see `Producer.check`."""

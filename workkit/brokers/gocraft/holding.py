@@ -32,14 +32,14 @@ class Holder:
         skip = {1: 0, 2: 0}
         rows: list[Any] = []
         for _ in range(MOST_PAGES):
-            args = [now_ms // 1000 + AHEAD, skip[1], skip[2], *rows]
-            page = self._server.call(self._script, self._script.keys(self._keys), args)
-            if not page:
+            args = [self._keys.prefix, now_ms // 1000 + AHEAD, skip[1], skip[2], *rows]
+            moved, page = self._server.call(self._script, self._script.keys(self._keys), args)
+            if not page or (rows and not moved):
                 return
             rows = []
             for place, raw in zip(page[::2], page[1::2], strict=True):
-                if _name(raw) in names:
-                    rows += [place, raw]
+                if (name := _name(raw)) in names:
+                    rows += [place, name, raw]
                 else:
                     skip[place] += 1
 

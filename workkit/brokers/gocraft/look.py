@@ -125,7 +125,7 @@ class GocraftInspector:
         for pool in self._places.pools():
             with self.server.translated() as client:
                 beat = {
-                    k.decode(): v.decode("utf-8", "replace")
+                    k.decode("utf-8", "replace"): v.decode("utf-8", "replace")
                     for k, v in client.hgetall(self.keys.worker_pool(pool)).items()
                 }
                 is_ours = client.exists(self.keys.record(pool))

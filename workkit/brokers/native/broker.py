@@ -16,6 +16,7 @@ from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.put import is_special, put_args, read_answer
 from workkit.brokers.native.session import MOST, Session
 from workkit.brokers.redis_server.batch import BATCH_SECONDS, batch_text, read_batch, read_step, step_text, token_of
+from workkit.brokers.redis_server.clock import ServerClock
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Call, Server
 from workkit.contract.claim import Claim, Ending, Orders, Turn
@@ -70,7 +71,7 @@ class NativeBroker:
         self._codec = Codec(schedule, dialect)
         self._scripts = load("native")
         self._producers: list[_Producer] = []  # those that no thread uses now
-        self._ahead_ms: float | None = None  # the server's clock minus ours
+        self._clock = ServerClock(server)
         self._session = Session(server, keys=self._keys, codec=self._codec, lease_ms=timeout_ms // 2)
         self._seen: dict[
             str, tuple[float, float]
@@ -116,15 +117,7 @@ class NativeBroker:
 
     def now_ms(self) -> int:
         """Ask the server's clock once, then estimate it from the last answer."""
-        if self._ahead_ms is None:
-            with self._server.translated() as client:
-                asked = time.time()
-                seconds, micros = client.time()
-            self._heard(seconds * 1000 + micros // 1000, asked)
-        return round(time.time() * 1000 + (self._ahead_ms or 0.0))
-
-    def _heard(self, server_ms: int, asked: float) -> None:
-        self._ahead_ms = server_ms - (asked + time.time()) / 2 * 1000
+        return self._clock.now_ms()
 
     def check(self, job: NewJob) -> None:
         """Accept every job."""
@@ -203,7 +196,7 @@ class NativeBroker:
                     by_place.update(zip(request.places, self._read(request, reply), strict=True))
                 added = [by_place[place] for place in range(len(jobs))]
             if time.time() - asked_at < PROMPT and replies[0][0].isdigit():
-                self._heard(int(replies[0][0]), asked_at)
+                self._clock.heard(int(replies[0][0]), asked_at)
             return added
 
         return answer

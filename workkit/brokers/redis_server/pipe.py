@@ -96,6 +96,19 @@ class Sent:
         return replies
 
 
+class Packer:
+    """Packs the commands of a client of redis-py, whose own packer cannot write a name that is no text."""
+
+    def pack(self, *command: Any) -> list[bytes]:
+        """Pack one command; its first part may be several words."""
+        first, *rest = command
+        words = first.encode().split() if isinstance(first, str) else first.split()
+        try:
+            return [_packed((*words, *rest))]
+        except TypeError as error:
+            raise redis.exceptions.DataError(str(error)) from error
+
+
 def _packed(command: tuple[Any, ...]) -> bytes:
     try:
         packed = pack_command(command)

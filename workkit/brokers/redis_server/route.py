@@ -14,6 +14,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from workkit.brokers.redis_server.address import Node, written
+from workkit.brokers.redis_server.pipe import Packer
 from workkit.brokers.redis_server.tls import tls_trouble
 
 CONNECT_SECONDS = 2.0
@@ -112,7 +113,8 @@ def settings_of(kwargs: Mapping[str, Any]) -> dict[str, Any]:
     kept = {key: value for key, value in kwargs.items() if key in _KEPT or key.startswith(("socket_", "ssl_"))}
     kept["socket_connect_timeout"] = kept.get("socket_connect_timeout") or CONNECT_SECONDS
     kept["socket_timeout"] = kept.get("socket_timeout") or ANSWER_SECONDS
-    return kept | {"protocol": 2, "decode_responses": False, "health_check_interval": 0, "retry": retry_once()}
+    ours = {"protocol": 2, "decode_responses": False, "command_packer": Packer(), "health_check_interval": 0}
+    return kept | ours | {"retry": retry_once()}
 
 
 def retry_once() -> Retry:

@@ -29,7 +29,7 @@ from workkit.brokers.redis_server.address import (
 )
 from workkit.brokers.redis_server.cluster import SlotClient, SlotOwner, check_tag
 from workkit.brokers.redis_server.key_type import wrong_types
-from workkit.brokers.redis_server.pipe import Sent, Wires
+from workkit.brokers.redis_server.pipe import Packer, Sent, Wires
 from workkit.brokers.redis_server.refusal import ServerPlace, code_of, refusal
 from workkit.brokers.redis_server.route import ANSWER_SECONDS, CONNECT_SECONDS, Route, retry_once, routed_pool
 from workkit.brokers.redis_server.script import Script
@@ -270,6 +270,7 @@ def _client(url: str, *, said: str) -> redis.Redis:
             url,
             protocol=2,
             decode_responses=False,
+            command_packer=Packer(),
             socket_connect_timeout=CONNECT_SECONDS,
             socket_timeout=ANSWER_SECONDS,
             health_check_interval=0,
@@ -313,7 +314,7 @@ def _of_client(given: redis.Redis, *, schedule: str) -> Server:
     if isinstance(pool, SentinelConnectionPool):
         return _of_sentinel_client(pool, schedule=schedule)
     kwargs = dict(pool.connection_kwargs)
-    kwargs.update(decode_responses=False)
+    kwargs.update(decode_responses=False, command_packer=Packer())
     client = redis.Redis(connection_pool=redis.ConnectionPool(connection_class=pool.connection_class, **kwargs))
     return Server(client, url=shown_url(client), schedule=schedule)
 

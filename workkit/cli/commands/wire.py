@@ -20,7 +20,7 @@ from workkit.cli.options import Count, json_option, server_options, server_words
 from workkit.cli.printing import record as records
 from workkit.cli.printing import terminal, wording
 from workkit.cli.printing.cells import folded
-from workkit.cli.printing.faults import SHOWN, Report, json_bytes, say
+from workkit.cli.printing.faults import SHOWN, Report, fault_record, json_bytes, say
 
 if TYPE_CHECKING:
     from workkit.brokers.native.care.fault import Fault
@@ -256,16 +256,7 @@ def _verify(look: Published, pairs: Iterable[Pair], *, name: str, dialect: str, 
 
 
 def _fault_record(schedule: str, pair: Pair, fault: Fault) -> dict[str, Any]:
-    return {
-        "schedule": schedule,
-        "severity": fault.severity,
-        "kind": fault.kind,
-        **json_bytes("id", pair.id or None),
-        **json_bytes("item", pair.item),
-        "what": fault.what,
-        "why": fault.why,
-        "repairs": fault.repairs,
-    }
+    return fault_record(schedule, fault, json_bytes("id", pair.id or None) | json_bytes("item", pair.item))
 
 
 def _brief(pair: Pair) -> str:

@@ -14,7 +14,7 @@ from workkit.brokers.gocraft.care.survey import raw
 from workkit.brokers.gocraft.care.verify import Flaw, Verification, id_of
 from workkit.cli.printing import record as records
 from workkit.cli.printing import terminal, wording
-from workkit.cli.printing.faults import SHOWN, Report, json_bytes
+from workkit.cli.printing.faults import SHOWN, Report, fault_record, json_bytes
 from workkit.text.raw import brief_bytes, bytes_text
 
 if TYPE_CHECKING:
@@ -78,16 +78,7 @@ def _held_record(place: Place, row: tuple[bytes, ...]) -> dict[str, Any]:
 
 
 def _fault_record(schedule: str, flaw: Flaw, fault: Fault) -> dict[str, Any]:
-    return {
-        "schedule": schedule,
-        "severity": fault.severity,
-        "kind": fault.kind,
-        **json_bytes("key", flaw.key),
-        **json_bytes("text", flaw.text),
-        "what": fault.what,
-        "why": fault.why,
-        "repairs": fault.repairs,
-    }
+    return fault_record(schedule, fault, json_bytes("key", flaw.key) | json_bytes("text", flaw.text))
 
 
 def _brief(flaw: Flaw) -> str:

@@ -7,7 +7,7 @@ from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from workkit.cli.printing import terminal, wording
 from workkit.contract.fault import Severity
@@ -30,6 +30,10 @@ class Fault(Protocol):
         """A sentence about it."""
 
     @property
+    def why(self) -> str:
+        """Why it is one."""
+
+    @property
     def repairs(self) -> bool:
         """Whether the doctor repairs it."""
 
@@ -39,6 +43,14 @@ class Fault(Protocol):
 
 
 F = TypeVar("F", bound=Fault)
+
+
+def fault_record(schedule: str, fault: Fault, where: Mapping[str, Any]) -> dict[str, Any]:
+    """Make the JSON of a fault; `where` names its place, in the words of its layout."""
+    return {
+        "schedule": schedule, "severity": fault.severity, "kind": fault.kind, **where,
+        "what": fault.what, "why": fault.why, "repairs": fault.repairs,
+    }  # fmt: skip
 
 
 @dataclass(slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from workkit import events
 from workkit.contract.claim import Claim
 from workkit.contract.producer import Added, NewJob, Producer
 from workkit.errors import CannotRun, JobCancelled, ServerError, ServerRefused, ServerUnreachable, WorkkitError, text_of
-from workkit.jobs.admission import Admission, Control, admission
+from workkit.jobs.admission import Admission, Control
 from workkit.jobs.outcome import Failure
 from workkit.jobs.registry import Registry
 from workkit.jobs.run_options import UNSAID
@@ -92,15 +92,7 @@ class Publisher(Hands):
 
     def admission(self, claim: Claim, control: Control) -> Admission | None:
         """Return what a claim needs before it is published: what its job and its schedule say."""
-        return admission(
-            id=claim.id,
-            fn=claim.fn,
-            args=claim.args,
-            kwargs=claim.kwargs or {},
-            terms=claim.terms,
-            options=UNSAID,
-            control=control,
-        )
+        return claim.admission(UNSAID, control)
 
     def trouble(self) -> str | None:
         """Word why nothing is published right now, or None. From any thread."""
@@ -209,7 +201,7 @@ class Publisher(Hands):
                 self._lost(error, held=len(pairs))
                 kept = self._pause(pairs, pause)
                 if len(kept) < len(pairs) or not isinstance(error, ServerUnreachable):
-                    answer = None  # another request; the same one is only repeated to hear what became of it
+                    answer = None  # a new request; the old one is repeated only where its reply is missing
                 pairs, pause = kept, min(2 * pause, BACKOFF[1])
             except Exception as error:
                 if len(pairs) == 1:

@@ -1,4 +1,4 @@
-"""The judge: one table of texts and values, and what is wrong with each. No server."""
+"""The judge: one table of texts and values, each with its faults. No server."""
 
 from __future__ import annotations
 

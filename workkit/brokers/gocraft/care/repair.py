@@ -134,7 +134,9 @@ def _held(server: Server, keys: Keys, found: Exposed) -> bool:
     moved = 0
     for start in range(0, len(found.texts), STEP):
         texts = found.texts[start : start + STEP]
-        moved += int(_call(server, keys, "hold_name", [keys.prefix, found.place, found.name, *texts]))
+        place = 1 if found.place == "scheduled" else 2
+        rows = [part for text in texts for part in (place, found.name, text)]
+        moved += int(_call(server, keys, "hold", [keys.prefix, "", 0, 0, *rows])[0])
     return moved > 0
 
 

@@ -21,7 +21,7 @@ OF_DOCTOR = ("unreadable", "nameless", "stray", "score")
 
 
 def text_findings(made: Survey, text: Text) -> Iterator[Finding]:
-    """Name what is wrong with one text."""
+    """Yield the faults of one text as findings."""
     for fault in judge_text(text.place, text.data, text.score):
         if fault.kind in OF_DOCTOR and not (fault.kind == "score" and text.place.kind == "dead"):
             yield _of_text(made, text, fault)

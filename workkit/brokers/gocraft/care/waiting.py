@@ -45,7 +45,7 @@ class Waiting:
                 texts.append(text.data)
 
     def findings(self) -> Iterator[Finding]:
-        """Name what the walk has found, and what is wrong with the queues."""
+        """Yield the findings of the walk, and those of the queues."""
         for (place, name), texts in sorted(self.exposed.items()):
             yield self._buried(place, name, texts)
         yield from self._held()

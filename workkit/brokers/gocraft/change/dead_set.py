@@ -78,7 +78,7 @@ class Move:
 
 
 def requeue(server: Server, keys: Keys, moves: Sequence[Move]) -> list[Revival]:
-    """Move members of sorted sets in one step; tell what became of each."""
+    """Move members of sorted sets in one step. Return the new state of each."""
     if not moves:
         return []
     args: list[Any] = [keys.prefix]

@@ -29,8 +29,8 @@ local function running_of(name, most) -- at least what the listed pools say: a G
 end
 
 local function open_queues(names)
-  local open, total = {}, 0
-  if redis.call('EXISTS', paused_all) == 1 then return open, total end
+  local open = {}
+  if redis.call('EXISTS', paused_all) == 1 then return open end
   for _, pair in ipairs(names) do
     local base = queue_of(pair[1])
     local left = redis.pcall('LLEN', base)
@@ -39,22 +39,30 @@ local function open_queues(names)
       if most > 0 then left = math.min(left, most - running_of(pair[1], most)) end
       if left > 0 then
         open[#open + 1] = { name = pair[1], base = base, priority = pair[2], left = left, count = 0 }
-        total = total + pair[2]
       end
     end
   end
-  return open, total
+  return open
 end
 
-local function draw(open, total)
-  local at, chosen = math.random() * total, nil
+local function lots_of(open) -- the queues that have a job left, and where the part of each ends in the sum of priorities
+  local live, ends, total = {}, {}, 0
   for _, one in ipairs(open) do
     if one.left > 0 then
-      chosen, at = one, at - one.priority
-      if at < 0 then break end
+      total = total + one.priority
+      live[#live + 1], ends[#ends + 1] = one, total
     end
   end
-  return chosen
+  return live, ends, total
+end
+
+local function draw(live, ends, total)
+  local at, low, high = math.random() * total, 1, #ends
+  while low < high do
+    local middle = math.floor((low + high) / 2)
+    if at < ends[middle] then high = middle else low = middle + 1 end
+  end
+  return live[low]
 end
 
 local function started(one, oldest_first) -- whether the texts are in progress now, and counted
@@ -74,7 +82,8 @@ local function started(one, oldest_first) -- whether the texts are in progress n
 end
 
 local function take(names, limit, seed) -- returns name, text, ... and whether more is there
-  local found, open, total = {}, open_queues(names)
+  local found, open = {}, open_queues(names)
+  local live, ends, total = lots_of(open)
   if #open == 1 then
     open[1].count = math.min(limit, open[1].left)
     if open[1].count == open[1].left then total = 0 end
@@ -82,9 +91,9 @@ local function take(names, limit, seed) -- returns name, text, ... and whether m
     math.randomseed(tonumber(seed))
     local taken = 0
     while taken < limit and total > 0 do
-      local one = draw(open, total)
+      local one = draw(live, ends, total)
       one.left, one.count, taken = one.left - 1, one.count + 1, taken + 1
-      if one.left == 0 then total = total - one.priority end
+      if one.left == 0 then live, ends, total = lots_of(open) end
     end
   end
   for _, one in ipairs(open) do

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from workkit.brokers.gocraft import go_duration
+from workkit.brokers.gocraft.periodic_jobs import go_duration
 from workkit.errors import CronError, TriggerError
 from workkit.text.nearest import nearest_word
 from workkit.triggers.clock.zone import zone

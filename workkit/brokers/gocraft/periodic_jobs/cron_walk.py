@@ -12,7 +12,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from workkit.brokers.gocraft.cron_spec import CronSpec, EverySpec, PeriodicSpec
+from workkit.brokers.gocraft.periodic_jobs.cron_spec import CronSpec, EverySpec, PeriodicSpec
 from workkit.triggers.clock.zone import offset_at
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

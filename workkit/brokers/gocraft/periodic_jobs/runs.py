@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-from workkit.brokers.gocraft.cron_spec import PeriodicSpec
-from workkit.brokers.gocraft.cron_walk import next_activation
+from workkit.brokers.gocraft.periodic_jobs.cron_spec import PeriodicSpec
+from workkit.brokers.gocraft.periodic_jobs.cron_walk import next_activation
 from workkit.brokers.gocraft.text import JobText, write
 
 HORIZON_SECONDS: Final = 240

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-from workkit.brokers.gocraft.cron_spec import EverySpec, read_spec
 from workkit.brokers.gocraft.keys import Keys
-from workkit.brokers.gocraft.periodic import HORIZON_SECONDS, PeriodicJob, activations
+from workkit.brokers.gocraft.periodic_jobs.cron_spec import EverySpec, read_spec
+from workkit.brokers.gocraft.periodic_jobs.runs import HORIZON_SECONDS, PeriodicJob, activations
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.listener import Serving
