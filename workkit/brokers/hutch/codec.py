@@ -95,7 +95,16 @@ def _message(names: Names, job: NewJob, now_ms: int) -> Message:
     (value,) = job.args
     text = body.write(value, needs_object=needs_object)
     due_ms = job.due_ms if is_delayed else None
-    return compose.new(names, job.fn, text, now_ms=now_ms, due_ms=due_ms, is_one=is_delayed and _is_at(job))
+    return compose.new(names, job.fn, text, now_ms=now_ms, due_ms=due_ms, content=_content(job, text, due_ms))
+
+
+def _content(job: NewJob, text: bytes, due_ms: int | None) -> bytes | None:
+    """Return what equal additions have in common; None where each is a message of its own."""
+    if job.identity is not None:
+        return job.identity.encode("utf-8", "surrogatepass")
+    if due_ms is not None and _is_at(job):
+        return f"{job.fn}\n{due_ms}\n".encode() + text
+    return None
 
 
 def _is_at(job: NewJob) -> bool:

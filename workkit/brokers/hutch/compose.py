@@ -24,14 +24,14 @@ login.
 
 
 def new(
-    names: Names, job: str, body: bytes, *, now_ms: int, due_ms: int | None = None, is_one: bool = False
+    names: Names, job: str, body: bytes, *, now_ms: int, due_ms: int | None = None, content: bytes | None = None
 ) -> Message:
     """Compose a new message for every queue that is bound to a key, published now, or delayed until it is due.
 
-    With `is_one` equal messages that are due at the same instant have one id.
+    `content`: what its id is made of, so that what is the same has one id; None for an id at random.
     """
     due = now_ms if due_ms is None else due_ms
-    seed = sha1(f"{job}\n{due}\n".encode() + body, usedforsecurity=False).digest() if is_one else None
+    seed = None if content is None else sha1(content, usedforsecurity=False).digest()
     message = Message(
         exchange=names.exchange,
         routing_key=job,
