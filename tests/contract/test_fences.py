@@ -102,7 +102,6 @@ def test_an_addition_whose_reply_was_lost_is_made_once(stage: Stage) -> None:
     assert sorted(stage.args(claim)[0] for claim in stage.peer().claim()) == [1, 2]
 
 
-@promised(Can.REPEAT)
 def test_what_stands_for_one_occurrence_has_one_id_whoever_adds_it(stage: Stage) -> None:
     other, _ = stage.another_producer()
     ids = []
