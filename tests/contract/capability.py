@@ -38,6 +38,7 @@ class Can(StrEnum):
     BATCH = "keep how far a batch of additions is, so that it can be resumed"
     LOOK = "list jobs, find one, count them"
     LIST_LISTENERS = "list listeners and what they hold"
+    REMEMBER = "keep past runs"
     CHECK = "check a schedule, and name what is wrong"
 
 

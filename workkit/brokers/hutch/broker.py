@@ -16,11 +16,12 @@ from workkit.brokers.hutch.session import Session
 from workkit.contract.admin import Admin
 from workkit.contract.claim import Claim, Ending, Orders, Turn
 from workkit.contract.doctor import Doctor
+from workkit.contract.history import Counted
 from workkit.contract.inspector import Inspector
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.producer import Added, Batch, BatchStep, NewJob
 from workkit.errors import InvalidOptions, ServerRefused, Unsupported
-from workkit.jobs.admission import Admission
+from workkit.jobs.admission import Admission, History
 
 
 class HutchBroker:
@@ -155,6 +156,14 @@ class HutchBroker:
 
     def tell(self, said: Mapping[Any, str | None]) -> None:
         """Keep no progress: nobody could read it."""
+
+    @property
+    def history(self) -> History:
+        """Nothing is kept of past runs."""
+        return "off"
+
+    def count(self, counted: Counted) -> None:
+        """Keep no counts: an exchange has no place for them."""
 
     def maintain(self) -> list[tuple[str, int]]:
         """Return nothing: RabbitMQ itself takes back what a dead listener held."""

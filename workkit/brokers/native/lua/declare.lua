@@ -1,11 +1,12 @@
--- declare: set the schedule's own limits, if they differ from these.
+-- declare: set settings of the schedule, if they differ from these.
 -- KEYS control
--- ARGV limit turn_ms
---      limit: of runs at a time, '' = none; turn_ms: between two starts, '' = none
+-- ARGV settings...
+--      settings: fields of S:control with their values, '' = none: limit, of runs at a time; turn_ms, between two starts; history
 -- ->   1 they differed | 0
 -- part: control
 local changed = 0
-for field, wanted in pairs({ limit = limit, turn_ms = turn_ms }) do
+for place = settings_at, #ARGV, 2 do
+  local field, wanted = ARGV[place], ARGV[place + 1]
   if (redis.call('HGET', control, field) or '') ~= wanted then
     if wanted == '' then redis.call('HDEL', control, field) else redis.call('HSET', control, field, wanted) end
     changed = 1
