@@ -11,11 +11,13 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Unpack
 from zoneinfo import ZoneInfo
 
+from workkit.contract.history import Bucket, PastRun
 from workkit.contract.inspector import Counts, Missed
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.producer import Added
 from workkit.contract.tally import Tally
-from workkit.errors import InvalidOptions, NotFound
+from workkit.errors import NotFound
+from workkit.jobs.admission import History
 from workkit.jobs.call import FunctionCall
 from workkit.jobs.job import STATES, Job, JobState, matches
 from workkit.jobs.names import Fn
@@ -31,10 +33,9 @@ from workkit.verbs.opening import (
     Schedule,
     check_schedule,
     described_schedule,
-    forwarding_ends,
-    listening_brokers,
     producer_of,
 )
+from workkit.verbs.past import history_of, job_of, read_limit, read_span, runs_of, subject_of, text_of
 from workkit.verbs.plan import Plan, carry_out, compare, read_plan
 
 if TYPE_CHECKING:
@@ -44,8 +45,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Schedule", "add", "add_many", "add_now", "cancel", "counts", "create", "dead", "discard", "drain", "forward",
-    "forwarder", "job", "jobs", "listen", "listener", "listeners", "missed", "pause", "resume", "retry", "run", "skip",
-    "sync",
+    "forwarder", "history", "job", "jobs", "listen", "listener", "listeners", "missed", "pause", "resume", "retry",
+    "run", "runs", "skip", "sync",
 ]  # fmt: skip
 
 Which = str | Job
@@ -63,6 +64,7 @@ def create(
     layout: str | None = None,
     amqp: str | None = None,
     namespace: str | None = None,
+    history: History | None = None,
 ) -> Schedule:
     """Name a schedule. No I/O.
 
@@ -76,11 +78,12 @@ def create(
     "event" make it an exchange of RabbitMQ, shared with the Ruby library hutch and the Go library wppurking/event. Then
     `amqp` is the URL of the RabbitMQ (else WORKKIT_AMQP_URL, then amqp://guest:guest@127.0.0.1:5672/), and `namespace`
     is what stands before the names of its queues (else WORKKIT_NAMESPACE, then NAME.workkit): listeners with the same
-    one share their messages. Raises InvalidSchedule, InvalidOptions, TriggerError.
+    one share their messages. `history` ("full", "counts", "off") says what is kept of past runs, also on the server;
+    None leaves it as it is, at first "full" (spec/history.md). Raises InvalidSchedule, InvalidOptions, TriggerError.
     """
     return described_schedule(
         name, redis=redis, tz=tz, dialect=dialect, shards=shards, limit=limit, rate=rate, layout=layout,
-        amqp=amqp, namespace=namespace,
+        amqp=amqp, namespace=namespace, history=history,
     )  # fmt: skip
 
 
@@ -177,11 +180,15 @@ def sync(s: Schedule, plan: Mapping[str, Mapping[str, object]], *, prune: bool =
 
 
 def job(s: Schedule, which: Which) -> Job:
-    """One job, by name, id, the beginning of an id (6 or more digits), or a Job. Raises NotFound."""
-    if not isinstance(which, str | Job):
-        trouble, remedy = "is neither a name, an id nor a Job", "Write an id as text."
-        raise InvalidOptions.about(repr(which), trouble, remedy, where="which", given=which)
-    return producer_of(s).inspector.job(which.id if isinstance(which, Job) else which)
+    """One job, by name, id, the beginning of an id (6 or more digits), or a Job. One that is over has the state "done"
+    and its `ending`, as long as history has it. Raises NotFound.
+    """
+    return job_of(producer_of(s).inspector, text_of(which), schedule=s.name)
+
+
+def _standing(s: Schedule, which: Which) -> Job:
+    """Find a job that the schedule still has. Raises NotFound."""
+    return producer_of(s).inspector.job(text_of(which))
 
 
 def jobs(s: Schedule, *, state: JobState | None = None, where: str | None = None) -> Iterator[Job]:
@@ -213,7 +220,7 @@ def cancel(s: Schedule, which: Which, *, missing_ok: bool = False) -> Job:
     Raises NotFound, unless `missing_ok`.
     """
     try:
-        return producer_of(s).admin.cancel(job(s, which))
+        return producer_of(s).admin.cancel(_standing(s, which))
     except NotFound:
         if not missing_ok:
             raise
@@ -237,7 +244,7 @@ def pause(
     check_one(which, fn)
     broker = producer_of(s)
     said = pause_until(reason, until, tz=s.tz, now_ms=broker.now_ms())
-    found = None if which is None else check_dead(job(s, which))
+    found = None if which is None else check_dead(_standing(s, which))
     broker.admin.pause(target(found, fn, plain=s.layout == "gocraft"), said)
 
 
@@ -252,18 +259,49 @@ def resume(s: Schedule, which: Which | None = None, *, fn: Fn | None = None) -> 
 
 def skip(s: Schedule, which: Which) -> Job:
     """Leave out the next run of a recurring job; it is returned as it waits then. Raises NotFound, InvalidOptions."""
-    return producer_of(s).admin.skip(check_skip(job(s, which)))
+    return producer_of(s).admin.skip(check_skip(_standing(s, which)))
 
 
 def run(s: Schedule, which: Which) -> Job:
     """Run a job once now; a recurring one keeps its times beside that. Raises NotFound, InvalidOptions."""
     broker = producer_of(s)
-    return broker.admin.run(check_run(job(s, which), broker.inspector.control()))
+    return broker.admin.run(check_run(_standing(s, which), broker.inspector.control()))
 
 
 def missed(s: Schedule) -> Iterator[Missed]:
     """Runs that did not take place, the last one first; about 10,000 are kept."""
     return producer_of(s).inspector.missed()
+
+
+def runs(s: Schedule, which: Which | None = None, *, limit: int = 60) -> list[PastRun]:
+    """Read the last runs of one job, or of the whole schedule, the last one first; spec/history.md says which are kept.
+
+    Of a recurring job, the last 60 are always there. A job that is over is known as long as history has it. Raises
+    NotFound, InvalidOptions; Unsupported where the layout keeps no history.
+    """
+    return runs_of(producer_of(s).inspector, None if which is None else text_of(which), limit=read_limit(limit))
+
+
+def history(
+    s: Schedule,
+    which: Which | None = None,
+    *,
+    fn: Fn | None = None,
+    over: str | timedelta | None = None,
+    each: str | None = None,
+) -> list[Bucket]:
+    """Count the runs of a span that ends now, in buckets, the first one first: those of the schedule, of one recurring
+    job, or of a function.
+
+    `over`: a length of time; None: the last day. `each`: what one bucket covers, "minute" (of the schedule only),
+    "5 minutes", "hour" or "day"; None: as finely as history has it. The cells of buckets can be added. Raises NotFound,
+    InvalidOptions, TriggerError; Unsupported where the layout keeps no history.
+    """
+    check_one(which, fn)
+    broker = producer_of(s)
+    span_ms, tier = read_span(over, each, has_subject=which is not None or fn is not None)
+    subject = target(None, fn) if which is None else subject_of(broker.inspector, text_of(which))
+    return history_of(broker.inspector, subject, now_ms=broker.now_ms(), span_ms=span_ms, tier=tier)
 
 
 def dead(s: Schedule, which: Which | None = None, *, where: str | None = None) -> list[Job]:
@@ -357,16 +395,6 @@ def drain(
     runs. An error of a handler is recorded, then raised, also if another attempt follows; with `raise_errors` False it
     is only counted, as `failed` or `retried`.
     """
-    from workkit.verbs.listen_options import read_how
-    from workkit.worker.drain import drain_brokers
+    from workkit.verbs.listening import drained
 
-    if now is not None and now.tzinfo is None:
-        raise option_error("now", now, "has no zone", "Use datetime.now(UTC).")
-    read, timeout_ms = read_how(how)
-    now_ms = None if now is None else round(now.timestamp() * 1000)
-    other = None
-    if to is None:
-        brokers = listening_brokers(s, timeout_ms=timeout_ms)
-    else:
-        brokers, other = forwarding_ends(s, to, timeout_ms=timeout_ms)
-    return drain_brokers(brokers, how=read, now_ms=now_ms, limit=limit, raise_errors=raise_errors, to=other)
+    return drained(s, how, to=to, now=now, limit=limit, raise_errors=raise_errors)

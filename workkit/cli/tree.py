@@ -37,6 +37,7 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
         "show": CommandEntry("list", "one job in full"),
         "listeners": CommandEntry("listeners", "who is listening and what they run"),
         "stats": CommandEntry("listeners", "counts by state, and how late work is"),
+        "runs": CommandEntry("runs", "what ran lately, of one job or of a schedule"),
         "dead": CommandEntry("list", "jobs that failed for good, with errors"),
     },
     "Change": {

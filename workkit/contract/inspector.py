@@ -94,5 +94,5 @@ class Inspector(Protocol):
         without runs has an empty cell. Spans that are no longer kept are left out.
         """
 
-    def runs(self) -> Iterator[PastRun]:
-        """Page through the single runs that are kept, about 50,000, the last one first."""
+    def runs(self, *, since_ms: int = 0) -> Iterator[PastRun]:
+        """Page through the single runs that are kept, about 50,000, the last one first; those written from then on."""

@@ -23,7 +23,7 @@ class WithoutHistory:
         """Raise Unsupported."""
         raise _refusal()
 
-    def runs(self) -> Iterator[PastRun]:
+    def runs(self, *, since_ms: int = 0) -> Iterator[PastRun]:
         """Raise Unsupported."""
         raise _refusal()
 

@@ -16,6 +16,7 @@ from workkit.contract.layout import AMQP_LAYOUTS, LAYOUTS, PLAIN_LAYOUTS
 from workkit.contract.producer import Producer
 from workkit.errors import InvalidSchedule, Unsupported
 from workkit.jobs import middleware
+from workkit.jobs.admission import HISTORIES, History
 from workkit.jobs.options import BY_NAME
 from workkit.text.brief import brief_repr, one_line
 from workkit.triggers.clock.zone import zone
@@ -35,7 +36,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 class Schedule:
     """A named set of jobs on one server. A value: it holds no connection. Made by `create`. `limit`: how many may run
     at once; `turn_ms`: the time between two starts; None: nothing was said here. `amqp`: the URL of a RabbitMQ, in
-    place of `redis`; `namespace`: what its queues are named after.
+    place of `redis`; `namespace`: what its queues are named after. `history`: what is kept of
+    past runs; None: nothing was said here.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Schedule:
     layout: str = "native"
     amqp: str | None = None
     namespace: str = ""
+    history: History | None = None
 
     @property
     def server(self) -> Any:
@@ -101,6 +104,7 @@ def described_schedule(
     layout: str | None = None,
     amqp: str | None = None,
     namespace: str | None = None,
+    history: History | None = None,
 ) -> Schedule:
     """Check the arguments of `create`; missing ones come from the environment. Raises an `Invalid`."""
     if not isinstance(name, str) or not name:  # type: ignore[redundant-expr]
@@ -129,9 +133,13 @@ def described_schedule(
     if layout not in LAYOUTS:
         remedy = f"Accepted: {', '.join(LAYOUTS)}."
         raise InvalidSchedule.about(f"layout={layout!r}", "is not known", remedy, where="layout", given=layout)
+    if history is not None and history not in HISTORIES:
+        remedy = f"Accepted: {', '.join(HISTORIES)}."
+        raise InvalidSchedule.about(f"history={history!r}", "is not known", remedy, where="history", given=history)
     if layout in PLAIN_LAYOUTS:
         what = "a namespace" if layout == "gocraft" else "an exchange"
-        for option, value in (("shards", shards if shards != 1 else None), ("limit", limit), ("rate", rate)):
+        ours = {"shards": shards if shards != 1 else None, "limit": limit, "rate": rate, "history": history}
+        for option, value in ours.items():
             if value is not None:
                 trouble, remedy = f"with layout={layout!r}: {what} has no such thing", "Leave it out."
                 raise InvalidSchedule.about(f"{option}={value!r}", trouble, remedy, where=option, given=value)
@@ -162,6 +170,7 @@ def described_schedule(
         limit=None if limit is None else BY_NAME["limit"].read(limit, "limit"),
         turn_ms=None if rate is None else BY_NAME["rate"].read(rate, "rate"),
         layout=layout,
+        history=history,
     )
 
 
@@ -234,7 +243,7 @@ def listening_brokers(s: Schedule, *, timeout_ms: int) -> list[Broker]:
         layout=s.layout,
         namespace=s.namespace,
     )
-    if s.limit is not None or s.turn_ms is not None:
+    if s.limit is not None or s.turn_ms is not None or s.history is not None:
         producer_of(s)  # says so to all listeners
     return list(brokers)
 
@@ -265,3 +274,5 @@ def forwarding_ends(s: Schedule, to: Any, *, timeout_ms: int) -> tuple[list[Brok
 def _declare(s: Schedule, broker: Producer) -> None:
     if s.limit is not None or s.turn_ms is not None:
         broker.admin.declare(limit=s.limit, turn_ms=s.turn_ms)
+    if s.history is not None:
+        broker.admin.remember(s.history)

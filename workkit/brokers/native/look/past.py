@@ -54,12 +54,12 @@ class Past:
                     found.append(Bucket(start=start, end=end, cell=cell or Cell()))
         return found
 
-    def runs(self) -> Iterator[PastRun]:
+    def runs(self, *, since_ms: int = 0) -> Iterator[PastRun]:
         """Page through single runs, the last one first: see `Inspector.runs`."""
         upto = "+"
         while True:
             with self.server.translated() as client:
-                page = client.xrevrange(self.keys.runs, max=upto, count=PAGE)
+                page = client.xrevrange(self.keys.runs, max=upto, min=max(0, since_ms), count=PAGE)
             yield from (run for _, fields in page if (run := read_run(fields)) is not None)
             if len(page) < PAGE:
                 return

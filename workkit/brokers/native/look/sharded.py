@@ -100,9 +100,9 @@ class ShardedInspector:
                 found[bucket.start] = bucket if before is None else replace(bucket, cell=before.cell + bucket.cell)
         return [found[start] for start in sorted(found)]
 
-    def runs(self) -> Iterator[PastRun]:
+    def runs(self, *, since_ms: int = 0) -> Iterator[PastRun]:
         """Page through the single runs of all shards, roughly the last one first."""
-        return merge(*(shard.runs() for shard in self._shards), key=lambda one: -one.ended.timestamp())
+        return merge(*(shard.runs(since_ms=since_ms) for shard in self._shards), key=lambda one: -one.ended.timestamp())
 
     def shard_of(self, job: Job) -> int:
         """Find the number of the shard that has a job. Raises NotFound."""
