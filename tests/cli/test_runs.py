@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.cli.conftest import Run
-from tests.servers import Server
+from tests.servers import PAST, Server
 from workkit import schedule
 
 
@@ -78,3 +78,21 @@ def test_stats_over_a_span_counts_runs_by_their_end(run: Run, on: Server, name: 
     refused = run("stats", name, "--over", "401 days")
     assert refused.status != 0
     assert "400 days" in refused.err
+
+
+def test_the_doctor_shows_the_memory_of_past_runs_and_removes_them(
+    run: Run, on: Server, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran(on, name)
+    monkeypatch.setattr("workkit.cli.commands.history.LEAST", 1)
+    assert f"{name}: past runs take about 0.0 MB. Remove them: workkit doctor {name} --purge-history" in (
+        run("doctor", name).err
+    )
+    refused = run("doctor", name, "--purge-history")
+    assert "--purge-history asks before it removes anything" in refused.err
+    assert len(run("runs", name).out.splitlines()) == 3
+    assert f"removed all that is kept of past runs in {name}" in run("doctor", name, "--purge-history", "--yes").err
+    assert run("runs", name).out == ""
+    left = {key.decode().split(":")[1] for key in on.client().scan_iter(f"{name}:*")}
+    assert left.isdisjoint(PAST)
+    assert "no past runs are kept." in run("doctor", name, "--purge-history", "--yes").err

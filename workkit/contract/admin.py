@@ -33,6 +33,9 @@ class Admin(Protocol):
     def remember(self, history: History) -> None:
         """Set what listeners keep of past runs, for all of them: see `contract.history`."""
 
+    def forget_history(self) -> None:
+        """Remove all that is kept of past runs. Listeners begin anew."""
+
     def skip(self, job: Job) -> Job:
         """Leave out the next run of a recurring job. Raises NotFound where the job no longer waits."""
 

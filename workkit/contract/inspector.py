@@ -96,3 +96,6 @@ class Inspector(Protocol):
 
     def runs(self, *, since_ms: int = 0) -> Iterator[PastRun]:
         """Page through the single runs that are kept, about 50,000, the last one first; those written from then on."""
+
+    def history_bytes(self) -> int:
+        """Estimate how much of the server's memory the past runs take, from samples."""

@@ -27,6 +27,10 @@ class WithoutHistory:
         """Raise Unsupported."""
         raise _refusal()
 
+    def history_bytes(self) -> int:
+        """Raise Unsupported."""
+        raise _refusal()
+
 
 def _refusal() -> Unsupported:
     return Unsupported.about("history", "is not kept in this layout", "Only the native layout keeps past runs.")

@@ -48,6 +48,10 @@ class GocraftAdmin:
         remedy = "Leave it out, or use the native layout."
         raise Unsupported.about(f"history={history!r}", "cannot be kept in a gocraft namespace", remedy, given=history)
 
+    def forget_history(self) -> None:
+        """Raise Unsupported: a namespace keeps nothing of past runs."""
+        raise Unsupported.about("history", "is not kept in a gocraft namespace", "There is nothing to remove.")
+
     def skip(self, job: Job) -> Job:
         """Raise Unsupported: no job recurs here."""
         remedy = f"Take it out: workkit cancel {self.schedule} {job.short_id}."

@@ -11,6 +11,7 @@ from workkit.brokers.native.change.runs import Runs
 from workkit.brokers.native.codec import Codec, is_once
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.items import other_items, parked_items, plain_item
+from workkit.brokers.native.look.past import Past
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.admin import Arguments, Revival, dead_refusal
@@ -66,6 +67,12 @@ class NativeAdmin:
     def remember(self, history: History) -> None:
         """Set what is kept of past runs: see `Admin.remember`."""
         self._set("history", "" if history == "full" else history)
+
+    def forget_history(self) -> None:
+        """Remove all that is kept of past runs."""
+        keys = Past(server=self.server, keys=self.keys).all_keys()
+        with self.server.translated() as client:
+            client.unlink(*keys)
 
     def _set(self, *settings: str | int) -> None:
         script = load("native")["declare"]

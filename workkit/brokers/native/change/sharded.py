@@ -55,6 +55,11 @@ class ShardedAdmin:
         for shard in self._shards:
             shard.remember(history)
 
+    def forget_history(self) -> None:
+        """Remove all that is kept of past runs, in all shards."""
+        for shard in self._shards:
+            shard.forget_history()
+
     def skip(self, job: Job) -> Job:
         """Leave out the next run of a recurring job. Raises NotFound, InvalidOptions."""
         return first_found(self._shards, job.id, lambda shard: shard.skip(job))

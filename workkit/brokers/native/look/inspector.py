@@ -103,6 +103,10 @@ class NativeInspector:
         """Page through the single runs that are kept, the last one first."""
         return self._past.runs(since_ms=since_ms)
 
+    def history_bytes(self) -> int:
+        """Estimate how much memory the history takes."""
+        return self._past.size()
+
     @property
     def _past(self) -> Past:
         return Past(server=self.server, keys=self.keys)

@@ -14,6 +14,7 @@ from workkit.brokers.native.record import read_count
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.history import TIERS, Bucket, Cell, Day, PastRun, Tier
 
+SAMPLES = 20  # values of a key from which its bytes are estimated
 PAGE = 1_000  # entries of the stream, and cells, in one round trip
 
 
@@ -64,6 +65,20 @@ class Past:
             if len(page) < PAGE:
                 return
             upto = f"({page[-1][0].decode()}"
+
+    def size(self) -> int:
+        """Add up the bytes of all keys: see `Inspector.history_bytes`."""
+        with self.server.translated() as client:
+            pipe = client.pipeline(transaction=False)
+            for key in self.all_keys():
+                pipe.memory_usage(key, samples=SAMPLES)
+            return sum(found or 0 for found in pipe.execute())
+
+    def all_keys(self) -> list[str]:
+        """Name every key that history may have now."""
+        now = server_ms(self.server)
+        cells = [self.keys.past(slot) for tier in TIERS for _, slot in slots(tier, 0, now + 1)]
+        return [self.keys.lately, self.keys.days, self.keys.runs, *cells]
 
     def _fields(self, key: str, jobs: Sequence[str]) -> list[bytes]:
         if not jobs:

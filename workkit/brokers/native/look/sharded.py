@@ -104,6 +104,10 @@ class ShardedInspector:
         """Page through the single runs of all shards, roughly the last one first."""
         return merge(*(shard.runs(since_ms=since_ms) for shard in self._shards), key=lambda one: -one.ended.timestamp())
 
+    def history_bytes(self) -> int:
+        """Add up the memory of the history of all shards."""
+        return sum(shard.history_bytes() for shard in self._shards)
+
     def shard_of(self, job: Job) -> int:
         """Find the number of the shard that has a job. Raises NotFound."""
 
