@@ -105,6 +105,14 @@ def test_cells_take_a_hundred_subjects_and_lose_no_count(filler: Filler) -> None
     assert filler.memory(filler.keys.past("h:1")) <= (SUBJECTS + 1) * 250
 
 
+@pytest.mark.parametrize("side", [[float("nan"), 1], [1], [5, 1, 3, 1]])
+def test_a_cell_that_others_wrote_stops_no_count(filler: Filler, side: list[Any]) -> None:
+    key = filler.keys.past("h:1")
+    filler.client.hset(key, ALL, packed([1, 0, 0, 0, 0, 0, 5, side, []]))
+    filler.fill(cells=[[ALL, packed_cell(Cell(done=1, lateness=Buckets([(3, 1)])))]])
+    assert filler.client.hexists(key, ALL)
+
+
 def test_a_frequent_job_enters_the_single_runs_once_in_half_a_minute(filler: Filler) -> None:
     filler.fill([row(n, field="often", how=MAY) for n in range(100)])  # one a second
     found = [int(fields[b"x"]) for _, fields in filler.client.xrange(filler.keys.runs)]

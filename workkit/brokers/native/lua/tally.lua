@@ -9,11 +9,13 @@
 -- part: ran
 local SIDES, COUNTS = { 8, 9 }, 7 -- of a cell: counts, then two lists of bucket, count, bucket, count
 
+local function is_number(value) return type(value) == 'number' and value == value end -- not a number is no number
+
 local function is_cell(cell)
   if type(cell) ~= 'table' or #cell ~= 9 or type(cell[8]) ~= 'table' or type(cell[9]) ~= 'table' then return false end
-  for k = 1, COUNTS do if type(cell[k]) ~= 'number' then return false end end
+  for k = 1, COUNTS do if not is_number(cell[k]) then return false end end
   for _, k in ipairs(SIDES) do
-    for _, number in ipairs(cell[k]) do if type(number) ~= 'number' then return false end end
+    for _, number in ipairs(cell[k]) do if not is_number(number) then return false end end
   end
   return true
 end
