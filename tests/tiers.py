@@ -117,6 +117,7 @@ ONE_PRODUCT = (
     "acceptance/test_features_order.py",
     "acceptance/test_features_running.py",
     "acceptance/test_poison.py",
+    "brokers/gocraft/serving/test_listeners.py",
     "brokers/gocraft/serving/test_replay_pools.py",
     "cli/",
     "jobs/",
