@@ -89,6 +89,10 @@ class Rabbit:
     def thaw(self) -> None:
         os.kill(self.pid, signal.SIGCONT)
 
+    def control(self, *words: str) -> None:
+        """Run rabbitmqctl."""
+        subprocess.run([program("rabbitmqctl"), "-q", *words], env=self._environ(), check=True, timeout=START)
+
     def close(self) -> None:
         """End it, and what belongs to it."""
         if self.pid:

@@ -321,8 +321,8 @@ def listener(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: U
 
 
 def forward(s: Schedule, *, to: Schedule, **how: Unpack[ForwardOptions]) -> Tally:
-    """Publish each due job of `s` to the schedule `to`, native or gocraft, until SIGINT or SIGTERM. Its function need
-    not exist here.
+    """Publish each due job of `s` to the schedule `to`, of any layout, until SIGINT or SIGTERM. Its function need not
+    exist here.
 
     A job of `s` has ended once `to` has acknowledged it: at least once, and once while no process and no server dies.
     While `to` cannot be reached, or is full, its jobs wait. One that the layout of `to` refuses is dead in `s`, with

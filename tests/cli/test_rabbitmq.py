@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
 
 from tests import rabbit
 from tests.cli.conftest import Run
+from tests.processes import Processes
+from tests.servers import Server
+from workkit import schedule
 from workkit.brokers.hutch.names import Names
 
 HANDLERS = """
@@ -15,7 +19,7 @@ from workkit import job
 
 @job("orders.created")
 def on_created(order):
-    print("got", order)
+    print("got", order, flush=True)
 """
 
 
@@ -44,6 +48,53 @@ def test_a_job_is_published_and_a_listener_runs_it(run: Run, folder: Path, amqp:
         assert "got {'id': 1}" in ran.out
     finally:
         rabbit.forget(amqp, names, names.queue("orders.created"))
+
+
+def test_a_forward_publishes_what_recurs(
+    run: Run, processes: Processes, folder: Path, amqp: str, server: Server, name: str
+) -> None:
+    (processes.folder / "fw_orders.py").write_text(HANDLERS)
+    names = Names(exchange=name, dialect="hutch")
+    times = schedule.create(f"{name}-times", redis=server.url)
+    there = ("--layout", "hutch", "--amqp", amqp)
+    try:
+        listen = ("listen", name, *there, "--import", "fw_orders", "--redis", server.url, "--forward", times.name)
+        listener = processes.workkit(*listen)
+        listener.wait_for(rf"forwarding to {name} on amqp://")
+        words = ("add", times.name, "every second", "@orders.created", '{"id": 7}', "--count", "2")
+        added = run(*words, "--redis", server.url)
+        assert added.status == 0
+        assert "note: orders.created is a plain name" in added.err
+        listener.wait_for("got {'id': 7}", count=2)
+        listener.send(signal.SIGINT)
+        assert listener.wait() == 0
+        schedule.add_now(times, "@orders.created", args=[{"id": 8}])
+        to = ("--to", name, "--to-layout", "hutch", "--to-amqp", amqp)
+        forwarded = run("forward", times.name, *to, "--redis", server.url, "--burst")
+        assert (forwarded.status, "forwarding to" in forwarded.out + forwarded.err) == (0, True)
+        with rabbit.connected(amqp) as channel:
+            method, _, body = channel.basic_get(names.queue("orders.created"), auto_ack=True)
+        assert (method.routing_key, body) == ("orders.created", b'{"id":8}')
+    finally:
+        rabbit.forget(amqp, names, names.queue("orders.created"))
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--amqp", "amqp://h"), "--amqp: SCHEDULE is always native. Say the RabbitMQ of the other side: --to-amqp."),
+        (("--to-amqp", "amqp://h"), "--to-amqp names a RabbitMQ, which other layouts use. Add --to-layout hutch or"),
+        (
+            ("--to-layout", "event", "--to-redis", "redis://h"),
+            "--to-redis with --to-layout event: it is on RabbitMQ. Write --to-amqp URL.",
+        ),
+        (("--to-layout", "hutch", "--to-amqp", "http://h"), "http://h"),
+    ],
+)
+def test_a_forward_refuses_what_belongs_to_another_layout(run: Run, words: tuple[str, ...], says: str) -> None:
+    ran = run("forward", "times", "--to", "hutch", *words)
+    assert (ran.status, ran.out) == (2, "")
+    assert says in ran.err
 
 
 def test_what_belongs_to_another_layout_is_refused(run: Run) -> None:

@@ -236,7 +236,7 @@ def server_options(function: Callable[..., R]) -> Callable[..., R]:
         namespace: str | None,
         **kwargs: Any,
     ) -> R:
-        if amqp is not None and layout not in AMQP_LAYOUTS:
+        if amqp is not None and layout not in AMQP_LAYOUTS and "to_amqp" not in kwargs:  # forward says it otherwise
             raise click.UsageError("--amqp names a RabbitMQ, which other layouts use. Add --layout hutch or event.")
         for name, value in (("LAYOUT", layout), ("AMQP_URL", amqp), ("NAMESPACE", namespace)):
             if value:

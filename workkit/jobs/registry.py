@@ -34,6 +34,7 @@ from workkit.jobs.names import (
     is_plain,
     main_module,
     read_name,
+    said_plain,
     shown,
 )
 from workkit.jobs.option_types import JobOptions
@@ -104,7 +105,11 @@ def _mark(fn: Any, name: str | None, options: RunOptions) -> Any:
 
 
 def plain_fn(fn: Fn) -> str:
-    """The plain name of a function: as it is given, or the one under which it is registered. Raises InvalidFunction."""
+    """The plain name of a function: as it is given, also behind an @, or the one under which it is registered. Raises
+    InvalidFunction.
+    """
+    if isinstance(fn, str) and (plain := said_plain(fn)) is not None:
+        return plain
     found = [fn] if isinstance(fn, str) else [name for name, known in _marked.items() if known is fn and is_plain(name)]
     if len(found) != 1 or not is_plain(found[0]):
         shown = fn if isinstance(fn, str) else getattr(fn, "__qualname__", repr(fn))

@@ -14,7 +14,7 @@ from workkit.brokers.redis_server.address import masked
 from workkit.contract.broker import Broker
 from workkit.contract.layout import AMQP_LAYOUTS, LAYOUTS, PLAIN_LAYOUTS
 from workkit.contract.producer import Producer
-from workkit.errors import InvalidSchedule, Unsupported
+from workkit.errors import InvalidSchedule
 from workkit.jobs import middleware
 from workkit.jobs.options import BY_NAME
 from workkit.text.brief import brief_repr, one_line
@@ -240,9 +240,7 @@ def listening_brokers(s: Schedule, *, timeout_ms: int) -> list[Broker]:
 
 
 def forwarding_ends(s: Schedule, to: Any, *, timeout_ms: int) -> tuple[list[Broker], Producer]:
-    """Brokers for the listener of a forward, and the producer of its other side. Raises InvalidSchedule,
-    Unsupported.
-    """
+    """Brokers for the listener of a forward, and the producer of its other side. Raises InvalidSchedule."""
     from workkit.brokers.connect import open_broker
 
     check_schedule(s)
@@ -251,14 +249,12 @@ def forwarding_ends(s: Schedule, to: Any, *, timeout_ms: int) -> tuple[list[Brok
         trouble = f"has layout={s.layout!r}: a forward takes the jobs of a native schedule"
         remedy = "Add the jobs to a native schedule, and forward that one."
         raise InvalidSchedule.about(f'schedule "{s.name}"', trouble, remedy, where="s", given=s.name)
-    if to.layout in AMQP_LAYOUTS:
-        trouble = f"has layout={to.layout!r}: a forward cannot publish there yet"
-        accepted = [layout for layout in LAYOUTS if layout not in AMQP_LAYOUTS]
-        raise Unsupported.about(f'schedule "{to.name}"', trouble, f"Accepted: {', '.join(accepted)}.", where="to")
     if (s.name, s.redis, s.layout) == (to.name, to.redis, to.layout):
         trouble, remedy = "is forwarded to itself", "Name another one as to=."
         raise InvalidSchedule.about(f'schedule "{s.name}"', trouble, remedy, where="to", given=to.name)
-    other = open_broker(to.name, redis=to.redis, dialect=to.dialect, shards=to.shards, layout=to.layout)
+    other = open_broker(
+        to.name, redis=to.server, dialect=to.dialect, shards=to.shards, layout=to.layout, namespace=to.namespace
+    )
     return listening_brokers(s, timeout_ms=timeout_ms), other
 
 

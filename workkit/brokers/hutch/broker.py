@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from workkit.brokers.hutch.address import Address
+from workkit.brokers.hutch.channel import NO_ROUTE, NOT_ACCEPTED
 from workkit.brokers.hutch.codec import check, messages
 from workkit.brokers.hutch.link import Link
 from workkit.brokers.hutch.message import Message
@@ -19,7 +20,7 @@ from workkit.contract.doctor import Doctor
 from workkit.contract.inspector import Inspector
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.producer import Added, Batch, BatchStep, NewJob
-from workkit.errors import InvalidOptions, ServerRefused, Unsupported
+from workkit.errors import InvalidOptions, ServerError, ServerFull, ServerRefused, Unsupported
 from workkit.jobs.admission import Admission
 
 
@@ -71,6 +72,10 @@ class HutchBroker:
         """Tell the time of this machine: AMQP has no clock."""
         return round(time.time() * 1000)
 
+    def ping(self) -> None:
+        """Ask the server: see `Connection.ping`."""
+        self._outlet.publish([])
+
     def check(self, job: NewJob) -> None:
         """Refuse what a message cannot say: see `Producer.check`."""
         check(self._names, job)
@@ -90,10 +95,14 @@ class HutchBroker:
         sent = self._outlet.begin(made)
 
         def answer() -> list[Added]:
-            troubles = sent()
-            for message, trouble in zip(made, troubles, strict=True):
-                if trouble is not None:
-                    raise self._refused(message, trouble, sum(one is not None for one in troubles), len(made))
+            try:
+                sent()
+            except ServerError as error:
+                error.added, error.refused = sent.confirmed, self._refusals(made, sent.refused)
+                error.unanswered = error.unanswered or sent.is_on_its_way
+                raise
+            if refused := self._refusals(made, sent.refused):
+                raise self._not_all(refused, added=sent.confirmed)
             return [Added(id=message.id, due_ms=message.due_ms, new=True) for message in made]
 
         return answer
@@ -181,14 +190,28 @@ class HutchBroker:
         trouble = f"is something the {self._names.dialect} layout cannot do yet"
         return Unsupported.about(what, trouble, "Use a native schedule for it.")
 
-    def _refused(self, message: Message, trouble: str, bad: int, all_: int) -> ServerRefused:
+    def _refusals(self, made: Sequence[Message], troubles: Mapping[int, str]) -> dict[int, ServerRefused]:
+        """Word why messages were not taken. ServerFull: the broker may take it later."""
+        return {place: self._refused(made[place], trouble) for place, trouble in troubles.items()}
+
+    def _refused(self, message: Message, trouble: str) -> ServerRefused:
         where = f'"{message.key}"'
-        if trouble == "NO_ROUTE":
+        if trouble == NO_ROUTE:
             what = f"leads to no queue of exchange {self._names.exchange}: nobody consumes it"
             remedy = "Start a listener for it first, or correct the name."
-        else:
-            what = f"was not taken by {self._shown} ({trouble})"
-            remedy = "Add it again."
-        if all_ > 1:
-            what += f". Of {all_} messages {bad} {'was' if bad == 1 else 'were'} refused, and the others are published"
+            return ServerRefused.about(where, what, remedy, given=message.key)
+        if trouble == NOT_ACCEPTED:
+            what = f"was not taken by {self._shown}: a queue of this key is full, or the broker fails"
+            return ServerFull.about(where, what, "Add it again.", given=message.key)
+        what, remedy = f"was refused by {self._shown}: {trouble}", "Correct it, or ask for the permission."
         return ServerRefused.about(where, what, remedy, given=message.key)
+
+    def _not_all(self, refused: Mapping[int, ServerRefused], *, added: frozenset[int]) -> ServerRefused:
+        """Make the error of a request: that of its first message that was refused, and how many there are."""
+        error = refused[min(refused)]
+        if added or len(refused) > 1:
+            many = f"{len(refused)} {'was' if len(refused) == 1 else 'were'} refused, and the others are published"
+            trouble = f"{error.trouble}. Of {len(added) + len(refused)} messages {many}"
+            error = type(error).about(error.where or "", trouble, error.remedy, given=error.given)
+        error.added, error.refused = added, refused
+        return error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,8 @@ from pika import BasicProperties
 from pika.exceptions import AMQPError
 
 from workkit.brokers.hutch.message import Message
+
+NO_ROUTE, NOT_ACCEPTED = "NO_ROUTE", "was not accepted"  # answers to a message: the broker's word, and ours
 
 
 class Channel:
@@ -86,11 +88,14 @@ class Publisher(Channel):
         self.raw.add_on_return_callback(self._returned)
         await self.call("confirm_delivery", self._confirmed)
 
-    def publish(self, messages: Sequence[Message]) -> Awaitable[list[str | None]]:
-        """Publish messages now; to be awaited until each is confirmed: None, or why the broker has not taken it."""
+    def publish(self, messages: Sequence[Message]) -> list[asyncio.Future[Any]]:
+        """Publish messages now, and return what to wait for: each answer is None once the message is confirmed, or why
+        the broker has not taken it.
+        """
         answers = []
         for message in messages:
             answer = self.future()
+            answer.add_done_callback(_noted)
             if self.closed is None:
                 properties = BasicProperties(**message.properties, headers=dict(message.headers) or None)
                 try:
@@ -98,19 +103,19 @@ class Publisher(Channel):
                         message.exchange, message.routing_key, message.body, properties, mandatory=True
                     )
                 except AMQPError as error:
-                    answer.set_exception(error)
+                    _fail(answer, error)
                 else:
                     self._last += 1
                     self._sent[self._last] = _Sent(message, answer)
             answers.append(answer)
-        return _all(answers)
+        return answers
 
     def _confirmed(self, frame: Any) -> None:
         method = frame.method
         tags = [method.delivery_tag]
         if method.multiple:
             tags = [tag for tag in self._sent if tag <= method.delivery_tag] if method.delivery_tag else [*self._sent]
-        trouble = None if type(method).NAME == "Basic.Ack" else "was not accepted"
+        trouble = None if type(method).NAME == "Basic.Ack" else NOT_ACCEPTED
         for tag in tags:
             if sent := self._sent.pop(tag, None):
                 _finish(sent.answer, trouble or sent.returned)
@@ -125,13 +130,15 @@ class Publisher(Channel):
                 return
 
 
-async def _all(answers: Sequence[asyncio.Future[Any]]) -> list[Any]:
-    """Wait for all, so that no failure stays unseen; raise the first."""
-    found = await asyncio.gather(*answers, return_exceptions=True)
-    for one in found:
-        if isinstance(one, BaseException):
-            raise one
-    return found
+def _noted(answer: asyncio.Future[Any]) -> None:
+    """Look at how an answer ended, so that a failure for which nobody waits any more is not logged."""
+    if not answer.cancelled():
+        answer.exception()
+
+
+def _fail(future: asyncio.Future[Any], error: BaseException) -> None:
+    if not future.done():
+        future.set_exception(error)
 
 
 def _finish(future: asyncio.Future[Any], value: Any) -> None:

@@ -117,7 +117,10 @@ def check(names: Names, job: NewJob) -> None:
     names.check_job(job.fn)
     if job.trigger is not None and job.trigger.recurs:
         trouble = "cannot recur here: an exchange holds no jobs"
-        remedy = "Let a job of a native schedule add it at each of its times."
+        remedy = (
+            "Add it to a native schedule, and forward that one: schedule.forward(s, to=...), "
+            f"or workkit forward SCHEDULE --to NAME --to-layout {names.dialect}."
+        )
         raise Unsupported.about(f'"{job.fn}"', trouble, remedy, given=job.fn)
     if job.options is not UNSAID:
         said = ", ".join(f"{name}=" for name in sorted(job.options.fields())) or "an option of runs"

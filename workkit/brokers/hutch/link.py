@@ -51,8 +51,12 @@ class Wire:
     async def publisher(self) -> Publisher:
         """Get the channel that publishes."""
         if self._publisher is None or self._publisher.closed is not None:
-            self._publisher = await self._opened(Publisher(self._connection))
+            self._publisher = await self.new_publisher()
         return self._publisher
+
+    async def new_publisher(self) -> Publisher:
+        """Open a channel that publishes, for one caller alone."""
+        return await self._opened(Publisher(self._connection))
 
     async def declare(self, topology: Topology) -> None:
         """Declare what this connection has not declared yet."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from pika.exceptions import ChannelClosedByBroker
 
+from workkit.brokers.hutch.channel import Publisher
+from workkit.brokers.hutch.delivery import Delivery
 from workkit.brokers.hutch.ladder import STEPS, ladder, step_exchange
 from workkit.brokers.hutch.link import Link, Wire
 from workkit.brokers.hutch.message import Message
@@ -29,21 +31,19 @@ class Outlet:
         """Publish, and wait until each is confirmed: None, or why the broker has not taken it."""
         return self.begin(messages)()
 
-    def begin(self, messages: Sequence[Message]) -> Callable[[], list[str | None]]:
-        """Publish, and return a function that waits: see `publish`. Raises ServerUnreachable, ServerRefused."""
+    def begin(self, messages: Sequence[Message]) -> Delivery:
+        """Publish, and return what waits for the answers. Raises ServerUnreachable, ServerRefused."""
         highest = max((self._steps.get(message.exchange, -1) for message in messages), default=-1)
 
-        async def work(wire: Wire) -> list[str | None]:
+        async def prepare(wire: Wire) -> Publisher:
             try:
-                async with wire.order:
-                    await self._prepare(wire, highest)
-                    sent = (await wire.publisher()).publish(messages)
-                return await sent
+                await self._prepare(wire, highest)
+                return await wire.publisher()
             except ChannelClosedByBroker:
                 self._is_doubtful = True
                 raise
 
-        return self._link.begin(work)
+        return Delivery(self._link, messages, prepare=prepare, doubt=self.doubt)
 
     async def _prepare(self, wire: Wire, highest: int) -> None:
         """Declare the exchange, and the ladder up to a step (-1: none)."""

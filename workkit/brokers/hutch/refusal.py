@@ -60,6 +60,15 @@ def _translated(error: BaseException, shown: str, user: str, vhost: str) -> Serv
     return _unreachable(shown, f"connection lost ({text_of(error) or type(error).__name__})", "It is asked again.")
 
 
+def is_about_message(error: BaseException) -> bool:
+    """Whether the broker closed a publishing channel because of one message: it is too large, or its routing key is
+    one that this user may not use. Only the broker's text tells this from an exchange that is forbidden as a whole.
+    """
+    if not isinstance(error, exceptions.ChannelClosedByBroker):
+        return False
+    return error.reply_code == PRECONDITION or (error.reply_code == REFUSED and "access to topic" in _said(error))
+
+
 def full(shown: str) -> ServerFull:
     """Make the error about a broker that takes no messages for now."""
     trouble = "takes no messages for now: its memory or disk is full"
