@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 from pika import BasicProperties
 from pika.exceptions import AMQPError
 
 from workkit.brokers.hutch.message import Message
+from workkit.brokers.hutch.unanswered import Unanswered
 
 
 class Channel:
@@ -20,6 +23,7 @@ class Channel:
         self._connection = connection
         self.raw: Any = None  # the client's, once it is open
         self.closed: BaseException | None = None
+        self.unanswered = Unanswered()  # what was delivered by it
         self._waiting: set[asyncio.Future[Any]] = set()
 
     async def open(self) -> None:
@@ -59,16 +63,54 @@ class Channel:
             if not future.done():
                 future.set_exception(reason)
 
+    def acknowledge(self, tags: Collection[int]) -> None:
+        """Acknowledge deliveries. A channel that is closed needs nothing: the broker delivers them again."""
+        for tag, stands_for_all in self.unanswered.acknowledged(tags):
+            if self._is_open:
+                with suppress(AMQPError):  # it is closed meanwhile
+                    self.raw.basic_ack(tag, multiple=stands_for_all)
+
+    def give_back(self, tag: int) -> None:
+        """Have the broker deliver a message again. A channel that is closed needs nothing."""
+        self.unanswered.drop(tag)
+        if self._is_open:
+            with suppress(AMQPError):
+                self.raw.basic_nack(tag, requeue=True)
+
+    @property
+    def _is_open(self) -> bool:
+        return self.closed is None and self.raw is not None and bool(self.raw.is_open)
+
     def close(self) -> None:
         """Close it, if it is open."""
-        if self.closed is None and self.raw is not None and self.raw.is_open:
+        if self._is_open:
             self.raw.close()
+
+
+@dataclass(slots=True, eq=False)
+class _Batch:
+    """Messages that were published together. One future for all costs less than one for each."""
+
+    troubles: list[str | None]
+    left: int
+    answer: asyncio.Future[list[str | None]]
+    error: AMQPError | None = None
+
+    def done(self, place: int, trouble: str | None) -> None:
+        self.troubles[place] = trouble
+        self.left -= 1
+        if self.left == 0 and not self.answer.done():
+            if self.error is not None:
+                self.answer.set_exception(self.error)
+            else:
+                self.answer.set_result(self.troubles)
 
 
 @dataclass(slots=True, eq=False)
 class _Sent:
     message: Message
-    answer: asyncio.Future[Any]
+    batch: _Batch
+    place: int
     returned: str | None = None
 
 
@@ -77,7 +119,7 @@ class Publisher(Channel):
 
     def __init__(self, connection: Any) -> None:
         super().__init__(connection)
-        self._sent: dict[int, _Sent] = {}
+        self._sent: dict[int, _Sent] = {}  # by delivery tag, in order
         self._last = 0
 
     async def open(self) -> None:
@@ -88,32 +130,34 @@ class Publisher(Channel):
 
     def publish(self, messages: Sequence[Message]) -> Awaitable[list[str | None]]:
         """Publish messages now; to be awaited until each is confirmed: None, or why the broker has not taken it."""
-        answers = []
-        for message in messages:
-            answer = self.future()
-            if self.closed is None:
-                properties = BasicProperties(**message.properties, headers=dict(message.headers) or None)
-                try:
-                    self.raw.basic_publish(
-                        message.exchange, message.routing_key, message.body, properties, mandatory=True
-                    )
-                except AMQPError as error:
-                    answer.set_exception(error)
-                else:
-                    self._last += 1
-                    self._sent[self._last] = _Sent(message, answer)
-            answers.append(answer)
-        return _all(answers)
+        answer = self.future()
+        if not messages and not answer.done():
+            answer.set_result([])
+        if answer.done():
+            return answer
+        batch = _Batch([None] * len(messages), len(messages), answer)
+        for place, message in enumerate(messages):
+            properties = BasicProperties(**message.properties, headers=dict(message.headers) or None)
+            try:
+                self.raw.basic_publish(message.exchange, message.routing_key, message.body, properties, mandatory=True)
+            except AMQPError as error:
+                batch.error = batch.error or error
+                batch.done(place, None)
+            else:
+                self._last += 1
+                self._sent[self._last] = _Sent(message, batch, place)
+        return answer
 
     def _confirmed(self, frame: Any) -> None:
         method = frame.method
         tags = [method.delivery_tag]
         if method.multiple:
-            tags = [tag for tag in self._sent if tag <= method.delivery_tag] if method.delivery_tag else [*self._sent]
+            last = method.delivery_tag or self._last
+            tags = list(takewhile(lambda tag: tag <= last, self._sent))
         trouble = None if type(method).NAME == "Basic.Ack" else "was not accepted"
         for tag in tags:
             if sent := self._sent.pop(tag, None):
-                _finish(sent.answer, trouble or sent.returned)
+                sent.batch.done(sent.place, trouble or sent.returned)
 
     def _returned(self, _: Any, method: Any, properties: Any, __: bytes) -> None:
         """Note which message the broker has returned: the first one with this place and id that waits."""
@@ -123,15 +167,6 @@ class Publisher(Channel):
             if sent.returned is None and place == (method.exchange, method.routing_key, properties.message_id):
                 sent.returned = str(method.reply_text)
                 return
-
-
-async def _all(answers: Sequence[asyncio.Future[Any]]) -> list[Any]:
-    """Wait for all, so that no failure stays unseen; raise the first."""
-    found = await asyncio.gather(*answers, return_exceptions=True)
-    for one in found:
-        if isinstance(one, BaseException):
-            raise one
-    return found
 
 
 def _finish(future: asyncio.Future[Any], value: Any) -> None:
