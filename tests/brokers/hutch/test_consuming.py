@@ -275,3 +275,21 @@ def test_a_listener_runs_what_others_publish(on: Opened) -> None:
     assert tally.ran == 201
     assert sorted(call[0]["n"] for call in handlers.calls) == list(range(201))
     assert on.count(on.names.queue("note")) == 0
+
+
+def test_endings_in_another_order_acknowledge_no_other_message(on: Opened) -> None:
+    listener, other = on.listener(), on.listener()
+    for n in range(6):
+        on.publish("note", json.dumps({"n": n}).encode())
+    held: dict[int, Any] = {}
+
+    def all_came() -> bool:
+        held.update({claim.args[0]["n"]: claim for claim in claims(listener, 6 - len(held))})
+        return len(held) == 6
+
+    until(all_came)
+    listener.claim(0, ends=[(held[n], Done()) for n in (4, 1, 2)])
+    listener.claim(0, ends=[(held[n], Done()) for n in (0,)])
+    listener.leave()
+    assert sorted(claim.args[0]["n"] for claim in (one(other), one(other))) == [3, 5]
+    assert claims(other) == []

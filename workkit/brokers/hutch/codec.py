@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from workkit.brokers.hutch import body, compose
@@ -114,7 +115,7 @@ def _is_at(job: NewJob) -> bool:
 
 def check(names: Names, job: NewJob) -> None:
     """Refuse what a message cannot say. Raises Unsupported, InvalidFunction, InvalidArguments."""
-    names.check_job(job.fn)
+    _check_key(names, job.fn)
     if job.trigger is not None and job.trigger.recurs:
         trouble = "cannot recur here: an exchange holds no jobs"
         remedy = (
@@ -136,6 +137,12 @@ def check(names: Names, job: NewJob) -> None:
         trouble = "does not fit: a message has one body, which is the one argument of its function"
         remedy = f'Write args=[{{...}}], for example schedule.add_now(s, "{job.fn}", args=[{{"id": 1}}]).'
         raise InvalidArguments.about(given, trouble, remedy, where="args", given=job.kwargs or job.args)
+
+
+@lru_cache(maxsize=1024)
+def _check_key(names: Names, job: str) -> None:
+    """Refuse a name that is no routing key; one that was accepted is not looked at again."""
+    names.check_job(job)
 
 
 def _refused(option: str, remedy: str) -> Unsupported:

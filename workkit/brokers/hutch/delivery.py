@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Final
 
 from pika.exceptions import ChannelClosedByBroker
 
-from workkit.brokers.hutch.channel import Publisher
+from workkit.brokers.hutch.channel import UNKNOWN, Publisher, Sending
 from workkit.brokers.hutch.link import Link, Wire
 from workkit.brokers.hutch.message import Message
 from workkit.brokers.hutch.refusal import is_about_message
 
 Prepare = Callable[[Wire], Awaitable[Publisher]]
-
-_UNKNOWN: Final = "no answer yet"
 
 
 class Delivery:
@@ -29,8 +26,8 @@ class Delivery:
 
     def __init__(self, link: Link, messages: Sequence[Message], *, prepare: Prepare, doubt: Callable[[], None]) -> None:
         self._link, self._messages, self._prepare, self._doubt = link, messages, prepare, doubt
-        self._answers: list[str | None] = [_UNKNOWN] * len(messages)
-        self._sent: dict[int, asyncio.Future[Any]] = {}  # what waits for its confirm; for the connection's thread
+        self._answers: list[str | None] = [UNKNOWN] * len(messages)
+        self._sent: list[tuple[Sequence[int], Sending]] = []  # places that wait for confirms, in the I/O thread
         self._wait: Callable[[], None] | None = link.begin(self._go)
 
     def __call__(self) -> list[str | None]:
@@ -48,12 +45,12 @@ class Delivery:
     def refused(self) -> dict[int, str]:
         """The places of the messages that it has not taken, each with the reason."""
         found = enumerate(self._answers)
-        return {place: answer for place, answer in found if answer is not None and answer is not _UNKNOWN}
+        return {place: answer for place, answer in found if answer is not None and answer is not UNKNOWN}
 
     @property
     def is_on_its_way(self) -> bool:
         """Whether the broker may still take a message of which nothing is known yet."""
-        return any(not sent.done() for sent in list(self._sent.values()))
+        return any(not sending.done.done() for _, sending in list(self._sent))
 
     async def _go(self, wire: Wire) -> None:
         """Publish what is not on its way, and wait until all is known."""
@@ -90,17 +87,17 @@ class Delivery:
 
     def _unknown(self) -> list[int]:
         """List the places of what is neither answered nor on its way."""
-        return [place for place, one in enumerate(self._answers) if one is _UNKNOWN and place not in self._sent]
+        waits = {place for places, _ in self._sent for place in places}
+        return [place for place, one in enumerate(self._answers) if one is UNKNOWN and place not in waits]
 
     def _publish(self, publisher: Publisher, places: Sequence[int]) -> None:
-        sent = publisher.publish([self._messages[place] for place in places])
-        self._sent.update(zip(places, sent, strict=True))
+        self._sent.append((places, publisher.publish([self._messages[place] for place in places])))
 
     async def _answered(self) -> BaseException | None:
         """Wait for all that is on its way. Return why an answer cannot come any more."""
         try:
             if self._sent:
-                await asyncio.wait(self._sent.values())
+                await asyncio.wait([sending.done for _, sending in self._sent])
         finally:
             failed = self._collect()
         return failed
@@ -108,12 +105,10 @@ class Delivery:
     def _collect(self) -> BaseException | None:
         """Keep the answers that are there; return why one of the others cannot come any more."""
         failed: BaseException | None = None
-        for place, sent in list(self._sent.items()):
-            if not sent.done():
-                continue
-            del self._sent[place]
-            if (error := sent.exception()) is None:
-                self._answers[place] = sent.result()
-            else:
-                failed = failed or error
+        for places, sending in list(self._sent):
+            for place, answer in zip(places, sending.answers, strict=True):
+                self._answers[place] = answer
+            if sending.done.done():
+                self._sent.remove((places, sending))
+                failed = failed or sending.done.exception()
         return failed

@@ -60,8 +60,10 @@ class Message:
     @property
     def attempt(self) -> int:
         """How often it has failed with us."""
+        if not self.is_private:
+            return 0
         said = whole(self.headers.get(ATTEMPT))
-        return said if self.is_private and said is not None and said > 0 else 0
+        return said if said is not None and said > 0 else 0
 
     @property
     def due_ms(self) -> int | None:
@@ -79,7 +81,7 @@ class Message:
     @property
     def _first_key(self) -> str:
         copies = self.headers.get("CC")
-        if isinstance(copies, Sequence) and not isinstance(copies, str | bytes):
+        if copies is not None and isinstance(copies, Sequence) and not isinstance(copies, str | bytes):
             for copy in copies:
                 if key := text(copy):
                     return key
@@ -105,6 +107,8 @@ class Death:
 def deaths(headers: Mapping[str, Any]) -> Iterator[Death]:
     """Read the entries of `x-death`, the last death first; what is no entry is left out."""
     entries = headers.get("x-death")
+    if entries is None:
+        return
     for entry in entries if isinstance(entries, Sequence) and not isinstance(entries, str | bytes) else ():
         if isinstance(entry, Mapping):
             keys = entry.get("routing-keys")

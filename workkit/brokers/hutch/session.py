@@ -166,9 +166,11 @@ class Session:
                 body=body,
             )
             receipt = Receipt(channel, method.delivery_tag, queue, message, time.monotonic())
+            channel.unanswered.add(method.delivery_tag)
             self._arrived.append((receipt, method.redelivered))
             self._pushed.set()
-            self._news.set()
+            if not self._news.is_set():  # to ask is cheaper than to set it for each message
+                self._news.set()
 
         return receive
 
@@ -183,7 +185,7 @@ class Session:
         await self._cancel(channel)
         self._prefetch = 0
         while self._arrived:
-            channel.raw.basic_nack(self._arrived.pop()[0].tag, requeue=True)
+            channel.give_back(self._arrived.pop()[0].tag)
 
     async def _fetch(self, wanted: int) -> None:
         """Wait until so many messages have arrived, or none is ready in any queue."""
@@ -310,18 +312,15 @@ class Session:
             for tag in tags.values():
                 with suppress(AMQPError):
                     self._channel.raw.basic_cancel(tag)
+        done: dict[Channel, list[int]] = {}
         for claim, outcome in ends:
             receipt: Receipt = claim.receipt
-            raw = receipt.channel.raw
-            if receipt.channel.closed is not None or not raw.is_open:
-                continue
-            try:
-                if isinstance(outcome, Released) and not outcome.delay_ms:
-                    raw.basic_nack(receipt.tag, requeue=True)
-                else:
-                    raw.basic_ack(receipt.tag)
-            except AMQPError:  # it was closed meanwhile
-                continue
+            if isinstance(outcome, Released) and not outcome.delay_ms:
+                receipt.channel.give_back(receipt.tag)
+            else:
+                done.setdefault(receipt.channel, []).append(receipt.tag)
+        for channel, tags_done in done.items():
+            channel.acknowledge(tags_done)
 
 
 def _unread(claim: Claim) -> Failure:
@@ -335,4 +334,5 @@ _NAMES = (
 
 
 def _properties(properties: Any) -> dict[str, Any]:
-    return {name: value for name in _NAMES if (value := getattr(properties, name)) is not None}
+    said = vars(properties)  # pika sets what was sent; the rest are None
+    return {name: value for name in _NAMES if (value := said.get(name)) is not None}
