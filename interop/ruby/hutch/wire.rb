@@ -6,7 +6,7 @@ require 'json'
 # One connection, and what both libraries do in the same way.
 class Wire
   def initialize(url)
-    @connection = Bunny.new(url, network_recovery_interval: 0.5, logger: Logger.new(IO::NULL))
+    @connection = Bunny.new(url.delete_suffix('/'), network_recovery_interval: 0.5, logger: Logger.new(IO::NULL))
     @connection.start
     @publishing = @connection.create_channel
     @one_at_a_time = Mutex.new

@@ -67,6 +67,7 @@ class Program:
 
     def __init__(self, peer: RubyPeer, name: str) -> None:
         self.peer, self.name = peer, name
+        self.queue = ""  # where its one consumer reads
 
     def do(self, verb: str, **given: Any) -> Any:
         return self.peer.ask({"do": verb, "as": self.name, **given})
