@@ -89,9 +89,13 @@ class Rabbit:
     def thaw(self) -> None:
         os.kill(self.pid, signal.SIGCONT)
 
-    def control(self, *words: str) -> None:
-        """Run rabbitmqctl."""
-        subprocess.run([program("rabbitmqctl"), "-q", *words], env=self._environ(), check=True, timeout=START)
+    def control(self, *words: str) -> str:
+        """Run rabbitmqctl and return what it prints. It takes a second or two."""
+        done = subprocess.run(
+            [program("rabbitmqctl"), "-q", *words], env=self._environ(), capture_output=True, text=True, timeout=60
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
 
     def close(self) -> None:
         """End it, and what belongs to it."""

@@ -22,7 +22,7 @@ from workkit.brokers.hutch.channel import Channel
 from workkit.brokers.hutch.codec import Receipt, as_job, read_claim
 from workkit.brokers.hutch.link import Link, Wire
 from workkit.brokers.hutch.message import Message
-from workkit.brokers.hutch.names import Names
+from workkit.brokers.hutch.names import DEAD, Names
 from workkit.brokers.hutch.outlet import Outlet
 from workkit.brokers.hutch.topology import dead, work
 from workkit.contract.claim import Claim, Ending, Orders, Turn
@@ -158,6 +158,9 @@ class Session:
 
     def _receiver(self, channel: Channel, queue: str) -> Any:
         def receive(_: Any, method: Any, properties: Any, body: bytes) -> None:
+            if method.routing_key.startswith(DEAD):  # led here by a CC of event, or a wildcard; the dead queue has it
+                channel.raw.basic_ack(method.delivery_tag)
+                return
             message = Message(
                 exchange=method.exchange,
                 routing_key=method.routing_key,

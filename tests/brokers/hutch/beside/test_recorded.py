@@ -1,0 +1,245 @@
+"""The Ruby peer against the recordings of hutch, hutch-schedule and event: the same objects on the broker, and the same
+messages, volatile parts aside. So what holds beside the peer holds beside the real libraries.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import subprocess
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from contextlib import closing, suppress
+from typing import Any
+
+import pytest
+
+from tests.brokers.hutch import vectors
+from tests.brokers.hutch.beside.recorded import Tap, listing, ordered, steady, times
+from tests.brokers.hutch.beside.ruby_peer import SOURCE, RubyPeer
+from tests.processes import ROOT, until
+from tests.rabbit import Rabbit, connected
+
+DEMO = {"class": "Outer::Inner::DemoHTTPThing2Consumer", "keys": ["demo.key", "demo.other", "wild.#"]}
+NAMESPACE = "My App!.x_1-Y:z"
+LAZY = {"x-message-ttl": 60000, "x-max-priority": 10, "x-dead-letter-exchange": "dlx", "x-queue-mode": "lazy"}
+QUORUM = {"x-queue-type": "quorum"}
+
+# Per deployment its programs: mode, settings, consumers.
+PROGRAMS: dict[str, list[tuple[str, dict[str, Any], list[dict[str, Any]]]]] = {
+    "event": [
+        (
+            "event",
+            {"namespace": "work"},
+            [{"key": key, "prefetch": 7} for key in ("test.ok", "Test.Upper", "multi.#")] + [{"key": "test.fail"}],
+        )
+    ],
+    "hutch_1_1_0": [("hutch", {"version": "1.1.0"}, [DEMO])],
+    "hutch_1_4_0": [("hutch", {"version": "1.4.0"}, [DEMO])],
+    "hutch_names_and_options": [
+        (
+            "hutch",
+            {"namespace": NAMESPACE, "version": "1.1.0"},
+            [
+                {"class": "NsOneConsumer", "keys": ["n.a"]},
+                {"class": "NsTwoConsumer", "keys": ["n.b"], "arguments": QUORUM},
+            ],
+        ),
+        ("hutch", {}, [{"class": "LazyOne", "keys": ["n.c"], "arguments": LAZY}]),
+        ("hutch", {"prefetch": 9}, [{"class": "HTTPServer::XMLParserV2", "keys": ["n.d"]}]),
+    ],
+    "hutch_schedule": [("hutch", {"schedule": True}, [])],
+    "hutch_schedule_with_event": [
+        ("hutch", {"schedule": True}, [{"class": "JobOneConsumer", "keys": ["job.one"]}]),
+        ("event", {"namespace": "app"}, [{"key": "go.one"}]),
+    ],
+    "hutch_schedule_active_job": [
+        ("hutch", {"schedule": True}, [{"queue_name": "mail_low", "keys": ["active_job.mail_low"]}])
+    ],
+    "hutch_1_4_0_with_schedule_broken": [("hutch", {"schedule": True, "version": "1.4.0"}, [])],
+}
+TAGS = {"hutch-<uuid4>": "hutch-[0-9a-f-]{36}", "ctag-<argv0>-<n>": r"ctag-peer-\d+"}
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rabbit]:
+    """A RabbitMQ of these tests, with an empty virtual host for each deployment and one for the messages."""
+    folder = tmp_path_factory.mktemp("recorded")
+    salt = b"salt"
+    password = b64encode(salt + hashlib.sha256(salt + b"guest").digest()).decode()
+    vhosts = ["/", "messages", *PROGRAMS]
+    user = {"name": "guest", "password_hash": password, "hashing_algorithm": "rabbit_password_hashing_sha256"}
+    anything = {"user": "guest", "configure": ".*", "write": ".*", "read": ".*"}
+    definitions = {
+        "users": [{**user, "tags": "administrator"}],
+        "vhosts": [{"name": name} for name in vhosts],
+        "permissions": [{**anything, "vhost": name} for name in vhosts],
+    }
+    (folder / "definitions.json").write_text(json.dumps(definitions))
+    with closing(Rabbit(folder / "node", conf=f"load_definitions = {folder / 'definitions.json'}\n")) as own:
+        own.start()
+        yield own
+
+
+@pytest.fixture(scope="module")
+def recorder() -> Iterator[RubyPeer]:
+    with closing(RubyPeer()) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def declared(broker: Rabbit, recorder: RubyPeer) -> dict[str, Any]:
+    """What the broker holds after each deployment has started, and its consumers."""
+    for deployment, programs in PROGRAMS.items():
+        for number, (mode, settings, consumers) in enumerate(programs):
+            name = f"{deployment}-{number}"
+            program = recorder.open(name, mode, f"{broker.url}{deployment}", **settings)
+            if consumers:
+                program.consume(*consumers)
+    found: dict[str, Any] = json.loads(broker.control("export_definitions", "-", "--format", "json"))
+    return found
+
+
+@pytest.mark.parametrize("deployment", PROGRAMS)
+def test_the_peer_declares_what_was_recorded(deployment: str, declared: dict[str, Any]) -> None:
+    assert listing(declared, deployment) == ordered(vectors.deployments()[deployment]["listing"])
+
+
+@pytest.mark.parametrize(
+    "deployment", [name for name, one in vectors.deployments().items() if one["listing"].get("consumers")]
+)
+def test_the_peer_consumes_as_was_recorded(deployment: str, declared: Any, broker: Rabbit) -> None:
+    recorded = {one["queue"]: one for one in vectors.deployments()[deployment]["listing"]["consumers"]}
+    columns = ("queue_name", "consumer_tag", "ack_required", "prefetch_count", "arguments")
+    said = broker.control("list_consumers", "-p", deployment, *columns, "--formatter", "json")
+    found = {one["queue_name"]: one for one in json.loads(said)}
+    for queue, one in recorded.items():
+        assert (one["prefetch_count"], one["ack_required"]) == (
+            found[queue]["prefetch_count"], found[queue]["ack_required"],
+        )  # fmt: skip
+        assert re.fullmatch(TAGS[one["consumer_tag"]], found[queue]["consumer_tag"])
+
+
+@pytest.fixture(scope="module")
+def passed(broker: Rabbit, recorder: RubyPeer) -> list[dict[str, Any]]:
+    """All messages that pass while the peer does what the recorded programs did; each delay takes 5 s."""
+    url = f"{broker.url}messages"
+    recorded = vectors.records()
+    with closing(Tap(url, "hutch", "hutch.schedule")) as tap:
+        event = recorder.open("event", "event", url, namespace="work")
+        event.consume(*({"key": key} for key in ("test.ok", "multi.#")), {"key": "test.fail", "wait": 5})
+        schedule = recorder.open("hutch-schedule", "hutch", url, schedule=True)
+        schedule.consume(
+            {"class": "JobOneConsumer", "keys": ["job.one"], "attempts": 2},
+            {"class": "DeepConsumer", "keys": ["ev.deep", "deep.#"], "attempts": 1, "fail": 1},
+        )
+        plain = recorder.open("hutch", "hutch", url)
+        programs = {"hutch 1.1.0": plain, "hutch 1.4.0": plain, "event": event}
+        for one in recorded:
+            play(one, programs.get(one["published_by"], schedule))
+        wanted = {steady(one) for one in recorded}
+        with suppress(AssertionError):  # a test for each record says which has not come
+            until(lambda: wanted <= {steady(one) for one in list(tap.seen)}, timeout=20)
+        return list(tap.seen)
+
+
+def play(one: Mapping[str, Any], program: Any) -> None:
+    """Do what led to a recorded message, if that was done by a program itself."""
+    case, value = one["case"], json.loads(one["body"])
+    given = {name: value for name, value in one["properties"].items() if name not in ("timestamp", "content_type")}
+    if case.startswith("first retry with a wait"):
+        program.publish("test.fail", value)
+    elif case == "first retry, as delivered" or ("as published" in case and "retry" in case):
+        return  # the library does it
+    elif case == "message without handler sent to the dead queue":
+        program.publish("multi.a.b", value)
+    elif case == "retry of a consumer with two routing keys, as delivered":
+        program.publish("ev.deep", value)
+    elif "as published" in case:
+        asked = float(re.search(r"(-?[\d.]+) seconds", case)[1])  # type: ignore[index]
+        headers = {name: said["v"] for name, said in one["headers"].items() if name != "CC"}
+        key = one["headers"]["CC"]["v"][0]["v"]
+        seconds = int(asked) if asked.is_integer() else asked
+        program.delay(seconds, key, value, **({"headers": headers} if headers else {}))
+    elif case == "message with all properties set by the caller":
+        headers = {name: said["v"] for name, said in one["headers"].items()}
+        program.publish(one["routing_key"], value, **given, headers=headers)
+    elif "as delivered" not in case:
+        program.publish(one["routing_key"], value)
+    elif "Ruby consumer" in case:
+        program.delay(5, "job.one", value)
+
+
+@pytest.mark.parametrize("record", vectors.records(), ids=lambda record: f"{record['published_by']}: {record['case']}")
+def test_the_peer_sends_what_was_recorded(record: dict[str, Any], passed: list[dict[str, Any]]) -> None:
+    wanted = steady(record)
+    found = [one for one in passed if steady(one) == wanted]
+    near = [steady(one) for one in passed if one["body"] == record["body"]]
+    assert found, "\n".join([f"wanted {wanted}", *(f"seen   {one}" for one in near)])
+    for one in found:
+        assert all(abs(one["tapped_at"] - moment) < 30 for moment in times(one))
+
+
+def test_the_peer_rounds_and_names_as_was_recorded(recorder: RubyPeer) -> None:
+    recorded = vectors.load("topology")
+    for library, table in recorded["level_for_seconds"].items():
+        mode = "event" if library == "event" else "hutch"
+        found = {text: recorder.ask({"do": "level", "seconds": float(text), "mode": mode}) for text in table}
+        assert found == table
+    classes = recorded["queue_name_from_class"]
+    assert {name: recorder.ask({"do": "queue", "class": name}) for name in classes} == classes
+    waits = recorded["hutch_schedule_retry_wait"]["table"]
+    for failures, (seconds, level) in waits.items():
+        assert recorder.ask({"do": "wait", "failures": int(failures), "mode": "hutch"}) == seconds
+        assert recorder.ask({"do": "level", "seconds": seconds, "mode": "hutch"}) == level
+
+
+@pytest.mark.parametrize("reader", ["hutch", "hutch_schedule", "event"])
+def test_the_peer_reads_and_refuses_the_bodies_that_the_library_does(
+    reader: str, broker: Rabbit, recorder: RubyPeer
+) -> None:
+    """`hutch` says what it drops only; where it says nothing it handles the message, as hutch-schedule does."""
+    url, key = f"{broker.url}messages", f"body.{reader.replace('_', '-')}"
+    mode = "event" if reader == "event" else "hutch"
+    program = recorder.open(key, mode, url, namespace="app", schedule=reader == "hutch_schedule")
+    program.consume({"key": key} if mode == "event" else {"queue_name": key, "keys": [key]})
+    cases = vectors.load("messages")["bodies_and_readers"]
+    texts = [case.get(reader, case["hutch_schedule"]) for case in cases]
+    handled = [case["body"] for case, said in zip(cases, texts, strict=True) if said.startswith("hand")]
+    kept = sum("unacked" in said or "comes again" in said for said in texts)
+    with connected(url) as channel:
+        for case in cases:
+            channel.basic_publish("hutch", key, case["body"].encode())  # no properties at all
+    found = program.ran(len(handled))
+    bodies = [one["body"] if mode == "event" else json.dumps(one["value"], ensure_ascii=False) for one in found]
+    assert sorted(body.replace(": ", ":") for body in bodies) == sorted(handled)
+    queue = f"app.{key}" if mode == "event" else f"app:{key}"
+
+    def left() -> tuple[int, int]:
+        columns = ("name", "messages_ready", "messages_unacknowledged")
+        said = broker.control("list_queues", "-p", "messages", *columns, "--formatter", "json")
+        (one,) = [one for one in json.loads(said) if one["name"] == queue]
+        return one["messages_ready"], one["messages_unacknowledged"]
+
+    until(lambda: left() == (0, kept), what=f"{kept} messages that stay unacknowledged")
+    if kept:
+        program.close()
+        assert left() == (kept, 0), "they did not come again"
+
+
+def test_no_file_is_long() -> None:
+    lengths = {path.name: len(path.read_text().splitlines()) for path in SOURCE.glob("*.rb")}
+    assert lengths
+    assert max(lengths.values()) < 400, lengths
+
+
+def test_the_source_compiles_without_a_warning() -> None:
+    for path in SOURCE.glob("*.rb"):
+        done = subprocess.run(["ruby", "-wc", str(path)], capture_output=True, text=True, check=True)
+        assert done.stderr == ""
+
+
+def test_ci_installs_the_client_of_the_peer() -> None:
+    installed = (ROOT / ".ci" / "run").read_text().partition("missing() {")[2].partition("\n}")[0]
+    assert "|| echo ruby-bunny" in installed
