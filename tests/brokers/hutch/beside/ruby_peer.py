@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import threading
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
@@ -15,29 +16,32 @@ import pytest
 from tests.processes import PATIENCE, ROOT, Process, until
 
 SOURCE = ROOT / "interop" / "ruby" / "hutch"
-NEEDS = "on Debian: apt-get install ruby ruby-bunny"
 
 
 @cache
-def _is_there() -> bool:
+def lacking() -> str | None:
+    """What the peer lacks on this machine, or None."""
     ruby = shutil.which("ruby")
-    return bool(ruby) and subprocess.run([str(ruby), "-e", "require 'bunny'"], capture_output=True).returncode == 0
+    if ruby and subprocess.run([ruby, "-e", "require 'bunny'"], capture_output=True).returncode == 0:
+        return None
+    return "no ruby with bunny; on Debian: apt-get install ruby ruby-bunny"
 
 
 def needed() -> None:
     """Skip the test where Ruby or its client is missing; fail it in CI (where the variable CI is set)."""
-    if _is_there():
+    if not (missing := lacking()):
         return
     if os.environ.get("CI"):
-        pytest.fail(f"no ruby with bunny; {NEEDS}", pytrace=False)
-    pytest.skip(f"no ruby with bunny; {NEEDS}")
+        pytest.fail(missing, pytrace=False)
+    pytest.skip(missing)
 
 
 class RubyPeer:
-    """The process. `open` makes a program of it."""
+    """The process. `open` makes a program of it. Thread-safe."""
 
     def __init__(self) -> None:
         needed()
+        self._one_at_a_time = threading.Lock()
         self.process = Process(["ruby", "peer.rb"], cwd=SOURCE)
         self._asked = 0
 
@@ -47,9 +51,10 @@ class RubyPeer:
 
     def ask(self, command: Mapping[str, Any]) -> Any:
         """Return the answer to a command. Fails with the peer's error."""
-        self._asked += 1
-        number = self._asked
-        self.process.tell(json.dumps({**command, "n": number}))
+        with self._one_at_a_time:
+            self._asked += 1
+            number = self._asked
+            self.process.tell(json.dumps({**command, "n": number}))
         answer = json.loads(self.process.wait_for(rf'"n":{number}}}$').string)
         assert "error" not in answer, answer
         return answer[command["do"]]
