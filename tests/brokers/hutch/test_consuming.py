@@ -11,7 +11,7 @@ import pytest
 from tests import handlers
 from tests.brokers.hutch import session_time
 from tests.brokers.hutch.opened import FAILURE, Opened, claims, new, one
-from tests.brokers.hutch.relay import Relay
+from tests.brokers.hutch.relay import HEARTBEAT, Relay
 from tests.brokers.hutch.test_declared import declare
 from tests.processes import until
 from workkit import schedule
@@ -246,20 +246,24 @@ def test_a_malformed_message_that_is_given_back_is_not_dead(on: Opened) -> None:
     assert on.got(on.names.dead_queue)[2] == b"not json"
 
 
-def test_an_idle_listener_asks_nothing(on: Opened) -> None:
+def test_an_idle_listener_sends_nothing_but_heartbeats(on: Opened) -> None:
     s = schedule.create(on.names.exchange, layout="hutch", namespace=on.names.prefix)
+    handlers.calls.clear()
     with Relay(int(on.url.rpartition(":")[2].rstrip("/"))) as relay:
-        s = replace(s, amqp=f"amqp://guest:guest@127.0.0.1:{relay.port}/")
+        s = replace(s, amqp=f"amqp://guest:guest@127.0.0.1:{relay.port}/?heartbeat=1")
         with schedule.listener(s, **HOW):
             on.publish("note", b'{"n":1}')
-            passed: list[int] = []
+            until(lambda: handlers.calls)
+            begun = [+relay.sent]
 
             def is_quiet() -> bool:
-                """Whether nothing passed for more than two heartbeats of the listener."""
-                passed.append(relay.passed)
-                return len(passed) > 250 and len(set(passed[-250:])) == 1
+                """Whether six heartbeats, of 0.5 s each, came one after the other."""
+                new = relay.sent - begun[-1]
+                if set(new) - {HEARTBEAT}:
+                    begun.append(+relay.sent)
+                return new[HEARTBEAT] >= 6
 
-            until(is_quiet, timeout=20, what="a pause of 2.5 s on the wire")
+            until(is_quiet, timeout=20, what="3 s without a command")
 
 
 def test_a_listener_runs_what_others_publish(on: Opened) -> None:

@@ -15,10 +15,10 @@ import pika
 from pika.adapters.asyncio_connection import AsyncioConnection
 from pika.exceptions import AMQPConnectionError, AMQPError, StreamLostError
 
+from workkit.brokers.hutch import refusal
 from workkit.brokers.hutch.address import Address
 from workkit.brokers.hutch.channel import Channel, Publisher
 from workkit.brokers.hutch.declare import declare
-from workkit.brokers.hutch.refusal import full, translated
 from workkit.brokers.hutch.tls import context, server_name
 from workkit.brokers.hutch.topology import Topology
 from workkit.errors import ServerError
@@ -124,7 +124,7 @@ class Link:
             try:
                 return future.result()
             except CancelledError:
-                raise translated(ConnectionError("it was closed here"), self._address.shown) from None
+                raise refusal.translated(ConnectionError("it was closed here"), self._address.shown) from None
 
         return result
 
@@ -150,7 +150,7 @@ class Link:
     def _started(self) -> asyncio.AbstractEventLoop:
         with self._guard:
             if self._is_over:
-                raise translated(ConnectionError("it was closed here"), self._address.shown)
+                raise refusal.translated(ConnectionError("it was closed here"), self._address.shown)
             if self._loop is None:
                 ready: Future[asyncio.AbstractEventLoop] = Future()
                 self._thread = threading.Thread(target=_serve, args=(ready,), name=f"workkit-{self._name}", daemon=True)
@@ -164,19 +164,21 @@ class Link:
             async with asyncio.timeout(self._patience):
                 wire = await self._open()
                 if wire.is_blocked:
-                    raise full(self._address.shown)
+                    raise refusal.full(self._address.shown)
                 return await work(wire)
         except ServerError:
             raise
         except TimeoutError as error:
             if wire is not None and wire.is_blocked:
-                raise full(self._address.shown) from error
+                raise refusal.full(self._address.shown) from error
             if wire is not None:  # its state is not known: begin anew
                 wire.lost(error)
                 wire.abort()
-            raise translated(error, self._address.shown) from error
+            raise refusal.translated(error, self._address.shown) from error
         except (AMQPError, OSError) as error:
-            raise translated(error, self._address.shown, user=self._address.user, vhost=self._address.vhost) from error
+            raise refusal.translated(
+                error, self._address.shown, user=self._address.user, vhost=self._address.vhost
+            ) from error
 
     async def _open(self) -> Wire:
         if self._connecting is None:
@@ -243,6 +245,7 @@ def _serve(ready: Future[asyncio.AbstractEventLoop]) -> None:
 
 async def _connected(parameters: pika.ConnectionParameters) -> Wire:
     opened: asyncio.Future[Wire] = asyncio.get_running_loop().create_future()
+    said: list[Any] = []  # how the broker closed it
 
     def begin(connection: Any) -> None:
         if not opened.done():
@@ -250,6 +253,7 @@ async def _connected(parameters: pika.ConnectionParameters) -> Wire:
 
     def end(_: Any, reason: BaseException) -> None:
         if not opened.done():  # some of its errors share no class with the others
+            reason = refusal.certain(reason, said)
             opened.set_exception(reason if isinstance(reason, AMQPError | OSError) else AMQPConnectionError(reason))
         elif not opened.cancelled() and opened.exception() is None:
             opened.result().lost(reason)
@@ -261,6 +265,7 @@ async def _connected(parameters: pika.ConnectionParameters) -> Wire:
         on_close_callback=end,
         custom_ioloop=asyncio.get_running_loop(),
     )
+    connection.callbacks.add(0, pika.spec.Connection.Close, lambda frame: said.append(frame.method))
     try:
         return await opened
     except asyncio.CancelledError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import ssl
+from collections.abc import Sequence
 from typing import Any
 
 from pika import exceptions
@@ -18,6 +19,23 @@ def translated(error: BaseException, shown: str, *, user: str = "", vhost: str =
     made = _translated(_root(error), shown, user, vhost)
     made.__cause__ = error
     return made
+
+
+def certain(error: BaseException, closes: Sequence[Any]) -> BaseException:
+    """Return what ended a connection before it was open, where the client library guesses. A broker that refuses a user
+    or a virtual host says so, in one of `closes`, its `Connection.Close`; where it says nothing, the connection was
+    lost; where it says something else, it is not ready yet.
+    """
+    if not isinstance(error, exceptions.ProbableAuthenticationError | exceptions.ProbableAccessDeniedError):
+        return error
+    said = next(iter(closes), None)
+    if said is not None and said.reply_code in (REFUSED, NOT_ALLOWED):
+        return error
+    if said is None:
+        lost: BaseException = exceptions.StreamLostError("while it was opened")
+    else:
+        lost = exceptions.ConnectionClosedByBroker(said.reply_code, said.reply_text)
+    return lost
 
 
 def _translated(error: BaseException, shown: str, user: str, vhost: str) -> ServerError:
