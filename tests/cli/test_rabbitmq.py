@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
+import click
 import pytest
 
 from tests import rabbit
@@ -13,6 +14,7 @@ from tests.processes import Processes
 from tests.servers import Server
 from workkit import schedule
 from workkit.brokers.hutch.names import Names
+from workkit.cli.commands.listen import listen_command
 
 HANDLERS = """
 from workkit import job
@@ -95,6 +97,50 @@ def test_a_forward_refuses_what_belongs_to_another_layout(run: Run, words: tuple
     ran = run("forward", "times", "--to", "hutch", *words)
     assert (ran.status, ran.out) == (2, "")
     assert says in ran.err
+
+
+def test_a_function_consumes_without_a_mark(run: Run, folder: Path, amqp: str, name: str) -> None:
+    (folder / "cli_unmarked.py").write_text("def on_paid(order):\n    print('paid', order, flush=True)\n")
+    where = ("--layout", "event", "--amqp", amqp)
+    names = Names(exchange=name, dialect="event")
+    listen = ("listen", name, *where, "--consumer", "orders.paid=cli_unmarked:on_paid", "--jobs", "orders.paid")
+    try:
+        assert run(*listen, "--burst").status == 0
+        assert run("now", name, "orders.paid", '{"id": 1}', *where).status == 0
+        ran = run(*listen, "--burst")
+        assert (ran.status, "paid {'id': 1}" in ran.out) == (0, True)
+    finally:
+        rabbit.forget(amqp, names, names.queue("orders.paid"))
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("orders.paid",), "--consumer 'orders.paid' has no =. Write"),
+        (("a=cli_m:f", "a=cli_m:g"), "--consumer 'a=cli_m:g' gives a a second time."),
+        (("a=cli_mm:f",), '--consumer "a=cli_mm:f": no module cli_mm under ./; nearest: cli_m.'),
+        (("a=cli_m:on_payd",), '--consumer "a=cli_m:on_payd": no such function in cli_m.py; nearest: on_paid.'),
+    ],
+)
+def test_a_consumer_that_is_none_is_refused(run: Run, folder: Path, words: tuple[str, ...], says: str) -> None:
+    (folder / "cli_m.py").write_text("def on_paid(order): ...\n")
+    given = [word for text in words for word in ("--consumer", text)]
+    ran = run("listen", "t", *given, "--layout", "hutch", "--amqp", "amqp://127.0.0.1:1", "--burst")
+    assert (ran.status, ran.out) == (2, "")
+    assert says in ran.err
+
+
+def test_a_consumer_is_completed_from_the_files_here(folder: Path) -> None:
+    (folder / "pkg").mkdir()
+    (folder / "pkg" / "orders.py").write_text("def on_paid(order): ...\ndef _not(order): ...\n")
+
+    def offered(incomplete: str) -> list[str]:
+        option = next(one for one in listen_command.params if one.name == "consumers")
+        return [item.value for item in option.shell_complete(click.Context(listen_command), incomplete)]
+
+    assert offered("orders.paid=pkg") == ["orders.paid=pkg.orders:"]
+    assert offered("orders.paid=pkg.orders:") == ["orders.paid=pkg.orders:on_paid"]
+    assert offered("orders") == []
 
 
 def test_what_belongs_to_another_layout_is_refused(run: Run) -> None:

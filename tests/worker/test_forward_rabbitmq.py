@@ -53,11 +53,12 @@ def test_due_jobs_become_messages(on: Opened, s: schedule.Schedule, layout: str)
     queue = on.bound("orders.created", "note")
     to = schedule.create(on.names.exchange, amqp=on.url, layout=layout)
     schedule.add_now(s, "@orders.created", args=[{"id": 1}])
-    schedule.add_now(s, "note", args=[{"id": 2}])
+    schedule.add_now(s, "note", args=[{"id": 2}], priority=2)
     schedule.add(s, "note", args=[{"id": 3}], at="7pm tomorrow")
     tally = burst(s, to)
     assert (tally.ran, tally.failed) == (2, 0)
-    assert sorted(body["id"] for _, body in bodies(on, queue)) == [1, 2]
+    found = sorted((body["id"], properties.priority) for properties, body in bodies(on, queue))
+    assert found == [(1, 0 if layout == "hutch" else None), (2, 2)]
     assert [job.state for job in schedule.jobs(s)] == ["waiting"]
 
 

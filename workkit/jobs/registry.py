@@ -119,6 +119,16 @@ def plain_fn(fn: Fn) -> str:
     return found[0]
 
 
+def marked(name: str) -> Handler | None:
+    """The function that is marked with a name; None where none is."""
+    return _marked.get(name)
+
+
+def options_of(fn: Handler) -> RunOptions:
+    """The options of `@job` of a function."""
+    return _said.get(_key(fn), UNSAID)
+
+
 class Registry:
     """The functions that one listener may run: those of `imports` (modules with their submodules), and those of modules
     under `folder`, if given.
@@ -127,6 +137,7 @@ class Registry:
     def __init__(self, *, imports: Iterable[str] = (), folder: Path | None = None) -> None:
         self.imports = tuple(imports)
         self.folder = folder.resolve() if folder is not None else None
+        self.consumers: dict[str, Handler] = {}  # see `Functions`
         self._found: dict[str, tuple[Handler, RunOptions] | CannotRun] = {}
 
     def load(self) -> None:
@@ -163,7 +174,7 @@ class Registry:
                 raise _too_long(job)
             try:
                 function = self._find(job)
-                found = function, _said.get(_key(function), UNSAID)
+                found = function, options_of(function)
             except CannotRun as error:
                 found = error
             except BaseException as error:  # an import runs any code, which may raise anything
@@ -189,7 +200,7 @@ class Registry:
 
     def serves(self) -> dict[str, RunOptions]:
         """The plain names that are registered, with the options of their functions."""
-        return {name: _said.get(_key(fn), UNSAID) for name, fn in _marked.items() if is_plain(name)}
+        return {name: options_of(fn) for name, fn in _marked.items() if is_plain(name)}
 
     def _find(self, job: str) -> Handler:
         if job in _marked and is_plain(job):

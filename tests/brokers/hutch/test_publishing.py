@@ -78,7 +78,6 @@ def test_a_later_job_is_published_when_it_is_due(on: Opened) -> None:
         ({"args": [{}], "every": "minute"}, "cannot recur here"),
         ({"args": [{}], "at": "now", "unique_key": "a"}, "unique_key= cannot be kept in a message"),
         ({"args": [{}], "at": "now", "unique": True}, "unique= cannot be kept"),
-        ({"args": [{}], "at": "now", "priority": 1}, "priority= cannot be kept"),
         ({"args": [{}], "at": "now", "name": "nightly"}, "name= cannot be kept"),
         (
             {"args": [{}], "at": "now", "retries": 3},

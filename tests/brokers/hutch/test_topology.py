@@ -92,6 +92,15 @@ def test_a_work_queue_is_bound_by_its_key_and_by_a_private_one() -> None:
     ]
 
 
+def test_a_work_queue_knows_priorities_unless_event_may_declare_it_too() -> None:
+    for dialect, prefix, expected in (
+        ("hutch", "", 3), ("hutch", "billing", 3), ("event", "", 3), ("event", "billing", None),
+    ):  # fmt: skip
+        (queue,) = work(Names(exchange="hutch", dialect=dialect, prefix=prefix), ["orders.created"]).queues  # type: ignore[arg-type]
+        assert queue.arguments.get("x-max-priority") == expected
+        assert queue.shared is (expected is None)
+
+
 def matches(pattern: str, key: str) -> bool:
     """Match as a topic exchange does."""
 

@@ -127,7 +127,10 @@ class HutchBroker:
         """
         if not info.serves:
             trouble = "names no job that this listener serves"
-            remedy = 'Mark functions with @job("orders.created") in a module given with imports=.'
+            remedy = (
+                'Mark functions with @job("orders.created") in a module given with imports=, '
+                'or name one: consumers={"orders.created": "app.orders:on_created"}.'
+            )
             raise InvalidOptions.about("imports=", trouble, remedy, where="imports")
         for name, serving in info.serves.items():
             options = serving.options

@@ -96,7 +96,8 @@ def _message(names: Names, job: NewJob, now_ms: int) -> Message:
     (value,) = job.args
     text = body.write(value, needs_object=needs_object)
     due_ms = job.due_ms if is_delayed else None
-    return compose.new(names, job.fn, text, now_ms=now_ms, due_ms=due_ms, content=_content(job, text, due_ms))
+    content = _content(job, text, due_ms)
+    return compose.new(names, job.fn, text, now_ms=now_ms, due_ms=due_ms, content=content, priority=job.terms.priority)
 
 
 def _content(job: NewJob, text: bytes, due_ms: int | None) -> bytes | None:
@@ -127,9 +128,9 @@ def check(names: Names, job: NewJob) -> None:
         said = ", ".join(f"{name}=" for name in sorted(job.options.fields())) or "an option of runs"
         raise _refused(said, "Give it to @job, for all messages of this key.")
     terms, entrance = job.terms, job.entrance
-    for name, value in (("name", terms.name), ("priority", terms.priority), ("throttle", entrance.throttle_ms),
-                        ("debounce", entrance.debounce_ms), ("on_conflict", entrance.replace or None),
-                        ("unique_key", terms.unique_key), ("unique", entrance.once or None)):  # fmt: skip
+    for name, value in (("name", terms.name), ("throttle", entrance.throttle_ms), ("debounce", entrance.debounce_ms),
+                        ("on_conflict", entrance.replace or None), ("unique_key", terms.unique_key),
+                        ("unique", entrance.once or None)):  # fmt: skip
         if value is not None:
             raise _refused(f"{name}=", "Leave it out.")
     if job.kwargs or len(job.args) != 1:

@@ -24,7 +24,14 @@ login.
 
 
 def new(
-    names: Names, job: str, body: bytes, *, now_ms: int, due_ms: int | None = None, content: bytes | None = None
+    names: Names,
+    job: str,
+    body: bytes,
+    *,
+    now_ms: int,
+    due_ms: int | None = None,
+    content: bytes | None = None,
+    priority: int | None = None,
 ) -> Message:
     """Compose a new message for every queue that is bound to a key, published now, or delayed until it is due.
 
@@ -35,7 +42,7 @@ def new(
     message = Message(
         exchange=names.exchange,
         routing_key=job,
-        properties=_properties(names.dialect, now_ms, seed),
+        properties=_properties(names.dialect, now_ms, seed, priority),
         headers={DUE: due},
         body=body,
     )
@@ -86,9 +93,10 @@ def _delayed(names: Names, message: Message, key: str, delay_ms: int, *, reaches
     )
 
 
-def _properties(dialect: Dialect, now_ms: int, seed: bytes | None) -> dict[str, Any]:
+def _properties(dialect: Dialect, now_ms: int, seed: bytes | None, priority: int | None) -> dict[str, Any]:
     seed = seed or token_bytes(16)
-    found = {"content_type": "application/json", "delivery_mode": 2, "timestamp": now_ms // 1000}
-    if dialect == "event":
-        return {**found, "message_id": seed[:12].hex()}
-    return {**found, "message_id": str(UUID(bytes=seed[:16], version=4)), "priority": 0}
+    id = seed[:12].hex() if dialect == "event" else str(UUID(bytes=seed[:16], version=4))
+    found = {"content_type": "application/json", "delivery_mode": 2, "timestamp": now_ms // 1000, "message_id": id}
+    if priority is None and dialect == "event":
+        return found
+    return {**found, "priority": priority or 0}

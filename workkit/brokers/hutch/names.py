@@ -38,6 +38,11 @@ class Names:
         return self.prefix or self.own_exchange
 
     @property
+    def is_as_event(self) -> bool:
+        """Whether our work queues are called as those of event in a namespace that the program has chosen."""
+        return self.dialect == "event" and bool(self.prefix)
+
+    @property
     def schedule_exchange(self) -> str:
         """Where both libraries publish what is delayed."""
         return f"{self.exchange}.schedule"
