@@ -10,7 +10,9 @@ from workkit.jobs.admission import Pause
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 
-Revival = Literal["revived", "gone", "waits", "unreadable"]
+Revival = Literal["revived", "gone", "waits", "unreadable", "unroutable"]
+"""What became of a dead job. "unroutable": no queue takes its message; it is dead still."""
+
 Arguments = Sequence[Any] | Mapping[str, Any]
 """Other arguments for a job: a list replaces the positional ones, an object those that are given by name."""
 

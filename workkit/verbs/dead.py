@@ -28,6 +28,7 @@ def chosen(inspector: Inspector, *, schedule: str, which: str | Job | None, wher
     """
     pages = (job for job in inspector.jobs(state="dead") if where is None or matches(job, where))
     found = list({(job.dead_id, job.due): job for job in pages}.values())  # a death while reading shifts the pages
+    found.sort(key=lambda job: job.due.timestamp() if job.due else 0.0, reverse=True)  # a queue has them oldest first
     return found if which is None else named_dead(found, which, schedule=schedule)
 
 
@@ -103,6 +104,10 @@ def revival_refusal(job: Job, answer: Revival) -> WorkkitError | None:
         case "waits":
             trouble = "was added anew meanwhile, and is not over"
             return InvalidOptions.about(name, trouble, "Retry this record of it then, or discard it.", given=job.id)
+        case "unroutable":
+            place = f"queue {job.queue} does" if job.queue else "its routing key leads to a queue that does"
+            trouble = f"cannot run again: {place} not exist any more"
+            return InvalidOptions.about(name, trouble, "Start a listener for it, and retry it then.", given=job.id)
         case "gone":
             return NotFound.about(name, "is not dead any more", given=job.id)
     assert_never(answer)

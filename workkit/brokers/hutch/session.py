@@ -21,7 +21,7 @@ from workkit.brokers.hutch import compose
 from workkit.brokers.hutch.channel import Channel
 from workkit.brokers.hutch.codec import Receipt, as_job, read_claim
 from workkit.brokers.hutch.link import Link, Wire
-from workkit.brokers.hutch.message import Message
+from workkit.brokers.hutch.message import Message, received
 from workkit.brokers.hutch.names import Names
 from workkit.brokers.hutch.outlet import Outlet
 from workkit.brokers.hutch.topology import dead, work
@@ -158,13 +158,7 @@ class Session:
 
     def _receiver(self, channel: Channel, queue: str) -> Any:
         def receive(_: Any, method: Any, properties: Any, body: bytes) -> None:
-            message = Message(
-                exchange=method.exchange,
-                routing_key=method.routing_key,
-                properties=_properties(properties),
-                headers=properties.headers or {},
-                body=body,
-            )
+            message = received(method, properties, body)
             receipt = Receipt(channel, method.delivery_tag, queue, message, time.monotonic())
             self._arrived.append((receipt, method.redelivered))
             self._pushed.set()
@@ -326,13 +320,3 @@ class Session:
 
 def _unread(claim: Claim) -> Failure:
     return Failure(type="CorruptRecord", message=claim.reason or "")
-
-
-_NAMES = (
-    "content_type", "content_encoding", "delivery_mode", "priority", "correlation_id", "reply_to", "expiration",
-    "message_id", "timestamp", "type", "user_id", "app_id",
-)  # fmt: skip
-
-
-def _properties(properties: Any) -> dict[str, Any]:
-    return {name: value for name in _NAMES if (value := getattr(properties, name)) is not None}
