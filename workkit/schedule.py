@@ -63,6 +63,7 @@ def create(
     layout: str | None = None,
     amqp: str | None = None,
     namespace: str | None = None,
+    management: str | None = None,
 ) -> Schedule:
     """Name a schedule. No I/O.
 
@@ -76,11 +77,13 @@ def create(
     "event" make it an exchange of RabbitMQ, shared with the Ruby library hutch and the Go library wppurking/event. Then
     `amqp` is the URL of the RabbitMQ (else WORKKIT_AMQP_URL, then amqp://guest:guest@127.0.0.1:5672/), and `namespace`
     is what stands before the names of its queues (else WORKKIT_NAMESPACE, then NAME.workkit): listeners with the same
-    one share their messages. Raises InvalidSchedule, InvalidOptions, TriggerError.
+    one share their messages. `management` is the URL of RabbitMQ's management API, which the doctor and the verbs that
+    look ask where it answers (else WORKKIT_AMQP_MANAGEMENT_URL, then the host and login of `amqp` with port 15672, with
+    TLS 15671). Raises InvalidSchedule, InvalidOptions, TriggerError.
     """
     return described_schedule(
         name, redis=redis, tz=tz, dialect=dialect, shards=shards, limit=limit, rate=rate, layout=layout,
-        amqp=amqp, namespace=namespace,
+        amqp=amqp, namespace=namespace, management=management,
     )  # fmt: skip
 
 

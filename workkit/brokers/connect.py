@@ -6,7 +6,7 @@ from typing import Any, overload
 
 from workkit.brokers.gocraft.broker import GocraftBroker
 from workkit.brokers.hutch.address import DEFAULT_URL as DEFAULT_AMQP_URL
-from workkit.brokers.hutch.address import read_address
+from workkit.brokers.hutch.address import read_address, read_site
 from workkit.brokers.hutch.names import Names
 from workkit.brokers.native.broker import NativeBroker
 from workkit.brokers.native.sharded import ShardedBroker
@@ -22,7 +22,14 @@ __all__ = ["DEFAULT_AMQP_URL", "check", "check_amqp", "open_broker", "open_broke
 
 @overload
 def open_broker(
-    name: str, *, redis: Any, dialect: str = ..., timeout_ms: int = ..., layout: str = ..., namespace: str = ...
+    name: str,
+    *,
+    redis: Any,
+    dialect: str = ...,
+    timeout_ms: int = ...,
+    layout: str = ...,
+    namespace: str = ...,
+    management: str = ...,
 ) -> Broker: ...
 
 
@@ -36,6 +43,7 @@ def open_broker(
     shards: int,
     layout: str = ...,
     namespace: str = ...,
+    management: str = ...,
 ) -> Broker | ShardedBroker: ...
 
 
@@ -48,6 +56,7 @@ def open_broker(
     shards: int = 1,
     layout: str = "native",
     namespace: str = "",
+    management: str = "",
 ) -> Broker | ShardedBroker:
     """Open the broker of schedule `name` at `redis`, which is an AMQP URL in the layouts of RabbitMQ; of several shards
     only the producer (to listen: `open_brokers`).
@@ -55,7 +64,7 @@ def open_broker(
     Raises InvalidSchedule, EmbeddedError, Unsupported.
     """
     if layout in AMQP_LAYOUTS:
-        return _amqp(name, url=redis, layout=layout, namespace=namespace, timeout_ms=timeout_ms)
+        return _amqp(name, url=redis, layout=layout, namespace=namespace, management=management, timeout_ms=timeout_ms)
     if layout == "gocraft":
         return GocraftBroker(_server(redis, schedule=name), schedule=name, timeout_ms=timeout_ms)
     names = shard_names(name, shards)
@@ -74,22 +83,27 @@ def open_brokers(
     timeout_ms: int = 10_000,
     layout: str = "native",
     namespace: str = "",
+    management: str = "",
 ) -> list[Broker]:
     """Open one broker for each shard of schedule `name`; a listener registers with each.
 
     Raises InvalidSchedule, EmbeddedError, Unsupported.
     """
     if layout in AMQP_LAYOUTS:
-        return [_amqp(name, url=redis, layout=layout, namespace=namespace, timeout_ms=timeout_ms)]
+        return [
+            _amqp(name, url=redis, layout=layout, namespace=namespace, management=management, timeout_ms=timeout_ms)
+        ]
     if layout == "gocraft":
         return [GocraftBroker(_server(redis, schedule=name), schedule=name, timeout_ms=timeout_ms)]
     names = shard_names(name, shards)
     return [_native(shard, redis=redis, dialect=dialect, timeout_ms=timeout_ms) for shard in names]
 
 
-def check_amqp(url: Any, *, schedule: str, layout: str, namespace: str) -> None:
-    """Refuse what is no AMQP URL, and names that no exchange or queue can have. Raises InvalidSchedule."""
-    read_address(url)
+def check_amqp(url: Any, *, schedule: str, layout: str, namespace: str, management: str) -> None:
+    """Refuse what is no AMQP URL or no URL of a management API, and names that no exchange or queue can have. Raises
+    InvalidSchedule.
+    """
+    read_site(management, read_address(url))
     _names(schedule, layout, namespace).check()
 
 
@@ -112,7 +126,7 @@ def _names(schedule: str, layout: str, namespace: str) -> Names:
     return Names(exchange=schedule, dialect="event" if layout == "event" else "hutch", prefix=namespace)
 
 
-def _amqp(name: str, *, url: str, layout: str, namespace: str, timeout_ms: int) -> Broker:
+def _amqp(name: str, *, url: str, layout: str, namespace: str, management: str, timeout_ms: int) -> Broker:
     try:
         from workkit.brokers.hutch.broker import HutchBroker
     except ModuleNotFoundError as error:
@@ -120,7 +134,9 @@ def _amqp(name: str, *, url: str, layout: str, namespace: str, timeout_ms: int) 
             raise
         remedy = "Install it: pip install 'workkit[rabbitmq]'."
         raise Unsupported.about(f"layout={layout!r}", "needs the extra rabbitmq", remedy, where="layout") from error
-    return HutchBroker(read_address(url), names=_names(name, layout, namespace), patience=timeout_ms / 1000)
+    address = read_address(url)
+    site = read_site(management, address)
+    return HutchBroker(address, names=_names(name, layout, namespace), site=site, patience=timeout_ms / 1000)
 
 
 def _native(name: str, *, redis: Any, dialect: str, timeout_ms: int) -> NativeBroker:

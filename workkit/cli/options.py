@@ -225,6 +225,14 @@ def server_options(function: Callable[..., R]) -> Callable[..., R]:
         envvar="WORKKIT_NAMESPACE",
         help="hutch, event: what stands before the names of queues; default SCHEDULE.workkit",
     )
+    @click.option(
+        "--management",
+        cls=Option,
+        section=SERVER,
+        metavar="URL",
+        help="hutch, event: RabbitMQ's management API, http:// https://; else WORKKIT_AMQP_MANAGEMENT_URL, else port "
+        "15672 of the host of --amqp",
+    )
     @functools.wraps(function)
     def with_server(
         *args: Any,
@@ -234,11 +242,16 @@ def server_options(function: Callable[..., R]) -> Callable[..., R]:
         layout: str | None,
         amqp: str | None,
         namespace: str | None,
+        management: str | None,
         **kwargs: Any,
     ) -> R:
         if amqp is not None and layout not in AMQP_LAYOUTS:
             raise click.UsageError("--amqp names a RabbitMQ, which other layouts use. Add --layout hutch or event.")
-        for name, value in (("LAYOUT", layout), ("AMQP_URL", amqp), ("NAMESPACE", namespace)):
+        if management is not None and layout not in AMQP_LAYOUTS:
+            raise click.UsageError("--management belongs to a RabbitMQ. Add --layout hutch or event.")
+        for name, value in (
+            ("LAYOUT", layout), ("AMQP_URL", amqp), ("NAMESPACE", namespace), ("AMQP_MANAGEMENT_URL", management),
+        ):  # fmt: skip
             if value:
                 os.environ[f"WORKKIT_{name}"] = value  # as with the dialect
         if dialect := dialect or read_settings().dialect:

@@ -35,7 +35,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 class Schedule:
     """A named set of jobs on one server. A value: it holds no connection. Made by `create`. `limit`: how many may run
     at once; `turn_ms`: the time between two starts; None: nothing was said here. `amqp`: the URL of a RabbitMQ, in
-    place of `redis`; `namespace`: what its queues are named after.
+    place of `redis`; `namespace`: what its queues are named after; `management`: the URL of
+    its management API, empty where that follows from `amqp`.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Schedule:
     layout: str = "native"
     amqp: str | None = None
     namespace: str = ""
+    management: str = ""
 
     @property
     def server(self) -> Any:
@@ -57,7 +59,8 @@ class Schedule:
     def __repr__(self) -> str:
         """Show what differs from the defaults, the server without its password."""
         if self.redis is None:
-            return brief_repr(replace(self, amqp=masked(self.amqp or "")))
+            shown = replace(self, amqp=masked(self.amqp or ""), management=masked(self.management))
+            return brief_repr(shown)
         if isinstance(self.redis, str):
             return brief_repr(replace(self, redis=masked(self.redis)))
         from workkit.brokers.redis_server.server import shown_client
@@ -101,6 +104,7 @@ def described_schedule(
     layout: str | None = None,
     amqp: str | None = None,
     namespace: str | None = None,
+    management: str | None = None,
 ) -> Schedule:
     """Check the arguments of `create`; missing ones come from the environment. Raises an `Invalid`."""
     if not isinstance(name, str) or not name:  # type: ignore[redundant-expr]
@@ -136,8 +140,17 @@ def described_schedule(
                 trouble, remedy = f"with layout={layout!r}: {what} has no such thing", "Leave it out."
                 raise InvalidSchedule.about(f"{option}={value!r}", trouble, remedy, where=option, given=value)
     if layout in AMQP_LAYOUTS:
-        return _on_rabbitmq(name, redis=redis, tz=tz, dialect=dialect, layout=layout, amqp=amqp, namespace=namespace)
-    for option, text in (("amqp", amqp), ("namespace", namespace)):
+        return _on_rabbitmq(
+            name,
+            redis=redis,
+            tz=tz,
+            dialect=dialect,
+            layout=layout,
+            amqp=amqp,
+            namespace=namespace,
+            management=management,
+        )
+    for option, text in (("amqp", amqp), ("namespace", namespace), ("management", management)):
         if text is not None:
             trouble = f"with layout={layout!r}: only layouts on RabbitMQ have it"
             remedy = f"Write layout={' or layout='.join(map(repr, AMQP_LAYOUTS))}."
@@ -166,7 +179,15 @@ def described_schedule(
 
 
 def _on_rabbitmq(
-    name: str, *, redis: Any, tz: Any, dialect: str, layout: str, amqp: str | None, namespace: str | None
+    name: str,
+    *,
+    redis: Any,
+    tz: Any,
+    dialect: str,
+    layout: str,
+    amqp: str | None,
+    namespace: str | None,
+    management: str | None,
 ) -> Schedule:
     """Make a schedule that is an exchange. Raises InvalidSchedule, TriggerError."""
     if redis is not None:
@@ -176,8 +197,17 @@ def _on_rabbitmq(
 
     url = amqp or os.environ.get("WORKKIT_AMQP_URL") or DEFAULT_AMQP_URL
     namespace = namespace or os.environ.get("WORKKIT_NAMESPACE") or ""
-    check_amqp(url, schedule=name, layout=layout, namespace=namespace)
-    return Schedule(name=name, tz=_zone_name(tz), dialect=dialect, layout=layout, amqp=url, namespace=namespace)
+    management = management or os.environ.get("WORKKIT_AMQP_MANAGEMENT_URL") or ""
+    check_amqp(url, schedule=name, layout=layout, namespace=namespace, management=management)
+    return Schedule(
+        name=name,
+        tz=_zone_name(tz),
+        dialect=dialect,
+        layout=layout,
+        amqp=url,
+        namespace=namespace,
+        management=management,
+    )
 
 
 def _zone_name(tz: Any) -> str:
@@ -209,7 +239,13 @@ def _opened(s: Schedule, pid: int) -> Producer:
     from workkit.brokers.connect import open_broker
 
     broker = open_broker(
-        s.name, redis=s.server, dialect=s.dialect, shards=s.shards, layout=s.layout, namespace=s.namespace
+        s.name,
+        redis=s.server,
+        dialect=s.dialect,
+        shards=s.shards,
+        layout=s.layout,
+        namespace=s.namespace,
+        management=s.management,
     )
     _declare(s, broker)
     return broker
@@ -233,6 +269,7 @@ def listening_brokers(s: Schedule, *, timeout_ms: int) -> list[Broker]:
         timeout_ms=timeout_ms,
         layout=s.layout,
         namespace=s.namespace,
+        management=s.management,
     )
     if s.limit is not None or s.turn_ms is not None:
         producer_of(s)  # says so to all listeners

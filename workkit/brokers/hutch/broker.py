@@ -6,9 +6,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from workkit.brokers.hutch.address import Address
+from workkit.brokers.hutch.address import Address, Site, read_site
 from workkit.brokers.hutch.codec import check, messages
 from workkit.brokers.hutch.link import Link
+from workkit.brokers.hutch.management.client import Management
 from workkit.brokers.hutch.message import Message
 from workkit.brokers.hutch.names import Names
 from workkit.brokers.hutch.outlet import Outlet
@@ -30,8 +31,9 @@ class HutchBroker:
     those that publish.
     """
 
-    def __init__(self, address: Address, *, names: Names, patience: float = 10.0) -> None:
+    def __init__(self, address: Address, *, names: Names, site: Site | None = None, patience: float = 10.0) -> None:
         self._names, self._shown = names, address.shown
+        self._management = Management(site=site or read_site("", address), vhost=address.vhost, patience=patience / 2)
         self._out = Link(address, name="publish", patience=patience)
         self._in = Link(address, name="consume", patience=patience)
         self._outlet = Outlet(self._out, names=names)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import ssl
 import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import CancelledError, Future
@@ -20,6 +19,7 @@ from workkit.brokers.hutch.address import Address
 from workkit.brokers.hutch.channel import Channel, Publisher
 from workkit.brokers.hutch.declare import declare
 from workkit.brokers.hutch.refusal import full, translated
+from workkit.brokers.hutch.tls import context, server_name
 from workkit.brokers.hutch.topology import Topology
 from workkit.errors import ServerError
 
@@ -207,7 +207,7 @@ class Link:
             heartbeat=address.heartbeat,
             socket_timeout=self._patience / 2,
             stack_timeout=self._patience / 2,
-            ssl_options=_tls(dict(address.tls), host) if address.is_tls else None,
+            ssl_options=_tls(address, host) if address.is_tls else None,
             client_properties={"connection_name": self._name, "product": "workkit"},
         )
 
@@ -265,10 +265,5 @@ async def _connected(parameters: pika.ConnectionParameters) -> Wire:
         raise
 
 
-def _tls(options: dict[str, str], host: str) -> pika.SSLOptions:
-    context = ssl.create_default_context(cafile=options.get("cacertfile"))
-    if options.get("verify") == "verify_none":
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    if certificate := options.get("certfile"):
-        context.load_cert_chain(certificate, options.get("keyfile"))
-    return pika.SSLOptions(context, options.get("server_name_indication") or host)
+def _tls(address: Address, host: str) -> pika.SSLOptions:
+    return pika.SSLOptions(context(address.tls), server_name(address.tls, host))
