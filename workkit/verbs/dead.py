@@ -14,7 +14,6 @@ from workkit.jobs.job import Job, matches
 from workkit.jobs.names import shown
 from workkit.jobs.option_readers import turn_ms
 
-PAGE = 500
 SHORTEST = 6  # digits of an id that stand for the whole
 
 T = TypeVar("T")
@@ -86,7 +85,7 @@ def revive(
     every_ms = pause_ms(rate)
     if args is not None:
         check_args(args, dead)
-    for page in _pages(enumerate(reversed(dead))):
+    for page in _pages(enumerate(reversed(dead)), admin.at_once):
         delays = [round(place * every_ms) for place, _ in page] if every_ms else ()
         jobs = [job for _, job in page]
         yield from zip(jobs, admin.retry(jobs, args=args, delays_ms=delays), strict=True)
@@ -115,7 +114,7 @@ def revival_refusal(job: Job, answer: Revival) -> WorkkitError | None:
 
 def discard_dead(admin: Admin, dead: Sequence[Job]) -> int:
     """Forget dead jobs; return how many there were."""
-    return sum(admin.discard(page) for page in _pages(dead))
+    return sum(admin.discard(page) for page in _pages(dead, admin.at_once))
 
 
 def pause_ms(rate: str | None) -> float:
@@ -137,7 +136,7 @@ def check_args(args: Arguments, dead: Sequence[Job]) -> None:
         raise InvalidOptions.about("args=", trouble, "Name that job.", where="args", given=args)
 
 
-def _pages(of: Iterable[T]) -> Iterator[list[T]]:
+def _pages(of: Iterable[T], size: int) -> Iterator[list[T]]:
     rest = iter(of)
-    while page := list(islice(rest, PAGE)):
+    while page := list(islice(rest, size)):
         yield page

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import ClassVar, NoReturn
 
 from workkit.brokers.hutch.change.dead_queue import DeadQueueChange
 from workkit.brokers.hutch.names import Names
+from workkit.brokers.hutch.topology import MOST_DEAD
 from workkit.contract.admin import Arguments, Revival
 from workkit.errors import Unsupported
 from workkit.jobs.admission import Pause
@@ -20,6 +21,7 @@ NATIVE = "Keep such jobs in a native schedule, and forward it here."
 class HutchAdmin:
     """Changes one exchange. Each method may be repeated."""
 
+    at_once: ClassVar[int] = MOST_DEAD  # each call reads the queue from its head
     dead_queue: DeadQueueChange
     names: Names
 

@@ -67,7 +67,13 @@ def dead(names: Names, message: Message, *, queue: str, attempts: int, now_ms: i
 
 
 def revived(
-    names: Names, message: Message, *, key: str, queue: str | None, now_ms: int, delay_ms: int = 0,
+    names: Names,
+    message: Message,
+    *,
+    key: str,
+    queue: str | None,
+    now_ms: int,
+    delay_ms: int = 0,
     body: bytes | None = None,
 ) -> Message:
     """Compose the copy by which a dead message runs again as one that has not failed: in the one queue it came from,

@@ -20,6 +20,7 @@ from pika.exceptions import AMQPError, ConsumerCancelled
 from workkit.brokers.hutch import compose
 from workkit.brokers.hutch.channel import Channel
 from workkit.brokers.hutch.codec import Receipt, as_job, read_claim
+from workkit.brokers.hutch.consumer_tag import consumer_tag, said_of
 from workkit.brokers.hutch.link import Link, Wire
 from workkit.brokers.hutch.message import Message, received
 from workkit.brokers.hutch.names import Names
@@ -58,6 +59,7 @@ class Session:
         self._news = threading.Event()
         self._pushed = asyncio.Event()  # for the thread of the connection
         self._is_over = False
+        self._said: dict[str, Any] = {}  # what its consumers say of this listener
         self.tag = ""
 
     def register(self, info: ListenerInfo) -> None:
@@ -68,6 +70,7 @@ class Session:
         self._served = list(self._jobs)
         self._threads = info.threads
         self.tag = f"workkit-{uuid4()}"
+        self._said = said_of(info, now_ms=round(time.time() * 1000))
         self._begin()
 
     def claim(self, limit: int, *, ends: Sequence[Ending] = ()) -> Turn:
@@ -150,11 +153,13 @@ class Session:
         await channel.call("basic_qos", prefetch_count=prefetch)
         for queue in self._served:
             receive = self._receiver(channel, queue)
-            await channel.call("basic_consume", queue, receive, consumer_tag=self._consumer(queue))
+            await channel.call(
+                "basic_consume", queue, receive, consumer_tag=self._consumer(queue), arguments=self._said
+            )
         self._prefetch = prefetch
 
     def _consumer(self, queue: str) -> str:
-        return f"{self.tag}-{list(self._jobs).index(queue)}"
+        return consumer_tag(self.tag, list(self._jobs).index(queue))
 
     def _receiver(self, channel: Channel, queue: str) -> Any:
         def receive(_: Any, method: Any, properties: Any, body: bytes) -> None:

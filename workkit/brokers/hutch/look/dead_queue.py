@@ -12,7 +12,8 @@ from workkit.brokers.hutch.look.dead_message import DeadMessage, numbered
 from workkit.brokers.hutch.look.held import Held
 from workkit.brokers.hutch.names import Names
 
-PAGE: Final = 500  # messages that are asked for at once
+FIRST: Final = 500  # messages of the first reading
+PAGE: Final = 2000  # messages that are asked for at once
 GROWTH: Final = 4  # how much further each reading goes
 
 
@@ -30,7 +31,7 @@ class DeadQueue:
         as far as the one before. What comes or goes meanwhile may be left out.
         """
         shown: set[str] = set()
-        most = PAGE
+        most = FIRST
         while True:
             found = self._first(most)
             fresh = [one for one in found if one.mark not in shown]

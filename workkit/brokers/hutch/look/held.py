@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
@@ -18,11 +18,11 @@ from uuid import uuid4
 from pika.exceptions import AMQPError, ChannelClosedByBroker
 
 from workkit.brokers.hutch.channel import Channel
+from workkit.brokers.hutch.consumer_tag import LOOKING
 from workkit.brokers.hutch.link import Link, Wire
 from workkit.brokers.hutch.message import Message, received
 from workkit.brokers.hutch.refusal import NOT_FOUND
 
-LOOKING: Final = "workkit-look-"  # how the tags of its consumers begin
 MOST: Final = 60_000  # messages of one page; AMQP counts to 65,535
 PATIENCE: Final = 2.0  # seconds without a message; another program may be the only one that gets them
 AGAIN: Final = 0.02  # seconds until it asks again whether more are ready
@@ -31,26 +31,31 @@ LAST: Final = -100  # its priority: whoever works on the queue comes first
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """A message that is held, and the tag by which it is taken."""
+    """A message that is held, with the channel and the tag by which it is taken."""
 
+    channel: Channel
     tag: int
     message: Message
 
 
 class Held:
-    """The messages of one queue, from its head. For one thread; ends with ``with``, which gives all of them back."""
+    """The messages of one queue, from its head. For one thread; ends with ``with``, which gives all of them back.
+
+    Each page has a channel of its own, because RabbitMQ looks for an acknowledged message among all that its channel
+    holds.
+    """
 
     def __init__(self, link: Link, queue: str) -> None:
         self._link, self._queue = link, queue
-        self._channel: Channel | None = None
+        self._channels: list[Channel] = []
 
     def __enter__(self) -> Held:
         return self
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
-        channel = self._channel
-        if channel is not None and channel.closed is None:
-            self._link.run(lambda _: _given_back(channel))
+        channels, self._channels = [one for one in self._channels if one.closed is None], []
+        if channels:
+            self._link.run(lambda _: _given_back(channels))
 
     def more(self, most: int) -> list[Message]:
         """Hold up to `most` further messages; none at the end of the queue, or where there is no such queue."""
@@ -62,34 +67,33 @@ class Held:
         """
         return self._link.run(lambda wire: self._more(wire, min(most, MOST)))
 
-    def take(self, deliveries: Iterable[Delivery]) -> None:
+    def take(self, deliveries: Sequence[Delivery]) -> None:
         """Take messages out of the queue for good, and wait until the broker has done so."""
-        channel = self._channel
-        assert channel is not None
-        tags = [one.tag for one in deliveries]
 
         async def taken(_: Wire) -> None:
-            if channel.closed is not None:
-                raise channel.closed
-            for tag in tags:
-                channel.raw.basic_ack(tag)
-            await channel.call("basic_qos", prefetch_count=0)  # it is answered after what came before
+            for channel in dict.fromkeys(one.channel for one in deliveries):
+                if channel.closed is not None:
+                    raise channel.closed
+                for one in deliveries:
+                    if one.channel is channel:
+                        channel.raw.basic_ack(one.tag)
+                await channel.call("basic_qos", prefetch_count=0)  # it is answered after what came before
 
-        if tags:
+        if deliveries:
             self._link.run(taken)
 
     async def _more(self, wire: Wire, most: int) -> list[Delivery]:
-        if self._channel is None:
-            self._channel = await wire.channel()
-        channel, queue = self._channel, self._queue
-        if channel.closed is not None:
-            raise channel.closed
+        for one in self._channels:
+            if one.closed is not None:  # what it held was given back, so the next message may be one of them
+                raise one.closed
+        channel, queue = await wire.channel(), self._queue
+        self._channels.append(channel)
         try:
             wanted = min(most, await _ready(channel, queue))
         except ChannelClosedByBroker as error:
             if error.reply_code != NOT_FOUND:
                 raise
-            self._channel = None
+            self._channels.remove(channel)
             return []
         if not wanted:
             return []
@@ -97,7 +101,7 @@ class Held:
         pushed = asyncio.Event()
 
         def receive(_: Any, method: Any, properties: Any, body: bytes) -> None:
-            found.append(Delivery(method.delivery_tag, received(method, properties, body)))
+            found.append(Delivery(channel, method.delivery_tag, received(method, properties, body)))
             pushed.set()
 
         await channel.call("basic_qos", prefetch_count=wanted)
@@ -122,8 +126,11 @@ async def _ready(channel: Channel, queue: str) -> int:
     return int(frame.method.message_count)
 
 
-async def _given_back(channel: Channel) -> None:
-    with suppress(AMQPError):  # the broker gives them back itself where the channel is gone
-        channel.raw.basic_nack(0, multiple=True, requeue=True)
-        await channel.call("basic_qos", prefetch_count=0)  # it is answered after what came before
-    channel.close()
+async def _given_back(channels: Sequence[Channel]) -> None:
+    for channel in channels:
+        with suppress(AMQPError):  # the broker gives them back itself where the channel is gone
+            channel.raw.basic_nack(0, multiple=True, requeue=True)
+    for channel in channels:
+        with suppress(AMQPError):
+            await channel.call("basic_qos", prefetch_count=0)  # it is answered after what came before
+        channel.close()
