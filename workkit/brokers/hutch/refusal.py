@@ -10,7 +10,7 @@ from pika import exceptions
 
 from workkit.errors import ServerError, ServerFull, ServerRefused, ServerUnreachable, text_of
 
-NOT_FOUND, REFUSED, PRECONDITION, NOT_ALLOWED = 404, 403, 406, 530  # reply codes of AMQP
+NOT_FOUND, REFUSED, LOCKED, PRECONDITION, NOT_ALLOWED = 404, 403, 405, 406, 530  # reply codes of AMQP
 
 
 def translated(error: BaseException, shown: str, *, user: str = "", vhost: str = "") -> ServerError:

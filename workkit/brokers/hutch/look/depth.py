@@ -10,7 +10,7 @@ from pika.exceptions import ChannelClosedByBroker
 from workkit.brokers.hutch.ladder import ladder
 from workkit.brokers.hutch.link import Link, Wire
 from workkit.brokers.hutch.names import Names
-from workkit.brokers.hutch.refusal import NOT_FOUND
+from workkit.brokers.hutch.refusal import LOCKED, NOT_FOUND
 from workkit.brokers.hutch.topology import delays
 
 
@@ -22,19 +22,23 @@ class Depth:
     consumers: int
 
 
-def depths(link: Link, queues: Sequence[str]) -> dict[str, Depth]:
-    """Ask about queues; those that do not exist are left out."""
+def depths(link: Link, queues: Sequence[str], *, until_missing: bool = False) -> dict[str, Depth]:
+    """Ask about queues; those that do not exist, or belong to another connection alone, are left out. `until_missing`:
+    end at the first of them, because the broker logs each such question.
+    """
 
     async def ask(wire: Wire) -> dict[str, Depth]:
-        found = {}
+        found: dict[str, Depth] = {}
         channel = await wire.channel()
         try:
             for queue in queues:
                 try:
                     frame = await channel.call("queue_declare", queue, passive=True)
                 except ChannelClosedByBroker as error:
-                    if error.reply_code != NOT_FOUND:
+                    if error.reply_code not in (NOT_FOUND, LOCKED):
                         raise
+                    if until_missing:
+                        return found
                     channel = await wire.channel()
                 else:
                     found[queue] = Depth(frame.method.message_count, frame.method.consumer_count)
@@ -45,6 +49,9 @@ def depths(link: Link, queues: Sequence[str]) -> dict[str, Depth]:
     return link.run(ask)
 
 
-def delay_queues(names: Names) -> list[str]:
-    """Name the queues in which messages are delayed: ours, then those of both libraries."""
-    return [queue.name for topology in (ladder(names), delays(names)) for queue in topology.queues]
+def delay_queues(link: Link, names: Names) -> list[str]:
+    """Find the queues in which messages are delayed: ours, which are declared from the first one on, and those of both
+    libraries, which declare all of them.
+    """
+    of = [[queue.name for queue in topology.queues] for topology in (ladder(names), delays(names))]
+    return [queue for queues in of for queue in depths(link, queues, until_missing=True)]

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from workkit.brokers.hutch.ladder import ladder
 from workkit.brokers.hutch.link import Link
 from workkit.brokers.hutch.look.depth import Depth, delay_queues, depths
 from workkit.brokers.hutch.management.client import Management
@@ -35,12 +36,15 @@ class Known:
         return {queue: queue.removeprefix(before) for queue in self.keys if queue.startswith(before)}
 
     def infos(self, link: Link) -> list[QueueInfo]:
-        """Describe the queues: work queues, those that delay, the dead queue. The first two counts are those of now."""
+        """Describe the queues: work queues, those that delay, the dead queue. `ready` and `consumers` are those of now,
+        but for a queue that belongs to another connection alone.
+        """
         kinds: dict[str, QueueKind] = dict.fromkeys(sorted(self.keys), "work")
         for queue in self.delays:
             kinds[queue] = "delay"
         kinds[self.names.dead_queue] = "dead"
-        found, ours = depths(link, [*kinds]), self.ours
+        told = {queue: Depth(fact.ready, fact.consumers) for queue, fact in self.facts.items()}
+        found, ours = told | depths(link, [*kinds]), self.ours
         return [self._info(queue, kind, found, ours) for queue, kind in kinds.items() if queue in found]
 
     def _info(self, queue: str, kind: QueueKind, found: Mapping[str, Depth], ours: Mapping[str, str]) -> QueueInfo:
@@ -79,21 +83,21 @@ def known_queues(link: Link, management: Management, names: Names, *, jobs: Sequ
         return _by_name(link, names, jobs, delayed)
     if isinstance(queues, Closed):
         return _by_name(link, names, jobs, queues)
-    delays = dict.fromkeys([*delay_queues(names), *(one.destination for one in delayed if not one.to_exchange)])
-    for queue in delays:
-        keys.pop(queue, None)
+    facts = {queue.name: queue for queue in queues}
+    steps = (queue.name for queue in ladder(names).queues if queue.name in facts)
+    delays = dict.fromkeys([*steps, *(one.destination for one in delayed if not one.to_exchange)])
     return Known(
         names=names,
-        keys={queue: tuple(sorted(found)) for queue, found in keys.items()},
+        keys={queue: tuple(sorted(found)) for queue, found in keys.items() if queue not in delays},
         delays=tuple(delays),
-        facts={queue.name: queue for queue in queues},
+        facts=facts,
     )
 
 
 def _by_name(link: Link, names: Names, jobs: Sequence[str], closed: Closed) -> Known:
     queues = [names.queue(job) for job in dict.fromkeys([*jobs, *filter(lambda job: _fits(names, job), plain_names())])]
     return Known(
-        names=names, keys=dict.fromkeys(depths(link, queues)), delays=tuple(delay_queues(names)), closed=closed
+        names=names, keys=dict.fromkeys(depths(link, queues)), delays=tuple(delay_queues(link, names)), closed=closed
     )
 
 
