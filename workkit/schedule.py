@@ -23,7 +23,16 @@ from workkit.jobs.option_readers import option_error
 from workkit.jobs.option_types import AddOptions, ForwardOptions, ListenOptions
 from workkit.verbs.addition import addition
 from workkit.verbs.bulk import BadRow, add_rows
-from workkit.verbs.control import check_dead, check_one, check_run, check_skip, pause_until, paused_target, target
+from workkit.verbs.control import (
+    check_dead,
+    check_one,
+    check_run,
+    check_skip,
+    pause_until,
+    paused_target,
+    target,
+    unseen,
+)  # fmt: skip
 from workkit.verbs.dead import chosen, discard_dead, pause_ms, retry_dead
 from workkit.verbs.error_place import located
 from workkit.verbs.new_job import as_job
@@ -187,10 +196,21 @@ def job(s: Schedule, which: Which) -> Job:
     return producer_of(s).inspector.job(which.id if isinstance(which, Job) else which)
 
 
+def _changeable(s: Schedule, which: Which) -> Job:
+    """Find a job that waits or runs. Raises NotFound; Unsupported where the layout cannot see such jobs."""
+    try:
+        return job(s, which)
+    except NotFound as error:
+        if reasons := producer_of(s).inspector.unlisted():
+            raise unseen(str(error.given), reasons.values()) from error
+        raise
+
+
 def jobs(s: Schedule, *, state: JobState | None = None, where: str | None = None) -> Iterator[Job]:
     """Read the jobs in pages: running ones, then waiting ones, soonest first, then dead ones.
 
-    `where` keeps those whose function, arguments, name or error contain the text.
+    `where` keeps those whose function, arguments, name or error contain the text. Raises Unsupported for a state that
+    the layout cannot list; in the layouts of RabbitMQ that leaves `state` "due" and "dead".
     """
     if state is not None and state not in STATES:
         raise option_error("state", state, "is not a state", f"Accepted: {', '.join(STATES)}.")
@@ -216,7 +236,7 @@ def cancel(s: Schedule, which: Which, *, missing_ok: bool = False) -> Job:
     Raises NotFound, unless `missing_ok`.
     """
     try:
-        return producer_of(s).admin.cancel(job(s, which))
+        return producer_of(s).admin.cancel(_changeable(s, which))
     except NotFound:
         if not missing_ok:
             raise
@@ -240,7 +260,7 @@ def pause(
     check_one(which, fn)
     broker = producer_of(s)
     said = pause_until(reason, until, tz=s.tz, now_ms=broker.now_ms())
-    found = None if which is None else check_dead(job(s, which))
+    found = None if which is None else check_dead(_changeable(s, which))
     broker.admin.pause(target(found, fn, plain=s.layout == "gocraft"), said)
 
 
@@ -255,13 +275,13 @@ def resume(s: Schedule, which: Which | None = None, *, fn: Fn | None = None) -> 
 
 def skip(s: Schedule, which: Which) -> Job:
     """Leave out the next run of a recurring job; it is returned as it waits then. Raises NotFound, InvalidOptions."""
-    return producer_of(s).admin.skip(check_skip(job(s, which)))
+    return producer_of(s).admin.skip(check_skip(_changeable(s, which)))
 
 
 def run(s: Schedule, which: Which) -> Job:
     """Run a job once now; a recurring one keeps its times beside that. Raises NotFound, InvalidOptions."""
     broker = producer_of(s)
-    return broker.admin.run(check_run(job(s, which), broker.inspector.control()))
+    return broker.admin.run(check_run(_changeable(s, which), broker.inspector.control()))
 
 
 def missed(s: Schedule) -> Iterator[Missed]:

@@ -160,9 +160,7 @@ def test_a_broker_that_is_not_there_ends_with_69(run: Run) -> None:
     assert ran.err.startswith("error: amqp://u:***@127.0.0.1:1: connection refused.")
 
 
-def test_what_the_layout_cannot_do_yet_is_refused(run: Run) -> None:
-    ran = run("list", "t", "--layout", "hutch", "--amqp", "amqp://127.0.0.1:1")
-    assert (ran.status, ran.err) == (
-        4,
-        "error: looking at jobs is something the hutch layout cannot do yet. Use a native schedule for it.\n",
-    )
+def test_what_the_layout_cannot_do_is_refused(run: Run) -> None:
+    ran = run("pause", "t", "--layout", "hutch", "--amqp", "amqp://127.0.0.1:1")
+    assert (ran.status, ran.out) == (4, "")
+    assert ran.err.startswith("error: a pause is something the hutch layout cannot do: RabbitMQ has no such thing.")

@@ -32,6 +32,7 @@ SERVER = "Server (every command that needs one)"
 SCHEDULES_ENV = "WORKKIT_SCHEDULES"
 OPTIONAL = f"SCHEDULE may be left out where {SCHEDULES_ENV}, or [tool.workkit] in pyproject.toml, names it."
 EMBEDDED_SCHEME = "embedded://"
+_OF_LAYOUT = ("layout", "amqp", "namespace")
 
 
 class Commas(StringParamType):
@@ -311,11 +312,12 @@ def server_words(url: str | None) -> str:
 
 
 def layout_words() -> str:
-    """Say how the layout is named in another command, where it was typed in this one."""
+    """Say how the layout, and a RabbitMQ, are named in another command, where they were typed in this one."""
     ctx = click.get_current_context(silent=True)
-    if ctx is None or ctx.get_parameter_source("layout") is not ParameterSource.COMMANDLINE:
+    if ctx is None:
         return ""
-    return f" --layout {ctx.params['layout']}"
+    typed = [name for name in _OF_LAYOUT if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    return "".join(f" --{name} {shlex.quote(masked(ctx.params[name]))}" for name in typed)
 
 
 def is_typed(option: str) -> bool:

@@ -129,6 +129,11 @@ def options_of(fn: Handler) -> RunOptions:
     return _said.get(_key(fn), UNSAID)
 
 
+def plain_names() -> list[str]:
+    """Name the plain jobs that are marked with `@job` in this program."""
+    return [name for name in _marked if is_plain(name)]
+
+
 class Registry:
     """The functions that one listener may run: those of `imports` (modules with their submodules), and those of modules
     under `folder`, if given.

@@ -7,9 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from workkit.brokers.hutch.address import Address, Site, read_site
+from workkit.brokers.hutch.admin import HutchAdmin
+from workkit.brokers.hutch.change.dead_queue import DeadQueueChange
 from workkit.brokers.hutch.channel import NO_ROUTE, NOT_ACCEPTED
 from workkit.brokers.hutch.codec import check, messages
 from workkit.brokers.hutch.link import Link
+from workkit.brokers.hutch.look.inspector import HutchInspector
 from workkit.brokers.hutch.management.client import Management
 from workkit.brokers.hutch.message import Message
 from workkit.brokers.hutch.names import Names
@@ -29,7 +32,7 @@ class HutchBroker:
     """One exchange on one broker. Adding is thread-safe; the listener's side is for one thread.
 
     It publishes by one connection and consumes by another, because a broker that is short of memory stops reading from
-    those that publish.
+    those that publish. A third one is opened by those who look at queues, or change the dead queue by hand.
     """
 
     def __init__(self, address: Address, *, names: Names, site: Site | None = None, patience: float = 10.0) -> None:
@@ -37,6 +40,7 @@ class HutchBroker:
         self._management = Management(site=site or read_site("", address), vhost=address.vhost, patience=patience / 2)
         self._out = Link(address, name="publish", patience=patience)
         self._in = Link(address, name="consume", patience=patience)
+        self._aside = Link(address, name="look", patience=patience)
         self._outlet = Outlet(self._out, names=names)
         self._session = Session(self._in, self._outlet, names=names)
 
@@ -57,13 +61,14 @@ class HutchBroker:
 
     @property
     def inspector(self) -> Inspector:
-        """Not there yet. Raises Unsupported."""
-        raise self._not_yet("looking at jobs")
+        """Looks at queues and their messages."""
+        return HutchInspector(link=self._aside, names=self._names, management=self._management)
 
     @property
     def admin(self) -> Admin:
-        """Not there yet. Raises Unsupported."""
-        raise self._not_yet("changing jobs, pauses or limits by hand")
+        """Changes the dead queue."""
+        change = DeadQueueChange(link=self._aside, outlet=self._outlet, names=self._names)
+        return HutchAdmin(dead_queue=change, names=self._names)
 
     @property
     def doctor(self) -> Doctor:
@@ -189,6 +194,7 @@ class HutchBroker:
         """Close connections, even while a thread waits for a message."""
         self._session.close()
         self._in.close()
+        self._aside.close()
         self._out.close()
 
     def _not_yet(self, what: str) -> Unsupported:

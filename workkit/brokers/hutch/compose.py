@@ -6,6 +6,7 @@ Normative: spec/layouts/hutch.md, sections 3, 6 and 7.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from hashlib import sha1
 from secrets import token_bytes
 from typing import Any, Final
@@ -21,6 +22,8 @@ _NOT_AGAIN: Final = frozenset({"expiration", "user_id", "delivery_mode"})
 """What a copy must not repeat: an expiration would end it in the ladder, and a broker refuses the user id of another
 login.
 """
+
+_OF_FAILURES: Final = frozenset({KEY, ATTEMPT, ERROR, REASON, FAILED_AT, QUEUE, "x-delivery-count"})
 
 
 def new(
@@ -68,6 +71,38 @@ def dead(names: Names, message: Message, *, queue: str, attempts: int, now_ms: i
         KEY: message.key, ATTEMPT: attempts, ERROR: error[:MOST_ERROR], REASON: reason, FAILED_AT: now_ms, QUEUE: queue,
     }  # fmt: skip
     return _copy(names.exchange, names.dead_key(message.key), message, said)
+
+
+def revived(
+    names: Names,
+    message: Message,
+    *,
+    key: str,
+    queue: str | None,
+    now_ms: int,
+    delay_ms: int = 0,
+    body: bytes | None = None,
+) -> Message:
+    """Compose the copy by which a dead message runs again as one that has not failed: in the one queue it came from,
+    or, where nobody knows that, by its real routing key. `body`: another one, which makes a message with an id of its
+    own.
+    """  # fmt: skip
+    exchange, at = (names.exchange, key) if queue is None else (names.own_exchange, names.private_key(queue))
+    said: dict[str, Any] = {DUE: now_ms + delay_ms}
+    if queue is not None:
+        said |= {KEY: key, ATTEMPT: 0}
+    if body is None:
+        clean = {name: value for name, value in message.headers.items() if name not in _OF_FAILURES}
+        copy = _copy(exchange, at, replace(message, headers=clean), said)
+    else:
+        copy = Message(
+            exchange=exchange,
+            routing_key=at,
+            properties=_properties(names.dialect, now_ms, None, message.properties.get("priority")),
+            headers=said,
+            body=body,
+        )
+    return copy if delay_ms <= 0 else _delayed(names, copy, at, delay_ms, reaches_all=queue is None)
 
 
 def _copy(exchange: str, key: str, message: Message, said: Mapping[str, Any]) -> Message:

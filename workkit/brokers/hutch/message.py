@@ -22,7 +22,12 @@ REASON: Final = "workkit-reason"
 FAILED_AT: Final = "workkit-failed-at"
 QUEUE: Final = "workkit-queue"
 
-_MOST_MS: Final = 253_402_300_799_000  # the year 9999, the last that a datetime holds
+MOST_MS: Final = 253_402_300_799_000  # the year 9999, the last that a datetime holds
+
+_PROPERTIES = (
+    "content_type", "content_encoding", "delivery_mode", "priority", "correlation_id", "reply_to", "expiration",
+    "message_id", "timestamp", "type", "user_id", "app_id",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +79,7 @@ class Message:
         if ended is not None:
             return ended
         said = whole(self.headers.get(DUE))
-        if said is not None and 0 <= said <= _MOST_MS:
+        if said is not None and 0 <= said <= MOST_MS:
             return said
         return instant_ms(self.properties.get("timestamp"))
 
@@ -86,6 +91,18 @@ class Message:
                 if key := text(copy):
                     return key
         return self.routing_key
+
+
+def received(method: Any, properties: Any, body: bytes) -> Message:
+    """Make the value of a delivery from what the client library hands over."""
+    said = vars(properties)  # the client library sets what was sent; the rest are None
+    return Message(
+        exchange=method.exchange,
+        routing_key=method.routing_key,
+        properties={name: value for name in _PROPERTIES if (value := said.get(name)) is not None},
+        headers=properties.headers or {},
+        body=body,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,4 +182,4 @@ def instant_ms(value: Any) -> int | None:
     if isinstance(value, datetime):
         value = int((value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp())
     seconds = whole(value)
-    return None if seconds is None or not 0 <= seconds <= _MOST_MS // 1000 else seconds * 1000
+    return None if seconds is None or not 0 <= seconds <= MOST_MS // 1000 else seconds * 1000

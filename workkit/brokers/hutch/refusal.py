@@ -11,7 +11,7 @@ from pika import exceptions
 
 from workkit.errors import ServerError, ServerFull, ServerRefused, ServerUnreachable, text_of
 
-NOT_FOUND, REFUSED, PRECONDITION, NOT_ALLOWED = 404, 403, 406, 530  # reply codes of AMQP
+NOT_FOUND, REFUSED, LOCKED, PRECONDITION, NOT_ALLOWED = 404, 403, 405, 406, 530  # reply codes of AMQP
 
 
 def translated(error: BaseException, shown: str, *, user: str = "", vhost: str = "") -> ServerError:
@@ -31,10 +31,11 @@ def certain(error: BaseException, closes: Sequence[Any]) -> BaseException:
     said = next(iter(closes), None)
     if said is not None and said.reply_code in (REFUSED, NOT_ALLOWED):
         return error
-    if said is None:
-        lost: BaseException = exceptions.StreamLostError("while it was opened")
-    else:
-        lost = exceptions.ConnectionClosedByBroker(said.reply_code, said.reply_text)
+    lost: BaseException = (
+        exceptions.StreamLostError("while it was opened")
+        if said is None
+        else exceptions.ConnectionClosedByBroker(said.reply_code, said.reply_text)
+    )
     return lost
 
 

@@ -20,8 +20,9 @@ from pika.exceptions import AMQPError, ConsumerCancelled
 from workkit.brokers.hutch import compose
 from workkit.brokers.hutch.channel import Channel
 from workkit.brokers.hutch.codec import Receipt, as_job, read_claim
+from workkit.brokers.hutch.consumer_tag import consumer_tag, said_of
 from workkit.brokers.hutch.link import Link, Wire
-from workkit.brokers.hutch.message import Message
+from workkit.brokers.hutch.message import Message, received
 from workkit.brokers.hutch.names import DEAD, Names
 from workkit.brokers.hutch.outlet import Outlet
 from workkit.brokers.hutch.topology import dead, work
@@ -58,6 +59,7 @@ class Session:
         self._news = threading.Event()
         self._pushed = asyncio.Event()  # for the thread of the connection
         self._is_over = False
+        self._said: dict[str, Any] = {}  # what its consumers say of this listener
         self.tag = ""
 
     def register(self, info: ListenerInfo) -> None:
@@ -68,6 +70,7 @@ class Session:
         self._served = list(self._jobs)
         self._threads = info.threads
         self.tag = f"workkit-{uuid4()}"
+        self._said = said_of(info, now_ms=round(time.time() * 1000))
         self._begin()
 
     def claim(self, limit: int, *, ends: Sequence[Ending] = ()) -> Turn:
@@ -150,24 +153,20 @@ class Session:
         await channel.call("basic_qos", prefetch_count=prefetch)
         for queue in self._served:
             receive = self._receiver(channel, queue)
-            await channel.call("basic_consume", queue, receive, consumer_tag=self._consumer(queue))
+            await channel.call(
+                "basic_consume", queue, receive, consumer_tag=self._consumer(queue), arguments=self._said
+            )
         self._prefetch = prefetch
 
     def _consumer(self, queue: str) -> str:
-        return f"{self.tag}-{list(self._jobs).index(queue)}"
+        return consumer_tag(self.tag, list(self._jobs).index(queue))
 
     def _receiver(self, channel: Channel, queue: str) -> Any:
         def receive(_: Any, method: Any, properties: Any, body: bytes) -> None:
             if method.routing_key.startswith(DEAD):  # led here by a CC of event, or a wildcard; the dead queue has it
                 channel.raw.basic_ack(method.delivery_tag)
                 return
-            message = Message(
-                exchange=method.exchange,
-                routing_key=method.routing_key,
-                properties=_properties(properties),
-                headers=properties.headers or {},
-                body=body,
-            )
+            message = received(method, properties, body)
             receipt = Receipt(channel, method.delivery_tag, queue, message, time.monotonic())
             channel.unanswered.add(method.delivery_tag)
             self._arrived.append((receipt, method.redelivered))
@@ -328,14 +327,3 @@ class Session:
 
 def _unread(claim: Claim) -> Failure:
     return Failure(type="CorruptRecord", message=claim.reason or "")
-
-
-_NAMES = (
-    "content_type", "content_encoding", "delivery_mode", "priority", "correlation_id", "reply_to", "expiration",
-    "message_id", "timestamp", "type", "user_id", "app_id",
-)  # fmt: skip
-
-
-def _properties(properties: Any) -> dict[str, Any]:
-    said = vars(properties)  # pika sets what was sent; the rest are None
-    return {name: value for name in _NAMES if (value := said.get(name)) is not None}

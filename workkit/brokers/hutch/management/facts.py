@@ -62,6 +62,7 @@ class ExchangeFact:
 class QueueFact:
     """One queue. The counts are some seconds old. `oldest_s`: the `timestamp` of the message at its head, where it has
     one, in epoch seconds. `policy`: what its policies add up to, as ``{"max-length": 10}``.
+    `rate_in`, `rate_out`: messages a second, published and delivered; None before the first.
     """
 
     name: str
@@ -75,6 +76,8 @@ class QueueFact:
     consumers: int = 0
     oldest_s: int | None = None
     policy: Mapping[str, Any] = field(default_factory=dict)
+    rate_in: float | None = None
+    rate_out: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +102,7 @@ class ConsumerFact:
     connection: str = ""
     channel: str = ""
     host: str = ""
+    arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +128,8 @@ class PolicyFact:
 
 QUEUE_COLUMNS: Final = (
     "name,durable,auto_delete,exclusive,arguments,state,messages_ready,messages_unacknowledged,consumers,"
-    "head_message_timestamp,effective_policy_definition"
+    "head_message_timestamp,effective_policy_definition,message_stats.publish_details.rate,"
+    "message_stats.deliver_get_details.rate"
 )
 
 
@@ -164,7 +169,7 @@ def read_exchange(found: Mapping[str, Any]) -> ExchangeFact:
 
 def read_queue(found: Mapping[str, Any]) -> QueueFact:
     """Read an item of ``/api/queues``."""
-    oldest = found.get("head_message_timestamp")
+    oldest, stats = found.get("head_message_timestamp"), _table(found.get("message_stats"))
     return QueueFact(
         name=_text(found.get("name")),
         durable=found.get("durable") is True,
@@ -177,6 +182,8 @@ def read_queue(found: Mapping[str, Any]) -> QueueFact:
         consumers=_count(found.get("consumers")),
         oldest_s=oldest if type(oldest) is int else None,
         policy=_table(found.get("effective_policy_definition")),
+        rate_in=_rate(stats.get("publish_details")),
+        rate_out=_rate(stats.get("deliver_get_details")),
     )
 
 
@@ -202,6 +209,7 @@ def read_consumer(found: Mapping[str, Any]) -> ConsumerFact:
         connection=_text(channel.get("connection_name")),
         channel=_text(channel.get("name")),
         host=_text(channel.get("peer_host")),
+        arguments=_table(found.get("arguments")),
     )
 
 
@@ -233,6 +241,11 @@ def _text(value: Any) -> str:
 
 def _count(value: Any) -> int:
     return value if type(value) is int and value > 0 else 0
+
+
+def _rate(details: Any) -> float | None:
+    rate = _table(details).get("rate")
+    return float(rate) if isinstance(rate, int | float) and not isinstance(rate, bool) else None
 
 
 def _is_true(value: Any) -> bool:

@@ -1,0 +1,53 @@
+"""Read the dead queue in pages, from its head, which is its oldest message."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from workkit.brokers.hutch.link import Link
+from workkit.brokers.hutch.look.dead_message import DeadMessage, numbered
+from workkit.brokers.hutch.look.held import Held
+from workkit.brokers.hutch.names import Names
+
+FIRST: Final = 500  # messages of the first reading
+PAGE: Final = 2000  # messages that are asked for at once
+GROWTH: Final = 4  # how much further each reading goes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadQueue:
+    """The dead queue of one exchange."""
+
+    link: Link
+    names: Names
+
+    def messages(self) -> Iterator[DeadMessage]:
+        """Page through the dead messages, oldest first.
+
+        Nothing is held while the caller looks at a page. So each reading begins at the head again, and goes four times
+        as far as the one before. What comes or goes meanwhile may be left out.
+        """
+        shown: set[str] = set()
+        most = FIRST
+        while True:
+            found = self._first(most)
+            fresh = [one for one in found if one.mark not in shown]
+            shown.update(one.mark for one in fresh)
+            is_all = len(found) < most
+            del found
+            yield from fresh
+            if is_all:
+                return
+            most *= GROWTH
+
+    def _first(self, most: int) -> list[DeadMessage]:
+        """Read so many messages, and give them back."""
+        found: list[DeadMessage] = []
+        seen: Counter[str] = Counter()
+        with Held(self.link, self.names.dead_queue) as held:
+            while page := held.more(min(PAGE, most - len(found))):
+                found += numbered(page, seen)
+        return found
