@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from workkit.brokers.hutch.address import Address, Site, read_site
+from workkit.brokers.hutch.care.doctor import HutchDoctor
 from workkit.brokers.hutch.codec import check, messages
 from workkit.brokers.hutch.link import Link
 from workkit.brokers.hutch.management.client import Management
@@ -34,6 +35,7 @@ class HutchBroker:
     def __init__(self, address: Address, *, names: Names, site: Site | None = None, patience: float = 10.0) -> None:
         self._names, self._shown = names, address.shown
         self._management = Management(site=site or read_site("", address), vhost=address.vhost, patience=patience / 2)
+        self._care = Link(address, name="care", patience=patience)
         self._out = Link(address, name="publish", patience=patience)
         self._in = Link(address, name="consume", patience=patience)
         self._outlet = Outlet(self._out, names=names)
@@ -66,8 +68,8 @@ class HutchBroker:
 
     @property
     def doctor(self) -> Doctor:
-        """Not there yet. Raises Unsupported."""
-        raise self._not_yet("the doctor")
+        """The part of the broker that checks an exchange and repairs it."""
+        return HutchDoctor(link=self._care, management=self._management, names=self._names)
 
     def now_ms(self) -> int:
         """Tell the time of this machine: AMQP has no clock."""
@@ -177,6 +179,7 @@ class HutchBroker:
         """Close connections, even while a thread waits for a message."""
         self._session.close()
         self._in.close()
+        self._care.close()
         self._out.close()
 
     def _not_yet(self, what: str) -> Unsupported:
