@@ -8,6 +8,7 @@ from typing import Any
 
 from workkit.brokers.hutch.address import Address, Site, read_site
 from workkit.brokers.hutch.admin import HutchAdmin
+from workkit.brokers.hutch.care.doctor import HutchDoctor
 from workkit.brokers.hutch.change.dead_queue import DeadQueueChange
 from workkit.brokers.hutch.channel import NO_ROUTE, NOT_ACCEPTED
 from workkit.brokers.hutch.codec import check, messages
@@ -40,7 +41,7 @@ class HutchBroker:
         self._management = Management(site=site or read_site("", address), vhost=address.vhost, patience=patience / 2)
         self._out = Link(address, name="publish", patience=patience)
         self._in = Link(address, name="consume", patience=patience)
-        self._aside = Link(address, name="look", patience=patience)
+        self._aside = Link(address, name="aside", patience=patience)
         self._outlet = Outlet(self._out, names=names)
         self._session = Session(self._in, self._outlet, names=names)
 
@@ -72,8 +73,8 @@ class HutchBroker:
 
     @property
     def doctor(self) -> Doctor:
-        """Not there yet. Raises Unsupported."""
-        raise self._not_yet("the doctor")
+        """The part of the broker that checks an exchange and repairs it."""
+        return HutchDoctor(link=self._aside, management=self._management, names=self._names)
 
     def now_ms(self) -> int:
         """Tell the time of this machine: AMQP has no clock."""

@@ -26,16 +26,14 @@ def certain(error: BaseException, closes: Sequence[Any]) -> BaseException:
     or a virtual host says so, in one of `closes`, its `Connection.Close`; where it says nothing, the connection was
     lost; where it says something else, it is not ready yet.
     """
-    if not isinstance(error, exceptions.ProbableAuthenticationError | exceptions.ProbableAccessDeniedError):
-        return error
+    is_guess = isinstance(error, exceptions.ProbableAuthenticationError | exceptions.ProbableAccessDeniedError)
     said = next(iter(closes), None)
-    if said is not None and said.reply_code in (REFUSED, NOT_ALLOWED):
+    if not is_guess or (said is not None and said.reply_code in (REFUSED, NOT_ALLOWED)):
         return error
-    lost: BaseException = (
-        exceptions.StreamLostError("while it was opened")
-        if said is None
-        else exceptions.ConnectionClosedByBroker(said.reply_code, said.reply_text)
-    )
+    if said is None:
+        lost: BaseException = exceptions.StreamLostError("while it was opened")
+    else:
+        lost = exceptions.ConnectionClosedByBroker(said.reply_code, said.reply_text)
     return lost
 
 
