@@ -311,11 +311,15 @@ def server_words(url: str | None) -> str:
 
 
 def layout_words() -> str:
-    """Say how the layout is named in another command, where it was typed in this one."""
+    """Say how layout and RabbitMQ are named in another command, where they were typed in this one."""
     ctx = click.get_current_context(silent=True)
-    if ctx is None or ctx.get_parameter_source("layout") is not ParameterSource.COMMANDLINE:
+    if ctx is None:
         return ""
-    return f" --layout {ctx.params['layout']}"
+    typed = [name for name in _OF_LAYOUT if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    return "".join(f" --{name} {shlex.quote(masked(ctx.params[name]))}" for name in typed)
+
+
+_OF_LAYOUT = ("layout", "amqp", "namespace", "management")
 
 
 def is_typed(option: str) -> bool:

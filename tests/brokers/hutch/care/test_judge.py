@@ -70,6 +70,7 @@ def test_every_kind_is_in_the_spec_with_its_severity() -> None:
         ({"state": "down"}, ["down"]),
         ({"ready": 3}, ["no-consumer"]),
         ({"ready": 3, "consumers": 1}, []),
+        ({"ready": 3, "exclusive": True}, ["own-differs"]),
         ({"ready": 3, "unacknowledged": 1}, []),  # its listener is busy
         ({"arguments": {"x-max-priority": 9}}, []),
         ({"arguments": {"x-queue-mode": "lazy"}}, ["own-differs"]),
