@@ -32,7 +32,7 @@ SERVER = "Server (every command that needs one)"
 SCHEDULES_ENV = "WORKKIT_SCHEDULES"
 OPTIONAL = f"SCHEDULE may be left out where {SCHEDULES_ENV}, or [tool.workkit] in pyproject.toml, names it."
 EMBEDDED_SCHEME = "embedded://"
-_OF_LAYOUT = ("layout", "amqp", "namespace")
+_OF_LAYOUT = ("layout", "amqp", "namespace", "management")
 
 
 class Commas(StringParamType):
