@@ -34,7 +34,10 @@ MANAGED = """
 management.tcp.port = {port}
 management.tcp.ip = 127.0.0.1
 collect_statistics_interval = 200
-"""  # the counts that it shows are at most that old, in ms
+management.sample_retention_policies.global.minute = 1
+management.sample_retention_policies.basic.minute = 1
+management.sample_retention_policies.detailed.minute = 1
+"""  # the counts that it shows are at most 200 ms old, and its statistics 1 s
 _CHILDREN: dict[int, subprocess.Popen[bytes]] = {}
 GENTLE = "+S 2:2 +sbwt none +sbwtdcpu none +sbwtdio none"  # idle schedulers do not spin
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from workkit.brokers.hutch.address import Address, Site, read_site
 from workkit.brokers.hutch.admin import HutchAdmin
+from workkit.brokers.hutch.care.doctor import HutchDoctor
 from workkit.brokers.hutch.change.dead_queue import DeadQueueChange
 from workkit.brokers.hutch.codec import check, messages
 from workkit.brokers.hutch.link import Link
@@ -31,7 +32,7 @@ class HutchBroker:
     """One exchange on one broker. Adding is thread-safe; the listener's side is for one thread.
 
     It publishes by one connection and consumes by another, because a broker that is short of memory stops reading from
-    those that publish. A third one is opened by those who look at queues, or change the dead queue by hand.
+    those that publish. A third one is opened by those who look at queues, check them, or change the dead queue.
     """
 
     def __init__(self, address: Address, *, names: Names, site: Site | None = None, patience: float = 10.0) -> None:
@@ -71,8 +72,8 @@ class HutchBroker:
 
     @property
     def doctor(self) -> Doctor:
-        """Not there yet. Raises Unsupported."""
-        raise self._not_yet("the doctor")
+        """The part of the broker that checks an exchange and repairs it."""
+        return HutchDoctor(link=self._aside, management=self._management, names=self._names)
 
     def now_ms(self) -> int:
         """Tell the time of this machine: AMQP has no clock."""

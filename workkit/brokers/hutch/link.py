@@ -44,6 +44,11 @@ class Wire:
         connection.add_on_connection_blocked_callback(lambda *_: setattr(self, "is_blocked", True))
         connection.add_on_connection_unblocked_callback(lambda *_: setattr(self, "is_blocked", False))
 
+    @property
+    def version(self) -> str:
+        """The release of the broker, as it says itself; empty where it does not."""
+        return str((self._connection.server_properties or {}).get("version", ""))
+
     async def channel(self) -> Channel:
         """Open a channel."""
         return await self._opened(Channel(self._connection))

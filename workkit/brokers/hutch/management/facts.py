@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
 Why = Literal["off", "login", "forbidden", "silent"]
@@ -47,7 +48,7 @@ class NodeFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExchangeFact:
-    """One exchange. `policy`: the name of the policy that it has."""
+    """One exchange. `policy`: the name of the policy that it has. `published`: messages that came in, where told."""
 
     name: str
     type: str = ""
@@ -56,6 +57,7 @@ class ExchangeFact:
     internal: bool = False
     arguments: Mapping[str, Any] = field(default_factory=dict)
     policy: str = ""
+    published: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,13 +109,16 @@ class ConsumerFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelFact:
-    """One channel: what it was pushed and has not acknowledged; messages of it that led to no queue."""
+    """One channel: what it was pushed and has not acknowledged; messages of it that led to no queue. `idle_since_ms`:
+    since when it has done nothing, in epoch milliseconds; None: it is busy.
+    """
 
     name: str
     user: str = ""
     unacknowledged: int = 0
     dropped: int = 0
     returned: int = 0
+    idle_since_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,6 +169,7 @@ def read_exchange(found: Mapping[str, Any]) -> ExchangeFact:
         internal=found.get("internal") is True,
         arguments=_table(found.get("arguments")),
         policy=_text(found.get("policy")),
+        published=_count(_table(found.get("message_stats")).get("publish_in")),
     )
 
 
@@ -222,6 +228,7 @@ def read_channel(found: Mapping[str, Any]) -> ChannelFact:
         unacknowledged=_count(found.get("messages_unacknowledged")),
         dropped=_count(stats.get("drop_unroutable")),
         returned=_count(stats.get("return_unroutable")),
+        idle_since_ms=_instant_ms(found.get("idle_since")),
     )
 
 
@@ -246,6 +253,15 @@ def _count(value: Any) -> int:
 def _rate(details: Any) -> float | None:
     rate = _table(details).get("rate")
     return float(rate) if isinstance(rate, int | float) and not isinstance(rate, bool) else None
+
+
+def _instant_ms(value: Any) -> int | None:
+    """Read ``2026-11-22T16:19:31.642+00:00``, or ``2026-11-22 16:19:31`` of older releases, in UTC."""
+    try:
+        read = datetime.fromisoformat(_text(value))
+    except ValueError:
+        return None
+    return round((read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
 def _is_true(value: Any) -> bool:
