@@ -41,6 +41,7 @@ class HutchBroker:
         self._out = Link(address, name="publish", patience=patience)
         self._in = Link(address, name="consume", patience=patience)
         self._aside = Link(address, name="look", patience=patience)
+        self._inspector = HutchInspector(link=self._aside, names=names, management=self._management)
         self._outlet = Outlet(self._out, names=names)
         self._session = Session(self._in, self._outlet, names=names)
 
@@ -62,7 +63,7 @@ class HutchBroker:
     @property
     def inspector(self) -> Inspector:
         """Looks at queues and their messages."""
-        return HutchInspector(link=self._aside, names=self._names, management=self._management)
+        return self._inspector
 
     @property
     def admin(self) -> Admin:
