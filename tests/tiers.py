@@ -35,6 +35,7 @@ SLOW = (
     "brokers/gocraft/test_go_peer_pools.py",
     "brokers/hutch/beside/",
     "brokers/hutch/care/test_traffic.py::test_an_alarm",
+    "brokers/hutch/look/test_queues.py::test_counts_and_listeners",
     "brokers/hutch/test_consuming.py::test_an_idle_listener",
     "brokers/hutch/test_outages.py",
     "brokers/hutch/test_tls.py",

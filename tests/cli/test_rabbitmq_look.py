@@ -11,6 +11,7 @@ import pytest
 from tests import rabbit
 from tests.brokers.hutch.opened import FAILURE, NOBODY, Opened, new, one, opened
 from tests.cli.conftest import Ran, Run
+from tests.cli.test_completion import completed
 from workkit.brokers.hutch.look.inspector import DELAYED, HELD
 from workkit.brokers.hutch.names import Names
 from workkit.jobs.outcome import Dead
@@ -154,3 +155,12 @@ def test_what_is_not_seen_cannot_be_changed(look: Command) -> None:
     ran = look("cancel", "abcdef01")
     assert (ran.status, ran.out) == (4, "")
     assert ran.err.startswith('error: "abcdef01" cannot be found and changed. Delayed messages cannot be listed')
+
+
+def test_ids_of_dead_messages_are_completed(
+    look: Command, run: Run, on: Opened, management: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = [job["id"][:8] for job in json.loads(look("dead", "--json").out)]
+    where = ("--layout", "hutch", "--amqp", on.url, "--management", management)
+    assert sorted(completed(run, monkeypatch, "retry", *where, on.names.exchange, "")) == sorted(ids)
+    assert completed(run, monkeypatch, "retry", *where, "") == []

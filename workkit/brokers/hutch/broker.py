@@ -33,7 +33,7 @@ class HutchBroker:
     """One exchange on one broker. Adding is thread-safe; the listener's side is for one thread.
 
     It publishes by one connection and consumes by another, because a broker that is short of memory stops reading from
-    those that publish. A third one is opened by those who look at queues, or change the dead queue by hand.
+    those that publish. A third one is opened by those who look at queues, check them, or change the dead queue.
     """
 
     def __init__(self, address: Address, *, names: Names, site: Site | None = None, patience: float = 10.0) -> None:
@@ -42,6 +42,7 @@ class HutchBroker:
         self._out = Link(address, name="publish", patience=patience)
         self._in = Link(address, name="consume", patience=patience)
         self._aside = Link(address, name="aside", patience=patience)
+        self._inspector = HutchInspector(link=self._aside, names=names, management=self._management)
         self._outlet = Outlet(self._out, names=names)
         self._session = Session(self._in, self._outlet, names=names)
 
@@ -63,7 +64,7 @@ class HutchBroker:
     @property
     def inspector(self) -> Inspector:
         """Looks at queues and their messages."""
-        return HutchInspector(link=self._aside, names=self._names, management=self._management)
+        return self._inspector
 
     @property
     def admin(self) -> Admin:

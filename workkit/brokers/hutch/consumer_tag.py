@@ -29,6 +29,11 @@ def listener_of(tag: str) -> str | None:
     return None if found is None else found[1]
 
 
+def is_looking(tag: str) -> bool:
+    """Whether a consumer of ours only looks at a queue, for a moment."""
+    return tag.startswith("workkit-") and listener_of(tag) is None
+
+
 def said_of(info: ListenerInfo, *, now_ms: int) -> dict[str, Any]:
     """Write what its consumers say of a listener, as their arguments."""
     return {_HOST: info.host, _PID: info.pid, _VERSION: info.version, _THREADS: info.threads, _SINCE: now_ms}

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.brokers.hutch.vectors import message, records
 from workkit.brokers.hutch import compose
 from workkit.brokers.hutch.look.dead_message import NO_KEY, DeadMessage, numbered
 from workkit.brokers.hutch.message import Message
@@ -33,8 +34,8 @@ def names(dialect: Dialect = "hutch") -> Names:
 
 
 def test_a_dead_message_of_ours_says_all() -> None:
-    message = dead(OURS, key="dead_queue.cut", body=b'{"id":1}', message_id="m1", timestamp=7)
-    job = DeadMessage(message).job(schedule="hutch")
+    gone = dead(OURS, key="dead_queue.cut", body=b'{"id":1}', message_id="m1", timestamp=7)
+    job = DeadMessage(gone).job(schedule="hutch")
     assert (job.id, job.fn, job.args, job.attempt) == ("m1", "orders.created", ({"id": 1},), 2)
     assert (job.error, job.why, job.queue, job.state) == ("OSError: disk full", "failed", "NS:orders.created", "dead")
     assert job.due is not None
@@ -64,6 +65,18 @@ def test_whatever_stands_in_the_dead_queue_is_shown(headers: dict[str, Any], key
         assert job.error == NO_KEY
 
 
+@pytest.mark.parametrize("record", records(), ids=lambda record: str(record["case"]))
+def test_every_recorded_message_is_shown_and_may_run_again(record: dict[str, Any]) -> None:
+    found = DeadMessage(message(record))
+    job = found.job(schedule="hutch")
+    key = record["routing_key"]
+    assert job.fn == (key.removeprefix("dead_queue.") if key.startswith("dead_queue.") else "?")
+    assert job.args
+    copy = compose.revived(names(), found.message, key=job.fn, queue=None, now_ms=9)
+    assert (copy.body, copy.key) == (found.message.body, job.fn)
+    assert not [name for name in copy.headers if name in ("CC", "BCC") or "-death" in name]
+
+
 def test_equal_messages_are_told_apart_by_their_place() -> None:
     seen: Counter[str] = Counter()
     one, other = dead({"x-delivery-count": 1}), dead({"a": 1})
@@ -75,8 +88,8 @@ def test_equal_messages_are_told_apart_by_their_place() -> None:
 
 
 def test_a_message_of_ours_runs_again_in_the_one_queue_it_came_from() -> None:
-    message = dead(OURS, message_id="m1", correlation_id="c", expiration="5", user_id="u", delivery_mode=1)
-    copy = compose.revived(names(), message, key="orders.created", queue="NS:orders.created", now_ms=9)
+    gone = dead(OURS, message_id="m1", correlation_id="c", expiration="5", user_id="u", delivery_mode=1)
+    copy = compose.revived(names(), gone, key="orders.created", queue="NS:orders.created", now_ms=9)
     assert (copy.exchange, copy.routing_key) == ("hutch.workkit", "workkit.queue.NS:orders.created")
     assert copy.properties == {"message_id": "m1", "correlation_id": "c", "delivery_mode": 2}
     assert copy.headers == {"trace": "t-1", "workkit-key": "orders.created", "workkit-attempt": 0, "workkit-due": 9}
@@ -99,8 +112,8 @@ def test_a_delayed_retry_goes_down_the_ladder(queue: str | None, key: str, reach
 
 
 def test_other_arguments_make_another_message() -> None:
-    message = dead(OURS, message_id="m1", correlation_id="c")
-    copy = compose.revived(names(), message, key="a.b", queue="q", now_ms=9, body=b'{"n":2}')
+    gone = dead(OURS, message_id="m1", correlation_id="c")
+    copy = compose.revived(names(), gone, key="a.b", queue="q", now_ms=9, body=b'{"n":2}')
     assert copy.body == b'{"n":2}'
     assert copy.properties["message_id"] != "m1"
     assert "trace" not in copy.headers

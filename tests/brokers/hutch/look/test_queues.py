@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -9,6 +11,8 @@ import pytest
 from tests import handlers
 from tests.brokers.hutch.opened import FAILURE, Opened, claims, new, one
 from tests.processes import until
+from workkit.brokers.hutch.address import read_address, read_site
+from workkit.brokers.hutch.broker import HutchBroker
 from workkit.brokers.hutch.look import due
 from workkit.brokers.hutch.topology import delays
 from workkit.contract.inspector import QueueInfo
@@ -152,3 +156,20 @@ def test_what_is_due_is_not_listed_where_no_queue_is_known(on: Opened) -> None:
     with pytest.raises(Unsupported) as caught:
         inspector.jobs(state="due")
     assert "rabbitmq-plugins enable rabbitmq_management" in str(caught.value)
+
+
+def test_an_api_that_does_not_answer_is_asked_once(on: Opened) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent, closing(silent_broker(on, silent)) as broker:
+        silent.settimeout(5)
+        assert "gives no answer in time" in broker.inspector.counts().unknown["due"]
+        assert broker.inspector.queues()
+        silent.accept()
+        silent.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            silent.accept()
+
+
+def silent_broker(on: Opened, silent: socket.socket) -> HutchBroker:
+    address = read_address(on.url)
+    site = read_site(f"http://127.0.0.1:{silent.getsockname()[1]}", address)
+    return HutchBroker(address, names=on.names, site=site, patience=1.0)

@@ -25,18 +25,21 @@ from workkit.jobs.names import shown
 from workkit.text.listing import listed
 
 SHORTEST: Final = 6  # characters of an id that name a job
+SILENT: Final = 30.0  # seconds in which an API that does not answer is not asked again
 DELAYED: Final = "Delayed messages cannot be listed, only counted."
 COUNTED: Final = "Messages that come again after a failure are counted as waiting."
 HELD: Final = "Messages that listeners hold cannot be listed, only counted."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class HutchInspector:
-    """Reads one exchange: by AMQP, and by the management API what AMQP cannot tell."""
+    """Reads one exchange: by AMQP, and by the management API what AMQP cannot tell. Thread-safe."""
 
     link: Link
     names: Names
     management: Management
+    _closed: Closed | None = None  # an API that has not answered in time is left alone until then
+    _until: float = 0.0
 
     def counts(self) -> Counts:
         """Count the messages in each state: see `Inspector.counts`. Due, running, late: those of our namespace."""
@@ -61,20 +64,20 @@ class HutchInspector:
         """List what is due, at most 100 messages of each queue of our namespace, soonest first; or what is dead, oldest
         first. Raises Unsupported for other states that a message can have.
         """
+        if state == "dead":
+            return (one.job(schedule=self.names.exchange) for one in self._dead.messages())
         missing = self.unlisted()
-        if state is None and missing:
+        if state is None:
             seen = [f'state="{one}"' for one in ("due", "dead") if one not in missing]
             why = " ".join(dict.fromkeys(missing.values()))
             raise Unsupported.about(
                 "listing all jobs", f"cannot be done here. {why}", f"Accepted: {listed(seen, 'or')}."
             )
-        if state is not None and state in missing:
+        if state in missing:
             trouble = f"cannot be done here. {missing[state].rstrip('.')}"
             remedy = f"Count them: workkit stats {self.names.exchange}."
             raise Unsupported.about(f"listing {state} jobs", trouble, remedy, where="state", given=state)
-        if state == "due":
-            return self._due.jobs(self._known().ours)
-        return (one.job(schedule=self.names.exchange) for one in self._dead.messages()) if state == "dead" else iter(())
+        return self._due.jobs(self._known().ours) if state == "due" else iter(())
 
     def unlisted(self) -> Mapping[JobState, str]:
         """See `Inspector.unlisted`. What is due can be listed where the names of its queues are known."""
@@ -87,17 +90,19 @@ class HutchInspector:
     def job(self, which: str) -> Job:
         """Find a message that is due or dead by its id, or by the beginning of it. Raises NotFound."""
         found: dict[str, Job] = {}
+        near: Job | None = None
         for job in self._seen() if which else ():
             if job.id == which:
                 return job
-            if len(which) >= SHORTEST and (job.id.startswith(which) or job.short_id.startswith(which)):
-                found.setdefault(job.id, job)
+            if job.id.startswith(which) or job.short_id.startswith(which):
+                near = near or job
+                if len(which) >= SHORTEST:
+                    found.setdefault(job.id, job)
         if len(found) == 1:
             return next(iter(found.values()))
         if found:
             trouble = f"is the beginning of {len(found):,} jobs; give more characters"
             raise NotFound.about(f'"{which}"', trouble, given=which)
-        near = next((job for job in self._seen() if which and job.short_id.startswith(which)), None)
         hint = f" Nearest: {near.short_id} {shown(near.fn)} ({near.state})." if near else ""
         where, suggestion = self.names.exchange, near.short_id if near else None
         remedy = (
@@ -123,7 +128,7 @@ class HutchInspector:
 
     def queues(self, *, jobs: Sequence[str] = ()) -> list[QueueInfo]:
         """List the queues: see `Inspector.queues`. Raises InvalidFunction for a name that is no routing key."""
-        return known_queues(self.link, self.management, self.names, jobs=jobs).infos(self.link)
+        return self._known(jobs).infos(self.link)
 
     def control(self) -> Control:
         """Nothing is paused, and nothing is limited, by the broker."""
@@ -138,8 +143,12 @@ class HutchInspector:
         for one in self._dead.messages():
             yield one.job(schedule=self.names.exchange)
 
-    def _known(self) -> Known:
-        return known_queues(self.link, self.management, self.names)
+    def _known(self, jobs: Sequence[str] = ()) -> Known:
+        closed = self._closed if time.monotonic() < self._until else None
+        known = known_queues(self.link, self.management, self.names, jobs=jobs, closed=closed)
+        if closed is None and known.closed is not None and known.closed.why == "silent":
+            self._closed, self._until = known.closed, time.monotonic() + SILENT
+        return known
 
     @property
     def _due(self) -> DueMessages:

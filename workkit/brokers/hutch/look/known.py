@@ -62,12 +62,17 @@ class Known:
         )
 
 
-def known_queues(link: Link, management: Management, names: Names, *, jobs: Sequence[str] = ()) -> Known:
+def known_queues(
+    link: Link, management: Management, names: Names, *, jobs: Sequence[str] = (), closed: Closed | None = None
+) -> Known:
     """Find the queues around an exchange. Where the management API is closed: those of `jobs`, and those of functions
-    that this program has marked, as far as they exist. Raises InvalidFunction for a name that is no routing key.
+    that this program has marked, as far as they exist. `closed`: the API is not asked, for this reason. Raises
+    InvalidFunction for a name that is no routing key.
     """
     for job in jobs:
         names.check_job(job)
+    if closed is not None:
+        return _by_name(link, names, jobs, closed)
     keys: dict[str, list[str]] = defaultdict(list)
     for exchange in (names.exchange, names.own_exchange):
         bindings = management.bindings(exchange)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from workkit.brokers.hutch.consumer_tag import LOOKING, listener_of, read_said
+from workkit.brokers.hutch.consumer_tag import is_looking, listener_of, read_said
 from workkit.brokers.hutch.look.known import Known
 from workkit.brokers.hutch.management.client import Management
 from workkit.brokers.hutch.management.facts import Closed, ConsumerFact
@@ -31,7 +31,7 @@ def listening(management: Management, known: Known, *, now_ms: int) -> list[List
     queues = {*known.keys, known.names.dead_queue}
     groups: dict[str, list[ConsumerFact]] = defaultdict(list)
     for one in consumers:
-        if one.queue in queues and not one.tag.startswith(LOOKING):
+        if one.queue in queues and not is_looking(one.tag):
             groups[listener_of(one.tag) or f"{one.connection} {one.channel}"].append(one)
     held = {channel.name: channel.unacknowledged for channel in channels}
     return [_info(found, known, held, now_ms) for found in groups.values()]
