@@ -31,6 +31,7 @@ class Delivery:
         self._link, self._messages, self._prepare, self._doubt = link, messages, prepare, doubt
         self._answers: list[str | None] = [_UNKNOWN] * len(messages)
         self._sent: dict[int, asyncio.Future[Any]] = {}  # what waits for its confirm; for the connection's thread
+        self._tried: set[int] = set()  # what was sent at least once
         self._wait: Callable[[], None] | None = link.begin(self._go)
 
     def __call__(self) -> list[str | None]:
@@ -51,9 +52,9 @@ class Delivery:
         return {place: answer for place, answer in found if answer is not None and answer is not _UNKNOWN}
 
     @property
-    def is_on_its_way(self) -> bool:
-        """Whether the broker may still take a message of which nothing is known yet."""
-        return any(not sent.done() for sent in list(self._sent.values()))
+    def is_unanswered(self) -> bool:
+        """Whether the broker may have taken a message, or may still take it, of which it has said nothing."""
+        return any(self._answers[place] is _UNKNOWN for place in self._tried)
 
     async def _go(self, wire: Wire) -> None:
         """Publish what is not on its way, and wait until all is known."""
@@ -95,6 +96,7 @@ class Delivery:
     def _publish(self, publisher: Publisher, places: Sequence[int]) -> None:
         sent = publisher.publish([self._messages[place] for place in places])
         self._sent.update(zip(places, sent, strict=True))
+        self._tried.update(places)
 
     async def _answered(self) -> BaseException | None:
         """Wait for all that is on its way. Return why an answer cannot come any more."""
