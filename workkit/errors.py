@@ -115,12 +115,13 @@ class NotFound(WorkkitError, LookupError):
 class ServerError(WorkkitError, ConnectionError):
     """The server cannot be used, or refuses.
 
-    Where a layout adds several jobs and not in one step: `added` are the places (from 0) of the jobs that are added all
-    the same, `refused` those of the jobs that are not, each with its reason. `unanswered`: the others may be added too.
+    Where a layout adds several jobs, and not in one step: `added` are the places (from 0) of the jobs that are added
+    all the same (None where a layout adds in one step), `refused` those of the jobs that are not, each with its reason.
+    `unanswered`: it is not known whether the others are added.
     """
 
     unanswered = False
-    added: frozenset[int] = frozenset()
+    added: frozenset[int] | None = None
     refused: Mapping[int, ServerError] = {}
 
 

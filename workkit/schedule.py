@@ -44,6 +44,7 @@ from workkit.verbs.opening import (
     listening_brokers,
     producer_of,
 )
+from workkit.verbs.partly_added import PartlyAdded
 from workkit.verbs.plan import Plan, carry_out, compare, read_plan
 
 if TYPE_CHECKING:
@@ -159,12 +160,16 @@ def add_many(s: Schedule, rows: Iterable[Mapping[str, object]]) -> Tally:
     """Add a job for each row, which holds `add`'s keywords, `fn` or `call` among them. Streams, in batches of 500.
 
     A bad row raises with its number, and which rows before it are added. Adding these again changes nothing where a row
-    has a name or a unique key, or a time that stays the same; rows with `in_`, or at "now", are added once more.
+    has a name or a unique key, or a time that stays the same; rows with `in_`, or at "now", are added once more. On
+    RabbitMQ each row is confirmed by itself: the error names those that are not added, `error.refused` has them (from
+    0).
     """
     try:
         return add_rows(rows, s=s, broker=producer_of(s))
     except BadRow as bad:
         raise located(bad.error, f"row {bad.number:,}", then=f" {bad.done}.") from bad.error.__cause__
+    except PartlyAdded as partly:
+        raise partly.worded(lambda number: f"row {number:,}") from partly.error.__cause__
 
 
 def sync(s: Schedule, plan: Mapping[str, Mapping[str, object]], *, prune: bool = False, dry_run: bool = False) -> Plan:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from pathlib import Path
 
@@ -97,6 +98,40 @@ def test_a_forward_refuses_what_belongs_to_another_layout(run: Run, words: tuple
     ran = run("forward", "times", "--to", "hutch", *words)
     assert (ran.status, ran.out) == (2, "")
     assert says in ran.err
+
+
+def test_a_file_of_jobs_is_published_and_refused_rows_are_named(run: Run, folder: Path, amqp: str, name: str) -> None:
+    lines = [json.dumps({"fn": "orders.made", "at": "now", "args": [{"n": n}]}) for n in range(1, 701)]
+    lines[0] += "\n"  # an empty line behind
+    where = ("--layout", "hutch", "--amqp", amqp)
+    names = Names(exchange=name, dialect="hutch")
+    (folder / "jobs.jsonl").write_text("\n".join(lines))
+    (folder / "cli_made.py").write_text("def made(order): ...\n")
+    try:
+        assert run("listen", name, *where, "--consumer", "orders.made=cli_made:made", "--burst").status == 0
+        ran = run("add-many", name, "jobs.jsonl", *where)
+        assert (ran.status, ran.out) == (0, f"added 700 jobs to {name}\n")
+        assert ran.err == "no batch: an exchange keeps none, so an interrupted run cannot be resumed\n"
+        lines[5] = lines[5].replace("orders.made", "orders.mode")
+        (folder / "jobs.jsonl").write_text("\n".join(lines))
+        ran = run("add-many", name, "jobs.jsonl", *where)
+        assert (ran.status, ran.out) == (69, "")
+        assert f'error: row 7 of jobs.jsonl: "orders.mode" leads to no queue of exchange {name}' in ran.err
+        assert "Not added: row 7. All other rows up to 701 are added, and none after it." in ran.err
+        lines[600] = "{}"
+        (folder / "jobs.jsonl").write_text("\n".join(lines[10:]))
+        ran = run("add-many", name, "jobs.jsonl", *where)
+        assert (ran.status, ran.out) == (2, "")
+        assert "row 591 of jobs.jsonl: fn is missing" in ran.err
+        assert ran.err.endswith("Rows 1 to 500 are added. Correct it, and add the rest, from row 501 on.\n")
+        ran = run("add-many", name, "jobs.jsonl", "--resume", "1f0c2a9b", *where)
+        assert (ran.status, ran.err) == (
+            4,
+            "error: a batch cannot be resumed: an exchange does not keep how far it is. "
+            "Add the rows to a native schedule, and forward that one: workkit forward.\n",
+        )
+    finally:
+        rabbit.forget(amqp, names, names.queue("orders.made"))
 
 
 def test_a_function_consumes_without_a_mark(run: Run, folder: Path, amqp: str, name: str) -> None:

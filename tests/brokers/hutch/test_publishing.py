@@ -58,6 +58,43 @@ def test_many_messages_arrive_in_their_order(on: Opened) -> None:
     assert [json.loads(on.got(queue)[2])["n"] for _ in range(1200)] == list(range(1200))
 
 
+def test_rows_that_are_refused_are_named_and_all_others_are_published(on: Opened) -> None:
+    queue = on.bound("note")
+    s = schedule.create(on.names.exchange, amqp=on.url, layout="hutch")
+    rows: list[dict[str, Any]] = [{"fn": "note", "at": "now", "args": [{"n": n}]} for n in range(1, 1701)]
+    for number in (3, 17, 801):
+        rows[number - 1]["fn"] = "nobody"
+    with pytest.raises(ServerRefused) as refused:
+        schedule.add_many(s, rows)
+    error = refused.value
+    assert str(error).startswith(f'row 3: "nobody" leads to no queue of exchange {s.name}: nobody consumes it.')
+    assert "Not added: 3 rows, 3, 17 and 801. All other rows up to 1,000 are added, and none after it." in str(error)
+    assert sorted(error.refused) == [2, 16, 800]
+    assert {json.loads(on.got(queue)[2])["n"] for _ in range(997)} == set(range(1, 1001)) - {3, 17, 801}
+    assert on.count(queue) == 0
+
+
+def test_a_bulk_that_loses_its_connection_says_what_is_not_known(on: Opened) -> None:
+    queue = on.bound("note")
+    with Relay(int(on.url.rpartition(":")[2].rstrip("/"))) as relay:
+        s = schedule.create(on.names.exchange, amqp=f"amqp://guest:guest@127.0.0.1:{relay.port}/", layout="hutch")
+
+        def rows() -> Any:
+            for n in range(20_000):
+                if n == 5000:
+                    relay.cut()
+                yield {"fn": "note", "at": "now", "args": [{"n": n}]}
+
+        with pytest.raises(ServerUnreachable) as lost:
+            schedule.add_many(s, rows())
+    last = int(re.search(r"rows up to ([\d,]+) are added, and none after it", str(lost.value))[1].replace(",", ""))  # type: ignore[index]
+    unknown = re.search(r"not known whether rows ([\d,]+) to ([\d,]+) are added", str(lost.value))
+    sure = last if unknown is None else int(unknown[1].replace(",", "")) - 1
+    found = {json.loads(on.got(queue)[2])["n"] for _ in range(on.count(queue))}
+    assert set(range(sure)) <= found
+    assert max(found) < last <= 6000
+
+
 def test_a_later_job_is_published_when_it_is_due(on: Opened) -> None:
     queue = on.bound("note")
     broker = on.broker()

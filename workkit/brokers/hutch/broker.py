@@ -98,7 +98,7 @@ class HutchBroker:
         cannot say; ServerRefused for a routing key that leads to no queue.
         """
         if step is not None:
-            raise self._not_yet("a batch that can be resumed")
+            raise self._no_batch()
         now_ms = self.now_ms()
         made = messages(self._names, jobs, now_ms=now_ms)
         sent = self._outlet.begin(made)
@@ -108,7 +108,7 @@ class HutchBroker:
                 sent()
             except ServerError as error:
                 error.added, error.refused = sent.confirmed, self._refusals(made, sent.refused)
-                error.unanswered = error.unanswered or sent.is_on_its_way
+                error.unanswered = sent.is_unanswered
                 raise
             if refused := self._refusals(made, sent.refused):
                 raise self._not_all(refused, added=sent.confirmed)
@@ -117,12 +117,12 @@ class HutchBroker:
         return answer
 
     def begin(self, batch: Batch) -> None:
-        """Not there yet. Raises Unsupported."""
-        raise self._not_yet("a batch that can be resumed")
+        """Keep no batch. Raises Unsupported."""
+        raise self._no_batch()
 
     def batch(self, id: str) -> Batch:
-        """Not there yet. Raises Unsupported."""
-        raise self._not_yet("a batch that can be resumed")
+        """Know no batch. Raises Unsupported."""
+        raise self._no_batch()
 
     def contents(self, jobs: Sequence[NewJob]) -> list[str]:
         """Messages have no names. Raises Unsupported."""
@@ -202,6 +202,11 @@ class HutchBroker:
     def _not_yet(self, what: str) -> Unsupported:
         trouble = f"is something the {self._names.dialect} layout cannot do yet"
         return Unsupported.about(what, trouble, "Use a native schedule for it.")
+
+    def _no_batch(self) -> Unsupported:
+        trouble = "cannot be resumed: an exchange does not keep how far it is"
+        remedy = "Add the rows to a native schedule, and forward that one: workkit forward."
+        return Unsupported.about("a batch", trouble, remedy)
 
     def _refusals(self, made: Sequence[Message], troubles: Mapping[int, str]) -> dict[int, ServerRefused]:
         """Word why messages were not taken. ServerFull: the broker may take it later."""

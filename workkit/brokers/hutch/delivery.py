@@ -28,6 +28,7 @@ class Delivery:
         self._link, self._messages, self._prepare, self._doubt = link, messages, prepare, doubt
         self._answers: list[str | None] = [UNKNOWN] * len(messages)
         self._sent: list[tuple[Sequence[int], Sending]] = []  # places that wait for confirms, in the I/O thread
+        self._tried: set[int] = set()  # what was sent at least once
         self._wait: Callable[[], None] | None = link.begin(self._go)
 
     def __call__(self) -> list[str | None]:
@@ -48,9 +49,9 @@ class Delivery:
         return {place: answer for place, answer in found if answer is not None and answer is not UNKNOWN}
 
     @property
-    def is_on_its_way(self) -> bool:
-        """Whether the broker may still take a message of which nothing is known yet."""
-        return any(not sending.done.done() for _, sending in list(self._sent))
+    def is_unanswered(self) -> bool:
+        """Whether the broker may have taken a message, or may still take it, of which it has said nothing."""
+        return any(self._answers[place] is UNKNOWN for place in self._tried)
 
     async def _go(self, wire: Wire) -> None:
         """Publish what is not on its way, and wait until all is known."""
@@ -92,6 +93,7 @@ class Delivery:
 
     def _publish(self, publisher: Publisher, places: Sequence[int]) -> None:
         self._sent.append((places, publisher.publish([self._messages[place] for place in places])))
+        self._tried.update(places)
 
     async def _answered(self) -> BaseException | None:
         """Wait for all that is on its way. Return why an answer cannot come any more."""

@@ -232,7 +232,7 @@ class Publisher(Hands):
         """End the claims of which an error says that their jobs are added, or refused. One that the other server may
         take later is tried again, unless this was the last try.
         """
-        for place in error.added:
+        for place in error.added or ():
             if (run := pairs[place][0]) in self._trying:
                 self._end(run, None)
         for place, refusal in error.refused.items():
