@@ -35,6 +35,7 @@ SLOW = (
     "brokers/gocraft/test_go_peer_pools.py",
     "brokers/hutch/beside/",
     "brokers/hutch/test_consuming.py::test_an_idle_listener",
+    "brokers/hutch/test_handlers.py::test_heartbeats",
     "brokers/hutch/test_outages.py",
     "brokers/hutch/test_tls.py",
     "brokers/test_cluster.py",

@@ -80,7 +80,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rabbit]:
     folder = tmp_path_factory.mktemp("recorded")
     salt = b"salt"
     password = b64encode(salt + hashlib.sha256(salt + b"guest").digest()).decode()
-    vhosts = ["/", "messages", *PROGRAMS]
+    vhosts = ["/", "messages", "ours", *PROGRAMS]
     user = {"name": "guest", "password_hash": password, "hashing_algorithm": "rabbit_password_hashing_sha256"}
     anything = {"user": "guest", "configure": ".*", "write": ".*", "read": ".*"}
     definitions = {
@@ -111,6 +111,21 @@ def declared(broker: Rabbit, recorder: RubyPeer) -> dict[str, Any]:
                 program.consume(*consumers)
     found: dict[str, Any] = json.loads(broker.control("export_definitions", "-", "--format", "json"))
     return found
+
+
+def test_workkit_declares_what_was_recorded_and_the_peer_starts_beside_it(broker: Rabbit, recorder: RubyPeer) -> None:
+    url = f"{broker.url}ours"
+    with ExitStack() as ends:
+        listening(url, "event", ends, prefix="work", keys=["test.ok", "test.fail"])
+        ours = listing(json.loads(broker.control("export_definitions", "-", "--format", "json")), "ours")
+        recorded = ordered(vectors.deployments()["event"]["listing"])
+        for kind, objects in recorded.items():
+            shared = [one for one in objects if one in ours[kind]]
+            own = [one for one in ours[kind] if one not in objects]
+            assert all("hutch.workkit" in one for one in own), own
+            assert len(shared) == {"exchanges": 1, "queues": 3, "bindings": 3}[kind]
+        recorder.open("beside", "event", url, namespace="work").consume({"key": "test.ok"})
+        recorder.open("beside-schedule", "hutch", url, schedule=True)
 
 
 @pytest.mark.parametrize("deployment", PROGRAMS)
@@ -175,14 +190,13 @@ def passed(broker: Rabbit, recorder: RubyPeer) -> Passed:
         return Passed(list(tap.seen), claimed)
 
 
-def listening(url: str, layout: Dialect, ends: ExitStack) -> HutchBroker:
+def listening(url: str, layout: Dialect, ends: ExitStack, *, prefix: str = "", keys: Sequence[str] = ()) -> HutchBroker:
     """A listener of workkit beside the peer."""
-    made = HutchBroker(read_address(url), names=Names(exchange="hutch", dialect=layout, prefix=f"ours-{layout}"))
+    names = Names(exchange="hutch", dialect=layout, prefix=prefix or f"ours-{layout}")
+    made = HutchBroker(read_address(url), names=names)
     ends.callback(made.close)
-    serves = {key: Serving() for key in KEYS[layout]}
-    made.register(
-        ListenerInfo(listener="", host="", pid=1, version="0", schedules={}, threads=1, serves=serves)
-    )  # fmt: skip
+    serves = {key: Serving() for key in keys or KEYS[layout]}
+    made.register(ListenerInfo(listener="", host="", pid=1, version="0", schedules={}, threads=1, serves=serves))
     return made
 
 
