@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from tests import handlers
-from tests.brokers.hutch.beside.conftest import Beside
-from tests.brokers.hutch.beside.ruby_peer import RubyPeer
 from tests.brokers.hutch.opened import FAILURE, Opened, claims, new, one
+from tests.brokers.hutch.peer.conftest import Beside
+from tests.brokers.hutch.peer.ruby_peer import RubyPeer
 from tests.processes import until
 from workkit import schedule
 from workkit.brokers.hutch.ladder import delay_key, step_exchange

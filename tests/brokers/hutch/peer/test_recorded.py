@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from tests.brokers.hutch import vectors
-from tests.brokers.hutch.beside.recorded import Tap, listing, ordered, steady, times
-from tests.brokers.hutch.beside.ruby_peer import SOURCE, RubyPeer
+from tests.brokers.hutch.peer.recorded import Tap, listing, ordered, steady, times
+from tests.brokers.hutch.peer.ruby_peer import SOURCE, RubyPeer
 from tests.processes import ROOT, until
 from tests.rabbit import Rabbit, connected
 from workkit.brokers.hutch.address import read_address
