@@ -27,7 +27,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE / "python")]
 
 from peers import exchange  # noqa: E402
 
-from tests.brokers.hutch.beside.ruby_peer import RubyPeer, lacking  # noqa: E402
+from tests.brokers.hutch.peer.ruby_peer import RubyPeer, lacking  # noqa: E402
 from tests.rabbit import SCRIPTS, Rabbit  # noqa: E402
 from workkit import schedule  # noqa: E402
 from workkit.errors import WorkkitError  # noqa: E402

@@ -153,6 +153,7 @@ class Rabbit:
             "RABBITMQ_LOGS": folder / "node.log", "RABBITMQ_PID_FILE": folder / "pid",
             "RABBITMQ_ENABLED_PLUGINS_FILE": folder / "plugins", "RABBITMQ_CONF_ENV_FILE": folder / "none",
             "RABBITMQ_CONFIG_FILE": folder / "rabbit", "RABBITMQ_FEATURE_FLAGS_FILE": folder / "flags",
+            "ERL_CRASH_DUMP": folder / "crash.dump",
             "RABBITMQ_GENERATED_CONFIG_DIR": folder / "made", "RABBITMQ_SCHEMA_DIR": folder / "schema",
             "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": f"-kernel inet_dist_use_interface {{127,0,0,1}} {GENTLE}",
         }  # fmt: skip

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests import rabbit
-from tests.brokers.hutch.beside import ruby_peer
+from tests.brokers.hutch.peer import ruby_peer
 from tests.processes import Processes
 
 RUN = Path(__file__).parent.parent / "interop" / "run.py"

@@ -28,7 +28,7 @@ from workkit.brokers.hutch.outlet import Outlet
 from workkit.brokers.hutch.topology import dead, work
 from workkit.contract.claim import Claim, Ending, Orders, Turn
 from workkit.contract.listener import ListenerInfo
-from workkit.errors import ServerRefused
+from workkit.errors import ServerFull, ServerRefused
 from workkit.jobs.job import Job
 from workkit.jobs.outcome import Again, Dead, Done, Failure, Outcome, Released
 
@@ -291,7 +291,12 @@ class Session:
 
     def _publish(self, copies: Sequence[Message]) -> None:
         """Publish copies; if one leads nowhere, an operator has deleted what leads there, so declare all again."""
-        troubles = self._outlet.publish(copies)
+        try:
+            troubles = self._outlet.publish(copies)
+        except ServerRefused as error:
+            if error.lasting or isinstance(error, ServerFull):
+                raise
+            troubles = [error.trouble] * len(copies)  # an exchange is gone; which of them it took nobody knows
         left = [copy for copy, trouble in zip(copies, troubles, strict=True) if trouble is not None]
         if not left:
             return

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from tests import handlers
-from tests.brokers.hutch.beside.conftest import Beside
-from tests.brokers.hutch.beside.ruby_peer import RubyPeer
 from tests.brokers.hutch.opened import FAILURE, Opened, claims, new, one
+from tests.brokers.hutch.peer.conftest import Beside
+from tests.brokers.hutch.peer.ruby_peer import RubyPeer
 from tests.processes import until
 from workkit import schedule
 from workkit.brokers.hutch.ladder import delay_key, step_exchange
@@ -287,3 +287,21 @@ def test_a_dead_copy_that_event_sends_to_all_is_not_run(on: Opened) -> None:
     assert handlers.calls == [({"n": 2},)]
     assert on.count(on.names.queue("note")) == 0
     assert on.got(on.names.dead_queue)[2] == b'{"n":1}'
+
+
+def test_event_gives_up_a_message_that_it_could_not_send_again_and_ours_is_kept(on: Opened, beside: Beside) -> None:
+    """An operator has deleted what leads to the delays."""
+    event, listener = beside.event(consumer=FAILS), on.listener()
+    on.publish("note", b'{"n":1}', message_id="m1")
+    claim = one(listener)
+    event.ran(1)
+    for exchange in (on.names.schedule_exchange, on.names.own_exchange):
+        on.channel.exchange_delete(exchange)
+    listener.claim(0, ends=[(claim, Again(delay_ms=0, attempt=1, failure=FAILURE))])
+    again = one(listener)
+    assert (again.id, again.attempt) == ("m1", 1)
+    on.publish("note", b'{"n":2}')
+    event.ran(2)
+    event.close()
+    assert on.count(event.queue) == on.count(on.names.dead_queue) == 0
+    assert len(event.runs()) == 2

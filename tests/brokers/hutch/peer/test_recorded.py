@@ -9,17 +9,24 @@ import json
 import re
 import subprocess
 from base64 import b64encode
-from collections.abc import Iterator, Mapping
-from contextlib import closing, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, suppress
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from tests.brokers.hutch import vectors
-from tests.brokers.hutch.beside.recorded import Tap, listing, ordered, steady, times
-from tests.brokers.hutch.beside.ruby_peer import SOURCE, RubyPeer
+from tests.brokers.hutch.peer.recorded import Tap, listing, ordered, steady, times
+from tests.brokers.hutch.peer.ruby_peer import SOURCE, RubyPeer
 from tests.processes import ROOT, until
 from tests.rabbit import Rabbit, connected
+from workkit.brokers.hutch.address import read_address
+from workkit.brokers.hutch.broker import HutchBroker
+from workkit.brokers.hutch.names import Dialect, Names
+from workkit.contract.claim import Claim
+from workkit.contract.listener import ListenerInfo, Serving
+from workkit.jobs.outcome import Done
 
 DEMO = {"class": "Outer::Inner::DemoHTTPThing2Consumer", "keys": ["demo.key", "demo.other", "wild.#"]}
 NAMESPACE = "My App!.x_1-Y:z"
@@ -59,6 +66,11 @@ PROGRAMS: dict[str, list[tuple[str, dict[str, Any], list[dict[str, Any]]]]] = {
     ],
     "hutch_1_4_0_with_schedule_broken": [("hutch", {"schedule": True, "version": "1.4.0"}, [])],
 }
+# What workkit consumes beside them. The key deep.# is one of a consumer, not of a message.
+KEYS: dict[Dialect, list[str]] = {
+    "event": ["test.ok", "test.fail", "demo.key", "wild.a.b", "job.one", "active_job.mail_low"],
+    "hutch": ["test.ok", "test.fail", "demo.key", "wild.a.b", "job.one", "active_job.mail_low", "Test.Upper"],
+}
 TAGS = {"hutch-<uuid4>": "hutch-[0-9a-f-]{36}", "ctag-<argv0>-<n>": r"ctag-peer-\d+"}
 
 
@@ -68,7 +80,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rabbit]:
     folder = tmp_path_factory.mktemp("recorded")
     salt = b"salt"
     password = b64encode(salt + hashlib.sha256(salt + b"guest").digest()).decode()
-    vhosts = ["/", "messages", *PROGRAMS]
+    vhosts = ["/", "messages", "ours", *PROGRAMS]
     user = {"name": "guest", "password_hash": password, "hashing_algorithm": "rabbit_password_hashing_sha256"}
     anything = {"user": "guest", "configure": ".*", "write": ".*", "read": ".*"}
     definitions = {
@@ -101,6 +113,21 @@ def declared(broker: Rabbit, recorder: RubyPeer) -> dict[str, Any]:
     return found
 
 
+def test_workkit_declares_what_was_recorded_and_the_peer_starts_beside_it(broker: Rabbit, recorder: RubyPeer) -> None:
+    url = f"{broker.url}ours"
+    with ExitStack() as ends:
+        listening(url, "event", ends, prefix="work", keys=["test.ok", "test.fail"])
+        ours = listing(json.loads(broker.control("export_definitions", "-", "--format", "json")), "ours")
+        recorded = ordered(vectors.deployments()["event"]["listing"])
+        for kind, objects in recorded.items():
+            shared = [one for one in objects if one in ours[kind]]
+            own = [one for one in ours[kind] if one not in objects]
+            assert all("hutch.workkit" in one for one in own), own
+            assert len(shared) == {"exchanges": 1, "queues": 3, "bindings": 3}[kind]
+        recorder.open("beside", "event", url, namespace="work").consume({"key": "test.ok"})
+        recorder.open("beside-schedule", "hutch", url, schedule=True)
+
+
 @pytest.mark.parametrize("deployment", PROGRAMS)
 def test_the_peer_declares_what_was_recorded(deployment: str, declared: dict[str, Any]) -> None:
     assert listing(declared, deployment) == ordered(vectors.deployments()[deployment]["listing"])
@@ -121,12 +148,21 @@ def test_the_peer_consumes_as_was_recorded(deployment: str, declared: Any, broke
         assert re.fullmatch(TAGS[one["consumer_tag"]], found[queue]["consumer_tag"])
 
 
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """The messages that passed, and those that workkit claimed, by its layout and their id."""
+
+    messages: list[dict[str, Any]]
+    claimed: dict[str, dict[str, Claim]]
+
+
 @pytest.fixture(scope="module")
-def passed(broker: Rabbit, recorder: RubyPeer) -> list[dict[str, Any]]:
-    """All messages that pass while the peer does what the recorded programs did; each delay takes 5 s."""
+def passed(broker: Rabbit, recorder: RubyPeer) -> Passed:
+    """What passes while the peer does what the recorded programs did, with workkit beside it; each delay takes 5 s."""
     url = f"{broker.url}messages"
     recorded = vectors.records()
-    with closing(Tap(url, "hutch", "hutch.schedule")) as tap:
+    with closing(Tap(url, "hutch", "hutch.schedule")) as tap, ExitStack() as ends:
+        listeners = {layout: listening(url, layout, ends) for layout in KEYS}
         event = recorder.open("event", "event", url, namespace="work")
         event.consume(*({"key": key} for key in ("test.ok", "multi.#")), {"key": "test.fail", "wait": 5})
         schedule = recorder.open("hutch-schedule", "hutch", url, schedule=True)
@@ -139,9 +175,39 @@ def passed(broker: Rabbit, recorder: RubyPeer) -> list[dict[str, Any]]:
         for one in recorded:
             play(one, programs.get(one["published_by"], schedule))
         wanted = {steady(one) for one in recorded}
+        claimed: dict[str, dict[str, Claim]] = {layout: {} for layout in KEYS}
+
+        def have_all_come() -> bool:
+            for layout, listener in listeners.items():
+                found = listener.claim(50).claims
+                claimed[layout] |= {claim.id: claim for claim in found}
+                listener.claim(0, ends=[(claim, Done()) for claim in found])
+            return wanted <= {steady(one) for one in list(tap.seen)}
+
         with suppress(AssertionError):  # a test for each record says which has not come
-            until(lambda: wanted <= {steady(one) for one in list(tap.seen)}, timeout=20)
-        return list(tap.seen)
+            until(have_all_come, timeout=20)
+            until(lambda: have_all_come() and all(ids(tap.seen, layout) <= set(claimed[layout]) for layout in KEYS))
+        return Passed(list(tap.seen), claimed)
+
+
+def listening(url: str, layout: Dialect, ends: ExitStack, *, prefix: str = "", keys: Sequence[str] = ()) -> HutchBroker:
+    """A listener of workkit beside the peer."""
+    names = Names(exchange="hutch", dialect=layout, prefix=prefix or f"ours-{layout}")
+    made = HutchBroker(read_address(url), names=names)
+    ends.callback(made.close)
+    serves = {key: Serving() for key in keys or KEYS[layout]}
+    made.register(ListenerInfo(listener="", host="", pid=1, version="0", schedules={}, threads=1, serves=serves))
+    return made
+
+
+def real_key(one: Mapping[str, Any]) -> str:
+    return str(one["headers"]["CC"]["v"][0]["v"] if one["headers"] and "CC" in one["headers"] else one["routing_key"])
+
+
+def ids(messages: Sequence[Mapping[str, Any]], layout: Dialect) -> set[str]:
+    """The ids of what reached the work queues of workkit."""
+    came = [one for one in list(messages) if one["exchange"] == "hutch"]
+    return {one["properties"]["message_id"] for one in came if real_key(one) in KEYS[layout]}
 
 
 def play(one: Mapping[str, Any], program: Any) -> None:
@@ -172,13 +238,30 @@ def play(one: Mapping[str, Any], program: Any) -> None:
 
 
 @pytest.mark.parametrize("record", vectors.records(), ids=lambda record: f"{record['published_by']}: {record['case']}")
-def test_the_peer_sends_what_was_recorded(record: dict[str, Any], passed: list[dict[str, Any]]) -> None:
+def test_the_peer_sends_what_was_recorded(record: dict[str, Any], passed: Passed) -> None:
     wanted = steady(record)
-    found = [one for one in passed if steady(one) == wanted]
-    near = [steady(one) for one in passed if one["body"] == record["body"]]
+    found = [one for one in passed.messages if steady(one) == wanted]
+    near = [steady(one) for one in passed.messages if one["body"] == record["body"]]
     assert found, "\n".join([f"wanted {wanted}", *(f"seen   {one}" for one in near)])
     for one in found:
         assert all(abs(one["tapped_at"] - moment) < 30 for moment in times(one))
+
+
+@pytest.mark.parametrize("layout", ["hutch", "event"])
+def test_workkit_reads_all_that_was_recorded(layout: Dialect, passed: Passed) -> None:
+    recorded = {steady(record) for record in vectors.records()}
+    seen = set()
+    for one in passed.messages:
+        key = real_key(one)
+        if one["exchange"] != "hutch" or key not in KEYS[layout] or steady(one) not in recorded:
+            continue
+        claim, value = passed.claimed[layout][one["properties"]["message_id"]], json.loads(one["body"])
+        is_read = layout == "event" or isinstance(value, dict)
+        assert (claim.fn, claim.attempt) == (key, 0)
+        assert (claim.args, claim.trouble) == (((value,), None) if is_read else ((), "corrupt"))
+        assert claim.due_ms == times(one)[-1] * 1000, "it is due when its delay ended"
+        seen.add(key)
+    assert seen == set(KEYS[layout])
 
 
 def test_the_peer_rounds_and_names_as_was_recorded(recorder: RubyPeer) -> None:

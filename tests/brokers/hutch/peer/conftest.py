@@ -9,8 +9,8 @@ from typing import Any
 import pika
 import pytest
 
-from tests.brokers.hutch.beside.ruby_peer import Program, RubyPeer
 from tests.brokers.hutch.opened import Opened
+from tests.brokers.hutch.peer.ruby_peer import Program, RubyPeer
 
 
 @pytest.fixture(scope="session")
