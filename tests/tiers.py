@@ -37,6 +37,7 @@ SLOW = (
     "brokers/hutch/look/test_queues.py::test_counts_and_listeners",
     "brokers/hutch/peer/",
     "brokers/hutch/test_consuming.py::test_an_idle_listener",
+    "brokers/hutch/test_delays.py",
     "brokers/hutch/test_handlers.py::test_heartbeats",
     "brokers/hutch/test_outages.py",
     "brokers/hutch/test_tls.py",

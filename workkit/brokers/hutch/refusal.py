@@ -26,15 +26,14 @@ def certain(error: BaseException, closes: Sequence[Any]) -> BaseException:
     or a virtual host says so, in one of `closes`, its `Connection.Close`; where it says nothing, the connection was
     lost; where it says something else, it is not ready yet.
     """
-    is_guess = isinstance(error, exceptions.ProbableAuthenticationError | exceptions.ProbableAccessDeniedError)
-    said = next(iter(closes), None)
-    if not is_guess or (said is not None and said.reply_code in (REFUSED, NOT_ALLOWED)):
+    if not isinstance(error, exceptions.ProbableAuthenticationError | exceptions.ProbableAccessDeniedError):
         return error
-    if said is None:
-        lost: BaseException = exceptions.StreamLostError("while it was opened")
-    else:
-        lost = exceptions.ConnectionClosedByBroker(said.reply_code, said.reply_text)
-    return lost
+    found: BaseException = error
+    if not closes:
+        found = exceptions.StreamLostError("while it was opened")
+    elif closes[0].reply_code not in (REFUSED, NOT_ALLOWED):
+        found = exceptions.ConnectionClosedByBroker(closes[0].reply_code, closes[0].reply_text)
+    return found
 
 
 def _translated(error: BaseException, shown: str, user: str, vhost: str) -> ServerError:
