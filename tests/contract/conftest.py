@@ -21,7 +21,8 @@ def stage(request: pytest.FixtureRequest, server: Server, name: str) -> Iterator
         with closing(Stage(layout, server, name)) as opened:
             yield opened
         return
-    layout = OnRabbitmq(layout.name, url=request.getfixturevalue("amqp"))
+    running: rabbit.Shared = request.getfixturevalue("rabbitmq")
+    layout = OnRabbitmq(layout.name, running.url, running.management)
     try:
         with closing(Stage(layout, server, name)) as opened:
             yield opened

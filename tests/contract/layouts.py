@@ -12,7 +12,7 @@ from tests.contract.lossy import Lossy
 from tests.servers import Server
 from workkit import schedule
 from workkit.brokers.gocraft.broker import GocraftBroker
-from workkit.brokers.hutch.address import read_address
+from workkit.brokers.hutch.address import read_address, read_site
 from workkit.brokers.hutch.broker import HutchBroker
 from workkit.brokers.hutch.names import Names
 from workkit.brokers.native.broker import NativeBroker
@@ -164,13 +164,15 @@ class Gocraft(_Listed):
 
 
 class OnRabbitmq:
-    """An exchange that hutch or event share. A message has one argument, here an object. `url`: the RabbitMQ."""
+    """An exchange that hutch or event share. A message has one argument, here an object. `url`: the RabbitMQ;
+    `management`: its API.
+    """
 
-    can = frozenset({Can.WAKE, Can.RETRY, Can.OFFER_OTHERS})
+    can = frozenset({Can.WAKE, Can.RETRY, Can.OFFER_OTHERS, Can.CHECK})
     note, keeps_first = "note", True
 
-    def __init__(self, layout: Literal["hutch", "event"], url: str = "") -> None:
-        self.name, self.url = layout, url
+    def __init__(self, layout: Literal["hutch", "event"], url: str = "", management: str = "") -> None:
+        self.name, self.url, self.management = layout, url, management
 
     def __str__(self) -> str:
         return self.name
@@ -193,7 +195,7 @@ class OnRabbitmq:
         return Names(exchange=name, dialect=self.name)
 
     def create(self, server: Server, name: str) -> schedule.Schedule:
-        return schedule.create(name, amqp=self.url, layout=self.name)
+        return schedule.create(name, amqp=self.url, layout=self.name, management=self.management)
 
     def lines(self, server: Server, name: str, *, timeout_ms: int) -> Sequence[Line]:
         if timeout_ms != 10_000:
@@ -210,7 +212,8 @@ class OnRabbitmq:
         return producer, _loses_nothing
 
     def _opened(self, name: str) -> HutchBroker:
-        return HutchBroker(read_address(self.url), names=self.names(name))
+        address = read_address(self.url)
+        return HutchBroker(address, names=self.names(name), site=read_site(self.management, address))
 
 
 def _loses_nothing() -> None:
