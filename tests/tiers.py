@@ -118,6 +118,7 @@ ONE_PRODUCT = (
     "acceptance/test_features_running.py",
     "acceptance/test_poison.py",
     "brokers/gocraft/serving/test_replay_pools.py",
+    "brokers/hutch/",
     "cli/",
     "jobs/",
     "test_intervals.py",

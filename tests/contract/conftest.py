@@ -21,7 +21,7 @@ def stage(request: pytest.FixtureRequest, server: Server, name: str) -> Iterator
         with closing(Stage(layout, server, name)) as opened:
             yield opened
         return
-    layout = OnRabbitmq(layout.name, url=request.getfixturevalue("amqp"))
+    layout = OnRabbitmq(layout.name, request.getfixturevalue("amqp"), has_redis=layout.has_redis)
     try:
         with closing(Stage(layout, server, name)) as opened:
             yield opened
@@ -31,7 +31,7 @@ def stage(request: pytest.FixtureRequest, server: Server, name: str) -> Iterator
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave out what differs only in a Redis that the layout does not use."""
+    """Leave out what differs only in a Redis that the layout does not use, or that plays a small part."""
     items[:] = [item for item in items if not _uses_no_redis(item) or item.callspec.params["server"] == PRODUCTS[0]]  # type: ignore[attr-defined]
 
 

@@ -7,6 +7,8 @@ from typing import Any, overload
 from workkit.brokers.gocraft.broker import GocraftBroker
 from workkit.brokers.hutch.address import DEFAULT_URL as DEFAULT_AMQP_URL
 from workkit.brokers.hutch.address import read_address
+from workkit.brokers.hutch.beside.keys import Keys
+from workkit.brokers.hutch.beside.place import Beside
 from workkit.brokers.hutch.names import Names
 from workkit.brokers.native.broker import NativeBroker
 from workkit.brokers.native.sharded import ShardedBroker
@@ -22,7 +24,14 @@ __all__ = ["DEFAULT_AMQP_URL", "check", "check_amqp", "open_broker", "open_broke
 
 @overload
 def open_broker(
-    name: str, *, redis: Any, dialect: str = ..., timeout_ms: int = ..., layout: str = ..., namespace: str = ...
+    name: str,
+    *,
+    redis: Any,
+    dialect: str = ...,
+    timeout_ms: int = ...,
+    layout: str = ...,
+    namespace: str = ...,
+    beside: Any = ...,
 ) -> Broker: ...
 
 
@@ -36,6 +45,7 @@ def open_broker(
     shards: int,
     layout: str = ...,
     namespace: str = ...,
+    beside: Any = ...,
 ) -> Broker | ShardedBroker: ...
 
 
@@ -48,14 +58,15 @@ def open_broker(
     shards: int = 1,
     layout: str = "native",
     namespace: str = "",
+    beside: Any = None,
 ) -> Broker | ShardedBroker:
-    """Open the broker of schedule `name` at `redis`, which is an AMQP URL in the layouts of RabbitMQ; of several shards
-    only the producer (to listen: `open_brokers`).
+    """Open the broker of schedule `name` at `redis`, which is an AMQP URL in the layouts of RabbitMQ, and then `beside`
+    is a Redis or None; of several shards only the producer (to listen: `open_brokers`).
 
     Raises InvalidSchedule, EmbeddedError, Unsupported.
     """
     if layout in AMQP_LAYOUTS:
-        return _amqp(name, url=redis, layout=layout, namespace=namespace, timeout_ms=timeout_ms)
+        return _amqp(name, url=redis, layout=layout, namespace=namespace, timeout_ms=timeout_ms, beside=beside)
     if layout == "gocraft":
         return GocraftBroker(_server(redis, schedule=name), schedule=name, timeout_ms=timeout_ms)
     names = shard_names(name, shards)
@@ -74,13 +85,14 @@ def open_brokers(
     timeout_ms: int = 10_000,
     layout: str = "native",
     namespace: str = "",
+    beside: Any = None,
 ) -> list[Broker]:
     """Open one broker for each shard of schedule `name`; a listener registers with each.
 
     Raises InvalidSchedule, EmbeddedError, Unsupported.
     """
     if layout in AMQP_LAYOUTS:
-        return [_amqp(name, url=redis, layout=layout, namespace=namespace, timeout_ms=timeout_ms)]
+        return [_amqp(name, url=redis, layout=layout, namespace=namespace, timeout_ms=timeout_ms, beside=beside)]
     if layout == "gocraft":
         return [GocraftBroker(_server(redis, schedule=name), schedule=name, timeout_ms=timeout_ms)]
     names = shard_names(name, shards)
@@ -112,7 +124,7 @@ def _names(schedule: str, layout: str, namespace: str) -> Names:
     return Names(exchange=schedule, dialect="event" if layout == "event" else "hutch", prefix=namespace)
 
 
-def _amqp(name: str, *, url: str, layout: str, namespace: str, timeout_ms: int) -> Broker:
+def _amqp(name: str, *, url: str, layout: str, namespace: str, timeout_ms: int, beside: Any) -> Broker:
     try:
         from workkit.brokers.hutch.broker import HutchBroker
     except ModuleNotFoundError as error:
@@ -120,7 +132,12 @@ def _amqp(name: str, *, url: str, layout: str, namespace: str, timeout_ms: int) 
             raise
         remedy = "Install it: pip install 'workkit[rabbitmq]'."
         raise Unsupported.about(f"layout={layout!r}", "needs the extra rabbitmq", remedy, where="layout") from error
-    return HutchBroker(read_address(url), names=_names(name, layout, namespace), patience=timeout_ms / 1000)
+    address, names = read_address(url), _names(name, layout, namespace)
+    there = None
+    if beside is not None:
+        keys = Keys(address.vhost, name)
+        there = Beside(_server(beside, schedule=keys.prefix), keys)
+    return HutchBroker(address, names=names, patience=timeout_ms / 1000, beside=there)
 
 
 def _native(name: str, *, redis: Any, dialect: str, timeout_ms: int) -> NativeBroker:

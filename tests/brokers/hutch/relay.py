@@ -9,11 +9,11 @@ from types import TracebackType
 
 
 class Relay:
-    """Passes bytes between those who connect here and a port; `cut` ends every connection."""
+    """Passes bytes between those who connect here (`at` a port, else any) and a port; `cut` ends every connection."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, *, at: int = 0) -> None:
         self._to = port
-        self._listening = socket.create_server(("127.0.0.1", 0))
+        self._listening = socket.create_server(("127.0.0.1", at))
         self.port = int(self._listening.getsockname()[1])
         self._ends: list[socket.socket] = []
         self.passed = 0  # bytes

@@ -7,7 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from workkit.brokers.hutch.address import Address
-from workkit.brokers.hutch.codec import check, messages
+from workkit.brokers.hutch.admin import HutchAdmin
+from workkit.brokers.hutch.beside.gate import Gate, RedisGate
+from workkit.brokers.hutch.beside.guard import Guard
+from workkit.brokers.hutch.beside.look import BesideInspector
+from workkit.brokers.hutch.beside.place import Beside
+from workkit.brokers.hutch.beside.reservation import Reservation
+from workkit.brokers.hutch.codec import check, messages, needs_redis
 from workkit.brokers.hutch.link import Link
 from workkit.brokers.hutch.message import Message
 from workkit.brokers.hutch.names import Names
@@ -30,12 +36,15 @@ class HutchBroker:
     those that publish.
     """
 
-    def __init__(self, address: Address, *, names: Names, patience: float = 10.0) -> None:
-        self._names, self._shown = names, address.shown
+    def __init__(self, address: Address, *, names: Names, patience: float = 10.0, beside: Beside | None = None) -> None:
+        self._names, self._shown, self._beside = names, address.shown, beside
         self._out = Link(address, name="publish", patience=patience)
         self._in = Link(address, name="consume", patience=patience)
         self._outlet = Outlet(self._out, names=names)
-        self._session = Session(self._in, self._outlet, names=names)
+        self._gate = Gate()
+        if beside is not None:
+            self._gate = RedisGate(Guard(beside, namespace=names.namespace, lease_ms=round(patience * 500)))
+        self._session = Session(self._in, self._outlet, names=names, gate=self._gate)
 
     @property
     def schedule(self) -> str:
@@ -49,18 +58,20 @@ class HutchBroker:
 
     @property
     def listener(self) -> str:
-        """The tag of this listener's consumers; empty before the first registration."""
-        return self._session.tag
+        """The name in the Redis beside, else the tag of its consumers; empty before the first registration."""
+        return self._gate.name or self._session.tag
 
     @property
     def inspector(self) -> Inspector:
-        """Not there yet. Raises Unsupported."""
-        raise self._not_yet("looking at jobs")
+        """Not there yet, but for what a Redis beside knows. Raises Unsupported."""
+        if self._beside is None:
+            raise self._not_yet("looking at jobs")
+        return BesideInspector(self._beside, self._names)
 
     @property
     def admin(self) -> Admin:
-        """Not there yet. Raises Unsupported."""
-        raise self._not_yet("changing jobs, pauses or limits by hand")
+        """The part of the broker that changes pauses and limits."""
+        return HutchAdmin(self._names, self._beside)
 
     @property
     def doctor(self) -> Doctor:
@@ -73,7 +84,7 @@ class HutchBroker:
 
     def check(self, job: NewJob) -> None:
         """Refuse what a message cannot say: see `Producer.check`."""
-        check(self._names, job)
+        check(self._names, job, has_redis=self._beside is not None)
 
     def add(self, jobs: Sequence[NewJob]) -> list[Added]:
         """Publish jobs, and wait until each is confirmed. They are not added in one step."""
@@ -86,15 +97,23 @@ class HutchBroker:
         if step is not None:
             raise self._not_yet("a batch that can be resumed")
         now_ms = self.now_ms()
-        made = messages(self._names, jobs, now_ms=now_ms)
-        sent = self._outlet.begin(made)
+        made = messages(self._names, jobs, now_ms=now_ms, has_redis=self._beside is not None)
+        reserved = Reservation(self._beside, made)
+        fresh = reserved.fresh
+        sent = self._outlet.begin(fresh) if fresh else list
 
         def answer() -> list[Added]:
             troubles = sent()
-            for message, trouble in zip(made, troubles, strict=True):
+            reserved.published(troubles, now_ms=now_ms)
+            for message, trouble in zip(fresh, troubles, strict=True):
                 if trouble is not None:
-                    raise self._refused(message, trouble, sum(one is not None for one in troubles), len(made))
-            return [Added(id=message.id, due_ms=message.due_ms, new=True) for message in made]
+                    raise self._refused(message, trouble, sum(one is not None for one in troubles), len(fresh))
+            return [
+                Added(id=message.id, due_ms=message.due_ms, new=True)
+                if holder is None
+                else Added(id=holder, due_ms=None, new=False)
+                for message, holder in zip(made, reserved.holders, strict=True)
+            ]
 
         return answer
 
@@ -127,10 +146,8 @@ class HutchBroker:
             for option, value in (
                 ("limit", options.limit), ("rate", options.rate_ms), ("limit_key", options.limit_key),
             ):  # fmt: skip
-                if value is not None:
-                    trouble = "cannot be kept over all listeners by RabbitMQ"
-                    remedy = "Leave it out, or name other jobs to serve with jobs=[...]."
-                    raise Unsupported.about(f'{option}= of @job("{name}")', trouble, remedy, given=name)
+                if value is not None and self._beside is None:
+                    raise needs_redis(f'{option}= of @job("{name}")', given=name)
         self._session.register(info)
 
     def claim(self, limit: int, *, ends: Sequence[Ending] = (), now_ms: int | None = None) -> Turn:
@@ -141,24 +158,25 @@ class HutchBroker:
         return self._session.claim(limit, ends=ends)
 
     def admit(self, asked: Sequence[tuple[Claim, Admission | None]], *, now_ms: int | None = None) -> Turn:
-        """Grant what was asked: there are no limits here."""
-        return Turn(claims=[claim for claim, _ in asked])
+        """Take slots and starts where a Redis is beside: see `Consumer.admit`."""
+        return self._session.admit(asked)
 
     def heartbeat(self, *, trouble: str | None = None) -> Orders:
-        """Look after the connection; AMQP has heartbeats of its own."""
-        return self._session.beat()
+        """Look after the connection, and send a heartbeat to the Redis beside; AMQP has heartbeats of its own."""
+        return self._session.beat(trouble=trouble)
 
     def beating(self, *, trouble: str | None = None) -> Callable[[], Orders]:
         """Look after the connection; the answer is there already."""
-        orders = self._session.beat()
+        orders = self._session.beat(trouble=trouble)
         return lambda: orders
 
     def tell(self, said: Mapping[Any, str | None]) -> None:
-        """Keep no progress: nobody could read it."""
+        """Store the progress of runs in the Redis beside; without one nobody could read it."""
+        self._gate.tell(said)
 
     def maintain(self) -> list[tuple[str, int]]:
-        """Return nothing: RabbitMQ itself takes back what a dead listener held."""
-        return []
+        """Free what dead listeners held in the Redis beside. RabbitMQ itself takes back their messages."""
+        return self._gate.maintain()
 
     def wait(self, seconds: float) -> bool:
         """Wait for a message that was pushed to this listener: True if one came, False if the time is over."""
@@ -176,6 +194,8 @@ class HutchBroker:
         self._session.close()
         self._in.close()
         self._out.close()
+        if self._beside is not None:
+            self._beside.server.close()
 
     def _not_yet(self, what: str) -> Unsupported:
         trouble = f"is something the {self._names.dialect} layout cannot do yet"
