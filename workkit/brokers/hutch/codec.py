@@ -160,5 +160,5 @@ def _refused(option: str, remedy: str) -> Unsupported:
 def needs_redis(what: str, *, given: Any = None) -> Unsupported:
     """Make the error about something that only a Redis beside the RabbitMQ keeps."""
     trouble = "cannot be kept by RabbitMQ alone"
-    remedy = 'Name a Redis beside it, the same in every program: schedule.create(..., redis="redis://...").'
+    remedy = 'Name a Redis beside it, the same in every program: redis="redis://...".'
     return Unsupported.about(what, trouble, remedy, given=given)

@@ -75,7 +75,7 @@ class Gate:
 
 
 class RedisGate(Gate):
-    """The gate that a Redis keeps: see spec/layouts/hutch.md, section 9. For the listener's loop."""
+    """The gate that a Redis keeps: see spec/layouts/hutch.md, section 10. For the listener's loop."""
 
     def __init__(self, guard: Guard) -> None:
         self._guard, self._waiting = guard, Waiting(guard)

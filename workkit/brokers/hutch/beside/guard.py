@@ -1,7 +1,7 @@
 """One listener at the Redis beside its RabbitMQ: what it holds, its slots, the pauses, its heartbeat.
 
 It is registered under a name that is new each time. Where other listeners took it for dead, although RabbitMQ did not,
-it says under another name what it holds, and goes on. Normative: spec/layouts/hutch.md, section 9.
+it says under another name what it holds, and goes on. Normative: spec/layouts/hutch.md, section 10.
 """
 
 from __future__ import annotations

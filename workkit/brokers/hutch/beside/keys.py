@@ -1,7 +1,7 @@
 """Every key of the Redis beside an exchange. The heads of scripts use these names. Pure.
 
 No schedule of another layout can have these keys: its name has no blank. All are in one slot of a cluster. Normative:
-spec/layouts/hutch.md, section 9.
+spec/layouts/hutch.md, section 10.
 """
 
 from __future__ import annotations
