@@ -65,7 +65,7 @@ class Guard:
     def ensure(self) -> None:
         """Ask whether Redis answers, if it did not before: no message is taken for nothing."""
         if self._is_lost:
-            self.beat(trouble=None)
+            self.beat(trouble=None if self._info is None else self._info.trouble)
 
     def take(self, claims: Sequence[Claim]) -> list[Claim]:
         """Note claims before they run. Return them with their crashes, and with what their messages ask for."""
