@@ -100,8 +100,8 @@ class Session:
         if self._arrived and time.monotonic() - self._arrived[0][0].arrived > HOARDED:
             self._link.run(self._suspend)
         self._ends += self._gate.beat(trouble=trouble)
+        self._steer()  # first: what goes back must not come here again
         self._settle()
-        self._steer()
         fenced, self._fenced = self._fenced, []
         look = bool(self._arrived) or not self._prefetch
         return Orders(look=look, fenced=fenced, control=self._gate.news())

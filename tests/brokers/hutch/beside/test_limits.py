@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import time
 
+import pytest
+
 from tests import handlers
 from tests.brokers.hutch.beside.pair import Pair, admitted, meet, taken, wanted
 from workkit import schedule
+from workkit.brokers.hutch.beside import waiting
 from workkit.contract.claim import Claim
 from workkit.jobs.outcome import Done
 from workkit.jobs.run_options import RunOptions
@@ -158,3 +161,49 @@ def test_a_whole_listener_runs_everything_under_a_limit(pair: Pair) -> None:
         meet(lambda: len(handlers.calls) == 6)
     assert sorted(call[0]["n"] for call in handlers.calls) == list(range(6))
     assert pair.client.exists(pair.keys.slots, pair.keys.listeners, pair.keys.begun) == 0
+
+
+def test_what_waits_too_long_goes_back_to_other_listeners(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "PATIENCE", 0.1)
+    full, free = pair.listener(options=TWO), pair.listener(options=TWO)
+    publish(pair, 3)
+    running = admitted(full, taken(full, 3, limit=3), TWO)
+    assert len(running) == 2
+
+    def is_back() -> bool:
+        full.heartbeat()
+        return len(full._session._held) == 2
+
+    meet(is_back, wait=lambda: time.sleep(0.02))
+    (claim,) = taken(free, 1)
+    assert (claim.args, claim.crashes) == (({"n": 2},), 0)
+
+
+def test_a_value_under_its_limit_gets_a_chance_behind_many_that_wait(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiting, "PATIENCE", 0.1)
+    monkeypatch.setattr(waiting, "MOST", 4)
+    monkeypatch.setattr(waiting, "AWAY_MS", 300)
+    options = RunOptions(limit=1, limit_key=lambda body: body["who"])
+    listener = pair.listener(options=options, threads=1)
+    publish(pair, 12, who="a")
+    pair.on.publish("note", b'{"n":99,"who":"b"}', message_id="b")
+    running = admitted(listener, taken(listener, 1, limit=1), options)
+    started: list[Claim] = []
+
+    def other_started() -> bool:
+        listener.heartbeat()
+        started.extend(admitted(listener, list(listener.claim(1).claims), options))
+        return bool(started)
+
+    meet(other_started, wait=lambda: time.sleep(0.01))
+    assert [claim.args[0]["who"] for claim in started] == ["b"]
+    left = [*running, *started]
+    seen: list[int] = []
+    while len(seen) < 13:
+        for claim in left:
+            seen.append(claim.args[0]["n"])
+            listener.claim(0, ends=[(claim, Done())])
+        left = admitted(listener, list(listener.claim(1).claims), options)
+    assert sorted(seen) == [*range(12), 99]

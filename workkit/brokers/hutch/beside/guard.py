@@ -22,12 +22,13 @@ from workkit.brokers.redis_server.control_key import read_control
 from workkit.brokers.redis_server.listener_info import write_info
 from workkit.contract.claim import Claim, Ending, Standing
 from workkit.contract.listener import ListenerInfo
-from workkit.errors import ServerError
+from workkit.errors import ServerError, ServerRefused
 from workkit.jobs.admission import FREE, Admission
 from workkit.jobs.outcome import Outcome
 from workkit.jobs.terms import PLAIN
 
 Wanted = tuple[Claim, Admission | None]
+TRIES = 3
 LOOKS_APART = 1.9  # seconds: two looks are needed, as in the native layout
 MAY_START, NEEDS_SLOT, NOT_HELD = -1.0, -2.0, -3.0
 
@@ -53,6 +54,7 @@ class Guard:
         self._seen: dict[str, tuple[float, float]] = {}
         self._version = b""
         self._is_lost = False
+        self._is_gone = False  # others took this listener for dead, and it has not said yet what it holds
         self.control = FREE
         self.name = ""
 
@@ -61,6 +63,7 @@ class Guard:
         self._info, self._began_ms = info, 0
         self._left = []
         self._enter()
+        self._is_gone = False
 
     def ensure(self) -> None:
         """Ask whether Redis answers, if it did not before: no message is taken for nothing."""
@@ -194,22 +197,26 @@ class Guard:
 
     def _still(self, ask: Any) -> Any:
         """Ask; where others took this listener for dead, register again, say what it holds, and ask once more."""
-        try:
-            return ask()
-        except _Gone:
-            self._return()
-            return ask()
+        for _ in range(TRIES):
+            try:
+                if self._is_gone:
+                    self._return()
+                return ask()
+            except _Gone:
+                self._is_gone = True
+        trouble, remedy = "forgets this listener again and again", "See what deletes its keys."
+        raise ServerRefused.about(f"the Redis beside, {self._beside.server.url}", trouble, remedy)
 
     def _return(self) -> None:
         self._enter()
         runs = [*self._runs.values()]
-        if not runs:
-            return
-        self._asked("take", [self._version, *self._taken(runs, back=True)])
+        if runs:
+            self._asked("take", [self._version, *self._taken(runs, back=True)])
         for run in runs:
             if run.slots:
                 slots = Admission(keys=tuple((key, 1) for key in run.claim.slots))
                 self._asked("admit", [1, wanted_row(run, slots, namespace=self._namespace, force=True)])
+        self._is_gone = False
 
     # One message.
 

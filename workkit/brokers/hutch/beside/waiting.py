@@ -18,6 +18,7 @@ from workkit.jobs.outcome import Released
 
 AGAIN = 0.2  # seconds until a slot is asked for again; one that this listener frees is asked for at once
 PATIENCE = 10.0  # seconds that a claim waits here; then other listeners may have room
+SHUT = 1.0  # seconds in which they alone can take it
 MOST = 32  # claims of one queue that wait; then nothing more is taken from it, until half of them have gone
 AWAY_MS = 5000  # a claim under a limit key goes away so long, so that others behind it get a chance
 
@@ -37,6 +38,7 @@ class Waiting:
         self._parked: dict[Receipt, _Parked] = {}
         self._granted: dict[Receipt, Admission] = {}
         self._crowded: set[str] = set()
+        self._shut: dict[str, float] = {}  # queues to which something went back: until when nothing is taken from them
         self._at = math.inf  # when to ask again, `time.monotonic()` seconds
 
     def __contains__(self, claim: Claim) -> bool:
@@ -97,6 +99,8 @@ class Waiting:
                 away = AWAY_MS if is_keyed and receipt.queue in self._crowded else 0
                 ends.append((one.claim, Released(delay_ms=away)))
                 del self._parked[receipt]
+                if not away:
+                    self._shut[receipt.queue] = now + SHUT
         return ends
 
     def crowded(self) -> set[str]:
@@ -104,7 +108,9 @@ class Waiting:
         count = Counter(receipt.queue for receipt in self._parked)
         still = {queue for queue in self._crowded if count[queue] > MOST // 2}
         self._crowded = still | {queue for queue, parked in count.items() if parked >= MOST}
-        return self._crowded
+        now = time.monotonic()
+        self._shut = {queue: until for queue, until in self._shut.items() if until > now}
+        return self._crowded | self._shut.keys()
 
     @property
     def wake_in_ms(self) -> float | None:
