@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from zoneinfo import ZoneInfo
 
 from workkit.contract.inspector import Counts, Missed
+from workkit.contract.layout import PLAIN_LAYOUTS
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.producer import Added
 from workkit.contract.tally import Tally
@@ -87,9 +88,10 @@ def create(
     "event" make it an exchange of RabbitMQ, shared with the Ruby library hutch and the Go library wppurking/event. Then
     `amqp` is the URL of the RabbitMQ (else WORKKIT_AMQP_URL, then amqp://guest:guest@127.0.0.1:5672/), and `namespace`
     is what stands before the names of its queues (else WORKKIT_NAMESPACE, then NAME.workkit): listeners with the same
-    one share their messages. `management` is the URL of RabbitMQ's management API, which the doctor and the verbs that
-    look ask where it answers (else WORKKIT_AMQP_MANAGEMENT_URL, then the host and login of `amqp` with port 15672, with
-    TLS 15671). Raises InvalidSchedule, InvalidOptions, TriggerError.
+    one share their messages. `redis`, where it is given here, is then a Redis beside the RabbitMQ, which keeps limits,
+    rates, unique keys, pauses and progress. `management` is the URL of RabbitMQ's management API, which the doctor and
+    the verbs that look ask where it answers (else WORKKIT_AMQP_MANAGEMENT_URL, then the host and login of `amqp` with
+    port 15672, with TLS 15671). Raises InvalidSchedule, InvalidOptions, TriggerError.
     """
     return described_schedule(
         name, redis=redis, tz=tz, dialect=dialect, shards=shards, limit=limit, rate=rate, layout=layout,
@@ -266,7 +268,7 @@ def pause(
     broker = producer_of(s)
     said = pause_until(reason, until, tz=s.tz, now_ms=broker.now_ms())
     found = None if which is None else check_dead(_changeable(s, which))
-    broker.admin.pause(target(found, fn, plain=s.layout == "gocraft"), said)
+    broker.admin.pause(target(found, fn, plain=s.layout in PLAIN_LAYOUTS), said)
 
 
 def resume(s: Schedule, which: Which | None = None, *, fn: Fn | None = None) -> None:
@@ -275,7 +277,7 @@ def resume(s: Schedule, which: Which | None = None, *, fn: Fn | None = None) -> 
     """
     check_one(which, fn)
     broker = producer_of(s)
-    broker.admin.resume(paused_target(broker.inspector, which, fn, plain=s.layout == "gocraft"))
+    broker.admin.resume(paused_target(broker.inspector, which, fn, plain=s.layout in PLAIN_LAYOUTS))
 
 
 def skip(s: Schedule, which: Which) -> Job:

@@ -27,9 +27,10 @@ def drained(stage: Stage) -> list[Any]:
 def paused_and_resumed(stage: Stage, which: dict[str, Any], *, running: list[int], held: list[int]) -> None:
     schedule.pause(stage.s, **which, reason="migration")
     assert drained(stage) == running
-    assert {job.state for job in stage.jobs()} == {"paused"}
-    assert {job.why for job in stage.jobs()} == {"paused: migration"}
-    assert schedule.counts(stage.s).paused == len(held)
+    if Can.LOOK in stage.layout.can:
+        assert {job.state for job in stage.jobs()} == {"paused"}
+        assert {job.why for job in stage.jobs()} == {"paused: migration"}
+        assert schedule.counts(stage.s).paused == len(held)
     schedule.resume(stage.s, **which)
     assert drained(stage) == held
 
@@ -64,7 +65,8 @@ def test_a_function_stays_paused_when_its_schedule_is_resumed(stage: Stage) -> N
     schedule.pause(stage.s)
     schedule.resume(stage.s)
     assert drained(stage) == []
-    assert {job.why for job in stage.jobs()} == {"paused: mail is down"}
+    if Can.LOOK in stage.layout.can:
+        assert {job.why for job in stage.jobs()} == {"paused: mail is down"}
     schedule.resume(stage.s, fn=handlers.note)
     assert drained(stage) == [0]
 

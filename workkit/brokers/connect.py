@@ -7,6 +7,8 @@ from typing import Any, overload
 from workkit.brokers.gocraft.broker import GocraftBroker
 from workkit.brokers.hutch.address import DEFAULT_URL as DEFAULT_AMQP_URL
 from workkit.brokers.hutch.address import read_address, read_site
+from workkit.brokers.hutch.beside.keys import Keys
+from workkit.brokers.hutch.beside.place import Beside
 from workkit.brokers.hutch.names import Names
 from workkit.brokers.native.broker import NativeBroker
 from workkit.brokers.native.sharded import ShardedBroker
@@ -30,6 +32,7 @@ def open_broker(
     layout: str = ...,
     namespace: str = ...,
     management: str = ...,
+    beside: Any = ...,
 ) -> Broker: ...
 
 
@@ -44,6 +47,7 @@ def open_broker(
     layout: str = ...,
     namespace: str = ...,
     management: str = ...,
+    beside: Any = ...,
 ) -> Broker | ShardedBroker: ...
 
 
@@ -57,14 +61,18 @@ def open_broker(
     layout: str = "native",
     namespace: str = "",
     management: str = "",
+    beside: Any = None,
 ) -> Broker | ShardedBroker:
-    """Open the broker of schedule `name` at `redis`, which is an AMQP URL in the layouts of RabbitMQ; of several shards
-    only the producer (to listen: `open_brokers`).
+    """Open the broker of schedule `name` at `redis`, which is an AMQP URL in the layouts of RabbitMQ, and then `beside`
+    is a Redis or None; of several shards only the producer (to listen: `open_brokers`).
 
     Raises InvalidSchedule, EmbeddedError, Unsupported.
     """
     if layout in AMQP_LAYOUTS:
-        return _amqp(name, url=redis, layout=layout, namespace=namespace, management=management, timeout_ms=timeout_ms)
+        return _amqp(
+            name, url=redis, layout=layout, namespace=namespace, management=management, timeout_ms=timeout_ms,
+            beside=beside,
+        )  # fmt: skip
     if layout == "gocraft":
         return GocraftBroker(_server(redis, schedule=name), schedule=name, timeout_ms=timeout_ms)
     names = shard_names(name, shards)
@@ -84,6 +92,7 @@ def open_brokers(
     layout: str = "native",
     namespace: str = "",
     management: str = "",
+    beside: Any = None,
 ) -> list[Broker]:
     """Open one broker for each shard of schedule `name`; a listener registers with each.
 
@@ -91,8 +100,11 @@ def open_brokers(
     """
     if layout in AMQP_LAYOUTS:
         return [
-            _amqp(name, url=redis, layout=layout, namespace=namespace, management=management, timeout_ms=timeout_ms)
-        ]
+            _amqp(
+                name, url=redis, layout=layout, namespace=namespace, management=management, timeout_ms=timeout_ms,
+                beside=beside,
+            )
+        ]  # fmt: skip
     if layout == "gocraft":
         return [GocraftBroker(_server(redis, schedule=name), schedule=name, timeout_ms=timeout_ms)]
     names = shard_names(name, shards)
@@ -126,7 +138,7 @@ def _names(schedule: str, layout: str, namespace: str) -> Names:
     return Names(exchange=schedule, dialect="event" if layout == "event" else "hutch", prefix=namespace)
 
 
-def _amqp(name: str, *, url: str, layout: str, namespace: str, management: str, timeout_ms: int) -> Broker:
+def _amqp(name: str, *, url: str, layout: str, namespace: str, management: str, timeout_ms: int, beside: Any) -> Broker:
     try:
         from workkit.brokers.hutch.broker import HutchBroker
     except ModuleNotFoundError as error:
@@ -134,9 +146,13 @@ def _amqp(name: str, *, url: str, layout: str, namespace: str, management: str, 
             raise
         remedy = "Install it: pip install 'workkit[rabbitmq]'."
         raise Unsupported.about(f"layout={layout!r}", "needs the extra rabbitmq", remedy, where="layout") from error
-    address = read_address(url)
+    address, names = read_address(url), _names(name, layout, namespace)
     site = read_site(management, address)
-    return HutchBroker(address, names=_names(name, layout, namespace), site=site, patience=timeout_ms / 1000)
+    there = None
+    if beside is not None:
+        keys = Keys(address.vhost, name)
+        there = Beside(_server(beside, schedule=keys.prefix), keys)
+    return HutchBroker(address, names=names, site=site, patience=timeout_ms / 1000, beside=there)
 
 
 def _native(name: str, *, redis: Any, dialect: str, timeout_ms: int) -> NativeBroker:

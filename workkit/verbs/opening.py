@@ -34,9 +34,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
     """A named set of jobs on one server. A value: it holds no connection. Made by `create`. `limit`: how many may run
-    at once; `turn_ms`: the time between two starts; None: nothing was said here. `amqp`: the URL of a RabbitMQ, in
-    place of `redis`; `namespace`: what its queues are named after; `management`: the URL of
-    its management API, empty where that follows from `amqp`.
+    at once; `turn_ms`: the time between two starts; None: nothing was said here. `amqp`: the URL of a RabbitMQ; then
+    `redis` is one beside it, or None; `namespace`: what its queues are named after; `management`: the URL of its
+    management API, empty where that follows from `amqp`.
     """
 
     name: str
@@ -56,16 +56,23 @@ class Schedule:
         """The server that it is on: a URL, or a Redis client."""
         return self.redis if self.amqp is None else self.amqp
 
+    @property
+    def beside(self) -> Any:
+        """The Redis beside its RabbitMQ, or None."""
+        return None if self.amqp is None else self.redis
+
     def __repr__(self) -> str:
-        """Show what differs from the defaults, the server without its password."""
+        """Show what differs from the defaults, the servers without their passwords."""
+        shown = self
+        if self.amqp is not None:
+            shown = replace(self, amqp=masked(self.amqp), management=masked(self.management))
         if self.redis is None:
-            shown = replace(self, amqp=masked(self.amqp or ""), management=masked(self.management))
             return brief_repr(shown)
         if isinstance(self.redis, str):
-            return brief_repr(replace(self, redis=masked(self.redis)))
+            return brief_repr(replace(shown, redis=masked(self.redis)))
         from workkit.brokers.redis_server.server import shown_client
 
-        return brief_repr(replace(self, redis=shown_client(self.redis)))
+        return brief_repr(replace(shown, redis=shown_client(self.redis)))
 
     @overload
     def middleware(self, fn: F, /, *, on: str = "run") -> F: ...
@@ -134,13 +141,17 @@ def described_schedule(
         remedy = f"Accepted: {', '.join(LAYOUTS)}."
         raise InvalidSchedule.about(f"layout={layout!r}", "is not known", remedy, where="layout", given=layout)
     if layout in PLAIN_LAYOUTS:
+        has_limits = layout in AMQP_LAYOUTS and redis is not None
         what = "a namespace" if layout == "gocraft" else "an exchange"
         for option, value in (("shards", shards if shards != 1 else None), ("limit", limit), ("rate", rate)):
-            if value is not None:
+            if value is not None and (option == "shards" or not has_limits):
                 trouble, remedy = f"with layout={layout!r}: {what} has no such thing", "Leave it out."
+                if option != "shards" and layout in AMQP_LAYOUTS:
+                    trouble = f"with layout={layout!r}: RabbitMQ alone keeps no limits over all listeners"
+                    remedy = 'Name a Redis beside it: redis="redis://...".'
                 raise InvalidSchedule.about(f"{option}={value!r}", trouble, remedy, where=option, given=value)
     if layout in AMQP_LAYOUTS:
-        return _on_rabbitmq(
+        made = _on_rabbitmq(
             name,
             redis=redis,
             tz=tz,
@@ -150,6 +161,7 @@ def described_schedule(
             namespace=namespace,
             management=management,
         )
+        return replace(made, limit=_read_limit(limit), turn_ms=_read_rate(rate))
     for option, text in (("amqp", amqp), ("namespace", namespace), ("management", management)):
         if text is not None:
             trouble = f"with layout={layout!r}: only layouts on RabbitMQ have it"
@@ -172,10 +184,18 @@ def described_schedule(
         tz=_zone_name(tz),
         dialect=dialect,
         shards=shards,
-        limit=None if limit is None else BY_NAME["limit"].read(limit, "limit"),
-        turn_ms=None if rate is None else BY_NAME["rate"].read(rate, "rate"),
+        limit=_read_limit(limit),
+        turn_ms=_read_rate(rate),
         layout=layout,
     )
+
+
+def _read_limit(limit: int | None) -> int | None:
+    return None if limit is None else int(BY_NAME["limit"].read(limit, "limit"))
+
+
+def _read_rate(rate: str | None) -> float | None:
+    return None if rate is None else float(BY_NAME["rate"].read(rate, "rate"))
 
 
 def _on_rabbitmq(
@@ -189,18 +209,20 @@ def _on_rabbitmq(
     namespace: str | None,
     management: str | None,
 ) -> Schedule:
-    """Make a schedule that is an exchange. Raises InvalidSchedule, TriggerError."""
-    if redis is not None:
-        trouble, remedy = f"with layout={layout!r}: it is on RabbitMQ", 'Write amqp="amqp://...".'
-        raise InvalidSchedule.about("redis=", trouble, remedy, where="redis")
-    from workkit.brokers.connect import DEFAULT_AMQP_URL, check_amqp
+    """Make a schedule that is an exchange. A Redis beside it counts only where it is given here: programs with
+    different surroundings would keep different limits. Raises InvalidSchedule, TriggerError.
+    """
+    from workkit.brokers.connect import DEFAULT_AMQP_URL, check, check_amqp
 
     url = amqp or os.environ.get("WORKKIT_AMQP_URL") or DEFAULT_AMQP_URL
     namespace = namespace or os.environ.get("WORKKIT_NAMESPACE") or ""
     management = management or os.environ.get("WORKKIT_AMQP_MANAGEMENT_URL") or ""
     check_amqp(url, schedule=name, layout=layout, namespace=namespace, management=management)
+    if redis is not None:
+        check(redis)
     return Schedule(
         name=name,
+        redis=redis,
         tz=_zone_name(tz),
         dialect=dialect,
         layout=layout,
@@ -246,6 +268,7 @@ def _opened(s: Schedule, pid: int) -> Producer:
         layout=s.layout,
         namespace=s.namespace,
         management=s.management,
+        beside=s.beside,
     )
     _declare(s, broker)
     return broker
@@ -270,6 +293,7 @@ def listening_brokers(s: Schedule, *, timeout_ms: int) -> list[Broker]:
         layout=s.layout,
         namespace=s.namespace,
         management=s.management,
+        beside=s.beside,
     )
     if s.limit is not None or s.turn_ms is not None:
         producer_of(s)  # says so to all listeners

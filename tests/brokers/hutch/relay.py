@@ -14,13 +14,14 @@ _KINDS = {1: "method", 2: "header", 3: "body", 8: HEARTBEAT}
 
 
 class Relay:
-    """Passes bytes between those who connect here and a port; `cut` ends every connection. `sent` counts the frames of
-    those who connect, by their kind. `cut_at`: it cuts by itself in place of the frame of this number, from 1.
+    """Passes bytes between those who connect here (`at` a port, else any) and a port; `cut` ends every connection.
+    `sent` counts the frames of those who connect, by their kind. `cut_at`: it cuts by itself in place of the frame of
+    this number, from 1.
     """
 
-    def __init__(self, port: int, *, cut_at: int = 0) -> None:
+    def __init__(self, port: int, *, at: int = 0, cut_at: int = 0) -> None:
         self._to, self._cut_at = port, cut_at
-        self._listening = socket.create_server(("127.0.0.1", 0))
+        self._listening = socket.create_server(("127.0.0.1", at))
         self.port = int(self._listening.getsockname()[1])
         self._ends: list[socket.socket] = []
         self.sent: Counter[str] = Counter()

@@ -29,9 +29,14 @@ def listener_of(tag: str) -> str | None:
     return None if found is None else found[1]
 
 
+def is_ours(tag: str) -> bool:
+    """Whether a tag, or the name of a listener, is one of ours."""
+    return tag.startswith("workkit-")
+
+
 def is_looking(tag: str) -> bool:
     """Whether a consumer of ours only looks at a queue, for a moment."""
-    return tag.startswith("workkit-") and listener_of(tag) is None
+    return is_ours(tag) and listener_of(tag) is None
 
 
 def said_of(info: ListenerInfo, *, now_ms: int) -> dict[str, Any]:

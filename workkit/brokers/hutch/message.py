@@ -21,6 +21,8 @@ ERROR: Final = "workkit-error"
 REASON: Final = "workkit-reason"
 FAILED_AT: Final = "workkit-failed-at"
 QUEUE: Final = "workkit-queue"
+UNIQUE: Final = "workkit-unique"
+UNIQUE_UNTIL: Final = "workkit-unique-until"
 
 MOST_MS: Final = 253_402_300_799_000  # the year 9999, the last that a datetime holds
 

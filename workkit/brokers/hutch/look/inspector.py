@@ -7,6 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from workkit.brokers.hutch.beside import look as beside_look
+from workkit.brokers.hutch.beside.place import Beside
+from workkit.brokers.hutch.consumer_tag import is_ours
 from workkit.brokers.hutch.link import Link
 from workkit.brokers.hutch.look.dead_queue import DeadQueue
 from workkit.brokers.hutch.look.depth import depths
@@ -38,6 +41,7 @@ class HutchInspector:
     link: Link
     names: Names
     management: Management
+    beside: Beside | None = None
     _closed: Closed | None = None  # an API that has not answered in time is left alone until then
     _until: float = 0.0
 
@@ -61,14 +65,14 @@ class HutchInspector:
         )
 
     def jobs(self, *, state: JobState | None = None) -> Iterator[Job]:
-        """List what is due, at most 100 messages of each queue of our namespace, soonest first; or what is dead, oldest
-        first. Raises Unsupported for other states that a message can have.
+        """List what is due, at most 100 messages of each queue of our namespace, soonest first; what is dead, oldest
+        first; or what runs, where a Redis is beside. Raises Unsupported for other states that a message can have.
         """
         if state == "dead":
             return (one.job(schedule=self.names.exchange) for one in self._dead.messages())
         missing = self.unlisted()
         if state is None:
-            seen = [f'state="{one}"' for one in ("due", "dead") if one not in missing]
+            seen = [f'state="{one}"' for one in ("due", "running", "dead") if one not in missing]
             why = " ".join(dict.fromkeys(missing.values()))
             raise Unsupported.about(
                 "listing all jobs", f"cannot be done here. {why}", f"Accepted: {listed(seen, 'or')}."
@@ -77,12 +81,16 @@ class HutchInspector:
             trouble = f"cannot be done here. {missing[state].rstrip('.')}"
             remedy = f"Count them: workkit stats {self.names.exchange}."
             raise Unsupported.about(f"listing {state} jobs", trouble, remedy, where="state", given=state)
+        if state == "running":
+            return self._running()
         return self._due.jobs(self._known().ours) if state == "due" else iter(())
 
     def unlisted(self) -> Mapping[JobState, str]:
         """See `Inspector.unlisted`. What is due can be listed where the names of its queues are known."""
         known = self._known()
         found: dict[JobState, str] = {"waiting": DELAYED, "running": HELD, "retrying": DELAYED}
+        if self.beside is not None:
+            del found["running"]
         if known.closed is not None and not known.keys:
             found["due"] = _names_needed(known.closed)
         return found
@@ -118,9 +126,14 @@ class HutchInspector:
         return {}
 
     def listeners(self) -> list[ListenerInfo]:
-        """List those who consume, ours and others. Raises Unsupported where the management API does not tell."""
+        """List those who consume, ours and others. Raises Unsupported where the management API does not tell, and no
+        Redis is beside, which knows ours and what they run.
+        """
         known = self._known()
         found = known.closed or listening(self.management, known, now_ms=_now_ms())
+        if self.beside is not None:
+            others = () if isinstance(found, Closed) else (one for one in found if not is_ours(one.listener))
+            return [*beside_look.listeners(self.beside, self.names), *others]
         if isinstance(found, Closed):
             trouble = f"is told by RabbitMQ's management API alone, and {found.where} {found.trouble}"
             raise Unsupported.about("who listens", trouble, found.remedy, where=found.where)
@@ -131,14 +144,19 @@ class HutchInspector:
         return self._known(jobs).infos(self.link)
 
     def control(self) -> Control:
-        """Nothing is paused, and nothing is limited, by the broker."""
-        return Control()
+        """Read what is paused and limited in the Redis beside; the broker pauses and limits nothing."""
+        return Control() if self.beside is None else beside_look.control(self.beside)
 
     def missed(self) -> Iterator[Missed]:
         """Nothing is noted as missed here."""
         return iter(())
 
+    def _running(self) -> Iterator[Job]:
+        if self.beside is not None:
+            yield from (one.job for one in beside_look.running(self.beside, self.names))
+
     def _seen(self) -> Iterator[Job]:
+        yield from self._running()
         yield from self._due.jobs(self._known().ours)
         for one in self._dead.messages():
             yield one.job(schedule=self.names.exchange)

@@ -13,10 +13,10 @@ from workkit.brokers.native.look.items import server_ms
 from workkit.brokers.native.look.listing import Listing, whole_ms
 from workkit.brokers.native.look.location import is_text
 from workkit.brokers.native.look.missed import missed_pages
-from workkit.brokers.native.look.pauses import standing_control
 from workkit.brokers.native.look.search import Search, all_jobs, named_entry
-from workkit.brokers.native.record import read_info
+from workkit.brokers.redis_server.listener_info import read_info
 from workkit.brokers.redis_server.server import Server
+from workkit.brokers.redis_server.standing import standing_control
 from workkit.contract.inspector import Counts, Missed, Named, QueueInfo, no_queues
 from workkit.contract.listener import ListenerInfo
 from workkit.jobs.admission import Control
@@ -86,7 +86,7 @@ class NativeInspector:
 
     def control(self) -> Control:
         """Read the pauses whose time has not passed, and the schedule's own limits."""
-        return standing_control(self.server, self.keys)
+        return standing_control(self.server, self.keys.control)
 
     def missed(self) -> Iterator[Missed]:
         """Page through the missed occurrences, the last one first."""

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 
 import msgpack
 
-from workkit.brokers.native.entry import LAST_MS
-from workkit.brokers.native.settle import read_packed
+from workkit.brokers.redis_server.packed import read_packed
 from workkit.jobs.admission import FREE, Control, Pause
 from workkit.jobs.option_readers import LONGEST_MS
 from workkit.jobs.options import MOST_AT_ONCE
 
+LAST_MS = 253_402_300_799_999  # the last millisecond of the year 9999: nothing fires later
 PAUSED = b"paused:"
 _LIMIT, _TURN = re.compile(rb"\d{1,9}"), re.compile(rb"\d+\.?\d*(?:e[-+]?\d+)?")
 _ARRAYS = range(0x92, 0xA0)  # the first byte of a packed array of 2 to 15
