@@ -21,7 +21,7 @@ def on_created(order):
 
 @pytest.fixture(autouse=True)
 def environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("LAYOUT", "AMQP_URL", "NAMESPACE"):  # the command sets them; empty is as unset
+    for name in ("LAYOUT", "AMQP_URL", "NAMESPACE", "AMQP_MANAGEMENT_URL"):  # the command sets them; empty is as unset
         monkeypatch.setenv(f"WORKKIT_{name}", "")
 
 

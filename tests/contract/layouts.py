@@ -168,7 +168,7 @@ class OnRabbitmq:
     `management`: its API.
     """
 
-    can = frozenset({Can.WAKE, Can.RETRY, Can.OFFER_OTHERS, Can.KEEP_DEAD, Can.LOOK_AT_DUE})
+    can = frozenset({Can.WAKE, Can.RETRY, Can.OFFER_OTHERS, Can.KEEP_DEAD, Can.LOOK_AT_DUE, Can.CHECK})
     note, keeps_first = "note", True
 
     def __init__(self, layout: Literal["hutch", "event"], url: str = "", management: str = "") -> None:

@@ -32,7 +32,6 @@ SERVER = "Server (every command that needs one)"
 SCHEDULES_ENV = "WORKKIT_SCHEDULES"
 OPTIONAL = f"SCHEDULE may be left out where {SCHEDULES_ENV}, or [tool.workkit] in pyproject.toml, names it."
 EMBEDDED_SCHEME = "embedded://"
-_OF_LAYOUT = ("layout", "amqp", "namespace")
 
 
 class Commas(StringParamType):
@@ -312,12 +311,15 @@ def server_words(url: str | None) -> str:
 
 
 def layout_words() -> str:
-    """Say how the layout, and a RabbitMQ, are named in another command, where they were typed in this one."""
+    """Say how layout and RabbitMQ are named in another command, where they were typed in this one."""
     ctx = click.get_current_context(silent=True)
     if ctx is None:
         return ""
     typed = [name for name in _OF_LAYOUT if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
     return "".join(f" --{name} {shlex.quote(masked(ctx.params[name]))}" for name in typed)
+
+
+_OF_LAYOUT = ("layout", "amqp", "namespace", "management")
 
 
 def is_typed(option: str) -> bool:

@@ -23,17 +23,20 @@ from workkit.brokers.hutch.management.facts import (
 )
 from workkit.brokers.hutch.message import Message
 from workkit.brokers.hutch.names import Names
+from workkit.brokers.hutch.topology import work
 from workkit.contract.fault import SEVERITIES
 
 NOW = 1_800_000_000_000
 NAMES = Names(exchange="shop", dialect="hutch")
 EVENT = Names(exchange="shop", dialect="event")
 QUEUE = NAMES.queue("note")
+(WORK,) = work(NAMES, ["note"]).queues
 SHUT = Closed(why="off", where="http://h:15672", trouble="refuses the connection", remedy="Enable it.")
 
 
 def queue(name: str, **fields: Any) -> QueueFact:
-    return QueueFact(name=name, **{"durable": True, **fields})
+    arguments = WORK.arguments if name.startswith("shop.workkit") else {}
+    return QueueFact(name=name, **{"durable": True, "arguments": arguments, **fields})
 
 
 def bound(name: str, key: str, source: str = "shop") -> BindingFact:
@@ -70,9 +73,10 @@ def test_every_kind_is_in_the_spec_with_its_severity() -> None:
         ({"state": "down"}, ["down"]),
         ({"ready": 3}, ["no-consumer"]),
         ({"ready": 3, "consumers": 1}, []),
+        ({"ready": 3, "exclusive": True}, ["own-differs"]),
         ({"ready": 3, "unacknowledged": 1}, []),  # its listener is busy
-        ({"arguments": {"x-max-priority": 9}}, []),
-        ({"arguments": {"x-queue-mode": "lazy"}}, ["own-differs"]),
+        ({"arguments": {**WORK.arguments, "x-queue-mode": "lazy"}}, ["own-differs"]),
+        ({"arguments": {**WORK.arguments, "x-max-priority": 200}}, ["own-differs"]),
         ({"durable": False}, ["own-differs"]),
         ({"policy": {"expires": 5}}, ["policy"]),
         ({"policy": {"ha-mode": "all"}}, []),
@@ -107,6 +111,12 @@ def test_a_queue_whose_job_is_not_known_is_not_repaired() -> None:
     )
     assert (found.kind, found.missing) == ("unbound", None)
     assert "--namespace NAME" in found.remedy
+
+
+def test_priorities_of_a_queue_of_another_namespace_are_its_own() -> None:
+    for name, arguments in (("billing:note", {"x-max-priority": 200}), ("sales:note", {})):
+        made = survey(queue(name, arguments=arguments), DEAD, bindings=[*ours(name), *LED, bound(name, "note")])
+        assert kinds(made) == []
 
 
 def test_a_queue_with_a_consumer_of_ours_is_ours() -> None:

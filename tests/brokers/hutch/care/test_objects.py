@@ -6,7 +6,7 @@ from tests.brokers.hutch.care.patient import Patient
 from tests.brokers.hutch.management.asked import put, remove
 from tests.processes import until
 from workkit.brokers.hutch.ladder import ladder
-from workkit.brokers.hutch.topology import KEPT_MS, delays, main
+from workkit.brokers.hutch.topology import KEPT_MS, delays, main, work
 from workkit.contract.doctor import Finding
 
 
@@ -93,7 +93,7 @@ def test_a_dead_queue_and_queues_of_ours_that_differ_are_named(patient: Patient)
     patient.queue(names.dead_queue, {"x-max-length": 7}, key="dead_queue.#")
     for name in (names.queue("note"), f"{names.exchange}_workkit_delay_1"):
         patient.channel.queue_delete(name)
-    patient.queue(names.queue("note"), {"x-max-priority": 10, "x-expires": 60_000}, key="note")
+    patient.queue(names.queue("note"), {**work(names, ["note"]).queues[0].arguments, "x-expires": 60_000}, key="note")
     patient.channel.queue_bind(names.queue("note"), names.own_exchange, names.private_key(names.queue("note")))
     step = patient.queue(f"{names.exchange}_workkit_delay_1", {"x-message-ttl": 32, "x-dead-letter-exchange": "gone"})
     patient.channel.queue_bind(step, f"{names.own_exchange}.delay.1", ladder(names).bindings[2].key)

@@ -11,12 +11,12 @@ from workkit.brokers.hutch.care.survey import Survey
 from workkit.brokers.hutch.ladder import STEPS, ladder, step_exchange
 from workkit.brokers.hutch.levels import LEVELS
 from workkit.brokers.hutch.management.facts import ExchangeFact, QueueFact
-from workkit.brokers.hutch.topology import Queue, Topology, dead, delays
+from workkit.brokers.hutch.topology import Queue, Topology, dead, delays, work
 
 DROPPING: Final = ("expires", "max-length", "max-length-bytes", "message-ttl")
 """What a policy may set that removes messages."""
-_OWN_CHOICE: Final = ("x-max-priority",)
-"""Arguments that a work queue of ours may have."""
+_BY_NAMESPACE: Final = "x-max-priority"
+"""An argument of work queues of ours that depends on their namespace."""
 
 
 def judge_objects(made: Survey) -> Iterator[Fault]:
@@ -31,10 +31,8 @@ def judge_objects(made: Survey) -> Iterator[Fault]:
     for queue in expected.queues:
         if found := made.queues.get(queue.name):
             yield from _judge_queue(made, found, queue)
-    for queue_there in made.own:
-        told = {name: value for name, value in queue_there.arguments.items() if name not in _OWN_CHOICE}
-        differs = [*_flags_differ(queue_there), *_arguments_differ(told, {})]
-        yield from _differs(f"queue {queue_there.name}", queue_there.name, differs, False)
+    for own in made.own:
+        yield from _judge_own(made, own)
     for name, said in sorted(made.refused.items()):
         yield from _differs(_described(made, name), name, [said], name in shared)
     yield from _delays(made)
@@ -62,6 +60,17 @@ def judge_ladder(made: Survey) -> Iterator[Fault]:
             about=(names.own_exchange,),
             missing=ladder(names, highest=there[-1]),
         )
+
+
+def _judge_own(made: Survey, found: QueueFact) -> Iterator[Fault]:
+    """Judge a work queue of ours; one of another namespace as far as all namespaces are alike."""
+    (wanted,) = work(made.names, ["job"]).queues
+    told, expected = dict(found.arguments), dict(wanted.arguments)
+    if not found.name.startswith(made.names.queue("")):
+        told.pop(_BY_NAMESPACE, None)
+        expected.pop(_BY_NAMESPACE, None)
+    differs = [*_flags_differ(found), *_arguments_differ(told, expected)]
+    yield from _differs(f"queue {found.name}", found.name, differs, wanted.shared)
 
 
 def _judge_queue(made: Survey, found: QueueFact, wanted: Queue) -> Iterator[Fault]:

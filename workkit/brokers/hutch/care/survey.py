@@ -16,7 +16,7 @@ from workkit.brokers.hutch.management.facts import (
     NodeFact,
     QueueFact,
 )
-from workkit.brokers.hutch.names import DEAD, Names
+from workkit.brokers.hutch.names import Names
 from workkit.brokers.hutch.routing import takes
 from workkit.brokers.hutch.topology import Topology
 
@@ -84,9 +84,9 @@ class Survey:
         return None
 
     def leads(self, key: str) -> bool:
-        """Whether the exchange leads a message with this routing key to a work queue."""
+        """Whether the exchange leads a message with this routing key to a work queue, or to another exchange."""
         return any(
-            one.source == self.names.exchange and not (one.to_exchange or one.key == f"{DEAD}#") and takes(one.key, key)
+            one.source == self.names.exchange and one.destination != self.names.dead_queue and takes(one.key, key)
             for one in self.bindings
         )
 

@@ -28,7 +28,7 @@ def judge_traffic(made: Survey, *, patience_ms: int) -> Iterator[Fault]:
                 about=(queue.name,),
             )
         is_own = made.is_own(queue.name)
-        if queue.consumers or (is_own and _family(made, queue) in busy):
+        if queue.consumers or queue.exclusive or (is_own and _family(made, queue) in busy):
             continue  # a listener whose threads are all busy stops consuming
         if queue.ready:
             yield _unconsumed(made, queue)
@@ -53,7 +53,7 @@ def _unconsumed(made: Survey, queue: QueueFact) -> Fault:
     messages = "1 message waits" if queue.ready == 1 else f"{queue.ready:,} messages wait"
     advice = f"start the program that consumes it, or delete the queue: rabbitmqctl delete_queue {queue.name}"
     if made.is_own(queue.name):
-        advice = f"workkit listen {made.names.exchange}, with the module of this function"
+        advice = f"workkit listen {made.names.exchange}, with --import for the module of its function"
     return Fault(
         kind="no-consumer",
         what=f"{messages} in queue {queue.name}, and nobody consumes it",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 from uuid import uuid4
@@ -22,7 +23,6 @@ from workkit.brokers.hutch.ladder import STEPS, ladder, step_exchange
 from workkit.brokers.hutch.link import Link, Wire
 from workkit.brokers.hutch.management.client import Management
 from workkit.brokers.hutch.management.facts import (
-    BindingFact,
     ChannelFact,
     Closed,
     ConsumerFact,
@@ -44,7 +44,7 @@ QUIET: Final = 1.0  # seconds without a message, after which no more come
 STEP: Final = 100  # messages that the dead queue pushes at once
 MOST_LETTERS: Final = 1000
 MOST_BYTES: Final = 16 << 20
-MOST_COUNTED: Final = 1000  # queues whose exact counts are asked for
+MOST_COUNTED: Final = 200  # queues whose exact counts are asked for
 
 
 def walk(names: Names, *, link: Link, management: Management, reads_dead: bool = True) -> Survey:
@@ -76,12 +76,9 @@ def _told(made: Survey, management: Management) -> Survey | Closed:
         return queues
     wanted = {one.name for one in known(names).exchanges}
     there = {one.name: one for one in exchanges if one.name in wanted}
-    bindings: list[BindingFact] = []
-    for name in there:
-        found = management.bindings(name)
-        if isinstance(found, Closed):
-            return found
-        bindings += found
+    bindings = management.bindings(*there)
+    if isinstance(bindings, Closed):
+        return bindings
     nodes, partly = _or_none(management.nodes())
     consumers, _ = _or_none(management.consumers())
     channels, _ = _or_none(management.channels())
@@ -142,18 +139,31 @@ class _Walker:
 
     async def counted(self, wire: Wire) -> None:
         """Ask for the exact counts of queues without consumers: the API shows them some seconds late."""
-        names = [queue.name for queue in self.made.work if not queue.consumers][:MOST_COUNTED]
-        queues = dict(self.made.queues)
-        for name in (*names, self.made.names.dead_queue):
-            frame = await self._passive(wire, Queue(name))
-            if frame is not None and name in queues:
-                method = frame.method
-                queues[name] = replace(queues[name], ready=method.message_count, consumers=method.consumer_count)
+        unconsumed = [queue.name for queue in self.made.work if not (queue.consumers or queue.exclusive)]
+        queues, channel = dict(self.made.queues), await wire.channel()
+        for name in (self.made.names.dead_queue, *unconsumed[:MOST_COUNTED]):
+            if name not in queues:
+                continue
+            try:
+                frame = await channel.call("queue_declare", name, passive=True)
+            except ChannelClosedByBroker:  # it is gone, or this user may not look at it: the API's counts must do
+                channel = await wire.channel()
+                continue
+            method = frame.method
+            queues[name] = replace(queues[name], ready=method.message_count, consumers=method.consumer_count)
+        channel.close()
         self.made = replace(self.made, queues=queues)
 
     async def dead(self, wire: Wire) -> None:
-        """Read the first messages of the dead queue. None is acknowledged, so all go back to their places."""
-        found = await _tried(wire, lambda channel: _first(channel, self.made.names.dead_queue), NOT_FOUND)
+        """Read the first messages of the dead queue, and give them back to their places."""
+
+        async def letters(channel: Channel) -> list[Message]:
+            found = await _first(channel, self.made.names.dead_queue)
+            channel.raw.basic_nack(0, multiple=True, requeue=True)
+            await channel.call("basic_qos", prefetch_count=0)  # it is answered after what came before
+            return found
+
+        found = await _tried(wire, letters, NOT_FOUND)
         self.made = replace(self.made, letters=tuple(map(read_letter, found or ())))
 
     async def _exists(self, wire: Wire, wanted: Exchange | Queue) -> bool:
@@ -220,11 +230,11 @@ async def _first(channel: Channel, queue: str) -> list[Message]:
         await channel.call("basic_qos", prefetch_count=step)  # for the consumer that begins now
         tag = f"{LOOKING}{uuid4()}"
         await channel.call("basic_consume", queue, receive, consumer_tag=tag, arguments={"x-priority": LAST})
-        while len(found) < goal:
-            pushed.clear()
-            try:
+        with suppress(TimeoutError):
+            while len(found) < goal:
+                pushed.clear()
                 await asyncio.wait_for(pushed.wait(), QUIET)
-            except TimeoutError:  # another program has the others
-                return found
         await channel.call("basic_cancel", tag)
+        if len(found) < goal:  # another program has the others
+            break
     return found

@@ -86,10 +86,10 @@ class Management:
         """Ask for all queues of the virtual host, page by page."""
         return self._asked(lambda line: [*map(read_queue, line.pages(f"/queues/{self._vhost}", QUEUE_COLUMNS))])
 
-    def bindings(self, exchange: str) -> list[BindingFact] | Closed:
-        """Ask for the bindings of which an exchange is the source; none where it does not exist."""
-        path = f"/exchanges/{self._vhost}/{_quoted(exchange)}/bindings/source"
-        return self._asked(lambda line: [*map(read_binding, line.items(path))])
+    def bindings(self, *exchanges: str) -> list[BindingFact] | Closed:
+        """Ask for the bindings of which these exchanges are the source; none where one does not exist."""
+        paths = [f"/exchanges/{self._vhost}/{_quoted(exchange)}/bindings/source" for exchange in exchanges]
+        return self._asked(lambda line: [read_binding(found) for path in paths for found in line.items(path)])
 
     def consumers(self) -> list[ConsumerFact] | Closed:
         """Ask for the consumers of the virtual host. Without the tag `monitoring` those of this user alone come."""
