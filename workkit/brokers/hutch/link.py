@@ -18,6 +18,7 @@ from pika.exceptions import AMQPConnectionError, AMQPError, StreamLostError
 from workkit.brokers.hutch.address import Address
 from workkit.brokers.hutch.channel import Channel, Publisher
 from workkit.brokers.hutch.declare import declare
+from workkit.brokers.hutch.message import text
 from workkit.brokers.hutch.refusal import full, translated
 from workkit.brokers.hutch.tls import context, server_name
 from workkit.brokers.hutch.topology import Topology
@@ -47,7 +48,12 @@ class Wire:
     @property
     def version(self) -> str:
         """The release of the broker, as it says itself; empty where it does not."""
-        return str((self._connection.server_properties or {}).get("version", ""))
+        return text((self._connection.server_properties or {}).get("version"))
+
+    @property
+    def cluster(self) -> str:
+        """The name of the broker's cluster; empty where it says none."""
+        return text((self._connection.server_properties or {}).get("cluster_name"))
 
     async def channel(self) -> Channel:
         """Open a channel."""

@@ -20,7 +20,7 @@ def test_a_dead_job_of_ours_is_counted_and_stays_where_it_is(patient: Patient) -
         listener.claim(0, ends=[(one(listener), Dead(failure=FAILURE, reason="failed"))])
     (found,) = patient.found()
     assert (found.kind, found.schedule) == ("dead", names.exchange)
-    assert found.what.startswith("3 jobs failed for good; the last one ")
+    assert found.what.startswith("3 jobs failed for good; 3 in the last hour, the last one ")
     assert found.remedy == f"workkit dead {names.exchange}"
     bodies = [patient.channel.basic_get(names.dead_queue, auto_ack=True)[2] for _ in range(3)]
     assert bodies == [b'{"n":0}', b'{"n":1}', b'{"n":2}']

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.brokers.hutch.care.documented import documented
+from workkit.brokers.hutch.care.dead import since
 from workkit.brokers.hutch.care.fault import RULES
 from workkit.brokers.hutch.care.judge import MOMENTARY, judge, judge_broker, lasting
 from workkit.brokers.hutch.care.letter import Letter, read_letter
@@ -122,7 +123,8 @@ def test_priorities_of_a_queue_of_another_namespace_are_its_own() -> None:
 def test_a_queue_with_a_consumer_of_ours_is_ours() -> None:
     names = Names(exchange="shop", dialect="hutch", prefix="billing")
     consumer = ConsumerFact(queue="billing:note", tag="workkit-5d0c-0")
-    made = survey(queue("billing:note", consumers=1), DEAD, names=names, bindings=LED, consumers=(consumer,))
+    own = queue("billing:note", consumers=1, arguments=WORK.arguments)
+    made = survey(own, DEAD, names=names, bindings=LED, consumers=(consumer,))
     assert sorted(kinds(made)) == ["private", "unbound"]
     assert kinds(survey(queue("billing:note"), DEAD, names=names, bindings=LED)) == []
 
@@ -222,6 +224,26 @@ def test_the_worst_comes_first_and_what_was_a_moment_is_left_out() -> None:
     assert ranks == sorted(ranks)
     assert [fault.kind for fault in lasting(first, then)] == ["no-consumer", "unroutable", "stray"]
     assert [fault.kind for fault in lasting([], then)] == ["unroutable", "stray"]
+
+
+def test_a_command_names_the_virtual_host() -> None:
+    assert survey().delete("note") == "rabbitmqctl delete_queue note"
+    assert survey(vhost="shop/eu").delete("a #b") == "rabbitmqctl -p shop/eu delete_queue 'a #b'"
+
+
+@pytest.mark.parametrize(
+    ("ago_s", "more", "expected"),
+    [
+        ([], 0, ""),
+        ([7200], 0, "; the last one 2 h ago"),
+        ([7200, 1800, 300], 0, "; 2 in the last hour, the last one 5 min ago"),
+        ([7200, 1800, 300], 1, "; the first one 2 h ago"),  # the newest were not read
+    ],
+)
+def test_it_is_told_when_jobs_failed(ago_s: list[int], more: int, expected: str) -> None:
+    letters = tuple(Letter(key="note", failed_ms=NOW - 1000 * ago) for ago in ago_s)
+    full = queue("shop_dead_queue", arguments=DEAD.arguments, ready=len(ago_s) + more)
+    assert since(survey(full, letters=letters)) == expected
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.brokers.hutch.care.patient import Patient
-from tests.brokers.hutch.management.asked import put, remove
+from tests.brokers.hutch.management.asked import put, remove, told
 from tests.processes import until
 from workkit.brokers.hutch.ladder import ladder
 from workkit.brokers.hutch.topology import KEPT_MS, delays, main, work
@@ -37,9 +37,7 @@ def test_an_exchange_that_differs_is_named_and_left_alone(patient: Patient) -> N
     assert "by a policy" in shared.remedy
     assert (own.kind, own.about) == ("own-differs", (names.own_exchange,))
     assert own.what == f"exchange {names.own_exchange} differs from what workkit declares: it is not durable"
-    found = patient.asks.exchange(names.exchange)
-    assert found is not None
-    assert found.type == "direct"  # type: ignore[union-attr]
+    assert told(patient.asks.exchanges())[names.exchange].type == "direct"
 
 
 def test_delay_queues_without_arguments_lose_messages(patient: Patient) -> None:
@@ -142,4 +140,4 @@ def test_without_the_management_api_objects_are_checked_by_amqp(patient: Patient
         ("differs", names.schedule_exchange), ("differs", names.dead_queue),
         ("own-differs", f"{names.exchange}_workkit_delay_0"), ("unchecked", "off"),
     ]  # fmt: skip
-    assert patient.asks.queue(names.delay_queue(5)) is None  # looking declares nothing
+    assert names.delay_queue(5) not in told(patient.asks.queues())  # looking declares nothing

@@ -131,7 +131,9 @@ def test_what_this_user_may_not_read_is_told(patient: Patient) -> None:
     assert any(finding.what.startswith(said) for finding in found)
 
 
-def test_an_alarm_of_the_broker_is_named(tmp_path: Path) -> None:
+def test_an_alarm_of_the_broker_is_named_and_the_api_of_another_one_is_not_believed(
+    tmp_path: Path, management: str
+) -> None:
     conf = "vm_memory_high_watermark.absolute = 1MB"
     with closing(Rabbit(tmp_path / "rabbit", conf=conf, manages=True)) as own:
         own.start()
@@ -139,5 +141,9 @@ def test_an_alarm_of_the_broker_is_named(tmp_path: Path) -> None:
         names = Names(exchange="hutch", dialect="hutch")
         with closing(HutchBroker(address, names=names, site=read_site(own.management, address))) as broker:
             found = until(lambda: list(broker.doctor.checkup(patience_ms=0)), what="the alarm")
+        with closing(HutchBroker(address, names=names, site=read_site(management, address))) as broker:
+            (other,) = broker.doctor.checkup(patience_ms=0)
     assert [(finding.kind, finding.schedule) for finding in found] == [("memory-alarm", "")]
     assert found[0].what.endswith(" has the memory alarm")
+    assert (other.kind, other.about) == ("unchecked", ("other",))
+    assert " belongs to another broker: " in other.what

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from http.client import HTTPConnection
-from typing import Any
+from typing import Any, TypeVar
 
 from workkit.brokers.hutch.management.client import Management
+from workkit.brokers.hutch.management.facts import ChannelFact, Closed, ExchangeFact, NodeFact, QueueFact
+
+N = TypeVar("N", ChannelFact, ExchangeFact, NodeFact, QueueFact)
 
 
 def put(asks: Management, path: str, what: dict[str, Any]) -> None:
@@ -30,3 +33,9 @@ def _ask(asks: Management, method: str, path: str, body: str | None) -> None:
         assert answer.status < 300, (answer.status, answer.read())
     finally:
         line.close()
+
+
+def told(answer: list[N] | Closed) -> dict[str, N]:
+    """What the API answered, by name; it must have answered."""
+    assert not isinstance(answer, Closed), answer
+    return {one.name: one for one in answer}

@@ -94,6 +94,6 @@ def _wild(made: Survey) -> Iterator[Fault]:
                     kind="wildcard",
                     what=f"queue {queue.name} of event is bound by the wildcard {key}",
                     remedy="register one handler for each key in event, and delete this queue: "
-                    f"rabbitmqctl delete_queue {queue.name}",
+                    f"{made.delete(queue.name)}",
                     about=(queue.name,),
                 )

@@ -14,6 +14,7 @@ from workkit.text.duration import age_text
 
 FULL: Final = 0.9  # of what the queue holds
 OLD: Final = 5 / 6  # of the time that it keeps a message
+HOUR_MS: Final = 3_600_000
 LOOP: Final = 10  # copies of one key that still have CC
 
 
@@ -50,7 +51,9 @@ def since(made: Survey) -> str:
     found = made.queues.get(made.names.dead_queue)
     if not times or (found is not None and found.ready > len(made.letters)):
         return f"; the first one {age_text(made.now_ms - times[0])} ago" if times else ""
-    return f"; the last one {age_text(made.now_ms - times[-1])} ago"
+    lately = sum(made.now_ms - failed < HOUR_MS for failed in times)
+    recent = f"{lately:,} in the last hour, " if lately > 1 else ""
+    return f"; {recent}the last one {age_text(made.now_ms - times[-1])} ago"
 
 
 def _letters(made: Survey) -> Iterator[Fault]:

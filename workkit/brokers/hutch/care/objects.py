@@ -80,8 +80,8 @@ def _judge_queue(made: Survey, found: QueueFact, wanted: Queue) -> Iterator[Faul
         yield Fault(
             kind="lossy-delay",
             what=f"queue {found.name} differs from what hutch and event declare: {'; '.join(differs)}",
-            remedy=f"stop what publishes delays, let the queue run empty, delete it (rabbitmqctl delete_queue "
-            f"{found.name}), and have event or hutch-schedule with hutch 1.1.0 or earlier declare it",
+            remedy=f"stop what publishes delays, let the queue run empty, delete it ({made.delete(found.name)}), and "
+            "have event or hutch-schedule with hutch 1.1.0 or earlier declare it",
             about=(found.name,),
         )
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from shlex import quote
 
 from workkit.brokers.hutch.care.letter import Letter
 from workkit.brokers.hutch.management.facts import (
@@ -33,6 +34,7 @@ class Survey:
 
     names: Names
     now_ms: int
+    vhost: str = "/"
     version: str = ""
     exchanges: Mapping[str, ExchangeFact] = field(default_factory=dict)
     queues: Mapping[str, QueueFact] = field(default_factory=dict)
@@ -89,6 +91,10 @@ class Survey:
             one.source == self.names.exchange and one.destination != self.names.dead_queue and takes(one.key, key)
             for one in self.bindings
         )
+
+    def delete(self, queue: str) -> str:
+        """The command that deletes a queue."""
+        return f"rabbitmqctl{'' if self.vhost == '/' else f' -p {quote(self.vhost)}'} delete_queue {quote(queue)}"
 
     def missing(self, wanted: Topology) -> Topology:
         """Tell which part of a topology is not there."""

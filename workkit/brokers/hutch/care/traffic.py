@@ -36,8 +36,8 @@ def judge_traffic(made: Survey, *, patience_ms: int) -> Iterator[Fault]:
             yield Fault(
                 kind="unserved",
                 what=f"no listener consumes queue {queue.name}, and listeners consume others of its namespace",
-                remedy=f"start a listener that serves this name, or delete the queue: rabbitmqctl delete_queue "
-                f"{queue.name} --if-empty --if-unused",
+                remedy=f"start a listener that serves this name, or delete the queue: {made.delete(queue.name)} "
+                "--if-empty --if-unused",
                 about=(queue.name,),
             )
     yield from _held(made, patience_ms)
@@ -51,7 +51,7 @@ def _family(made: Survey, queue: QueueFact) -> str:
 
 def _unconsumed(made: Survey, queue: QueueFact) -> Fault:
     messages = "1 message waits" if queue.ready == 1 else f"{queue.ready:,} messages wait"
-    advice = f"start the program that consumes it, or delete the queue: rabbitmqctl delete_queue {queue.name}"
+    advice = f"start the program that consumes it, or delete the queue: {made.delete(queue.name)}"
     if made.is_own(queue.name):
         advice = f"workkit listen {made.names.exchange}, with --import for the module of its function"
     return Fault(

@@ -49,8 +49,9 @@ MOST_COUNTED: Final = 200  # queues whose exact counts are asked for
 
 def walk(names: Names, *, link: Link, management: Management, reads_dead: bool = True) -> Survey:
     """Look once, also into the dead queue where `reads_dead`. Raises ServerUnreachable, ServerRefused."""
-    made = Survey(names=names, now_ms=round(time.time() * 1000), version=link.run(_version))
-    told = _told(made, management)
+    version, cluster = link.run(_said)
+    made = Survey(names=names, now_ms=round(time.time() * 1000), version=version, vhost=management.vhost)
+    told = management.belongs_to(cluster) or _told(made, management)
     made = replace(made, closed=told) if isinstance(told, Closed) else told
     walker = _Walker(link=link, made=made)
     if made.closed is not None:
@@ -98,8 +99,8 @@ def _or_none(answer: list[T] | Closed) -> tuple[list[T], Closed | None]:
     return ([], answer) if isinstance(answer, Closed) else (answer, None)
 
 
-async def _version(wire: Wire) -> str:
-    return wire.version
+async def _said(wire: Wire) -> tuple[str, str]:
+    return wire.version, wire.cluster
 
 
 @dataclass(slots=True, kw_only=True)

@@ -21,7 +21,6 @@ from workkit.brokers.hutch.management.facts import (
     ExchangeFact,
     NodeFact,
     Overview,
-    PolicyFact,
     QueueFact,
     Why,
     read_binding,
@@ -30,7 +29,6 @@ from workkit.brokers.hutch.management.facts import (
     read_exchange,
     read_node,
     read_overview,
-    read_policy,
     read_queue,
 )
 from workkit.brokers.hutch.tls import context, server_name
@@ -61,8 +59,20 @@ class Management:
     patience: float = 5.0
 
     def overview(self) -> Overview | Closed:
-        """Ask for the broker's version and its counts."""
+        """Ask for the broker's version and the name of its cluster."""
         return self._asked(lambda line: read_overview(line.item("/overview")))
+
+    def belongs_to(self, cluster: str) -> Closed | None:
+        """Ask whether this is the API of the broker whose connections tell this name; None: it is. The port may be that
+        of another broker on the same host. Where one of them tells no name, it counts as the same.
+        """
+        found = self.overview()
+        if isinstance(found, Closed):
+            return found
+        if not (found.cluster and cluster) or found.cluster == cluster:
+            return None
+        trouble = f"belongs to another broker: {found.cluster}, not {cluster}"
+        return Closed(why="other", where=self.site.shown, trouble=trouble, remedy="Name the right one: management=URL.")
 
     def nodes(self) -> list[NodeFact] | Closed:
         """Ask for the nodes and their alarms. Closed for a user without the tag `monitoring`."""
@@ -70,17 +80,9 @@ class Management:
             lambda line: [*map(read_node, line.items("/nodes?columns=name,running,mem_alarm,disk_free_alarm"))]
         )
 
-    def exchange(self, name: str) -> ExchangeFact | Closed | None:
-        """Ask for one exchange; None: it does not exist."""
-        return self._asked(lambda line: _one(line.found(f"/exchanges/{self._vhost}/{_quoted(name)}"), read_exchange))
-
     def exchanges(self) -> list[ExchangeFact] | Closed:
         """Ask for all exchanges of the virtual host, page by page."""
         return self._asked(lambda line: [*map(read_exchange, line.pages(f"/exchanges/{self._vhost}"))])
-
-    def queue(self, name: str) -> QueueFact | Closed | None:
-        """Ask for one queue; None: it does not exist."""
-        return self._asked(lambda line: _one(line.found(f"/queues/{self._vhost}/{_quoted(name)}"), read_queue))
 
     def queues(self) -> list[QueueFact] | Closed:
         """Ask for all queues of the virtual host, page by page."""
@@ -100,10 +102,6 @@ class Management:
         come.
         """
         return self._asked(lambda line: [*map(read_channel, line.pages(f"/vhosts/{self._vhost}/channels"))])
-
-    def policies(self) -> list[PolicyFact] | Closed:
-        """Ask for the policies of the virtual host."""
-        return self._asked(lambda line: [*map(read_policy, line.items(f"/policies/{self._vhost}"))])
 
     @property
     def _vhost(self) -> str:
@@ -162,11 +160,6 @@ class _Line:
             raise _nothing()
         return found
 
-    def found(self, path: str) -> Mapping[str, Any] | None:
-        """Ask for one thing; None: it does not exist."""
-        found = self._get(path)
-        return found if isinstance(found, dict) else None
-
     def items(self, path: str) -> list[Mapping[str, Any]]:
         """Ask for a list."""
         return _rows(self._get(path))
@@ -221,10 +214,6 @@ class _Line:
             return _NoAnswer("forbidden", trouble, f"rabbitmqctl set_user_tags {user} {tag}")
         trouble = f'refuses user "{user}" or the password'
         return _NoAnswer("login", trouble, "Name another user: management=http://USER:PASSWORD@HOST:15672.")
-
-
-def _one(found: Mapping[str, Any] | None, read: Callable[[Mapping[str, Any]], T]) -> T | None:
-    return None if found is None else read(found)
 
 
 def _rows(found: Any) -> list[Mapping[str, Any]]:

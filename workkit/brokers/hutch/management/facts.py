@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
-Why = Literal["off", "login", "forbidden", "silent"]
+Why = Literal["off", "login", "forbidden", "silent", "other"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closed:
     """Why the API tells nothing. `off`: nobody answers there, or no such API; `login`: user or password is refused;
-    `forbidden`: the user may not see this; `silent`: it gives no answer in time, or a broken one. `trouble` fits behind
-    `where`; no part holds a password.
+    `forbidden`: the user may not see this; `silent`: it gives no answer in time, or a broken one; `other`: it belongs
+    to another broker. `trouble` fits behind `where`; no part holds a password.
     """
 
     why: Why
@@ -28,12 +28,10 @@ class Closed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
-    """The broker as a whole. `dropped` and `returned`: messages that led to no queue since its statistics began."""
+    """The broker as a whole. `cluster`: the name that its connections tell too."""
 
     version: str = ""
-    product: str = "RabbitMQ"
-    dropped: int = 0
-    returned: int = 0
+    cluster: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +46,7 @@ class NodeFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExchangeFact:
-    """One exchange. `policy`: the name of the policy that it has. `published`: messages that came in, where told."""
+    """One exchange. `published`: messages that came in, where the broker tells that."""
 
     name: str
     type: str = ""
@@ -56,7 +54,6 @@ class ExchangeFact:
     auto_delete: bool = False
     internal: bool = False
     arguments: Mapping[str, Any] = field(default_factory=dict)
-    policy: str = ""
     published: int = 0
 
 
@@ -100,7 +97,6 @@ class ConsumerFact:
     queue: str
     tag: str
     prefetch: int = 0
-    acknowledges: bool = True
     connection: str = ""
     channel: str = ""
     host: str = ""
@@ -109,26 +105,15 @@ class ConsumerFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelFact:
-    """One channel: what it was pushed and has not acknowledged; messages of it that led to no queue. `idle_since_ms`:
-    since when it has done nothing, in epoch milliseconds; None: it is busy.
+    """One channel. `unacknowledged`: what it was pushed and has not acknowledged; `dropped`: messages of it that led to
+    no queue; `idle_since_ms`: since when it has done nothing, in epoch milliseconds; None: it is busy.
     """
 
     name: str
     user: str = ""
     unacknowledged: int = 0
     dropped: int = 0
-    returned: int = 0
     idle_since_ms: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PolicyFact:
-    """One policy. `applies`: ``queues``, ``exchanges`` or ``all``."""
-
-    name: str
-    pattern: str = ""
-    applies: str = "all"
-    definition: Mapping[str, Any] = field(default_factory=dict)
 
 
 QUEUE_COLUMNS: Final = (
@@ -140,12 +125,9 @@ QUEUE_COLUMNS: Final = (
 
 def read_overview(found: Mapping[str, Any]) -> Overview:
     """Read ``/api/overview``."""
-    stats = _table(found.get("message_stats"))
     return Overview(
         version=_text(found.get("rabbitmq_version")),
-        product=_text(found.get("product_name")) or "RabbitMQ",
-        dropped=_count(stats.get("drop_unroutable")),
-        returned=_count(stats.get("return_unroutable")),
+        cluster=_text(found.get("cluster_name")),
     )
 
 
@@ -168,7 +150,6 @@ def read_exchange(found: Mapping[str, Any]) -> ExchangeFact:
         auto_delete=found.get("auto_delete") is True,
         internal=found.get("internal") is True,
         arguments=_table(found.get("arguments")),
-        policy=_text(found.get("policy")),
         published=_count(_table(found.get("message_stats")).get("publish_in")),
     )
 
@@ -186,7 +167,7 @@ def read_queue(found: Mapping[str, Any]) -> QueueFact:
         ready=_count(found.get("messages_ready")),
         unacknowledged=_count(found.get("messages_unacknowledged")),
         consumers=_count(found.get("consumers")),
-        oldest_s=oldest if type(oldest) is int else None,
+        oldest_s=oldest if type(oldest) is int and oldest >= 0 else None,
         policy=_table(found.get("effective_policy_definition")),
         rate_in=_rate(stats.get("publish_details")),
         rate_out=_rate(stats.get("deliver_get_details")),
@@ -211,7 +192,6 @@ def read_consumer(found: Mapping[str, Any]) -> ConsumerFact:
         queue=_text(_table(found.get("queue")).get("name")),
         tag=_text(found.get("consumer_tag")),
         prefetch=_count(found.get("prefetch_count")),
-        acknowledges=found.get("ack_required") is not False,
         connection=_text(channel.get("connection_name")),
         channel=_text(channel.get("name")),
         host=_text(channel.get("peer_host")),
@@ -221,24 +201,12 @@ def read_consumer(found: Mapping[str, Any]) -> ConsumerFact:
 
 def read_channel(found: Mapping[str, Any]) -> ChannelFact:
     """Read an item of the channels of a virtual host."""
-    stats = _table(found.get("message_stats"))
     return ChannelFact(
         name=_text(found.get("name")),
         user=_text(found.get("user")),
         unacknowledged=_count(found.get("messages_unacknowledged")),
-        dropped=_count(stats.get("drop_unroutable")),
-        returned=_count(stats.get("return_unroutable")),
+        dropped=_count(_table(found.get("message_stats")).get("drop_unroutable")),
         idle_since_ms=_instant_ms(found.get("idle_since")),
-    )
-
-
-def read_policy(found: Mapping[str, Any]) -> PolicyFact:
-    """Read an item of ``/api/policies``."""
-    return PolicyFact(
-        name=_text(found.get("name")),
-        pattern=_text(found.get("pattern")),
-        applies=_text(found.get("apply-to")) or "all",
-        definition=_table(found.get("definition")),
     )
 
 
