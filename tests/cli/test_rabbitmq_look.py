@@ -30,19 +30,17 @@ def on(amqp: str, name: str) -> Iterator[Opened]:
     """An exchange with two dead messages of ours, one of event, one that is due, and one that is delayed."""
     names = Names(exchange=name, dialect="hutch")
     with ExitStack() as ends:
-        ends.callback(rabbit.forget, amqp, names, names.queue("orders.created"))
+        ends.callback(rabbit.forget, amqp, names, names.queue("shop.sold"))
         on = ends.enter_context(opened(amqp, names))
-        listener = on.listener("orders.created")
+        listener = on.listener("shop.sold")
         for n in (1, 2):
-            listener.add([new({"id": n}, "orders.created")])
+            listener.add([new({"id": n}, "shop.sold")])
             listener.claim(0, ends=[(one(listener), Dead(failure=FAILURE))])
         listener.leave()
         on.channel.confirm_delivery()
-        on.publish(
-            "dead_queue.orders.paid", b'{"id":3}', message_id="0123456789abcdef01234567", timestamp=1_700_000_000
-        )
-        listener.add([new({"id": 4}, "orders.created")])
-        listener.add([new({"id": 5}, "orders.created", due_ms=listener.now_ms() + 60_000)])
+        on.publish("dead_queue.shop.paid", b'{"id":3}', message_id="0123456789abcdef01234567", timestamp=1_700_000_000)
+        listener.add([new({"id": 4}, "shop.sold")])
+        listener.add([new({"id": 5}, "shop.sold", due_ms=listener.now_ms() + 60_000)])
         yield on
 
 
@@ -67,23 +65,23 @@ def test_dead_messages_are_listed_with_reason_and_queue(look: Command, on: Opene
     assert ran.status == 0
     titles, *rows = ran.out.splitlines()
     assert titles.split() == ["FAILED", "ID", "FUNCTION", "ATTEMPTS", "ERROR", "REASON", "QUEUE"]
-    assert [row.split()[-2:] for row in rows] == [["failed", on.names.queue("orders.created")]] * 2 + [["-", "-"]]
+    assert [row.split()[-2:] for row in rows] == [["failed", on.names.queue("shop.sold")]] * 2 + [["-", "-"]]
     assert "--layout hutch --amqp" in ran.err
     found = json.loads(look("dead", "--json").out)
     assert [(job["fn"], job["args"], job["reason"], job["queue"]) for job in found] == [
-        ("orders.created", [{"id": 1}], "failed", on.names.queue("orders.created")),
-        ("orders.created", [{"id": 2}], "failed", on.names.queue("orders.created")),
-        ("orders.paid", [{"id": 3}], None, None),
+        ("shop.sold", [{"id": 1}], "failed", on.names.queue("shop.sold")),
+        ("shop.sold", [{"id": 2}], "failed", on.names.queue("shop.sold")),
+        ("shop.paid", [{"id": 3}], None, None),
     ]
     shown = look("show", found[0]["id"][:8]).out
-    assert f"queue     {on.names.queue('orders.created')}\n" in shown
+    assert f"queue     {on.names.queue('shop.sold')}\n" in shown
     assert "why       failed\n" in shown
 
 
 def test_dead_messages_are_retried_and_discarded(look: Command, on: Opened) -> None:
     first, second, third = (job["id"] for job in json.loads(look("dead", "--json").out))
     ran = look("retry", first[:8])
-    assert (ran.status, ran.out) == (0, f'retried {first[:8]}  orders.created({{"id": 1}})\n')
+    assert (ran.status, ran.out) == (0, f'retried {first[:8]}  shop.sold({{"id": 1}})\n')
     ran = look("retry", third)
     assert ran.status == 1
     assert "cannot run again: its routing key leads to a queue that does not exist any more" in ran.err
@@ -95,7 +93,7 @@ def test_dead_messages_are_retried_and_discarded(look: Command, on: Opened) -> N
     ran = look("dead")
     assert (ran.status, ran.out) == (0, "")
     assert ran.err.startswith(f"no dead jobs in {on.names.exchange}.")
-    assert on.count(on.names.queue("orders.created")) == 3
+    assert on.count(on.names.queue("shop.sold")) == 3
 
 
 def test_list_shows_what_can_be_listed_and_says_what_not(look: Command, on: Opened) -> None:
@@ -128,10 +126,10 @@ def test_without_the_api_commands_say_how_to_enable_it(blind: Command, on: Opene
     assert blind("stats").out.splitlines()[1].split()[1:4] == ["1", "-", "-"]
     ran = blind("listeners")
     assert (ran.status, ran.out, enable in ran.err) == (4, "", True)
-    ran = blind("queues", "orders.created", "--json")
+    ran = blind("queues", "shop.sold", "--json")
     found = {queue["name"]: queue for queue in json.loads(ran.out)}
-    assert found[on.names.queue("orders.created")]["ready"] == 1
-    assert found[on.names.queue("orders.created")]["held"] is None
+    assert found[on.names.queue("shop.sold")]["ready"] == 1
+    assert found[on.names.queue("shop.sold")]["held"] is None
     assert enable in ran.err
 
 

@@ -14,7 +14,7 @@ from tests.brokers.hutch.opened import FAILURE, Opened, claims, new, one
 from tests.processes import until
 from workkit.brokers.hutch.broker import HutchBroker
 from workkit.brokers.hutch.change.dead_queue import DeadQueueChange
-from workkit.brokers.hutch.look import dead_queue
+from workkit.brokers.hutch.look import dead_queue, held
 from workkit.brokers.hutch.message import Message
 from workkit.brokers.hutch.outlet import Outlet
 from workkit.brokers.hutch.topology import dead as dead_topology
@@ -61,6 +61,19 @@ def test_a_dead_queue_is_read_page_by_page_and_stays_as_it_was(on: Opened, monke
     assert {(job.fn, job.state, job.queue) for job in found} == {("orders.created", "dead", None)}
     assert on.count(on.names.dead_queue) == 30
     assert [json.loads(on.got(on.names.dead_queue)[2])["n"] for _ in range(30)] == list(range(30))
+
+
+def test_large_messages_are_read_in_smaller_pages(on: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (dead_queue, held):
+        monkeypatch.setattr(module, "MOST_BYTES", 3000)
+    monkeypatch.setattr(held, "STEP", 2)
+    broker = filled(on, 0)
+    for number in range(20):
+        on.publish("dead_queue.orders.created", json.dumps({"n": number, "text": "x" * 1000}).encode())
+    with held.Held(broker._aside, on.names.dead_queue) as first:
+        assert 3 <= len(first.more(100)) <= 6
+    assert numbers(listed(broker)) == list(range(20))
+    assert broker.admin.discard(listed(broker)) == 20
 
 
 def test_a_list_that_is_not_read_to_its_end_holds_nothing(on: Opened) -> None:
@@ -135,12 +148,12 @@ def test_of_equal_messages_as_many_are_retried_as_were_chosen(on: Opened) -> Non
 def test_a_message_that_another_program_looks_at_is_waited_for(on: Opened) -> None:
     broker = filled(on, 1)
     (job,) = listed(broker)
-    held = on.channel.basic_get(on.names.dead_queue)[0]
+    elsewhere = on.channel.basic_get(on.names.dead_queue)[0]
     found: list[int] = []
     change = threading.Thread(target=lambda: found.append(broker.admin.discard([job])))
     change.start()
     change.join(0.05)  # its first look finds nothing
-    on.channel.basic_nack(held.delivery_tag)
+    on.channel.basic_nack(elsewhere.delivery_tag)
     on.channel.connection.process_data_events(0)
     change.join(10)
     assert found == [1]

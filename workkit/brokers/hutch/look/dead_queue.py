@@ -9,7 +9,7 @@ from typing import Final
 
 from workkit.brokers.hutch.link import Link
 from workkit.brokers.hutch.look.dead_message import DeadMessage, numbered
-from workkit.brokers.hutch.look.held import Held
+from workkit.brokers.hutch.look.held import MOST_BYTES, Held
 from workkit.brokers.hutch.names import Names
 
 FIRST: Final = 500  # messages of the first reading
@@ -31,23 +31,25 @@ class DeadQueue:
         as far as the one before. What comes or goes meanwhile may be left out.
         """
         shown: set[str] = set()
-        most = FIRST
+        most, most_bytes = FIRST, MOST_BYTES
         while True:
-            found = self._first(most)
-            fresh = [one for one in found if one.mark not in shown]
+            fresh, is_all = self._first(most, most_bytes, shown)
             shown.update(one.mark for one in fresh)
-            is_all = len(found) < most
-            del found
             yield from fresh
             if is_all:
                 return
-            most *= GROWTH
+            most, most_bytes = most * GROWTH, most_bytes * GROWTH
 
-    def _first(self, most: int) -> list[DeadMessage]:
-        """Read so many messages, and give them back."""
+    def _first(self, most: int, most_bytes: int, shown: set[str]) -> tuple[list[DeadMessage], bool]:
+        """Read so many messages, and give them back; return those not shown before, and whether there are no more."""
         found: list[DeadMessage] = []
         seen: Counter[str] = Counter()
+        count = size = 0
         with Held(self.link, self.names.dead_queue) as held:
-            while page := held.more(min(PAGE, most - len(found))):
-                found += numbered(page, seen)
-        return found
+            while count < most and size < most_bytes:
+                page = held.more(min(PAGE, most - count))
+                if not page:
+                    return found, True
+                count, size = count + len(page), size + sum(len(message.body) for message in page)
+                found += (one for one in numbered(page, seen) if one.mark not in shown)
+        return found, False

@@ -24,6 +24,8 @@ from workkit.brokers.hutch.message import Message, received
 from workkit.brokers.hutch.refusal import NOT_FOUND
 
 MOST: Final = 60_000  # messages of one page; AMQP counts to 65,535
+MOST_BYTES: Final = 16 << 20  # of the bodies of one page; the last messages may pass it
+STEP: Final = 50  # messages that are asked for first, as nobody knows how large they are
 PATIENCE: Final = 2.0  # seconds without a message; another program may be the only one that gets them
 AGAIN: Final = 0.02  # seconds until it asks again whether more are ready
 LAST: Final = -100  # its priority: whoever works on the queue comes first
@@ -58,11 +60,11 @@ class Held:
             self._link.run(lambda _: _given_back(channels))
 
     def more(self, most: int) -> list[Message]:
-        """Hold up to `most` further messages; none at the end of the queue, or where there is no such queue."""
+        """Hold further messages: up to `most`, and 16 MB. None at the end of the queue, or without such a queue."""
         return [one.message for one in self.deliveries(most)]
 
     def deliveries(self, most: int) -> list[Delivery]:
-        """Hold up to `most` further messages: see `more`. Raises ServerUnreachable, ServerRefused; then the broker has
+        """Hold further messages: see `more`. Raises ServerUnreachable, ServerRefused; then the broker has
         given back all that was held.
         """
         return self._link.run(lambda wire: self._more(wire, min(most, MOST)))
@@ -98,27 +100,42 @@ class Held:
         if not wanted:
             return []
         found: list[Delivery] = []
-        pushed = asyncio.Event()
-
-        def receive(_: Any, method: Any, properties: Any, body: bytes) -> None:
-            found.append(Delivery(channel, method.delivery_tag, received(method, properties, body)))
-            pushed.set()
-
-        await channel.call("basic_qos", prefetch_count=wanted)
-        tag = f"{LOOKING}{uuid4()}"
-        await channel.call("basic_consume", queue, receive, consumer_tag=tag, arguments={"x-priority": LAST})
-        until = time.monotonic() + PATIENCE
-        while len(found) < wanted and time.monotonic() < until:
-            pushed.clear()
-            with suppress(TimeoutError):
-                await asyncio.wait_for(pushed.wait(), AGAIN)
-                until = time.monotonic() + PATIENCE
-                continue
-            if not await _ready(channel, queue):  # another program has got the others
-                await channel.call("basic_qos", prefetch_count=wanted)  # it is answered after what was pushed
+        size, step = 0, STEP
+        while len(found) < wanted and size < MOST_BYTES:
+            step = min(step, wanted - len(found))
+            pushed = await _pushed(channel, queue, step)
+            found += pushed
+            size += sum(len(one.message.body) for one in pushed)
+            if len(pushed) < step:  # another program has got the others
                 break
-        await channel.call("basic_cancel", tag)
+            step = min(4 * step, 1 + MOST_BYTES * len(found) // max(1, size))
         return found
+
+
+async def _pushed(channel: Channel, queue: str, wanted: int) -> list[Delivery]:
+    """Have a queue push so many messages, or those that are ready."""
+    found: list[Delivery] = []
+    pushed = asyncio.Event()
+
+    def receive(_: Any, method: Any, properties: Any, body: bytes) -> None:
+        found.append(Delivery(channel, method.delivery_tag, received(method, properties, body)))
+        pushed.set()
+
+    await channel.call("basic_qos", prefetch_count=wanted)  # for the consumer that begins now
+    tag = f"{LOOKING}{uuid4()}"
+    await channel.call("basic_consume", queue, receive, consumer_tag=tag, arguments={"x-priority": LAST})
+    until = time.monotonic() + PATIENCE
+    while len(found) < wanted and time.monotonic() < until:
+        pushed.clear()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(pushed.wait(), AGAIN)
+            until = time.monotonic() + PATIENCE
+            continue
+        if not await _ready(channel, queue):
+            await channel.call("basic_qos", prefetch_count=wanted)  # it is answered after what was pushed
+            break
+    await channel.call("basic_cancel", tag)
+    return found
 
 
 async def _ready(channel: Channel, queue: str) -> int:

@@ -10,7 +10,7 @@ from typing import Final
 from workkit.brokers.hutch.beside import look as beside_look
 from workkit.brokers.hutch.beside.place import Beside
 from workkit.brokers.hutch.consumer_tag import is_ours
-from workkit.brokers.hutch.link import Link
+from workkit.brokers.hutch.link import Link, Wire
 from workkit.brokers.hutch.look.dead_queue import DeadQueue
 from workkit.brokers.hutch.look.depth import depths
 from workkit.brokers.hutch.look.due import DueMessages
@@ -44,6 +44,7 @@ class HutchInspector:
     beside: Beside | None = None
     _closed: Closed | None = None  # an API that has not answered in time is left alone until then
     _until: float = 0.0
+    _is_same: bool = False
 
     def counts(self) -> Counts:
         """Count the messages in each state: see `Inspector.counts`. Due, running, late: those of our namespace."""
@@ -162,11 +163,20 @@ class HutchInspector:
             yield one.job(schedule=self.names.exchange)
 
     def _known(self, jobs: Sequence[str] = ()) -> Known:
-        closed = self._closed if time.monotonic() < self._until else None
+        is_left_alone = time.monotonic() < self._until
+        closed = self._closed if is_left_alone else self._belongs()
         known = known_queues(self.link, self.management, self.names, jobs=jobs, closed=closed)
-        if closed is None and known.closed is not None and known.closed.why == "silent":
+        if not is_left_alone and known.closed is not None and known.closed.why == "silent":
             self._closed, self._until = known.closed, time.monotonic() + SILENT
         return known
+
+    def _belongs(self) -> Closed | None:
+        """Ask once whether the API is that of this broker."""
+        if not self._is_same:
+            closed = self.management.belongs_to(self.link.run(_cluster))
+            self._is_same = closed is None
+            return closed
+        return None
 
     @property
     def _due(self) -> DueMessages:
@@ -189,6 +199,10 @@ def _unknown(known: Known, found: Sequence[ListenerInfo] | Closed) -> dict[str, 
 
 def _names_needed(closed: Closed) -> str:
     return f"Which queues there are, and who holds messages, RabbitMQ's management API alone tells: {closed}"
+
+
+async def _cluster(wire: Wire) -> str:
+    return wire.cluster
 
 
 def _now_ms() -> int:
