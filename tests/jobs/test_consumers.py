@@ -91,6 +91,18 @@ def test_what_is_no_consumer_is_refused_by_name(given: Any, says: str) -> None:
     assert says in str(caught.value)
 
 
+def test_a_mark_with_a_wildcard_is_refused() -> None:
+    with pytest.raises(Invalid, match=r"@job\('orders\.#'\) holds a wildcard. Name each routing key"):
+        job("orders.#")(consumed)
+
+
+def test_a_consumer_of_a_wildcard_is_refused_by_the_layout(name: str) -> None:
+    s = schedule.create(name, amqp="amqp://127.0.0.1:1", layout="hutch")
+    how: dict[str, Any] = {"folder": None, "consumers": {"orders.*": consumed}, "jobs": ["orders.*"]}
+    with pytest.raises(Invalid, match=r'"orders\.\*" holds a wildcard.* Name each key that is meant'):
+        schedule.drain(s, **how)
+
+
 def test_a_module_that_fails_at_its_import_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "broken_orders.py").write_text("1 / 0\n")
     monkeypatch.syspath_prepend(tmp_path)

@@ -85,6 +85,11 @@ def said_plain(text: str) -> str | None:
     return name if name != text and is_plain(name) else None
 
 
+def has_wildcard(key: str) -> bool:
+    """Whether a text is a pattern of routing keys: one of its words is ``*`` or ``#``."""
+    return not {"*", "#"}.isdisjoint(key.split("."))
+
+
 def stored_name(fn: Fn) -> str:
     """Return the text that names `fn` in a payload. Raises InvalidFunction."""
     if isinstance(fn, Clojure):

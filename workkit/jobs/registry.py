@@ -28,6 +28,7 @@ from workkit.jobs.names import (
     addable_name,
     brief,
     generator,
+    has_wildcard,
     hidden_part,
     is_library,
     is_module,
@@ -83,6 +84,9 @@ def _mark(fn: Any, name: str | None, options: RunOptions) -> Any:
     keys = [f"{fn.__module__}:{fn.__qualname__}"]
     if name is not None and is_plain(name):
         keys.append(name)
+    elif name is not None and has_wildcard(name):
+        remedy = "Name each routing key: a function may have several marks."
+        raise InvalidFunction.about(f"@job({brief(name)!r})", "holds a wildcard", remedy, given=name)
     elif name is not None:
         said = addable_name(name if name.startswith(("#", "(", "'")) else f"#'{name}") or addable_name(name)
         if said is None:
@@ -111,6 +115,9 @@ def plain_fn(fn: Fn) -> str:
     if isinstance(fn, str) and (plain := said_plain(fn)) is not None:
         return plain
     found = [fn] if isinstance(fn, str) else [name for name, known in _marked.items() if known is fn and is_plain(name)]
+    if len(found) == 1 and not is_plain(found[0]) and has_wildcard(found[0]):
+        trouble, remedy = "holds a wildcard: a job has one name", "Name one routing key."
+        raise InvalidFunction.about(f'fn="{brief(found[0])}"', trouble, remedy, where="fn", given=fn)
     if len(found) != 1 or not is_plain(found[0]):
         shown = fn if isinstance(fn, str) else getattr(fn, "__qualname__", repr(fn))
         trouble = "has no plain job name, which this layout needs"
