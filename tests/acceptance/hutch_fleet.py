@@ -67,10 +67,10 @@ KINDS = (
     Kind(name="fleet.drops", weight=4),
     Kind(name="fleet.dies", weight=4, body={"fail": "never"}, last=1),
     Kind(name="fleet.plain", weight=6, wait="0.5 seconds"),
-    Kind(name="fleet.plain", weight=5, wait="7 seconds"),
+    Kind(name="fleet.plain", weight=5, wait="3 seconds"),
     Kind(name="", weight=1),  # malformed
 )
-HIGHEST = first_step(7000)  # of the ladder that is used
+HIGHEST = first_step(3000)  # of the ladder that is used
 QUEUES = [NAMES.queue(job) for job in JOBS]
 
 

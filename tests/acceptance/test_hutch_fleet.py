@@ -15,12 +15,12 @@ from tests.acceptance.hutch_verdict import Dead, Owed
 from tests.acceptance.soak_verdict import Incident
 from tests.rabbit import Rabbit
 
-TROUBLES = {"killed": 0.8, "stopped": 1.5, "cut": 1.0, "producer cut": 1.2, "broker killed": 2.5}
+TROUBLES = {"killed": 1.2, "stopped": 2.0, "cut": 1.0, "producer cut": 1.5, "broker killed": 2.0}
 
 
 def test_kills_and_cuts_under_load_lose_nothing(tmp_path: Path, own_rabbit: Rabbit) -> None:
     with closing(Fleet(tmp_path, own_rabbit, seed=7, each=2)) as fleet:
-        report = fleet.run(1200, rate=300, troubles=TROUBLES)
+        report = fleet.run(900, rate=300, troubles=TROUBLES)
     assert report.complaints == [], str(report)
     assert report.troubles.keys() == TROUBLES.keys()
     assert report.ran >= report.added, str(report)
