@@ -62,7 +62,7 @@ def test_delays_survive_a_broker_that_is_killed(own_rabbit: Rabbit, name: str) -
         own_rabbit.kill()
         own_rabbit.start()
         with rabbit.connected(own_rabbit.url) as channel:
-            arrived = set()
+            arrived: set[int] = set()
             for _, _, body in channel.consume(name, auto_ack=True, inactivity_timeout=10):
                 assert body is not None, f"{len(numbers) - len(arrived)} of {len(numbers)} are lost"
                 arrived.add(json.loads(body)["n"])
