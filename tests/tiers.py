@@ -43,6 +43,7 @@ SLOW = (
     "brokers/hutch/test_consuming.py::test_an_idle_listener",
     "brokers/hutch/test_delays.py",
     "brokers/hutch/test_handlers.py::test_heartbeats",
+    "brokers/hutch/test_load.py",
     "brokers/hutch/test_outages.py",
     "brokers/hutch/test_tls.py",
     "brokers/test_cluster.py",

@@ -44,6 +44,7 @@ LISTEN = f"import sys; from {HERE} import listen; listen(sys.argv[1])"
 CHUNK = 25  # messages of one kind, added in one call
 NOTICED = 1.0  # seconds after which a listener surely knows that its connection is gone
 FORGOTTEN = 10.0  # seconds: RabbitMQ writes acknowledgements late, so a kill of its node undoes the last ones
+RESUMED = 10.0  # seconds after its start in which a broker moves delayed messages on that it had moved before
 DRAIN = 120.0
 
 
@@ -67,10 +68,10 @@ KINDS = (
     Kind(name="fleet.drops", weight=4),
     Kind(name="fleet.dies", weight=4, body={"fail": "never"}, last=1),
     Kind(name="fleet.plain", weight=6, wait="0.5 seconds"),
-    Kind(name="fleet.plain", weight=5, wait="7 seconds"),
+    Kind(name="fleet.plain", weight=5, wait="3 seconds"),
     Kind(name="", weight=1),  # malformed
 )
-HIGHEST = first_step(7000)  # of the ladder that is used
+HIGHEST = first_step(3000)  # of the ladder that is used
 QUEUES = [NAMES.queue(job) for job in JOBS]
 
 
@@ -134,6 +135,7 @@ class Producer(threading.Thread):
             rows = [{"fn": kind.name, "args": [{**kind.body, "n": n}], **when} for n in numbers]
             publish = lambda: schedule.add_many(self._schedule, rows)  # noqa: E731
             self.owed.add(kind.name, numbers, last=kind.last)
+            self.owed.delayed.update(numbers if kind.wait else ())
         else:
             self.owed.malformed.update(numbers)
         while True:
@@ -267,6 +269,8 @@ class Fleet:
         end()
         gone = time.time()
         self.broker.start()
+        moved = "moved again by a broker that was away"
+        self._incidents.append(Incident(kind=moved, pid=0, at=at - NOTICED, until=time.time() + RESUMED))
         for number in alive:
             self._incidents.append(Incident(kind=kind, pid=number, at=at, until=gone + NOTICED))
             if end == self.broker.kill:
@@ -307,7 +311,7 @@ class Fleet:
         with connected(self.broker.url) as channel:
             dead = list(_dead(channel))
         self.report.ran, self.report.dead = len(runs), len(dead)
-        self.report.twice = hutch_verdict.repeated(runs, self._incidents)[0]
+        self.report.twice = hutch_verdict.repeated(owed, runs, self._incidents)[0]
         self.report.complaints += list(hutch_verdict.complaints(owed, runs, dead, self._incidents))
 
 

@@ -1,7 +1,8 @@
 """What the logs and the dead queue of a fleet on RabbitMQ say: what was lost, what ran twice and why. Pure.
 
 A duplicate needs a cause. The broker delivers again what was delivered and not acknowledged when its listener was
-killed or cut off, or when the broker was killed; and a producer publishes again what may not have been taken.
+killed or cut off, or when the broker was killed. A broker that was away in the middle moves a delayed message again. A
+producer publishes again what may not have been taken.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ class Owed:
     last: dict[str, dict[int, int]] = field(default_factory=dict)
     again: set[int] = field(default_factory=set)
     malformed: set[int] = field(default_factory=set)
+    delayed: set[int] = field(default_factory=set)
     dying: Collection[str] = ()
 
     def add(self, name: str, numbers: Collection[int], *, last: int) -> None:
@@ -66,7 +68,7 @@ def complaints(owed: Owed, runs: Sequence[Run], dead: Sequence[Dead], incidents:
     for run in runs:
         if run.fails > owed.last.get(run.name, {}).get(run.number, 0):
             yield f"{run.name} {run.number} had attempt {run.fails} of {owed.last[run.name][run.number]}"
-    yield from (f"ran twice without a cause: {one}" for one in repeated(runs, incidents)[1][:20])
+    yield from (f"ran twice without a cause: {one}" for one in repeated(owed, runs, incidents)[1][:20])
     yield from _dead(owed, runs, dead, incidents)
 
 
@@ -77,7 +79,7 @@ def _dead(owed: Owed, runs: Sequence[Run], dead: Sequence[Dead], incidents: Sequ
         yield f"{len(missing)} are not in the dead queue: {missing[:10]}"
     if strange := sorted(seen - owed.must_die()):
         yield f"{len(strange)} are in the dead queue and must not be: {strange[:10]}"
-    broken = _broken(runs, incidents)
+    broken = _broken(owed, runs, incidents)
     for (name, n, id), count in Counter((one.name, one.number, one.id) for one in dead).items():
         if name and count > 1 and not broken[name, n, id]:
             yield f"{name} {n} is {count} times in the dead queue, and no run of it was interrupted"
@@ -86,9 +88,9 @@ def _dead(owed: Owed, runs: Sequence[Run], dead: Sequence[Dead], incidents: Sequ
             yield f"{one.name} {one.number} is dead as {one.reason}, not {reason}"
 
 
-def repeated(runs: Sequence[Run], incidents: Sequence[Incident]) -> tuple[Mapping[str, int], list[str]]:
+def repeated(owed: Owed, runs: Sequence[Run], incidents: Sequence[Incident]) -> tuple[Mapping[str, int], list[str]]:
     """Runs that were begun again, by cause; and those that nothing explains."""
-    broken = _broken(runs, incidents)
+    broken = _broken(owed, runs, incidents)
     causes: Counter[str] = Counter()
     unexplained = []
     groups: dict[tuple[Message, int], list[Run]] = defaultdict(list)
@@ -105,9 +107,10 @@ def repeated(runs: Sequence[Run], incidents: Sequence[Incident]) -> tuple[Mappin
     return causes, unexplained
 
 
-def _broken(runs: Sequence[Run], incidents: Sequence[Incident]) -> Mapping[Message, dict[int, str]]:
+def _broken(owed: Owed, runs: Sequence[Run], incidents: Sequence[Incident]) -> Mapping[Message, dict[int, str]]:
     """The attempts of each message that something interrupted before they were acknowledged, and what it was. Such an
-    attempt may have published its retry, and runs again: then the next attempt is there twice.
+    attempt may have published its retry, and runs again: then the next attempt is there twice. Incidents of process 0
+    are those of the broker, for messages that were delayed.
     """
     by_process: dict[int, list[Incident]] = defaultdict(list)
     for incident in incidents:
@@ -115,6 +118,7 @@ def _broken(runs: Sequence[Run], incidents: Sequence[Incident]) -> Mapping[Messa
     found: dict[Message, dict[int, str]] = defaultdict(dict)
     for run in runs:
         start = Start(pid=run.process, at=run.at, end=run.end)
-        if cause := cause_of(start, by_process[run.process], ()):
+        was_delayed = run.number in owed.delayed or run.fails > 0
+        if cause := cause_of(start, [*by_process[run.process], *(by_process[0] if was_delayed else ())], ()):
             found[run.name, run.number, run.id][run.fails] = cause
     return found
