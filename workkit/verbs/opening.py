@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from workkit.brokers.redis_server.address import masked
 from workkit.contract.broker import Broker
-from workkit.contract.layout import AMQP_LAYOUTS, LAYOUTS, PLAIN_LAYOUTS
+from workkit.contract.layout import AMQP_LAYOUTS, LAYOUTS, PLAIN_LAYOUTS, OnRabbitmq
 from workkit.contract.producer import Producer
 from workkit.errors import InvalidSchedule
 from workkit.jobs import middleware
@@ -53,13 +53,10 @@ class Schedule:
 
     @property
     def server(self) -> Any:
-        """The server that it is on: a URL, or a Redis client."""
-        return self.redis if self.amqp is None else self.amqp
-
-    @property
-    def beside(self) -> Any:
-        """The Redis beside its RabbitMQ, or None."""
-        return None if self.amqp is None else self.redis
+        """The server that it is on, as brokers are opened: a URL, a Redis client, or an `OnRabbitmq`."""
+        if self.amqp is None:
+            return self.redis
+        return OnRabbitmq(amqp=self.amqp, namespace=self.namespace, management=self.management, redis=self.redis)
 
     def __repr__(self) -> str:
         """Show what differs from the defaults, the servers without their passwords."""
@@ -212,24 +209,20 @@ def _on_rabbitmq(
     """Make a schedule that is an exchange. A Redis beside it counts only where it is given here: programs with
     different surroundings would keep different limits. Raises InvalidSchedule, TriggerError.
     """
-    from workkit.brokers.connect import DEFAULT_AMQP_URL, check, check_amqp
+    from workkit.brokers.connect import DEFAULT_AMQP_URL, check_amqp
 
-    url = amqp or os.environ.get("WORKKIT_AMQP_URL") or DEFAULT_AMQP_URL
-    namespace = namespace or os.environ.get("WORKKIT_NAMESPACE") or ""
-    management = management or os.environ.get("WORKKIT_AMQP_MANAGEMENT_URL") or ""
-    check_amqp(url, schedule=name, layout=layout, namespace=namespace, management=management)
-    if redis is not None:
-        check(redis)
-    return Schedule(
+    made = Schedule(
         name=name,
         redis=redis,
         tz=_zone_name(tz),
         dialect=dialect,
         layout=layout,
-        amqp=url,
-        namespace=namespace,
-        management=management,
+        amqp=amqp or os.environ.get("WORKKIT_AMQP_URL") or DEFAULT_AMQP_URL,
+        namespace=namespace or os.environ.get("WORKKIT_NAMESPACE") or "",
+        management=management or os.environ.get("WORKKIT_AMQP_MANAGEMENT_URL") or "",
     )
+    check_amqp(made.server, schedule=name, layout=layout)
+    return made
 
 
 def _zone_name(tz: Any) -> str:
@@ -260,16 +253,7 @@ def producer_of(s: Schedule) -> Producer:
 def _opened(s: Schedule, pid: int) -> Producer:
     from workkit.brokers.connect import open_broker
 
-    broker = open_broker(
-        s.name,
-        redis=s.server,
-        dialect=s.dialect,
-        shards=s.shards,
-        layout=s.layout,
-        namespace=s.namespace,
-        management=s.management,
-        beside=s.beside,
-    )
+    broker = open_broker(s.name, redis=s.server, dialect=s.dialect, shards=s.shards, layout=s.layout)
     _declare(s, broker)
     return broker
 
@@ -285,15 +269,7 @@ def listening_brokers(s: Schedule, *, timeout_ms: int) -> list[Broker]:
 
     check_schedule(s)
     brokers = open_brokers(
-        s.name,
-        redis=s.server,
-        dialect=s.dialect,
-        shards=s.shards,
-        timeout_ms=timeout_ms,
-        layout=s.layout,
-        namespace=s.namespace,
-        management=s.management,
-        beside=s.beside,
+        s.name, redis=s.server, dialect=s.dialect, shards=s.shards, timeout_ms=timeout_ms, layout=s.layout
     )
     if s.limit is not None or s.turn_ms is not None:
         producer_of(s)  # says so to all listeners
@@ -313,9 +289,7 @@ def forwarding_ends(s: Schedule, to: Any, *, timeout_ms: int) -> tuple[list[Brok
     if (s.name, s.redis, s.layout) == (to.name, to.redis, to.layout):
         trouble, remedy = "is forwarded to itself", "Name another one as to=."
         raise InvalidSchedule.about(f'schedule "{s.name}"', trouble, remedy, where="to", given=to.name)
-    other = open_broker(
-        to.name, redis=to.server, dialect=to.dialect, shards=to.shards, layout=to.layout, namespace=to.namespace
-    )
+    other = open_broker(to.name, redis=to.server, dialect=to.dialect, shards=to.shards, layout=to.layout)
     return listening_brokers(s, timeout_ms=timeout_ms), other
 
 

@@ -11,7 +11,7 @@ from workkit import job
 runs: Counter[int] = Counter()
 
 
-@job("note")
+@job("load.note")
 def note(body: dict[str, Any]) -> None:
     time.sleep(body.get("ms", 0) / 1000)
     runs[body["n"]] += 1

@@ -16,7 +16,7 @@ from tests.processes import until
 from workkit import schedule
 
 HOW: dict[str, Any] = {
-    "imports": ["tests.brokers.hutch.load_cast"], "folder": None, "jobs": ["note"], "threads": 4,
+    "imports": ["tests.brokers.hutch.load_cast"], "folder": None, "jobs": ["load.note"], "threads": 4,
 }  # fmt: skip
 
 
@@ -26,7 +26,7 @@ def fresh() -> None:
 
 
 def fill(s: schedule.Schedule, numbers: range, *, ms: float = 0) -> None:
-    schedule.add_many(s, [{"fn": "note", "at": "now", "args": [{"n": n, "ms": ms}]} for n in numbers])
+    schedule.add_many(s, [{"fn": "load.note", "at": "now", "args": [{"n": n, "ms": ms}]} for n in numbers])
 
 
 def test_a_listener_that_stops_with_many_messages_loses_none_and_runs_none_twice(on: Opened) -> None:
@@ -40,7 +40,7 @@ def test_a_listener_that_stops_with_many_messages_loses_none_and_runs_none_twice
         tally = listener.stop()
         assert time.monotonic() - began < 10, "it waits for 5 ms, and no more runs begin"
     assert tally.given_back > 0
-    assert tally.ran + on.count(on.names.queue("note")) == 1900
+    until(lambda: tally.ran + on.count(on.names.queue("load.note")) == 1900)
     schedule.drain(s, **HOW)
     assert sorted(load_cast.runs.elements()) == list(range(1900))
 

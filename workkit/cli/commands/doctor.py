@@ -115,17 +115,7 @@ def _brokers(names: Sequence[str], server: str | None) -> list[Broker]:
     from workkit.brokers.connect import open_broker
 
     made = [verbs.create(name, redis=server) for name in dict.fromkeys(names)]
-    opened = [
-        open_broker(
-            s.name,
-            redis=s.server,
-            dialect=s.dialect,
-            layout=s.layout,
-            namespace=s.namespace,
-            management=s.management,
-        )
-        for s in made
-    ]
+    opened = [open_broker(s.name, redis=s.server, dialect=s.dialect, layout=s.layout) for s in made]
     for broker in opened:
         click.get_current_context().call_on_close(broker.close)
     return opened

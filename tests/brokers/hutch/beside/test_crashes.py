@@ -21,7 +21,7 @@ def dies(listener: HutchBroker) -> None:
 
 
 def test_each_listener_that_dies_with_a_message_counts_at_once(pair: Pair) -> None:
-    pair.on.channel.queue_declare(pair.on.names.queue("note"), durable=True)
+    pair.listener().leave()  # so that its queue is there
     for crashes in range(3):
         listener = pair.listener()
         if not crashes:
