@@ -222,4 +222,4 @@ def test_a_broker_that_is_not_there_ends_with_69(run: Run) -> None:
 def test_what_the_layout_cannot_do_is_refused(run: Run) -> None:
     ran = run("pause", "t", "--layout", "hutch", "--amqp", "amqp://127.0.0.1:1")
     assert (ran.status, ran.out) == (4, "")
-    assert ran.err.startswith("error: a pause is something the hutch layout cannot do: RabbitMQ has no such thing.")
+    assert ran.err.startswith("error: a pause cannot be kept by RabbitMQ alone. Name a Redis beside it")

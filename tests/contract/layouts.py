@@ -182,7 +182,7 @@ class OnRabbitmq:
 
     @property
     def can(self) -> frozenset[Can]:
-        kept = {Can.UNIQUE, Can.LIMIT_SCHEDULE, Can.PAUSE} if self.has_redis else set()
+        kept = {Can.UNIQUE, Can.LIMIT_SCHEDULE, Can.PAUSE, Can.LIST_LISTENERS} if self.has_redis else set()
         return frozenset({Can.WAKE, Can.RETRY, Can.OFFER_OTHERS, Can.KEEP_DEAD, Can.LOOK_AT_DUE, Can.CHECK} | kept)
 
     def given(self, args: Sequence[Any]) -> dict[str, Any]:

@@ -30,7 +30,7 @@ def test_messages_that_nobody_consumes_are_named(patient: Patient) -> None:
     if ours.about != (queue,):
         ours, theirs = theirs, ours
     assert (ours.kind, ours.what) == ("no-consumer", f"2 messages wait in queue {queue}, and nobody consumes it")
-    assert ours.remedy == f"workkit listen {patient.names.exchange} --import MODULE"
+    assert ours.remedy == f"workkit listen --import MODULE {patient.names.exchange}"
     assert theirs.what == f"1 message waits in queue order_mailer-{patient.names.exchange}, and nobody consumes it"
     assert "rabbitmqctl delete_queue order_mailer" in theirs.remedy
 

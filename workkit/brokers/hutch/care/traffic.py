@@ -53,7 +53,7 @@ def _unconsumed(made: Survey, queue: QueueFact) -> Fault:
     messages = "1 message waits" if queue.ready == 1 else f"{queue.ready:,} messages wait"
     advice = f"start the program that consumes it, or delete the queue: {made.delete(queue.name)}"
     if made.is_own(queue.name):
-        advice = f"workkit listen {made.names.exchange} --import MODULE"
+        advice = f"workkit listen --import MODULE {made.names.exchange}"
     return Fault(
         kind="no-consumer",
         what=f"{messages} in queue {queue.name}, and nobody consumes it",
