@@ -169,9 +169,9 @@ class Fleet:
         self._alive: set[int] = set()
         self._incidents: list[Incident] = []
 
-    def run(self, jobs: int, *, rate: float, troubles: Mapping[str, float]) -> Report:
-        """Publish so many messages at this rate (a second) among troubles, each every so many seconds and at least
-        once; let all runs end, and judge.
+    def run(self, jobs: int, *, rate: float, troubles: Mapping[str, float], most: int | None = None) -> Report:
+        """Publish so many messages at this rate (a second) among troubles, each every so many seconds, at least once
+        and at most `most` times; let all runs end, and judge.
         """
         self._relays[0] = Relay(self.broker.port)
         for _ in range(self.each):
@@ -189,7 +189,7 @@ class Fleet:
         at = {what: began + every * self.chance.uniform(0.5, 1.0) for what, every in troubles.items()}
         while producer.is_alive() or any(not self.report.troubles[what] for what in troubles):
             for what, every in troubles.items():
-                if time.monotonic() >= at[what]:
+                if time.monotonic() >= at[what] and (most is None or self.report.troubles[what] < most):
                     act[what]()
                     self.report.troubles[what] += 1
                     at[what] = time.monotonic() + every * self.chance.uniform(0.6, 1.4)

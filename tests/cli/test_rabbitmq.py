@@ -43,7 +43,7 @@ def test_a_job_is_published_and_a_listener_runs_it(run: Run, folder: Path, amqp:
             f'error: "orders.created" leads to no queue of exchange {name}: nobody consumes it. '
             "Start a listener for it first, or correct the name.\n"
         )
-        listen = ("listen", name, *where, "--import", "cli_orders", "--burst")
+        listen = ("listen", name, *where, "--import", "cli_orders", "--jobs", "orders.created", "--burst")
         assert run(*listen).status == 0
         assert run("now", name, "orders.created", '{"id": 1}', *where).status == 0
         ran = run(*listen)
@@ -107,8 +107,9 @@ def test_a_file_of_jobs_is_published_and_refused_rows_are_named(run: Run, folder
     names = Names(exchange=name, dialect="hutch")
     (folder / "jobs.jsonl").write_text("\n".join(lines))
     (folder / "cli_made.py").write_text("def made(order): ...\n")
+    consumer = ("--consumer", "orders.made=cli_made:made", "--jobs", "orders.made")
     try:
-        assert run("listen", name, *where, "--consumer", "orders.made=cli_made:made", "--burst").status == 0
+        assert run("listen", name, *where, *consumer, "--burst").status == 0
         ran = run("add-many", name, "jobs.jsonl", *where)
         assert (ran.status, ran.out) == (0, f"added 700 jobs to {name}\n")
         assert ran.err == "no batch: an exchange keeps none, so an interrupted run cannot be resumed\n"
@@ -184,7 +185,7 @@ def test_a_redis_beside_keeps_pauses_and_unique_keys(
     (folder / "cli_beside.py").write_text(HANDLERS.replace("orders.created", "orders.beside"))
     alone = ("--layout", "event", "--amqp", amqp)
     where, names = (*alone, "--redis", server.url), Names(exchange=name, dialect="event")
-    listen = ("listen", name, *where, "--import", "cli_beside", "--burst")
+    listen = ("listen", name, *where, "--import", "cli_beside", "--jobs", "orders.beside", "--burst")
     try:
         refused = run("pause", name, *alone)
         assert refused.status == 4

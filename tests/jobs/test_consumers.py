@@ -39,8 +39,8 @@ def limited(body: Any) -> None: ...
 
 
 def test_the_options_of_a_marked_function_hold() -> None:
-    registry = loaded(limited=limited, plain=consumed)
-    assert registry.serves()["limited"].limit == 3
+    registry = loaded(at_most_three=limited, plain=consumed)
+    assert registry.serves()["at.most.three"].limit == 3
     assert registry.handler("plain") == (consumed, UNSAID)
 
 
