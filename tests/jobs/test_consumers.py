@@ -39,9 +39,9 @@ def limited(body: Any) -> None: ...
 
 
 def test_the_options_of_a_marked_function_hold() -> None:
-    registry = loaded(at_most_three=limited, plain=consumed)
+    registry = loaded(at_most_three=limited, without_options=consumed)
     assert registry.serves()["at.most.three"].limit == 3
-    assert registry.handler("plain") == (consumed, UNSAID)
+    assert registry.handler("without.options") == (consumed, UNSAID)
 
 
 def consumed(body: Any) -> None: ...
