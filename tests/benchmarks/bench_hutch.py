@@ -29,6 +29,7 @@ from tests.benchmarks.counting import counted, seen
 from tests.processes import Process, Processes, until
 from tests.rabbit import Rabbit, connected
 from workkit.brokers.hutch.names import Names
+from workkit.brokers.hutch.topology import MOST_PRIORITY
 
 THREADS, PREFETCH, WARM = 10, 2048, 5000
 NAMES = Names(exchange="bench", dialect="hutch")
@@ -130,7 +131,7 @@ class Bench:
         """Declare what all use."""
         with connected(self.broker.url) as channel:
             channel.exchange_declare(NAMES.exchange, "topic", durable=True)
-            channel.queue_declare(QUEUE, durable=True)
+            channel.queue_declare(QUEUE, durable=True, arguments={"x-max-priority": MOST_PRIORITY})
             channel.queue_bind(QUEUE, NAMES.exchange, KEY)
 
 
