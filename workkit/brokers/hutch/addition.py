@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from workkit.brokers.hutch.beside.place import Beside
 from workkit.brokers.hutch.beside.reservation import Reservation
-from workkit.brokers.hutch.channel import NO_ROUTE, NOT_ACCEPTED
 from workkit.brokers.hutch.message import Message
-from workkit.brokers.hutch.outlet import Outlet
+from workkit.brokers.hutch.wire.channel import NO_ROUTE, NOT_ACCEPTED
+from workkit.brokers.hutch.wire.outlet import Outlet
 from workkit.contract.producer import Added
 from workkit.errors import ServerError, ServerFull, ServerRefused
 

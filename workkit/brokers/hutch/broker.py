@@ -15,12 +15,12 @@ from workkit.brokers.hutch.beside.place import Beside
 from workkit.brokers.hutch.care.doctor import HutchDoctor
 from workkit.brokers.hutch.change.dead_queue import DeadQueueChange
 from workkit.brokers.hutch.codec import check, messages, needs_redis
-from workkit.brokers.hutch.link import Link
 from workkit.brokers.hutch.look.inspector import HutchInspector
 from workkit.brokers.hutch.management.client import Management
 from workkit.brokers.hutch.names import Names
-from workkit.brokers.hutch.outlet import Outlet
 from workkit.brokers.hutch.session import Session
+from workkit.brokers.hutch.wire.link import Link
+from workkit.brokers.hutch.wire.outlet import Outlet
 from workkit.contract.admin import Admin
 from workkit.contract.claim import Claim, Ending, Orders, Turn
 from workkit.contract.doctor import Doctor

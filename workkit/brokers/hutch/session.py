@@ -18,15 +18,15 @@ from uuid import uuid4
 from pika.exceptions import AMQPError, ConsumerCancelled
 
 from workkit.brokers.hutch.beside.gate import Gate
-from workkit.brokers.hutch.channel import Channel
 from workkit.brokers.hutch.codec import Receipt, as_job, read_claim
 from workkit.brokers.hutch.consumer_tag import consumer_tag, said_of
 from workkit.brokers.hutch.ending import copy_of
-from workkit.brokers.hutch.link import Link, Wire
 from workkit.brokers.hutch.message import Message, received
 from workkit.brokers.hutch.names import DEAD, Names
-from workkit.brokers.hutch.outlet import Outlet
 from workkit.brokers.hutch.topology import dead, work
+from workkit.brokers.hutch.wire.channel import Channel
+from workkit.brokers.hutch.wire.link import Link, Wire
+from workkit.brokers.hutch.wire.outlet import Outlet
 from workkit.contract.claim import Claim, Ending, Orders, Turn
 from workkit.contract.listener import ListenerInfo
 from workkit.errors import ServerError, ServerFull, ServerRefused

@@ -16,8 +16,8 @@ from workkit.brokers.hutch.broker import HutchBroker
 from workkit.brokers.hutch.change.dead_queue import DeadQueueChange
 from workkit.brokers.hutch.look import dead_queue, held
 from workkit.brokers.hutch.message import Message
-from workkit.brokers.hutch.outlet import Outlet
 from workkit.brokers.hutch.topology import dead as dead_topology
+from workkit.brokers.hutch.wire.outlet import Outlet
 from workkit.errors import InvalidArguments, ServerError
 from workkit.jobs.job import Job
 from workkit.jobs.outcome import Dead

@@ -12,9 +12,9 @@ from workkit.brokers.hutch.care.judge import MOMENTARY, judge, judge_broker, las
 from workkit.brokers.hutch.care.repair import repair
 from workkit.brokers.hutch.care.survey import Survey
 from workkit.brokers.hutch.care.walk import walk
-from workkit.brokers.hutch.link import Link
 from workkit.brokers.hutch.management.client import Management
 from workkit.brokers.hutch.names import Names
+from workkit.brokers.hutch.wire.link import Link
 from workkit.contract.checkup import dead, limited
 from workkit.contract.doctor import Finding
 

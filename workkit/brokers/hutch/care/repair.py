@@ -5,9 +5,9 @@ from __future__ import annotations
 from pika.exceptions import ChannelClosedByBroker
 
 from workkit.brokers.hutch.care.survey import Survey
-from workkit.brokers.hutch.link import Link, Wire
-from workkit.brokers.hutch.refusal import NOT_FOUND, PRECONDITION
 from workkit.brokers.hutch.topology import Topology
+from workkit.brokers.hutch.wire.link import Link, Wire
+from workkit.brokers.hutch.wire.refusal import NOT_FOUND, PRECONDITION
 from workkit.errors import ServerRefused
 
 

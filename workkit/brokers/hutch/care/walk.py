@@ -18,9 +18,7 @@ from pika.exceptions import ChannelClosedByBroker
 
 from workkit.brokers.hutch.care.letter import read_letter
 from workkit.brokers.hutch.care.survey import Survey
-from workkit.brokers.hutch.channel import Channel
 from workkit.brokers.hutch.ladder import STEPS, ladder, step_exchange
-from workkit.brokers.hutch.link import Link, Wire
 from workkit.brokers.hutch.management.client import Management
 from workkit.brokers.hutch.management.facts import (
     ChannelFact,
@@ -32,8 +30,10 @@ from workkit.brokers.hutch.management.facts import (
 )
 from workkit.brokers.hutch.message import Message
 from workkit.brokers.hutch.names import Names
-from workkit.brokers.hutch.refusal import NOT_FOUND, PRECONDITION
 from workkit.brokers.hutch.topology import Exchange, Queue, Topology, dead, delays
+from workkit.brokers.hutch.wire.channel import Channel
+from workkit.brokers.hutch.wire.link import Link, Wire
+from workkit.brokers.hutch.wire.refusal import NOT_FOUND, PRECONDITION
 from workkit.errors import ServerRefused
 
 T = TypeVar("T")

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from workkit.brokers.hutch import body, compose
-from workkit.brokers.hutch.link import Link
 from workkit.brokers.hutch.look.dead_message import DeadMessage, fingerprint
 from workkit.brokers.hutch.look.dead_queue import PAGE
 from workkit.brokers.hutch.look.held import Delivery, Held
 from workkit.brokers.hutch.message import Message
 from workkit.brokers.hutch.names import Names
-from workkit.brokers.hutch.outlet import Outlet
 from workkit.brokers.hutch.topology import work
+from workkit.brokers.hutch.wire.link import Link
+from workkit.brokers.hutch.wire.outlet import Outlet
 from workkit.contract.admin import Arguments, Revival
 from workkit.errors import InvalidArguments, ServerRefused
 from workkit.jobs.job import Job

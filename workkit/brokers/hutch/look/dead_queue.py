@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from workkit.brokers.hutch.link import Link
 from workkit.brokers.hutch.look.dead_message import DeadMessage, numbered
 from workkit.brokers.hutch.look.held import MOST_BYTES, Held
 from workkit.brokers.hutch.names import Names
+from workkit.brokers.hutch.wire.link import Link
 
 FIRST: Final = 500  # messages of the first reading
 PAGE: Final = 2000  # messages that are asked for at once

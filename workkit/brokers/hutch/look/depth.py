@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pika.exceptions import ChannelClosedByBroker
 
 from workkit.brokers.hutch.ladder import ladder
-from workkit.brokers.hutch.link import Link, Wire
 from workkit.brokers.hutch.names import Names
-from workkit.brokers.hutch.refusal import LOCKED, NOT_FOUND
 from workkit.brokers.hutch.topology import delays
+from workkit.brokers.hutch.wire.link import Link, Wire
+from workkit.brokers.hutch.wire.refusal import LOCKED, NOT_FOUND
 
 
 @dataclass(frozen=True, slots=True)

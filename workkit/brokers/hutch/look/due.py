@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from typing import Final
 
 from workkit.brokers.hutch import body
-from workkit.brokers.hutch.link import Link
 from workkit.brokers.hutch.look.held import Held
 from workkit.brokers.hutch.message import ERROR, Message, text
+from workkit.brokers.hutch.wire.link import Link
 from workkit.errors import CorruptRecord
 from workkit.jobs.job import Job
 

@@ -17,11 +17,11 @@ from uuid import uuid4
 
 from pika.exceptions import AMQPError, ChannelClosedByBroker
 
-from workkit.brokers.hutch.channel import Channel
 from workkit.brokers.hutch.consumer_tag import LOOKING
-from workkit.brokers.hutch.link import Link, Wire
 from workkit.brokers.hutch.message import Message, received
-from workkit.brokers.hutch.refusal import NOT_FOUND
+from workkit.brokers.hutch.wire.channel import Channel
+from workkit.brokers.hutch.wire.link import Link, Wire
+from workkit.brokers.hutch.wire.refusal import NOT_FOUND
 
 MOST: Final = 60_000  # messages of one page; AMQP counts to 65,535
 MOST_BYTES: Final = 16 << 20  # of the bodies of one page; the last messages may pass it

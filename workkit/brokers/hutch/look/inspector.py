@@ -10,7 +10,6 @@ from typing import Final
 from workkit.brokers.hutch.beside import look as beside_look
 from workkit.brokers.hutch.beside.place import Beside
 from workkit.brokers.hutch.consumer_tag import is_ours
-from workkit.brokers.hutch.link import Link, Wire
 from workkit.brokers.hutch.look.dead_queue import DeadQueue
 from workkit.brokers.hutch.look.depth import depths
 from workkit.brokers.hutch.look.due import DueMessages
@@ -19,6 +18,7 @@ from workkit.brokers.hutch.look.listeners import listening
 from workkit.brokers.hutch.management.client import Management
 from workkit.brokers.hutch.management.facts import Closed
 from workkit.brokers.hutch.names import Names
+from workkit.brokers.hutch.wire.link import Link, Wire
 from workkit.contract.inspector import Counts, Missed, Named, QueueInfo
 from workkit.contract.listener import ListenerInfo
 from workkit.errors import NotFound, Unsupported

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from workkit.brokers.hutch.ladder import ladder
-from workkit.brokers.hutch.link import Link
 from workkit.brokers.hutch.look.depth import Depth, delay_queues, depths
 from workkit.brokers.hutch.management.client import Management
 from workkit.brokers.hutch.management.facts import Closed, QueueFact
 from workkit.brokers.hutch.names import Names
+from workkit.brokers.hutch.wire.link import Link
 from workkit.contract.inspector import QueueInfo, QueueKind
 from workkit.errors import InvalidFunction
 from workkit.jobs.registry import plain_names

@@ -31,7 +31,7 @@ from workkit.brokers.hutch.management.facts import (
     read_overview,
     read_queue,
 )
-from workkit.brokers.hutch.tls import context, server_name
+from workkit.brokers.hutch.wire.tls import context, server_name
 from workkit.errors import text_of
 
 T = TypeVar("T")

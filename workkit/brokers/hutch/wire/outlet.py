@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from pika.exceptions import ChannelClosedByBroker
 
-from workkit.brokers.hutch.channel import Publisher
-from workkit.brokers.hutch.delivery import Delivery
 from workkit.brokers.hutch.ladder import STEPS, ladder, step_exchange
-from workkit.brokers.hutch.link import Link, Wire
 from workkit.brokers.hutch.message import Message
 from workkit.brokers.hutch.names import Names
 from workkit.brokers.hutch.topology import main
+from workkit.brokers.hutch.wire.channel import Publisher
+from workkit.brokers.hutch.wire.delivery import Delivery
+from workkit.brokers.hutch.wire.link import Link, Wire
 
 
 class Outlet:

@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable
 
 from pika.exceptions import ChannelClosedByBroker
 
-from workkit.brokers.hutch.channel import Channel
-from workkit.brokers.hutch.refusal import NOT_FOUND
 from workkit.brokers.hutch.topology import Exchange, Queue, Topology
+from workkit.brokers.hutch.wire.channel import Channel
+from workkit.brokers.hutch.wire.refusal import NOT_FOUND
 
 Open = Callable[[], Awaitable[Channel]]
 

@@ -15,13 +15,13 @@ import pika
 from pika.adapters.asyncio_connection import AsyncioConnection
 from pika.exceptions import AMQPConnectionError, AMQPError, StreamLostError
 
-from workkit.brokers.hutch import refusal
 from workkit.brokers.hutch.address import Address
-from workkit.brokers.hutch.channel import Channel, Publisher
-from workkit.brokers.hutch.declare import declare
 from workkit.brokers.hutch.message import text
-from workkit.brokers.hutch.tls import context, server_name
 from workkit.brokers.hutch.topology import Topology
+from workkit.brokers.hutch.wire import refusal
+from workkit.brokers.hutch.wire.channel import Channel, Publisher
+from workkit.brokers.hutch.wire.declare import declare
+from workkit.brokers.hutch.wire.tls import context, server_name
 from workkit.errors import ServerError
 
 T = TypeVar("T")

@@ -13,7 +13,7 @@ from pika import BasicProperties
 from pika.exceptions import AMQPError
 
 from workkit.brokers.hutch.message import Message
-from workkit.brokers.hutch.unanswered import Unanswered
+from workkit.brokers.hutch.wire.unanswered import Unanswered
 
 NO_ROUTE, NOT_ACCEPTED = "NO_ROUTE", "was not accepted"  # answers to a message: the broker's word, and ours
 UNKNOWN: Final = "no answer yet"

@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from pika.exceptions import ChannelClosedByBroker
 
-from workkit.brokers.hutch.channel import UNKNOWN, Publisher, Sending
-from workkit.brokers.hutch.link import Link, Wire
 from workkit.brokers.hutch.message import Message
-from workkit.brokers.hutch.refusal import is_about_message
+from workkit.brokers.hutch.wire.channel import UNKNOWN, Publisher, Sending
+from workkit.brokers.hutch.wire.link import Link, Wire
+from workkit.brokers.hutch.wire.refusal import is_about_message
 
 Prepare = Callable[[Wire], Awaitable[Publisher]]
 
