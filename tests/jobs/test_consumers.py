@@ -24,13 +24,13 @@ def loaded(**named: Any) -> Functions:
 
 
 def test_a_name_finds_the_function_that_it_is_given() -> None:
-    registry = loaded(orders_created=handlers.note, orders_paid="tests.handlers:note")
-    assert registry.resolve("orders.created") is registry.resolve("orders.paid") is handlers.note
-    assert {"orders.created", "orders.paid"} <= set(registry.serves())
+    registry = loaded(consumer_created=handlers.note, consumer_paid="tests.handlers:note")
+    assert registry.resolve("consumer.created") is registry.resolve("consumer.paid") is handlers.note
+    assert {"consumer.created", "consumer.paid"} <= set(registry.serves())
 
 
 def test_nothing_else_of_its_module_is_allowed() -> None:
-    registry = loaded(orders_created="tests.handlers:note")
+    registry = loaded(consumer_created="tests.handlers:note")
     assert registry.refusal("#'tests.handlers/blocked") is not None
 
 
