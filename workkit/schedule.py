@@ -1,90 +1,46 @@
 """The verbs: create a schedule, add jobs to it, look at them, take them out, listen.
 
 The one place where times, functions, brokers and listeners meet. `create` does no I/O; the first verb that needs the
-server connects.
+server connects. `create` stands in `verbs/creation.py`, the verbs that run jobs in `verbs/serving.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Unpack
-from zoneinfo import ZoneInfo
+from typing import Any, Unpack
 
 from workkit.contract.history import Bucket, PastRun
 from workkit.contract.inspector import Counts, Missed
+from workkit.contract.layout import PLAIN_LAYOUTS
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.producer import Added
 from workkit.contract.tally import Tally
 from workkit.errors import NotFound
-from workkit.jobs.admission import History
 from workkit.jobs.call import FunctionCall
 from workkit.jobs.job import STATES, Job, JobState, matches
 from workkit.jobs.names import Fn
 from workkit.jobs.option_readers import option_error
-from workkit.jobs.option_types import AddOptions, ForwardOptions, ListenOptions
+from workkit.jobs.option_types import AddOptions
 from workkit.verbs.addition import addition
 from workkit.verbs.bulk import BadRow, add_rows
 from workkit.verbs.control import check_dead, check_one, check_run, check_skip, pause_until, paused_target, target
+from workkit.verbs.creation import Schedule, check_schedule, create
 from workkit.verbs.dead import chosen, discard_dead, pause_ms, retry_dead
 from workkit.verbs.error_place import located
 from workkit.verbs.new_job import as_job
-from workkit.verbs.opening import (
-    Schedule,
-    check_schedule,
-    described_schedule,
-    producer_of,
-)
-from workkit.verbs.past import history_of, job_of, read_limit, read_span, runs_of, subject_of, text_of
+from workkit.verbs.opening import producer_of
+from workkit.verbs.partly_added import PartlyAdded
+from workkit.verbs.past import history_of, job_of, read_limit, read_span, runs_of, subject_of
 from workkit.verbs.plan import Plan, carry_out, compare, read_plan
-
-if TYPE_CHECKING:
-    import redis as redis_client
-
-    from workkit.worker.listener import Listener
+from workkit.verbs.serving import drain, forward, forwarder, listen, listener
+from workkit.verbs.which import Which, changeable, text_of
 
 __all__ = [
     "Schedule", "add", "add_many", "add_now", "cancel", "counts", "create", "dead", "discard", "drain", "forward",
     "forwarder", "history", "job", "jobs", "listen", "listener", "listeners", "missed", "pause", "resume", "retry",
     "run", "runs", "skip", "sync",
 ]  # fmt: skip
-
-Which = str | Job
-
-
-def create(
-    name: str,
-    *,
-    redis: str | redis_client.Redis | redis_client.RedisCluster | None = None,
-    tz: str | ZoneInfo | None = None,
-    dialect: str | None = None,
-    shards: int = 1,
-    limit: int | None = None,
-    rate: str | None = None,
-    layout: str | None = None,
-    amqp: str | None = None,
-    namespace: str | None = None,
-    history: History | None = None,
-) -> Schedule:
-    """Name a schedule. No I/O.
-
-    `redis` is a URL or a client whose connection settings are used; else WORKKIT_REDIS_URL, REDIS_URL, then
-    redis://127.0.0.1:6379/. `tz` is the zone in which words are read (else WORKKIT_TZ, then UTC). `dialect` "cuckoo"
-    shares a schedule with the Clojure code that stores crons second first (else WORKKIT_DIALECT, then "published").
-    `shards` (1 to 64) spreads it over so many slots of a cluster, each an ordinary schedule; every program must give
-    the same number. `limit` (how many jobs may run at once, over all listeners) and `rate` ("100/minute") are kept on
-    the server from the first verb on, for every listener; the last program to set them wins. `layout` "gocraft" makes
-    it a namespace that pools of the Go library gocraft/work share (else WORKKIT_LAYOUT, then "native"); "hutch" and
-    "event" make it an exchange of RabbitMQ, shared with the Ruby library hutch and the Go library wppurking/event. Then
-    `amqp` is the URL of the RabbitMQ (else WORKKIT_AMQP_URL, then amqp://guest:guest@127.0.0.1:5672/), and `namespace`
-    is what stands before the names of its queues (else WORKKIT_NAMESPACE, then NAME.workkit): listeners with the same
-    one share their messages. `history` ("full", "counts", "off") says what is kept of past runs, also on the server;
-    None leaves it as it is, at first "full" (spec/history.md). Raises InvalidSchedule, InvalidOptions, TriggerError.
-    """
-    return described_schedule(
-        name, redis=redis, tz=tz, dialect=dialect, shards=shards, limit=limit, rate=rate, layout=layout,
-        amqp=amqp, namespace=namespace, history=history,
-    )  # fmt: skip
 
 
 def add(
@@ -150,12 +106,16 @@ def add_many(s: Schedule, rows: Iterable[Mapping[str, object]]) -> Tally:
     """Add a job for each row, which holds `add`'s keywords, `fn` or `call` among them. Streams, in batches of 500.
 
     A bad row raises with its number, and which rows before it are added. Adding these again changes nothing where a row
-    has a name or a unique key, or a time that stays the same; rows with `in_`, or at "now", are added once more.
+    has a name or a unique key, or a time that stays the same; rows with `in_`, or at "now", are added once more. On
+    RabbitMQ each row is confirmed by itself: the error names those that are not added, `error.refused` has them (from
+    0).
     """
     try:
         return add_rows(rows, s=s, broker=producer_of(s))
     except BadRow as bad:
         raise located(bad.error, f"row {bad.number:,}", then=f" {bad.done}.") from bad.error.__cause__
+    except PartlyAdded as partly:
+        raise partly.worded(lambda number: f"row {number:,}") from partly.error.__cause__
 
 
 def sync(s: Schedule, plan: Mapping[str, Mapping[str, object]], *, prune: bool = False, dry_run: bool = False) -> Plan:
@@ -186,15 +146,11 @@ def job(s: Schedule, which: Which) -> Job:
     return job_of(producer_of(s).inspector, text_of(which), schedule=s.name)
 
 
-def _standing(s: Schedule, which: Which) -> Job:
-    """Find a job that the schedule still has. Raises NotFound."""
-    return producer_of(s).inspector.job(text_of(which))
-
-
 def jobs(s: Schedule, *, state: JobState | None = None, where: str | None = None) -> Iterator[Job]:
     """Read the jobs in pages: running ones, then waiting ones, soonest first, then dead ones.
 
-    `where` keeps those whose function, arguments, name or error contain the text.
+    `where` keeps those whose function, arguments, name or error contain the text. Raises Unsupported for a state that
+    the layout cannot list; in the layouts of RabbitMQ that leaves `state` "due" and "dead".
     """
     if state is not None and state not in STATES:
         raise option_error("state", state, "is not a state", f"Accepted: {', '.join(STATES)}.")
@@ -219,8 +175,9 @@ def cancel(s: Schedule, which: Which, *, missing_ok: bool = False) -> Job:
 
     Raises NotFound, unless `missing_ok`.
     """
+    broker = producer_of(s)
     try:
-        return producer_of(s).admin.cancel(_standing(s, which))
+        return broker.admin.cancel(changeable(broker.inspector, which))
     except NotFound:
         if not missing_ok:
             raise
@@ -244,8 +201,8 @@ def pause(
     check_one(which, fn)
     broker = producer_of(s)
     said = pause_until(reason, until, tz=s.tz, now_ms=broker.now_ms())
-    found = None if which is None else check_dead(_standing(s, which))
-    broker.admin.pause(target(found, fn, plain=s.layout == "gocraft"), said)
+    found = None if which is None else check_dead(changeable(broker.inspector, which))
+    broker.admin.pause(target(found, fn, plain=s.layout in PLAIN_LAYOUTS), said)
 
 
 def resume(s: Schedule, which: Which | None = None, *, fn: Fn | None = None) -> None:
@@ -254,18 +211,19 @@ def resume(s: Schedule, which: Which | None = None, *, fn: Fn | None = None) -> 
     """
     check_one(which, fn)
     broker = producer_of(s)
-    broker.admin.resume(paused_target(broker.inspector, which, fn, plain=s.layout == "gocraft"))
+    broker.admin.resume(paused_target(broker.inspector, which, fn, plain=s.layout in PLAIN_LAYOUTS))
 
 
 def skip(s: Schedule, which: Which) -> Job:
     """Leave out the next run of a recurring job; it is returned as it waits then. Raises NotFound, InvalidOptions."""
-    return producer_of(s).admin.skip(check_skip(_standing(s, which)))
+    broker = producer_of(s)
+    return broker.admin.skip(check_skip(changeable(broker.inspector, which)))
 
 
 def run(s: Schedule, which: Which) -> Job:
     """Run a job once now; a recurring one keeps its times beside that. Raises NotFound, InvalidOptions."""
     broker = producer_of(s)
-    return broker.admin.run(check_run(_standing(s, which), broker.inspector.control()))
+    return broker.admin.run(check_run(changeable(broker.inspector, which), broker.inspector.control()))
 
 
 def missed(s: Schedule) -> Iterator[Missed]:
@@ -333,68 +291,3 @@ def retry(
 def discard(s: Schedule, which: Which | None = None, *, where: str | None = None) -> int:
     """Forget dead jobs, chosen as in `retry`. Returns how many there were. Raises NotFound."""
     return discard_dead(producer_of(s).admin, dead(s, which, where=where))
-
-
-def listen(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: Unpack[ListenOptions]) -> Tally:
-    """Run due jobs here until SIGINT or SIGTERM: finish what runs within the deadline, give back the rest.
-
-    `s` is one schedule, several, or a mapping to weights. `how`: threads=10, imports=(), folder=Path.cwd() (None: only
-    imports), jobs=None (in the layouts gocraft, hutch and event, the job names to serve: "send_email:10"),
-    deadline="25s", strict=False (schedules strictly in order), burst=False (only what is due now),
-    listener_timeout="10s" (others take over from a listener without heartbeat for so long), health_port=None (a port,
-    or "ADDRESS:PORT", for /livez and /readyz). Raises ServerUnreachable where the server cannot be reached at the
-    start; later it waits. What it has to report goes to the standard logger `workkit`: a dead job is one ERROR. A loop
-    that does nothing for three times listener_timeout ends the process with status 70.
-    """
-    from workkit.verbs.listening import until_stopped
-
-    return until_stopped(lambda: listener(s, **how), verb="listen")
-
-
-def listener(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: Unpack[ListenOptions]) -> Listener:
-    """The same, not yet started: ``.start() .stop(deadline) .quiet() .resume() .wait()``; ``with`` starts and stops."""
-    from workkit.verbs.listening import listener_of
-
-    return listener_of(s, how)
-
-
-def forward(s: Schedule, *, to: Schedule, **how: Unpack[ForwardOptions]) -> Tally:
-    """Publish each due job of `s` to the schedule `to`, native or gocraft, until SIGINT or SIGTERM. Its function need
-    not exist here.
-
-    A job of `s` has ended once `to` has acknowledged it: at least once, and once while no process and no server dies.
-    While `to` cannot be reached, or is full, its jobs wait. One that the layout of `to` refuses is dead in `s`, with
-    the reason. `how`: deadline="25s", burst=False (only what is due now), listener_timeout="10s", health_port=None, as
-    in `listen`. Raises InvalidSchedule; ServerUnreachable where a server cannot be reached at the start.
-    """
-    from workkit.verbs.listening import until_stopped
-
-    return until_stopped(lambda: forwarder(s, to=to, **how), verb="forward")
-
-
-def forwarder(s: Schedule, *, to: Schedule, **how: Unpack[ForwardOptions]) -> Listener:
-    """The same as `forward`, not yet started, as `listener` is: ``with`` starts and stops it in a thread of its own."""
-    from workkit.verbs.listening import forwarder_of
-
-    return forwarder_of(s, to, how)
-
-
-def drain(
-    s: Schedule,
-    *,
-    to: Schedule | None = None,
-    now: datetime | None = None,
-    limit: int | None = None,
-    raise_errors: bool = True,
-    **how: Unpack[ListenOptions],
-) -> Tally:
-    """Run what is due, here and one by one, until nothing is; for tests and one-off runs.
-
-    `now` pretends that time passes until then, as if a listener was there: each occurrence of a recurring job, and each
-    further attempt, runs at its own time. `to`: jobs are published there, as by `forward`. `limit` ends after so many
-    runs. An error of a handler is recorded, then raised, also if another attempt follows; with `raise_errors` False it
-    is only counted, as `failed` or `retried`.
-    """
-    from workkit.verbs.listening import drained
-
-    return drained(s, how, to=to, now=now, limit=limit, raise_errors=raise_errors)

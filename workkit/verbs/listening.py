@@ -10,8 +10,9 @@ from workkit.contract.tally import Tally
 from workkit.errors import InvalidOptions, ListenerStopped
 from workkit.jobs.option_readers import option_error
 from workkit.jobs.registry import importing
+from workkit.verbs.creation import Schedule, check_schedule
 from workkit.verbs.listen_options import read_forward, read_how
-from workkit.verbs.opening import Schedule, check_schedule, forwarding_ends, listening_brokers
+from workkit.verbs.opening import forwarding_ends, listening_brokers
 from workkit.worker.listener import Listener
 from workkit.worker.signals import obeyed
 

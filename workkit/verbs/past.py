@@ -12,7 +12,7 @@ from typing import Any
 
 from workkit.contract.history import JOB, KEPT_MS, TIERS, Bucket, Cell, PastRun, Tier
 from workkit.contract.inspector import Inspector
-from workkit.errors import InvalidOptions, NotFound, Unsupported
+from workkit.errors import NotFound, Unsupported
 from workkit.jobs.job import Job
 from workkit.jobs.option_readers import option_error
 from workkit.triggers.duration import duration
@@ -87,14 +87,6 @@ def _place(run: PastRun) -> tuple[datetime, datetime, int]:
 
 def _ms(at: datetime | None) -> int:
     return 0 if at is None else max(0, round(at.timestamp() * 1000) - SKEW_MS)
-
-
-def text_of(which: str | Job) -> str:
-    """Name a job by a text: its name, its id, or the beginning of one. Raises InvalidOptions."""
-    if not isinstance(which, str | Job):
-        trouble, remedy = "is neither a name, an id nor a Job", "Write an id as text."
-        raise InvalidOptions.about(repr(which), trouble, remedy, where="which", given=which)
-    return which.id if isinstance(which, Job) else which
 
 
 def job_of(inspector: Inspector, which: str, *, schedule: str) -> Job:

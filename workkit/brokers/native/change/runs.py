@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from workkit.brokers.native.codec import Codec, at_due, is_once
-from workkit.brokers.native.control_key import read_history
 from workkit.brokers.native.entry import Entry, due_ms
 from workkit.brokers.native.history.record import skip_row
 from workkit.brokers.native.history.store import packed
@@ -24,6 +23,7 @@ from workkit.brokers.native.look.items import (
 from workkit.brokers.native.look.parked import PAUSED
 from workkit.brokers.native.look.pauses import JOB
 from workkit.brokers.native.settle import occurrence
+from workkit.brokers.redis_server.control_key import read_history
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.errors import InvalidOptions, NotFound
