@@ -18,7 +18,7 @@ from tests.processes import until
 from tests.servers import Server
 from tests.terminals import Terminal, on_terminal
 from workkit import schedule
-from workkit.cli.printing.cells import cells
+from workkit.text.cells import cells
 
 STATES = ("waiting", "due", "running", "cancelling", "retrying", "held", "paused", "dead")
 APP = """

@@ -18,7 +18,7 @@ from tests import terminals
 from tests.processes import Process, Processes, until
 from tests.servers import Server
 from workkit import schedule
-from workkit.cli.printing.cells import cells
+from workkit.text.cells import cells
 
 APP = """
 import os, time

@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workkit.cli.commands.list import JOBS as COLUMNS
-from workkit.cli.printing import wording
-from workkit.cli.printing.cells import cells, folded, shorten
 from workkit.cli.printing.table import GAP, Column, aligned, fitted
+from workkit.text import wording
+from workkit.text.cells import cells, folded, shorten
 
 ROWS = [
     ["today     10:20:00", "8cd9280b", "app.mail.poll()", "every 5 minutes", "-", "running"],

@@ -11,9 +11,10 @@ import click
 
 from workkit import errors
 from workkit.brokers.redis_server.address import without_passwords
-from workkit.cli.printing import terminal, wording
+from workkit.cli.printing import terminal
 from workkit.cli.quoting import Unquoted
 from workkit.cli.spelling import in_flags
+from workkit.text import wording
 from workkit.text.listing import listed
 
 USAGE, MISSING, REFUSED, SERVER, BUG = 2, 3, 4, 69, 70

@@ -21,10 +21,11 @@ from click.shell_completion import CompletionItem
 from click.types import StringParamType
 
 from workkit.cli.options import EMBEDDED_SCHEME, SCHEDULES_ENV, server_url
-from workkit.cli.printing import wording
 from workkit.cli.settings import read_settings
 from workkit.cli.unlisted import listed_jobs
 from workkit.contract.layout import AMQP_LAYOUTS
+from workkit.jobs.call_text import call_text, spoken
+from workkit.text import wording
 
 FRESH_SECONDS = 5.0
 MOMENT_SECONDS = 0.8  # whoever pressed a key waits no longer
@@ -158,7 +159,7 @@ def _jobs(schedule: str, url: str | None, layout: str | None) -> Found:
 
     s = verbs.create(schedule, redis=url, layout=layout)
     jobs = list(islice(listed_jobs(s, state=None, where=None), MOST))
-    called = [(job, wording.shorten(wording.call_text(job), 60)) for job in jobs]
+    called = [(job, wording.shorten(call_text(job), 60)) for job in jobs]
     return {job.name: text for job, text in called if job.name} | {job.short_id: text for job, text in called}
 
 
@@ -166,7 +167,7 @@ def _dead(schedule: str, url: str | None, layout: str | None) -> Found:
     from workkit import schedule as verbs
 
     jobs = islice(verbs.jobs(verbs.create(schedule, redis=url, layout=layout), state="dead"), MOST)
-    return {job.short_id: wording.shorten(f"{wording.call_text(job)} {job.error or ''}", 60) for job in jobs}
+    return {job.short_id: wording.shorten(f"{call_text(job)} {job.error or ''}", 60) for job in jobs}
 
 
 def _functions(schedule: str, url: str | None, layout: str | None) -> Found:
@@ -174,4 +175,4 @@ def _functions(schedule: str, url: str | None, layout: str | None) -> Found:
 
     s = verbs.create(schedule, redis=url, layout=layout)
     jobs = islice(listed_jobs(s, state=None, where=None), MOST)
-    return {wording.spoken(job.fn): "" for job in jobs}
+    return {spoken(job.fn): "" for job in jobs}

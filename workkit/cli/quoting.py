@@ -10,8 +10,8 @@ from datetime import UTC, datetime, tzinfo
 
 import click
 
-from workkit.cli.printing import wording
 from workkit.errors import TriggerError
+from workkit.text import wording
 
 _FUNCTION = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d][\w.]*|#'\S+|[^\W\d]\w*(?:\.[^\W\d]\w*)+")
 _HALF_OF_DAY = re.compile(r"(?i)[ap]\.m\.?")

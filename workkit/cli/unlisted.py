@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from workkit.cli.printing import terminal, wording
+from workkit.cli.printing import terminal
 from workkit.jobs.job import STATES
+from workkit.text import wording
 
 if TYPE_CHECKING:
     from workkit.jobs.job import Job, JobState

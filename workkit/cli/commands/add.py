@@ -20,11 +20,13 @@ from workkit.cli.command import Command, Option
 from workkit.cli.commands.explain import INTERVALS, counting
 from workkit.cli.live import ScheduleName
 from workkit.cli.options import json_option, run_option_flags, server_options, verbose_option, zone_of, zone_option
-from workkit.cli.printing import record, terminal, wording
+from workkit.cli.printing import record, terminal
 from workkit.cli.printing.warning import warnings_kept
 from workkit.cli.settings import read_settings
 from workkit.errors import InvalidArguments, InvalidFunction, NotFound, TriggerError, Unsupported
+from workkit.jobs.call_text import call_text
 from workkit.jobs.names import is_plain
+from workkit.text import wording
 
 if TYPE_CHECKING:
     from workkit.jobs.job import Job
@@ -241,7 +243,7 @@ def _print(job: Job, word: str, as_json: bool, *, now: datetime) -> None:
             record.compact({**record.job_record(job), "id": job.id or None, "new": job.new, "replaced": job.replaced})
         )
         return
-    parts = [f"{word} {job.id[:8]}".rstrip(), wording.call_text(job), when_line(job, now)]
+    parts = [f"{word} {job.id[:8]}".rstrip(), call_text(job), when_line(job, now)]
     terminal.say("  ".join(parts), indent=2)
     if job.trigger is not None and (counted := counting(job.trigger)) is not None:
         terminal.say(f"  {counted}", indent=2)

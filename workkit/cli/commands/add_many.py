@@ -17,11 +17,12 @@ import click
 from workkit.cli.command import Command, Option
 from workkit.cli.live import ScheduleName
 from workkit.cli.options import server_options, server_words, verbose_option
-from workkit.cli.printing import terminal, wording
-from workkit.cli.printing.cells import shorten
+from workkit.cli.printing import terminal
 from workkit.cli.printing.warning import warnings_kept
 from workkit.contract.layout import AMQP_LAYOUTS
 from workkit.errors import InvalidArguments, NotFound
+from workkit.text import wording
+from workkit.text.cells import shorten
 
 REPORT_SECONDS = 10.0
 BESIDE_NAME, SHORTEST_NAME = 64, 8  # columns of the bar, its numbers and its count of rows; and of the file's name

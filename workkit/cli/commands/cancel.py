@@ -8,8 +8,9 @@ from workkit.cli import failure
 from workkit.cli.command import Command
 from workkit.cli.live import ScheduleName, Which
 from workkit.cli.options import server_options, verbose_option
-from workkit.cli.printing import terminal, wording
+from workkit.cli.printing import terminal
 from workkit.errors import NotFound, Unsupported, WorkkitError
+from workkit.jobs.call_text import call_text
 
 PART_FAILED = 1
 
@@ -43,7 +44,7 @@ def cancel_command(schedule: str, which: tuple[str, ...], server: str | None) ->
             continue
         running = job.state == "cancelling"
         word, tail = ("cancelling", "  it runs, and was told") if running else ("cancelled", "")
-        terminal.say(f"{word} {job.short_id}  {wording.call_text(job)}{tail}")
+        terminal.say(f"{word} {job.short_id}  {call_text(job)}{tail}")
     if not missed:
         return 0
     return failure.status_of(missed[0]) if len(missed) == len(which) else PART_FAILED

@@ -15,9 +15,11 @@ from workkit.cli import failure, folder, quoting
 from workkit.cli.command import Command, Option
 from workkit.cli.live import FunctionOfJobs, ScheduleName, Which
 from workkit.cli.options import layout_words, server_options, server_words, verbose_option, zone_of, zone_option
-from workkit.cli.printing import terminal, wording
+from workkit.cli.printing import terminal
 from workkit.cli.settings import read_settings
 from workkit.errors import InvalidOptions, NotFound, Unsupported, WorkkitError
+from workkit.jobs.call_text import call_text, spoken
+from workkit.text import wording
 
 if TYPE_CHECKING:
     from datetime import tzinfo
@@ -207,7 +209,7 @@ def pauses(s: Schedule, zone: tzinfo) -> Iterator[str]:
         if kind == "schedule":
             yield f"Paused{until_and_why(pause, zone)}. Resume: workkit resume {s.name}{layout_words()}"
         elif kind == "fn":
-            fn = wording.spoken(of)
+            fn = spoken(of)
             again = f"workkit resume {s.name} --fn {_quoted(fn)}{layout_words()}"
             yield f"Paused: {wording.printable(fn)}{until_and_why(pause, zone)}. Resume: {again}"
 
@@ -242,7 +244,7 @@ def _each(words: tuple[str, ...], act: Callable[[str], str]) -> int:
 
 def _titled(job: Job) -> str:
     name = f"  {wording.printable(job.name)}" if job.name else ""
-    return f"{job.short_id}{name}  {wording.call_text(job)}"
+    return f"{job.short_id}{name}  {call_text(job)}"
 
 
 def _quoted(text: str | None) -> str:

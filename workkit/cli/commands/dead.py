@@ -14,8 +14,10 @@ from workkit.cli import failure
 from workkit.cli.command import Command, Option
 from workkit.cli.live import DeadWhich, ScheduleName
 from workkit.cli.options import server_options, verbose_option
-from workkit.cli.printing import terminal, wording
+from workkit.cli.printing import terminal
 from workkit.errors import NotFound, WorkkitError
+from workkit.jobs.call_text import call_text
+from workkit.text import wording
 
 if TYPE_CHECKING:
     from workkit.contract.admin import Admin
@@ -93,7 +95,7 @@ def retry_command(
         if error := revival_refusal(job, said):
             refused.append(error)
         elif which:
-            terminal.say(f"retried {job.short_id}  {wording.call_text(job)}")
+            terminal.say(f"retried {job.short_id}  {call_text(job)}")
     revived = len(choice.meant) - len(refused)
     if not which:
         terminal.say(f"retried {revived:,}" + (f", {rate}" if rate else ""))
@@ -132,7 +134,7 @@ def discard_command(
     discarded = discard_dead(choice.admin, choice.meant)
     if which:
         for job in choice.meant:
-            terminal.say(f"discarded {job.short_id}  {wording.call_text(job)}")
+            terminal.say(f"discarded {job.short_id}  {call_text(job)}")
     else:
         terminal.say(f"discarded {discarded:,}")
     return choice.status((), done=discarded)
@@ -232,4 +234,4 @@ def _read(schedule: str, which: tuple[str, ...], where: str | None, server: str 
 
 
 def _line(job: Job) -> str:
-    return f"{job.short_id}  {wording.call_text(job)}  {wording.printable(job.error or '')}".rstrip()
+    return f"{job.short_id}  {call_text(job)}  {wording.printable(job.error or '')}".rstrip()

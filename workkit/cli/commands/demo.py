@@ -16,11 +16,13 @@ import click
 
 from workkit.cli.command import EMBEDDED_FOLDER, Command, Option
 from workkit.cli.options import verbose_option
-from workkit.cli.printing import event_line, terminal, wording
-from workkit.cli.printing.cells import cells, padded
+from workkit.cli.printing import event_line, terminal
 from workkit.cli.program import program
 from workkit.errors import PhraseError
 from workkit.events import WARNING, Event
+from workkit.jobs.call_text import call_text
+from workkit.text import wording
+from workkit.text.cells import cells, padded
 from workkit.text.duration import duration_text
 
 if TYPE_CHECKING:
@@ -187,7 +189,7 @@ class Watch:
             self._say(event, f"{NAME} on embedded server, {wording.plural(event.fields['threads'], 'thread')}")
         elif event.name == "done" and job is not None:
             late = f"{duration_text(event.fields['late_ms'])} after due"
-            parts = padded(wording.call_text(job), CALL_WIDTH), padded(late, LATE_WIDTH), self.heard.take(job.id)
+            parts = padded(call_text(job), CALL_WIDTH), padded(late, LATE_WIDTH), self.heard.take(job.id)
             self._say(event, "  ".join(parts))
             with self.changed:
                 self.ran[job.id] = self.ran.get(job.id, 0) + 1
@@ -247,4 +249,4 @@ def _listened(s: Schedule, jobs: dict[str, Job]) -> list[str]:
     watch.stopped(tally, [words for key, words in said if jobs[key].id in waiting])
     if interrupted:
         raise KeyboardInterrupt
-    return [wording.call_text(job) for job in jobs.values() if job.id in watch.missing(wanted)]
+    return [call_text(job) for job in jobs.values() if job.id in watch.missing(wanted)]

@@ -28,9 +28,10 @@ from workkit.cli.options import (
     weighted,
 )
 from workkit.cli.printing import record as records
-from workkit.cli.printing import table, terminal, wording
+from workkit.cli.printing import table, terminal
 from workkit.cli.settings import READERS, Settings, read_settings
 from workkit.contract.layout import AMQP_LAYOUTS
+from workkit.text import wording
 
 if TYPE_CHECKING:
     from workkit.contract.broker import Broker

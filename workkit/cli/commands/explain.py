@@ -12,10 +12,11 @@ from workkit.cli import quoting
 from workkit.cli.command import Command, Option
 from workkit.cli.options import Count, json_option, verbose_option, zone_of, zone_option
 from workkit.cli.printing import record as records
-from workkit.cli.printing import table, terminal, wording
+from workkit.cli.printing import table, terminal
 from workkit.cli.printing.warning import warn
 from workkit.cli.settings import read_settings
 from workkit.errors import TriggerError
+from workkit.text import wording
 from workkit.text.calendar import weekday_name
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from workkit.cli.printing import terminal, wording
+from workkit.cli.printing import terminal
 from workkit.errors import ServerRefused, Unsupported
+from workkit.text import wording
 
 if TYPE_CHECKING:
     from workkit.contract.broker import Broker

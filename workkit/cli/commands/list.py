@@ -26,11 +26,13 @@ from workkit.cli.options import (
     zone_of,
     zone_option,
 )
-from workkit.cli.printing import record, screen, table, terminal, wording
+from workkit.cli.printing import record, screen, table, terminal
 from workkit.cli.printing.table import Column
 from workkit.cli.settings import read_settings
 from workkit.cli.unlisted import listed_jobs, talk_once, unlisted_notes
 from workkit.errors import NotFound, ServerError
+from workkit.jobs.call_text import call_text
+from workkit.text import wording
 
 if TYPE_CHECKING:
     from workkit.contract.inspector import Counts
@@ -178,7 +180,7 @@ def summary(counts: Counts) -> str:
 
 
 def _row(job: Job, at: str, zone: tzinfo) -> list[str]:
-    return [at, job.short_id, wording.call_text(job), _when(job, zone), job.name or "-", job.state]
+    return [at, job.short_id, call_text(job), _when(job, zone), job.name or "-", job.state]
 
 
 def _times(jobs: Iterable[Job], *, now: datetime, least: int = 0) -> list[str]:
@@ -260,7 +262,7 @@ def _details(job: Job, zone: tzinfo, now: datetime) -> Iterator[tuple[str, str]]
     yield "id", job.id
     yield "schedule", job.schedule
     yield "name", job.name or "-"
-    yield "function", wording.call_text(job, most=None)
+    yield "function", call_text(job, most=None)
     yield "stored as", job.fn
     yield "when", record.words_of(job) or "once"
     if (counted := record.counted_of(job)) is not None:
@@ -326,7 +328,7 @@ def dead_command(
             times = _times(shown, now=present(s).astimezone(zone))
             table.show_table(*_dead_table(shown, times))
             for job in shown if verbose else ():
-                terminal.data(f"\n{job.short_id}  {wording.call_text(job)}")
+                terminal.data(f"\n{job.short_id}  {call_text(job)}")
                 for row in _traceback(job):
                     terminal.data(row)
             _more(len(jobs), most, f"workkit dead {s.name}{layout_words()}")
@@ -344,7 +346,7 @@ def _dead_table(jobs: Sequence[Job], times: Sequence[str]) -> tuple[tuple[Column
 
 
 def _dead_row(job: Job, at: str) -> list[str]:
-    return [at, job.short_id, wording.call_text(job), record.attempts_text(job), job.error or "-"]
+    return [at, job.short_id, call_text(job), record.attempts_text(job), job.error or "-"]
 
 
 def _traceback(job: Job) -> Iterator[str]:

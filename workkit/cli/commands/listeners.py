@@ -11,9 +11,11 @@ from workkit.cli.command import Command, Option
 from workkit.cli.commands.runs import show_span
 from workkit.cli.look import look_options
 from workkit.cli.options import OPTIONAL, opened, server_words
-from workkit.cli.printing import record, table, terminal, wording
+from workkit.cli.printing import record, table, terminal
 from workkit.cli.printing.table import Column
 from workkit.cli.unlisted import talk_once
+from workkit.jobs.call_text import call_text
+from workkit.text import wording
 from workkit.text.duration import duration_text
 
 if TYPE_CHECKING:
@@ -77,7 +79,7 @@ def _listener_row(info: ListenerInfo) -> list[str]:
 
 
 def _running(job: Job) -> str:
-    return wording.call_text(job) + (f" {wording.progress(job.progress)}" if job.progress is not None else "")
+    return call_text(job) + (f" {wording.progress(job.progress)}" if job.progress is not None else "")
 
 
 @click.command(

@@ -11,9 +11,10 @@ import click
 
 from workkit.cli import failure
 from workkit.cli.command import Command
-from workkit.cli.printing import terminal, wording
+from workkit.cli.printing import terminal
 from workkit.cli.settings import MOST_PROCESSES
 from workkit.events import Event
+from workkit.text import wording
 
 if TYPE_CHECKING:
     from workkit.cli.printing.log import Log

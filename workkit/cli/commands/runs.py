@@ -12,10 +12,11 @@ from workkit.cli.command import Command, Option
 from workkit.cli.live import ScheduleName, Which
 from workkit.cli.look import DEFAULT_LIMIT
 from workkit.cli.options import Count, json_option, opened, server_options, zone_of, zone_option
-from workkit.cli.printing import record, table, terminal, wording
+from workkit.cli.printing import record, table, terminal
 from workkit.cli.printing.table import Column
 from workkit.cli.settings import read_settings
 from workkit.jobs.names import shown
+from workkit.text import wording
 from workkit.text.duration import duration_text
 
 if TYPE_CHECKING:

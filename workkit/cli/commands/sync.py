@@ -16,11 +16,13 @@ from workkit.cli import folder
 from workkit.cli.command import Command, Option
 from workkit.cli.live import ScheduleName
 from workkit.cli.options import json_option, server_options, verbose_option, zone_of, zone_option
-from workkit.cli.printing import record, terminal, wording
-from workkit.cli.printing.cells import cells, padded
+from workkit.cli.printing import record, terminal
 from workkit.cli.printing.warning import warnings_kept
 from workkit.cli.settings import read_settings
 from workkit.errors import Invalid, InvalidOptions, NotFound, WorkkitWarning
+from workkit.jobs.call_text import call_text
+from workkit.text import wording
+from workkit.text.cells import cells, padded
 
 if TYPE_CHECKING:
     from workkit.jobs.job import Job
@@ -85,20 +87,20 @@ def plan_lines(plan: Plan) -> Iterator[str]:
     """Say what changes, a line for each job, and how many do not."""
     width = max(map(cells, (*plan.added, *plan.changed, *plan.removed)), default=0)
     for name in plan.added:
-        yield _line("+", name, width, wording.call_text(plan.after[name]), words(plan.after[name]))
+        yield _line("+", name, width, call_text(plan.after[name]), words(plan.after[name]))
     for name in plan.changed:
         before, after = plan.before[name], plan.after[name]
         same = _content(before) == _content(after)
-        calls = _changed(wording.call_text(before), wording.call_text(after))
+        calls = _changed(call_text(before), call_text(after))
         yield _line("~", name, width, calls, _changed(words(before), words(after)), "other options" if same else "")
     for name in plan.removed:
-        yield _line("-", name, width, wording.call_text(plan.before[name]), words(plan.before[name]))
+        yield _line("-", name, width, call_text(plan.before[name]), words(plan.before[name]))
     if plan.unchanged:
         yield f"= {len(plan.unchanged):,} unchanged"
 
 
 def _content(job: Job) -> tuple[str, str]:
-    return wording.call_text(job, most=None), words(job)
+    return call_text(job, most=None), words(job)
 
 
 def words(job: Job) -> str:

@@ -18,9 +18,10 @@ from workkit.cli.command import Command, Option
 from workkit.cli.live import ScheduleName
 from workkit.cli.options import Count, json_option, server_options, server_words, verbose_option
 from workkit.cli.printing import record as records
-from workkit.cli.printing import terminal, wording
-from workkit.cli.printing.cells import folded
+from workkit.cli.printing import terminal
 from workkit.cli.printing.faults import SHOWN, Report, fault_record, json_bytes, say
+from workkit.text import wording
+from workkit.text.cells import folded
 
 if TYPE_CHECKING:
     from workkit.brokers.native.care.fault import Fault

@@ -13,8 +13,9 @@ from workkit.brokers.gocraft.care.place import TYPES, Place
 from workkit.brokers.gocraft.care.survey import raw
 from workkit.brokers.gocraft.care.verify import Flaw, Verification, id_of
 from workkit.cli.printing import record as records
-from workkit.cli.printing import terminal, wording
+from workkit.cli.printing import terminal
 from workkit.cli.printing.faults import SHOWN, Report, fault_record, json_bytes
+from workkit.text import wording
 from workkit.text.raw import brief_bytes, bytes_text
 
 if TYPE_CHECKING:

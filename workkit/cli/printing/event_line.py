@@ -10,8 +10,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TextIO
 
 from workkit.cli.printing import record as records
-from workkit.cli.printing import terminal, wording
+from workkit.cli.printing import terminal
 from workkit.events import Event
+from workkit.jobs.call_text import LONGEST_CALL, call_text, spoken
+from workkit.text import wording
 from workkit.worker.event_text import TEXTS, event_parts
 
 if TYPE_CHECKING:
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
 
 WORD_WIDTH = 10
 TEXT_COLUMN = len("00:00:00  ") + WORD_WIDTH + 1  # where the text of a line begins on a terminal
-LONGEST_CALL = 200
 CALM = {"done": "green", "back": "green", "listening": "green", "resumed": "green"}
 UNEASY = {"late", "lost", "missing", "crashed", "retrying", "cannot_run", "quiet", "stopping", "given_back", "failed"}
 UNEASY |= {"restarted", "orphaned"}
@@ -60,7 +61,7 @@ def json_line(event: Event, *, listener: str | None, arguments: bool = False) ->
     }
     job: Job | None = fields.pop("job", None)
     if job is not None:
-        record |= {"job_id": job.id, "name": job.name, "fn": wording.spoken(job.fn), "attempt": job.attempt + 1}
+        record |= {"job_id": job.id, "name": job.name, "fn": spoken(job.fn), "attempt": job.attempt + 1}
         record |= {"args": list(job.args)} if arguments else {}
         record["due"] = wording.iso(job.due) if job.due else None
         record["schedule"] = event.schedule or job.schedule
@@ -105,8 +106,8 @@ def _subject(event: Event, style: Style) -> str:
     job: Job | None = event.fields.get("job")
     if job is None:
         return str(event.fields.get("job_id") or "")[:8]
-    called = wording.spoken(job.fn) if event.name == "cannot_run" else wording.call_text(job, args=style.arguments)
-    return f"{job.short_id}  {wording.shorten(called, wording.LONGEST_CALL)}"
+    called = spoken(job.fn) if event.name == "cannot_run" else call_text(job, args=style.arguments)
+    return f"{job.short_id}  {wording.shorten(called, LONGEST_CALL)}"
 
 
 OF_JOBS = frozenset(TEXTS) - {

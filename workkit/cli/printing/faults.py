@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
-from workkit.cli.printing import terminal, wording
+from workkit.cli.printing import terminal
 from workkit.contract.fault import Severity
+from workkit.text import wording
 
 FOUND = 1
 SHOWN = 10  # of one kind; the rest is counted

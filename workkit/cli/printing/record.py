@@ -7,8 +7,9 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from workkit.cli.printing import terminal, wording
+from workkit.cli.printing import terminal
 from workkit.contract.history import COUNTS, upper_ms
+from workkit.text import wording
 
 if TYPE_CHECKING:
     from workkit.contract.history import Bucket, Buckets, PastRun

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from workkit.cli.printing import terminal
-from workkit.cli.printing.cells import cells, shorten
+from workkit.text.cells import cells, shorten
 
 SECONDS = 1.0
 HOME, REST_OF_LINE, REST_OF_SCREEN = "\x1b[H", "\x1b[K", "\x1b[J"

@@ -9,8 +9,9 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from workkit.cli.printing import terminal, wording
-from workkit.cli.printing.cells import cells, padded, shorten
+from workkit.cli.printing import terminal
+from workkit.text import wording
+from workkit.text.cells import cells, padded, shorten
 
 GAP = 2
 SHORTEST = 8  # of a cell that is cut

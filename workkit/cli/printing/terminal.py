@@ -11,7 +11,7 @@ from typing import Any, TextIO
 import click
 
 from workkit.brokers.redis_server.address import without_passwords
-from workkit.cli.printing.cells import folded
+from workkit.text.cells import folded
 
 FALLBACK_WIDTH = 80
 WIDEST_HELP = 120

@@ -18,8 +18,8 @@ MOST = 20  # different warnings of one command; a file may hold a million rows
 
 def warn(texts: Iterable[str]) -> None:
     """Print each on a line of its own."""
-    from workkit.cli.printing import wording
     from workkit.cli.spelling import in_flags
+    from workkit.text import wording
 
     context = click.get_current_context(silent=True)
     for text in texts:

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workkit.cli.printing import wording
-from workkit.jobs.job import Job
+from workkit.text import wording
 from workkit.text.duration import duration_text
 
 NOW = datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC)
@@ -78,27 +77,6 @@ def test_near_day_names_one_day_only(at: datetime) -> None:
     said = wording.near_day(at.replace(tzinfo=UTC), NOW)
     days = [datetime(2026, 1, 1, tzinfo=UTC) + timedelta(days=n) for n in range(730)]
     assert [day.date() for day in days if wording.near_day(day, NOW) == said] == [at.date()]
-
-
-@pytest.mark.parametrize(
-    ("fn", "called", "typed"),
-    [
-        ("#'app.users/activate", "app.users.activate(5)", "app.users:activate"),
-        ("#'app.mail/Mailer.send", "app.mail.Mailer.send(5)", "app.mail:Mailer.send"),
-        ("#'your-app.cache/clear!", "your-app.cache/clear!(5)", "#'your-app.cache/clear!"),
-        ("(fn [x] x)", "(fn [x] x)(5)", "(fn [x] x)"),
-    ],
-)
-def test_call_writes_names_as_they_are_read(fn: str, called: str, typed: str) -> None:
-    assert wording.call_text(Job(id="0" * 40, schedule="t", fn=fn, args=(5,))) == called
-    assert wording.spoken(fn) == typed
-
-
-def test_call_shows_values_as_json_and_keywords() -> None:
-    job = Job(id="0" * 40, schedule="t", fn="#'a/b", args=("é", None, {"k": [1]}), kwargs={"to": True})
-    assert wording.call_text(job) == 'a.b("é", null, {"k": [1]}, to=true)'
-    assert wording.call_text(job, args=False) == "a.b(...)"
-    assert wording.call_text(Job(id="0" * 40, schedule="t", fn="#'a/b"), args=False) == "a.b()"
 
 
 @given(st.text())

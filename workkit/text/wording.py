@@ -1,24 +1,17 @@
-"""How values read in a line of text: instants, zones, function calls. Knows no terminal and no command."""
+"""How values read in a line of text: instants, zones, progress. Both faces say them so."""
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime, tzinfo
-from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from workkit.cli.printing.cells import cells as cells
-from workkit.cli.printing.cells import shorten as shorten
-from workkit.jobs.names import read_name, shown
 from workkit.text.calendar import MONTH_NAMES, full_date_text, short_date_text, time_text, weekday_name
+from workkit.text.cells import cells as cells
+from workkit.text.cells import shorten as shorten
 from workkit.text.duration import MILLISECOND, duration_text
 from workkit.text.listing import listed as listed
 from workkit.text.listing import plural as plural
 
-if TYPE_CHECKING:
-    from workkit.jobs.job import Job
-
-LONGEST_CALL = 200  # columns of a call in a line or a table
 NEAR_DAYS = 27  # a day of the month names one day only within less than the shortest month
 
 
@@ -65,27 +58,6 @@ def iso(at: datetime) -> str:
 def zone_name(zone: tzinfo) -> str:
     """Name a zone as the user would write it."""
     return zone.key if isinstance(zone, ZoneInfo) else "UTC" if zone is UTC else str(zone)
-
-
-def call_text(job: Job, *, args: bool = True, most: int | None = LONGEST_CALL) -> str:
-    """Write a job as the call it makes: ``app.users.activate("tracy@domain.com")``; its `args` may be left out. At most
-    so many columns: an argument may have a million characters; None is all of it.
-    """
-    given = [_value(value) for value in job.args]
-    given += [f"{key}={_value(value)}" for key, value in (job.kwargs or {}).items()]
-    inside = ", ".join(given) if args or not given else "..."
-    call = f"{shown(job.fn)}({inside})"
-    return printable(call) if most is None else shorten(printable(call[: most + 1]), most)
-
-
-def _value(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)
-
-
-def spoken(fn: str) -> str:
-    """Turn a stored name into the form that is typed: ``app.users:activate``; what is not Python's, as it is."""
-    name = read_name(fn)
-    return str(name) if name is not None and name.is_python else fn
 
 
 def printable(text: str) -> str:
