@@ -9,7 +9,7 @@ import pytest
 
 from tests import handlers
 from tests.contract.capability import Can, promised
-from tests.contract.stage import FAILURE, HOW, Stage
+from tests.contract.stage import FAILURE, HOW, MINUTE, Stage
 from tests.processes import until
 from workkit import schedule
 from workkit.errors import NotFound
@@ -254,3 +254,34 @@ def test_a_healthy_schedule_has_no_finding_and_a_dead_job_is_one(stage: Stage) -
     assert finding.why
     assert finding.remedy
     assert not stage.producer.doctor.repair(finding)
+
+
+def test_a_pulse_tells_what_waits_runs_and_is_dead(stage: Stage) -> None:
+    now_ms = stage.producer.now_ms()
+    peer = stage.peer()
+    stage.add_with(1)
+    peer.end(peer.claim_one(), Dead(failure=FAILURE))
+    stage.add_with(2)
+    claim = peer.claim_one()
+    (soon,) = stage.producer.add([stage.new_job(3, due_ms=now_ms + MINUTE)])
+    pulse = stage.producer.inspector.pulse()
+    assert abs(pulse.now_ms - now_ms) < MINUTE
+    if Can.LOOK in stage.layout.can:
+        assert not pulse.unknown
+        assert (pulse.counts.waiting, pulse.counts.due, pulse.counts.running, pulse.counts.dead) == (1, 0, 1, 1)
+        assert [(job.id, job.state) for job in pulse.soon] == [(soon.id, "waiting")]
+        assert [job.id for info in pulse.listeners for job in info.running] == [claim.id]
+    else:
+        assert pulse.counts.dead == 1
+        assert pulse.unknown["soon"].startswith("listing waiting jobs cannot be done here.")
+
+
+@promised(Can.PAUSE)
+def test_a_pulse_tells_of_a_pause(stage: Stage) -> None:
+    stage.producer.admin.pause("schedule", Pause(reason="migration"))
+    stage.producer.add([stage.new_job(n, due_ms=1000) for n in range(2)])
+    pulse = stage.producer.inspector.pulse()
+    assert pulse.control.paused == {"schedule": Pause(reason="migration")}
+    if Can.LOOK in stage.layout.can:
+        assert (pulse.counts.due, pulse.counts.paused, pulse.counts.late_ms) == (0, 2, None)
+        assert [(job.state, job.why) for job in pulse.soon] == [("paused", "paused: migration")] * 2

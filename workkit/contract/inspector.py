@@ -10,7 +10,7 @@ from typing import Literal, Protocol
 from workkit.contract.history import Bucket, Day, PastRun, Tier
 from workkit.contract.listener import ListenerInfo
 from workkit.errors import Unsupported
-from workkit.jobs.admission import Control
+from workkit.jobs.admission import FREE, Control
 from workkit.jobs.job import Job, JobState
 from workkit.text.brief import brief_repr
 
@@ -35,6 +35,28 @@ class Counts:
     listeners: int = 0
     late_ms: int | None = None
     totals: dict[str, int] = field(default_factory=dict)
+    unknown: Mapping[str, str] = field(default_factory=dict)
+
+    __repr__ = brief_repr
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pulse:
+    """What one quick look at a schedule tells, however many jobs it has.
+
+    `now_ms`: the server's clock. `counts`: as in `Inspector.counts`, but for this: retries and occurrences that were
+    handed back both count as `retrying`, and a queued job whose function or name is paused counts as waiting or due
+    until it is parked. `soon`: the first jobs that wait, at most 10, soonest first. `listeners`: those with the latest
+    heartbeats, at most 50, with what they run. `version` changes when a pause or a limit does. `unknown`: the fields
+    that the layout cannot tell, each with the reason in a sentence.
+    """
+
+    now_ms: int
+    counts: Counts = field(default_factory=Counts)
+    control: Control = FREE
+    soon: tuple[Job, ...] = ()
+    listeners: tuple[ListenerInfo, ...] = ()
+    version: str = ""
     unknown: Mapping[str, str] = field(default_factory=dict)
 
     __repr__ = brief_repr
@@ -96,6 +118,9 @@ class Inspector(Protocol):
 
     def counts(self) -> Counts:
         """Count the jobs in each state."""
+
+    def pulse(self) -> Pulse:
+        """Look at the schedule quickly: see `Pulse`."""
 
     def jobs(self, *, state: JobState | None = None) -> Iterator[Job]:
         """Page through the jobs: running ones first, then those that wait, soonest first, then dead ones. Raises

@@ -13,8 +13,9 @@ from workkit.brokers.gocraft.pauses import pause_of, read_control
 from workkit.brokers.gocraft.places import Places, Standing
 from workkit.brokers.gocraft.text import read
 from workkit.brokers.redis_server.server import Server
-from workkit.contract.inspector import Counts, Missed, Named, QueueInfo, no_queues
+from workkit.contract.inspector import Counts, Missed, Named, Pulse, QueueInfo, no_queues
 from workkit.contract.listener import ListenerInfo, Serving
+from workkit.contract.pulse import composed_pulse
 from workkit.contract.without_history import WithoutHistory
 from workkit.errors import CorruptRecord, NotFound
 from workkit.jobs.admission import Control, pause_text
@@ -76,6 +77,12 @@ class GocraftInspector(WithoutHistory):
             listeners=len(pools),
             late_ms=max(0, *late) if late else None,
         )
+
+    def pulse(self) -> Pulse:
+        """Look at it by the other calls: see `Inspector.pulse`."""
+        with self.server.translated() as client:
+            now_ms = _now_ms(client)
+        return composed_pulse(self, now_ms=now_ms)
 
     def jobs(self, *, state: JobState | None = None) -> Iterator[Job]:
         """Page through the jobs: running ones, then those that wait, soonest first, then dead ones, latest first."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from workkit.brokers.redis_server.control_key import read_control
@@ -16,7 +17,12 @@ def standing_control(server: Server, key: str) -> Control:
         pipe.time()
         pipe.hgetall(key)
         (seconds, micros), fields = pipe.execute()
-    now = int(seconds) * 1000 + int(micros) // 1000
-    _, control = read_control([part for pair in fields.items() for part in pair])
-    standing = {t: p for t, p in control.paused.items() if p.until_ms is None or p.until_ms > now}
-    return replace(control, paused=standing)
+    _, control = standing(fields, now_ms=int(seconds) * 1000 + int(micros) // 1000)
+    return control
+
+
+def standing(fields: Mapping[bytes, bytes], *, now_ms: int) -> tuple[bytes, Control]:
+    """Read a control key: its version, the pauses whose time has not passed, and the schedule's own limits."""
+    version, control = read_control([part for pair in fields.items() for part in pair])
+    lasting = {t: p for t, p in control.paused.items() if p.until_ms is None or p.until_ms > now_ms}
+    return version, replace(control, paused=lasting)

@@ -19,8 +19,9 @@ from workkit.brokers.hutch.management.client import Management
 from workkit.brokers.hutch.management.facts import Closed
 from workkit.brokers.hutch.names import Names
 from workkit.brokers.hutch.wire.link import Link, Wire
-from workkit.contract.inspector import Counts, Missed, Named, QueueInfo
+from workkit.contract.inspector import Counts, Missed, Named, Pulse, QueueInfo
 from workkit.contract.listener import ListenerInfo
+from workkit.contract.pulse import composed_pulse
 from workkit.contract.without_history import WithoutHistory
 from workkit.errors import NotFound, Unsupported
 from workkit.jobs.admission import Control
@@ -65,6 +66,10 @@ class HutchInspector(WithoutHistory):
             late_ms=max(0, *late) if late else None,
             unknown=_unknown(known, found),
         )
+
+    def pulse(self) -> Pulse:
+        """Look at it by the other calls: see `Inspector.pulse`."""
+        return composed_pulse(self, now_ms=_now_ms())
 
     def jobs(self, *, state: JobState | None = None) -> Iterator[Job]:
         """List what is due, at most 100 messages of each queue of our namespace, soonest first; what is dead, oldest

@@ -6,7 +6,7 @@ read, because nothing else tells their function.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 
 from workkit import wire
@@ -62,7 +62,7 @@ def read_counts(listing: Listing, control: Control) -> Counts:
         dead=dead,
         listeners=len(names),
         late_ms=_late_ms(late, now),
-        totals=_totals(stats),
+        totals=totals_of(stats),
     )
 
 
@@ -112,7 +112,8 @@ def _id(item: bytes) -> str:
     return (item_id(item) or b"").decode("utf-8", "replace")
 
 
-def _totals(stats: dict[bytes, bytes]) -> dict[str, int]:
+def totals_of(stats: Mapping[bytes, bytes]) -> dict[str, int]:
+    """Add up the counters of `S:stats` by what they count."""
     totals: dict[str, int] = {}
     for field, n in stats.items():
         what = field.decode("utf-8", "replace").rpartition(":")[0]

@@ -14,12 +14,13 @@ from workkit.brokers.native.look.listing import Listing, whole_ms
 from workkit.brokers.native.look.location import is_text
 from workkit.brokers.native.look.missed import missed_pages
 from workkit.brokers.native.look.past import Past
+from workkit.brokers.native.look.pulse import read_pulse
 from workkit.brokers.native.look.search import Search, all_jobs, named_entry
 from workkit.brokers.redis_server.listener_info import read_info
 from workkit.brokers.redis_server.server import Server
 from workkit.brokers.redis_server.standing import standing_control
 from workkit.contract.history import Bucket, Day, PastRun, Tier
-from workkit.contract.inspector import Counts, Missed, Named, QueueInfo, no_queues
+from workkit.contract.inspector import Counts, Missed, Named, Pulse, QueueInfo, no_queues
 from workkit.contract.listener import ListenerInfo
 from workkit.jobs.admission import Control
 from workkit.jobs.job import Job, JobState
@@ -36,6 +37,10 @@ class NativeInspector:
     def counts(self) -> Counts:
         """Count the jobs in each state: see `Inspector.counts`."""
         return read_counts(self._listing, self.control())
+
+    def pulse(self) -> Pulse:
+        """Look at the schedule quickly: see `Inspector.pulse`."""
+        return read_pulse(self._listing)
 
     def jobs(self, *, state: JobState | None = None) -> Iterator[Job]:
         """Page through the jobs: running ones, then those that wait, held and paused ones among them, soonest first,

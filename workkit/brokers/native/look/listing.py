@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
@@ -22,6 +22,8 @@ from workkit.brokers.redis_server.server import Server
 from workkit.errors import CorruptRecord
 from workkit.jobs.admission import Control, Pause, pause_text
 from workkit.jobs.job import Job, JobState
+
+Progress = tuple[float, float] | str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,14 +89,9 @@ class Listing:
             records = client.hgetall(self.keys.running(listener))
             marked = set(client.zrange(self.keys.cancelled, 0, -1))
             said = client.hgetall(self.keys.progress(listener))
-        entries, progress = [], []
-        for field, value in records.items():
-            if b"." in field:
-                entries.append(read_entry(value) or regular(field.partition(b".")[2], due=value))
-                progress.append(read_said(said.get(field)))
+        entries, progress = claims_of(records, said)
         for job, entry, words in zip(self._with_payloads(entries, "running"), entries, progress, strict=True):
-            names = {name.encode("utf-8", "surrogateescape") for name in (job.id, occurrence(job.id, entry))}
-            yield replace(job, state="running" if marked.isdisjoint(names) else "cancelling", progress=words)
+            yield marked_job(job, entry, words, marked=marked)
 
     def queued(self, control: Control) -> Iterator[Job]:
         """Page through `S:next` and `S:again`, merged by due time."""
@@ -150,6 +147,19 @@ class Listing:
             if len(page) < PAGE:
                 return
             start += PAGE
+
+
+def marked_job(job: Job, entry: Entry, progress: Progress | None, *, marked: set[bytes]) -> Job:
+    """Say of the job of a claim whether it runs or is cancelled, and how far it is."""
+    names = {name.encode("utf-8", "surrogateescape") for name in (job.id, occurrence(job.id, entry))}
+    return replace(job, state="running" if marked.isdisjoint(names) else "cancelling", progress=progress)
+
+
+def claims_of(records: Mapping[bytes, bytes], said: Mapping[bytes, bytes]) -> tuple[list[Entry], list[Progress | None]]:
+    """Read the records of one listener: the entry of each claim, and the latest progress of its run."""
+    found = [(field, value) for field, value in records.items() if b"." in field]
+    entries = [read_entry(value) or regular(field.partition(b".")[2], due=value) for field, value in found]
+    return entries, [read_said(said.get(field)) for field, _ in found]
 
 
 def _id(item: bytes) -> str:

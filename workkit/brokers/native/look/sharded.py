@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import datetime
 from heapq import merge
 
@@ -11,8 +11,9 @@ from workkit.brokers.native.look.inspector import NativeInspector
 from workkit.brokers.native.look.search import ID_DIGITS, SHORTEST
 from workkit.brokers.native.shards import first_found, shard_of_text
 from workkit.contract.history import Bucket, Day, PastRun, Tier
-from workkit.contract.inspector import Counts, Missed, Named, QueueInfo, no_queues
+from workkit.contract.inspector import Counts, Missed, Named, Pulse, QueueInfo, no_queues
 from workkit.contract.listener import ListenerInfo
+from workkit.contract.pulse import soonest, summed_counts
 from workkit.errors import NotFound
 from workkit.jobs.admission import Control
 from workkit.jobs.job import Job, JobState
@@ -30,18 +31,20 @@ class ShardedInspector:
 
     def counts(self) -> Counts:
         """Add up the counts of all shards; a listener counts once in each."""
-        all_counts = [shard.counts() for shard in self._shards]
-        totals: dict[str, int] = {}
-        for counts in all_counts:
-            for what, n in counts.totals.items():
-                totals[what] = totals.get(what, 0) + n
-        summed = {
-            field.name: sum(getattr(counts, field.name) for counts in all_counts)
-            for field in fields(Counts)
-            if field.name not in ("totals", "late_ms", "unknown")
-        }
-        late_ms = max((counts.late_ms for counts in all_counts if counts.late_ms is not None), default=None)
-        return Counts(**summed, late_ms=late_ms, totals=totals)
+        return summed_counts([shard.counts() for shard in self._shards])
+
+    def pulse(self) -> Pulse:
+        """Look at all shards; a listener is there once for each."""
+        pulses = [shard.pulse() for shard in self._shards]
+        paused = {target: pause for one in pulses for target, pause in one.control.paused.items()}
+        return Pulse(
+            now_ms=max(one.now_ms for one in pulses),
+            counts=summed_counts([one.counts for one in pulses]),
+            control=replace(pulses[0].control, paused=paused),
+            soon=soonest([job for one in pulses for job in one.soon]),
+            listeners=tuple(info for one in pulses for info in one.listeners),
+            version=" ".join(one.version for one in pulses),
+        )
 
     def jobs(self, *, state: JobState | None = None) -> Iterator[Job]:
         """Page through the jobs of all shards: running ones, then those that wait, soonest first, then dead ones,

@@ -1,0 +1,228 @@
+"""Jobs, runs and listeners as the JSON objects that other programs read, from the command line and from the web. Keys
+are only ever added.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from workkit.contract.history import COUNTS, upper_ms
+from workkit.text import wording
+
+if TYPE_CHECKING:
+    from workkit.contract.history import Bucket, Buckets, PastRun
+    from workkit.contract.inspector import Counts, QueueInfo
+    from workkit.contract.listener import ListenerInfo
+    from workkit.jobs.job import Job
+
+Record = Mapping[str, Any]
+BEGUN = ("running", "cancelling", "dead", "done")  # states in which the current attempt has begun
+
+
+def job_record(job: Job) -> dict[str, Any]:
+    """Write a job as `list --json` does. `terms` holds what it asked for, by the names of `opts` (spec/features.md)."""
+    trigger = job.trigger
+    return {
+        "id": job.id,
+        "schedule": job.schedule,
+        "name": job.name,
+        "fn": job.fn,
+        "args": list(job.args),
+        "state": job.state,
+        "due": wording.iso(job.due) if job.due else None,
+        "cron": trigger.cron if trigger else None,
+        "tz": trigger.tz if trigger else "UTC",
+        "words": words_of(job),
+        "attempt": attempts_begun(job),
+        "error": job.error,
+        "progress": job.progress,
+        "terms": {name: value for name, value in job.terms.fields().items() if name != "name"},
+        "interval": trigger.interval.member() if trigger and trigger.interval else None,
+        "counted": counted_of(job),
+        "kwargs": dict(job.kwargs or {}),
+        "queue": job.queue,
+    }
+
+
+def dead_record(job: Job) -> dict[str, Any]:
+    """Write a dead job as `dead --json` does: its last error in parts."""
+    failed = job.failure
+    known = {
+        "attempts": attempts_of(job),
+        "failed": wording.iso(job.due) if job.due else None,
+        "error_type": failed.type if failed else None,
+        "error": failed.message if failed else job.error,
+        "where": failed.where if failed else None,
+        "traceback": failed.traceback if failed else None,
+        "reason": job.why,
+    }
+    return job_record(job) | known
+
+
+def full_record(job: Job) -> dict[str, Any]:
+    """Write a job as `show --json` does: all that is known of its last error too."""
+    if job.state == "done":
+        return job_record(job) | {"ending": job.ending}
+    return dead_record(job) if job.state == "dead" else job_record(job)
+
+
+def attempts_begun(job: Job) -> int:
+    """Count the attempts that have begun, as every line and every JSON member does: 0 before the first."""
+    return job.attempt + (job.state in BEGUN)
+
+
+def attempts_text(job: Job) -> str:
+    """Say how many attempts have begun, and how many the job itself asks for: ``2 of 6``."""
+    allowed = attempts_of(job)
+    return f"{attempts_begun(job):,}" + (f" of {allowed:,}" if allowed else "")
+
+
+def attempts_of(job: Job) -> int | None:
+    """Tell how many attempts the job itself asks for; None where it leaves that to its handler."""
+    return None if job.options.retries is None else job.options.retries + 1
+
+
+def words_of(job: Job) -> str | None:
+    """Say when a job fires; None where its record cannot tell."""
+    if job.trigger is None:
+        return None
+    from workkit.triggers import explain
+
+    return explain(job.trigger)
+
+
+def counted_of(job: Job) -> str | None:
+    """Say from when the interval of a job is counted; None where it has none."""
+    if job.trigger is None:
+        return None
+    from workkit.triggers.english.spoken_interval import how_counted
+
+    return how_counted(job.trigger)
+
+
+def listener_record(info: ListenerInfo) -> dict[str, Any]:
+    """Write a listener as `listeners --json` does."""
+    return {
+        "listener": info.listener,
+        "host": info.host,
+        "pid": info.pid,
+        "version": info.version,
+        "schedules": dict(info.schedules),
+        "threads": info.threads,
+        "state": info.state,
+        "trouble": info.trouble,
+        "beat_ms": info.beat_ms,
+        "up_ms": info.up_ms,
+        "held": info.held,
+        "serves": list(info.serves),
+        "running": [{"id": job.id, "fn": job.fn, "started": None, "progress": job.progress} for job in info.running],
+    }
+
+
+def run_record(run: PastRun) -> dict[str, Any]:
+    """Write a past run as `runs --json` does. `times`: how many runs it stands for."""
+    return {
+        "id": run.id,
+        "name": run.name,
+        "fn": run.fn,
+        "due": wording.iso(run.due),
+        "ended": wording.iso(run.ended),
+        "ending": run.ending,
+        "late_ms": run.late_ms,
+        "took_ms": run.took_ms,
+        "attempt": run.attempt + 1,
+        "by_hand": run.by_hand,
+        "listener": run.listener,
+        "error": run.error,
+        "times": run.times,
+    }
+
+
+def span_record(buckets: Sequence[Bucket]) -> dict[str, Any]:
+    """Write the counts of a span as `stats --over --json` does, bucket by bucket. `lateness` and `durations` are pairs:
+    the bound below which lengths lie, in ms (None: no bound), and how many do.
+    """
+    return {
+        "buckets": [
+            {
+                "start": wording.iso(bucket.start),
+                "end": wording.iso(bucket.end),
+                **{name: getattr(bucket.cell, name) for name in COUNTS},
+                "lateness": _below(bucket.cell.lateness),
+                "durations": _below(bucket.cell.durations),
+            }
+            for bucket in buckets
+        ]
+    }
+
+
+def _below(side: Buckets) -> list[list[float | None]]:
+    return [[None if math.isinf(end := upper_ms(place)) else end, n] for place, n in side.pairs()]
+
+
+def counts_record(schedule: str, counts: Counts) -> dict[str, Any]:
+    """Write the counts of a schedule as `stats --json` does; null: the server does not tell."""
+    known = {
+        "schedule": schedule,
+        "waiting": counts.waiting,
+        "due": counts.due,
+        "running": counts.running,
+        "retrying": counts.retrying,
+        "held": counts.held,
+        "paused": counts.paused,
+        "dead": counts.dead,
+        "listeners": counts.listeners,
+        "cancelling": counts.cancelling,
+        "late_ms": counts.late_ms,
+        "totals": dict(counts.totals),
+    }
+    return {name: None if name in counts.unknown else value for name, value in known.items()}
+
+
+def queue_record(schedule: str, queue: QueueInfo) -> dict[str, Any]:
+    """Write a queue as `queues --json` does; null: the server does not tell."""
+    return {
+        "schedule": schedule,
+        "name": queue.name,
+        "kind": queue.kind,
+        "job": queue.job,
+        "keys": None if queue.keys is None else list(queue.keys),
+        "ready": queue.ready,
+        "held": queue.held,
+        "consumers": queue.consumers,
+        "rate_in": queue.rate_in,
+        "rate_out": queue.rate_out,
+    }
+
+
+def compact(record: Record, *, default: Callable[[Any], Any] = str) -> str:
+    """Write one object in one line; ASCII, so that no locale can break it. The only place that writes JSON for
+    others: NaN and infinities, which JSON has not, become null; a lone surrogate, which UTF-8 has
+    not, becomes U+FFFD. `default` as in `json.dumps`.
+    """
+    try:
+        text = json.dumps(record, separators=(",", ":"), default=default, allow_nan=False)
+    except ValueError:
+        pass
+    else:
+        if "\\ud" not in text:
+            return text
+    return json.dumps(_sound(record, default), separators=(",", ":"), allow_nan=False)
+
+
+def _sound(value: Any, default: Callable[[Any], Any]) -> Any:
+    match value:
+        case float():
+            return value if math.isfinite(value) else None
+        case dict():
+            return {_sound(key, default): _sound(one, default) for key, one in value.items()}
+        case list() | tuple():
+            return [_sound(one, default) for one in value]
+        case str():
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        case int() | None:
+            return value
+    return _sound(default(value), default)
