@@ -1,20 +1,35 @@
-"""A warning, in advance, of a local time that a clock change leaves out."""
+"""What a change of the clock does to the local times of a trigger: one is left out, or comes twice."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
 
 from workkit.text.calendar import full_date_text, time_text
-from workkit.triggers.clock.lowering import segments
+from workkit.triggers.clock.changes import ClockChange, clock_changes
 from workkit.triggers.clock.zone import names_every_hour
-from workkit.triggers.crons.cron import Cron, parse_cron
+from workkit.triggers.crons.cron import parse_cron
 from workkit.triggers.interval import plain
 from workkit.triggers.trigger import Trigger
 
 AHEAD = timedelta(days=731)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def touched(trigger: Trigger, change: ClockChange) -> datetime | None:
+    """Find the first local time of a recurring trigger that a change of its clock leaves out or shows twice, as if it
+    were UTC; None where there is none. A rule that names every hour goes by elapsed time: no change touches it.
+    """
+    if trigger.cron is not None or trigger.tz != change.tz or not trigger.recurs:
+        return None
+    interval = trigger.interval
+    read = (plain(rule) if interval else parse_cron(rule, stored=True, rule=True) for rule in trigger.rules)
+    start, end = sorted((change.second + change.before, change.second + change.after))
+    named = (cron.next(start - 1) for cron in read if not names_every_hour(cron))
+    wall = min((second for second in named if second is not None and second < end), default=None)
+    if wall is None or not (interval is None or interval.wall_number(wall) % interval.n == interval.phase):
+        return None
+    return _EPOCH + timedelta(seconds=wall)
 
 
 def with_skipped(trigger: Trigger, *, after: datetime) -> Trigger:
@@ -24,26 +39,15 @@ def with_skipped(trigger: Trigger, *, after: datetime) -> Trigger:
     """
     if trigger.cron is not None or trigger.tz == "UTC" or not trigger.recurs:
         return trigger
-    interval = trigger.interval
-    read = (plain(rule) if interval else parse_cron(rule, stored=True, rule=True) for rule in trigger.rules)
-    crons = [cron for cron in read if not names_every_hour(cron)]
-    since, until = ((moment - _EPOCH).total_seconds() for moment in (after, after + AHEAD))
-    for (_, _, before), (change, _, offset) in pairwise(segments(trigger.tz, after.year)):
-        wall = _within(crons, change + before, change + offset) if since < change <= until else None
-        if wall is not None and (interval is None or interval.wall_number(wall) % interval.n == interval.phase):
-            return replace(trigger, warnings=(*trigger.warnings, _sentence(trigger.tz, wall, change, before, offset)))
+    for change in clock_changes(trigger.tz, after, after + AHEAD):
+        if change.skips and (wall := touched(trigger, change)) is not None:
+            return replace(trigger, warnings=(*trigger.warnings, _sentence(trigger.tz, wall, change)))
     return trigger
 
 
-def _within(crons: list[Cron], start: int, end: int) -> int | None:
-    """The first local time that one of them names in a gap, if this is one (`start` before `end`)."""
-    found = [wall for cron in crons if (wall := cron.next(start - 1)) is not None and wall < end]
-    return min(found, default=None)
-
-
-def _sentence(tz: str, wall: int, change: int, before: int, offset: int) -> str:
-    named, start, end = (_EPOCH + timedelta(seconds=at) for at in (wall, change + before, change + offset))
+def _sentence(tz: str, wall: datetime, change: ClockChange) -> str:
+    end = time_text(change.wall_to)
     return (
-        f"{time_text(named)} on {full_date_text(named)} does not exist in {tz}: "
-        f"clocks go from {time_text(start)} to {time_text(end)} then. It runs at {time_text(end)} that day."
+        f"{time_text(wall)} on {full_date_text(wall)} does not exist in {tz}: "
+        f"clocks go from {time_text(change.wall_from)} to {end} then. It runs at {end} that day."
     )

@@ -1,0 +1,88 @@
+"""Instants, distances and shares as they read at a glance, in a page or a drawing: ``tomorrow 02:30``, ``6 h 44 min``.
+
+`now` and zones are arguments. Longer forms, with the zone and UTC: `workkit.text.wording`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import date, datetime, tzinfo
+from math import isinf
+
+from workkit.text.calendar import MONTH_NAMES, short_date_text
+from workkit.text.duration import MILLISECOND, duration_text
+from workkit.text.wording import instant_text
+
+TICKING_S = 120  # below this, a distance is told to the second
+
+
+def clock_at(at: datetime) -> str:
+    """Write the time of day on the clock of `at`: ``02:30``; seconds only where they are not 0: ``11:20:30``."""
+    return f"{at:%H:%M:%S}" if at.second else f"{at:%H:%M}"
+
+
+def day_text(day: date, today: date) -> str:
+    """Write a date: ``today``, ``tomorrow``, ``yesterday``, ``Sun 22 Nov``; with the year where it is another."""
+    days = (day - today).days
+    if days in (-1, 0, 1):
+        return ("yesterday", "today", "tomorrow")[days + 1]
+    written = short_date_text(day)
+    return written if day.year != today.year else written.removesuffix(f" {day.year}")
+
+
+def brief_day(day: date, today: date) -> str:
+    """Write a date below an axis: ``today``, ``7 Oct``; with the year where it is another."""
+    if day == today:
+        return "today"
+    year = "" if day.year == today.year else f" {day.year}"
+    return f"{day.day} {MONTH_NAMES[day.month - 1][:3]}{year}"
+
+
+def moment(at: datetime, now: datetime, zone: tzinfo) -> str:
+    """Write an instant in a zone: ``02:30`` today, ``tomorrow 02:30``, ``Sun 22 Nov 05:00``."""
+    local, today = at.astimezone(zone), now.astimezone(zone).date()
+    day = "" if local.date() == today else f"{day_text(local.date(), today)} "
+    return day + clock_at(local)
+
+
+def away(ms: float) -> str:
+    """Write how far off an instant is, either way: ``30 s``, ``1 min 12 s``, ``14 min``, ``6 h 44 min``, ``2 d 21 h``.
+
+    Seconds only below two minutes, where a page counts them down.
+    """
+    seconds = int(abs(ms) // 1000)
+    if seconds < TICKING_S:
+        return duration_text(seconds * 1000) if seconds else "0 s"
+    if seconds < 3600:
+        return duration_text(seconds // 60 * 60_000)
+    return duration_text(seconds // 60 * 60_000, 2)
+
+
+def towards(at: datetime, now: datetime) -> str:
+    """Write how far off an instant is, with the direction: ``in 15 h 14 min``, ``now``, ``30 s ago``."""
+    ms = (at - now) / MILLISECOND
+    if abs(ms) < 1000:
+        return "now"
+    return f"in {away(ms)}" if ms > 0 else f"{away(ms)} ago"
+
+
+def full_moment(at: datetime, now: datetime, zone: tzinfo) -> str:
+    """Write an instant in full: ``Saturday 21 November 2026 at 2:30 Europe/Paris = 1:30 UTC, in 15 h 14 min``."""
+    return f"{instant_text(at, zone)}, {towards(at, now)}"
+
+
+def within(shares: Iterable[tuple[float, float | None]]) -> str:
+    """Write shares of all values, each with the length of time (ms) that it stays below: ``half within 3 ms, 95 %
+    within 41 ms``. A share without a value is left out; one without an end says so.
+    """
+    said = []
+    for share, ms in shares:
+        if ms is not None:
+            who = "half" if share == 0.5 else f"{share * 100:g} %"
+            said.append(f"{who} longer than 2 days" if isinf(ms) else f"{who} within {duration_text(ms)}")
+    return ", ".join(said)
+
+
+def capital(sentence: str) -> str:
+    """Write the first letter of a sentence as a capital, and nothing else differently."""
+    return sentence[:1].upper() + sentence[1:]

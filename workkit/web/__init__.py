@@ -1,0 +1,1 @@
+"""The web face: schedules in the browser."""

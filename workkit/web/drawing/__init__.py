@@ -1,0 +1,1 @@
+"""Geometry of what pages draw: frozen values in, paths and sentences out. No HTML, no clock, no server."""

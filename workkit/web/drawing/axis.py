@@ -1,0 +1,123 @@
+"""The time axis of the Timeline: a span around now as 2,880 units, with its ticks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Final, Literal
+
+from workkit.text.calendar import MONTH_NAMES, weekday_name
+from workkit.text.glance import clock_at
+from workkit.web.drawing.shape import Tick
+
+Span = Literal["2h", "24h", "7d", "90d"]
+SPANS: Final[dict[Span, timedelta]] = {
+    "2h": timedelta(hours=2),
+    "24h": timedelta(hours=24),
+    "7d": timedelta(days=7),
+    "90d": timedelta(days=90),
+}
+WORDS: Final[dict[Span, str]] = {"2h": "2 hours", "24h": "24 hours", "7d": "7 days", "90d": "90 days"}
+WIDTH: Final = 2880.0
+PX: Final = 3.75  # units of the axis in one px of a lane as wide as on a screen of 1280 px
+GRID: Final = 15.0  # units between two places of a text: classes tx-0 to tx-192
+NEAR: Final = 100.0  # a text nearer to that of now is left out
+_HOURS: Final[dict[Span, int]] = {"24h": 6, "7d": 24}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Axis:
+    """A span of time from `start` to `end` (aware UTC), seen at `now`, in `zone`."""
+
+    span: Span
+    start: datetime
+    end: datetime
+    now: datetime
+    zone: tzinfo
+
+    def x(self, at: datetime) -> float:
+        """Find the place of an instant, also beyond the ends."""
+        return (at - self.start) / (self.end - self.start) * WIDTH
+
+    def clipped(self, at: datetime) -> float:
+        """Find the place of an instant, at most an end."""
+        return min(WIDTH, max(0.0, self.x(at)))
+
+    @property
+    def here(self) -> float:
+        """The place of now; where it lies beyond an end, that end."""
+        return round(self.clipped(self.now), 1)
+
+    @property
+    def shows_now(self) -> bool:
+        """Whether now lies on the axis."""
+        return self.start <= self.now <= self.end
+
+    @property
+    def ticks(self) -> tuple[Tick, ...]:
+        """The hours and dates of the axis, by the clock of its zone; the one of now is "here"."""
+        found = [
+            Tick(x=round(self.x(at), 1), text="" if self._is_near(at) else text, kind=kind)
+            for at, text, kind in _marks(self)
+            if self.start <= at <= self.end
+        ]
+        if self.shows_now:
+            found.append(Tick(x=round(self.here, 1), text=clock_at(_local(self.now, self.zone, 60)), kind="here"))
+        return tuple(found)
+
+    def _is_near(self, at: datetime) -> bool:
+        return self.shows_now and abs(self.x(at) - self.here) < NEAR
+
+
+def axis(span: Span, *, now: datetime, zone: tzinfo, at: datetime | None = None) -> Axis:
+    """Make the axis of a span, as far back as ahead of `at` (default now)."""
+    middle = at or now
+    reach = SPANS[span]
+    return Axis(span=span, start=middle - reach, end=middle + reach, now=now, zone=zone)
+
+
+def place(x: float) -> int:
+    """Find the class of a text at a place of the axis: ``tx-96`` for 96."""
+    return round(x / GRID)
+
+
+def _marks(axis: Axis) -> Iterator[tuple[datetime, str, str]]:
+    first, last = (at.astimezone(axis.zone) for at in (axis.start, axis.end))
+    day = first.date()
+    if axis.span == "2h":
+        yield from _half_hours(axis)
+        return
+    while day <= last.date():
+        if axis.span == "90d":
+            if day.day == 1 or day.day == 15:
+                text = f"{day.day} {MONTH_NAMES[day.month - 1][:3]}"
+                yield _midnight(axis, day.year, day.month, day.day, 0), text, "day" if day.day == 1 else ""
+        else:
+            for hour in range(0, 24, _HOURS[axis.span]):
+                at = _midnight(axis, day.year, day.month, day.day, hour)
+                name = f"{weekday_name(day)[:3]} {day.day}"
+                if axis.span == "24h":
+                    name += f" {MONTH_NAMES[day.month - 1][:3]}"
+                yield at, f"{hour:02}:00" if hour else name, "" if hour else "day"
+        day += timedelta(days=1)
+
+
+def _half_hours(axis: Axis) -> Iterator[tuple[datetime, str, str]]:
+    """Every half hour of the clock: a change of the clock moves the texts, not the steps."""
+    step = timedelta(minutes=30)
+    local = axis.start.astimezone(axis.zone)
+    past = timedelta(minutes=local.minute % 30, seconds=local.second, microseconds=local.microsecond)
+    at = axis.start + (step - past if past else timedelta())
+    while at <= axis.end:
+        yield at, clock_at(at.astimezone(axis.zone)), ""
+        at += step
+
+
+def _midnight(axis: Axis, year: int, month: int, day: int, hour: int) -> datetime:
+    return datetime(year, month, day, hour, tzinfo=axis.zone).astimezone(UTC)
+
+
+def _local(at: datetime, zone: tzinfo, step: int) -> datetime:
+    local = at.astimezone(zone)
+    return local.replace(second=local.second // step * step, microsecond=0)

@@ -1,0 +1,236 @@
+"""One lane of the Timeline: what ran as bars, what is planned as outlines, pauses as fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from workkit.contract.history import NO_RUN, PastRun
+from workkit.text.calendar import clock_text
+from workkit.text.duration import duration_text
+from workkit.text.glance import moment
+from workkit.text.listing import plural
+from workkit.triggers.clock.changes import ClockChange
+from workkit.web.drawing.axis import PX, WIDTH, Axis
+from workkit.web.drawing.endings import STATES, WORDS, Kind, kind_of, tally
+from workkit.web.drawing.shape import Drawing, Mark, Paths, rect
+
+HEIGHT = 30
+SHORTEST = 1.2 * PX  # of a run
+CLOSE = 3 * PX  # runs closer than that are one band
+ROOM = 4 * PX  # from here on a planned run is an outline, below it a tick
+MOST_MARKS = 200  # of a lane that have words of their own; further ones are in a path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PausedField:
+    """A pause, as a grey field."""
+
+    x: float
+    width: float
+    says: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dotted:
+    """A change of the clock, as a dotted line."""
+
+    x: float
+    says: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lane(Drawing):
+    """A lane, 30 units high."""
+
+    pauses: tuple[PausedField, ...]
+    clocks: tuple[Dotted, ...]
+
+
+def lane(
+    axis: Axis,
+    name: str,
+    words: str,
+    *,
+    past: Iterable[PastRun],
+    planned: Iterable[datetime] = (),
+    usual_ms: float = 0.0,
+    running: Iterable[datetime] = (),
+    pauses: Iterable[tuple[datetime, datetime | None, str | None]] = (),
+    clocks: Iterable[ClockChange] = (),
+) -> Lane:
+    """Draw one lane.
+
+    `past`: single runs, in any order; `planned`: instants to come, in order; `usual_ms`: the median duration;
+    `running`: when runs in progress began; `pauses`: from, until (None: open) and the reason. What lies beyond the axis
+    is left out or cut.
+    """
+    seen = sorted((run for run in past if _is_shown(axis, run)), key=_began)
+    due = [at for at in planned if axis.start <= at <= axis.end]
+    paths = Paths()
+    _plan(paths, axis, due, usual_ms)
+    _past(paths, axis, seen)
+    for began in running:
+        x = axis.clipped(began)
+        paths.rect("r", x, 8, max(SHORTEST, axis.here - x), 14)
+    marks = list(_marks(axis, seen))
+    for mark in marks[MOST_MARKS:]:
+        paths.add(mark.kind, mark.data)
+    fields = tuple(_field(axis, *pause) for pause in pauses if _overlaps(axis, pause[0], pause[1]))
+    return Lane(
+        width=WIDTH,
+        height=HEIGHT,
+        label=_label(axis, name, words, seen, due, fields),
+        paths=paths.done(),
+        marks=tuple(marks[:MOST_MARKS]),
+        pauses=fields,
+        clocks=tuple(_dotted(axis, change) for change in clocks if axis.start <= change.at <= axis.end),
+    )
+
+
+def _began(run: PastRun) -> datetime:
+    return run.due if run.ending in NO_RUN else run.due + timedelta(milliseconds=run.late_ms)
+
+
+def _ended(run: PastRun) -> datetime:
+    return run.due if run.ending in NO_RUN else max(_began(run), run.ended)
+
+
+def _is_shown(axis: Axis, run: PastRun) -> bool:
+    return _began(run) <= axis.end and _ended(run) >= axis.start
+
+
+def _extent(axis: Axis, run: PastRun) -> tuple[float, float]:
+    x = axis.clipped(_began(run))
+    return x, max(SHORTEST, axis.clipped(_ended(run)) - x)
+
+
+def _groups(extents: Iterable[tuple[float, float]]) -> Iterator[list[tuple[float, float]]]:
+    """Put together what is closer than 3 px, in order of place."""
+    group: list[tuple[float, float]] = []
+    end = 0.0
+    for x, width in extents:
+        if group and x - end >= CLOSE:
+            yield group
+            group = []
+        group.append((x, width))
+        end = max(end, x + width) if len(group) > 1 else x + width
+    if group:
+        yield group
+
+
+def _whole(group: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    x = group[0][0]
+    return x, max(x + width for x, width in group) - x
+
+
+def _past(paths: Paths, axis: Axis, seen: Sequence[PastRun]) -> None:
+    """Draw the runs that need no words; bands for those that are close."""
+    quiet, late = ([run for run in seen if kind_of(run) in kinds] for kinds in (("done", "over"), ("late",)))
+    for group in _groups(_extent(axis, run) for run in late):  # something stands on these: they are lower
+        x, width = _whole(group)
+        paths.rect("d", x, 10, width, 12)
+    for group in _groups(_extent(axis, run) for run in quiet):
+        if len(group) == 1:
+            paths.rect("d", group[0][0], 8, group[0][1], 14)
+        else:
+            x, width = _whole(group)
+            paths.rect("ds", x, 10, width, 10)
+
+
+def _plan(paths: Paths, axis: Axis, due: Iterable[datetime], usual_ms: float) -> None:
+    usual = timedelta(milliseconds=usual_ms)
+    extents = ((x := axis.x(at), max(SHORTEST, axis.clipped(at + usual) - x)) for at in due)
+    for group in _groups(extents):
+        x, width = _whole(group)
+        if len(group) > 1:
+            paths.rect("p", x, 10, width, 10)
+        else:
+            paths.rect("p" if width >= ROOM else "pf", x, 8, width, 14)
+
+
+def _marks(axis: Axis, seen: Iterable[PastRun]) -> Iterator[Mark]:
+    """Draw what calls for a look, with its words: late, failed, missed and left out; close ones of a kind as one."""
+    waiting: list[tuple[Kind, PastRun, float, float]] = []
+    for run in seen:
+        kind = kind_of(run)
+        if kind in ("done", "over"):
+            continue
+        x, width = _extent(axis, run)
+        if waiting and (kind != waiting[0][0] or x - waiting[-1][2] - waiting[-1][3] >= CLOSE):
+            yield _mark(axis, waiting)
+            waiting = []
+        waiting.append((kind, run, x, width))
+    if waiting:
+        yield _mark(axis, waiting)
+
+
+def _mark(axis: Axis, close: Sequence[tuple[Kind, PastRun, float, float]]) -> Mark:
+    kind = close[0][0]
+    x, width = _whole([(x, width) for _, _, x, width in close])
+    says = run_text(close[0][1], axis)
+    if len(close) > 1:
+        last = moment(close[-1][1].due, axis.now, axis.zone)
+        says = f"{len(close):,} {WORDS[kind]}, due {moment(close[0][1].due, axis.now, axis.zone)} to {last}"
+    match kind:
+        case "fail":
+            data = rect(x - 3, 3, width + 6, 16) + rect(x - 3, 21.5, width + 6, 5)
+            return Mark(kind="f", data=data, says=says)
+        case "late":
+            return Mark(kind="l", data=rect(x - 3, 3, width + 6, 5), says=says)
+        case "miss":
+            return Mark(kind="m", data=rect(x, 8, max(width, 6), 14), says=says)
+        case _:
+            return Mark(kind="sk", data=rect(x - 3, 22, width + 6, 3), says=says)
+
+
+def run_text(run: PastRun, axis: Axis) -> str:
+    """Say all of one run: when it was due, started, how late, how long it took, where, and how it ended."""
+    due = moment(run.due, axis.now, axis.zone)
+    if run.ending in NO_RUN:
+        return f"Due {due}: {STATES[run.ending]}"
+    started = moment(_began(run), axis.now, axis.zone)
+    said = [f"Due {due}", f"started {duration_text(run.late_ms)} late, {started}" if run.late_ms >= 1000 else ""]
+    said += [f"took {duration_text(run.took_ms)}", f"on {run.listener}" if run.listener else "", STATES[run.ending]]
+    return ", ".join(part for part in said if part) + (f": {run.error}" if run.error else "")
+
+
+def _overlaps(axis: Axis, since: datetime, until: datetime | None) -> bool:
+    return since <= axis.end and (until is None or until >= axis.start)
+
+
+def _field(axis: Axis, since: datetime, until: datetime | None, reason: str | None) -> PausedField:
+    x = axis.clipped(since)
+    end = WIDTH if until is None else axis.clipped(until)
+    till = "" if until is None else f" until {moment(until, axis.now, axis.zone)}"
+    says = f"Paused from {moment(since, axis.now, axis.zone)}{till}" + (f": {reason}" if reason else "")
+    return PausedField(x=round(x, 1), width=round(max(SHORTEST, end - x), 1), says=says)
+
+
+def _dotted(axis: Axis, change: ClockChange) -> Dotted:
+    return Dotted(x=round(axis.x(change.at), 1), says=change_text(change))
+
+
+def change_text(change: ClockChange) -> str:
+    """Write a change of the clock: ``2:00 to 3:00, Paris``."""
+    shown = (clock_text(at.hour * 3600 + at.minute * 60 + at.second) for at in (change.wall_from, change.wall_to))
+    city = change.tz.rpartition("/")[2].replace("_", " ")
+    return f"{' to '.join(shown)}, {city}"
+
+
+def _label(
+    axis: Axis,
+    name: str,
+    words: str,
+    seen: Sequence[PastRun],
+    due: Sequence[datetime],
+    fields: Sequence[PausedField],
+) -> str:
+    total = sum(run.times for run in seen if run.ending not in NO_RUN)
+    kinds = [kind for run in seen if (kind := kind_of(run)) not in ("done", "over")]
+    said = f"{name}: {words}. " if words and words != name else f"{name}: "
+    said += f"{plural(total, 'run')}" + (f", {tally(kinds)}" if kinds else "")
+    said += f"; {len(due):,} planned" if due else ""
+    said += "".join(f". {field.says}" for field in fields)
+    return f"{said}."

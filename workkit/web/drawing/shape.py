@@ -1,0 +1,70 @@
+"""What every drawing is made of: paths by their class in the stylesheet, marks that have words, ticks of an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from workkit.text.brief import brief_repr
+
+
+class Paths:
+    """Collects rectangles as path data, one path for each class."""
+
+    def __init__(self) -> None:
+        self._data: dict[str, list[str]] = {}
+
+    def rect(self, kind: str, x: float, y: float, width: float, height: float) -> None:
+        """Add a rectangle to the path of a class."""
+        self.add(kind, rect(x, y, width, height))
+
+    def add(self, kind: str, data: str) -> None:
+        """Add path data to the path of a class."""
+        self._data.setdefault(kind, []).append(data)
+
+    def done(self) -> Mapping[str, str]:
+        """Return the path data of each class, in the order in which classes came."""
+        return MappingProxyType({kind: "".join(parts) for kind, parts in self._data.items()})
+
+
+def rect(x: float, y: float, width: float, height: float) -> str:
+    """Write a rectangle as path data: ``M10 8h4.5v14h-4.5z``."""
+    return f"M{number(x)} {number(y)}h{number(width)}v{number(height)}h{number(-width)}z"
+
+
+def number(value: float) -> str:
+    """Write a coordinate with one decimal at most, and never with an exponent."""
+    text = f"{value:.1f}".removesuffix(".0")
+    return "0" if text == "-0" else text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """A shape with words of its own: its class, its path data, and the sentence that it shows."""
+
+    kind: str
+    data: str
+    says: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tick:
+    """A text below or above an axis, at `x`. `kind` is its class: "", "day" or "here"."""
+
+    x: float
+    text: str
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawing:
+    """A drawing: its size, path data by class, marks, and the sentence that says it all."""
+
+    width: float
+    height: float
+    label: str
+    paths: Mapping[str, str] = field(repr=False)
+    marks: tuple[Mark, ...] = ()
+
+    __repr__ = brief_repr

@@ -1,0 +1,191 @@
+"""A year as a heat map: a square a day, columns are weeks from Monday on; 52 weeks back, 30 days ahead."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta, tzinfo
+
+from workkit.contract.history import Day, Ended
+from workkit.text.calendar import MONTH_NAMES, date_text, short_date_text
+from workkit.text.listing import listed, plural
+from workkit.triggers import Trigger
+from workkit.web.drawing.endings import KINDS, WORDS, Kind
+from workkit.web.drawing.shape import Drawing, number
+
+WEEKS, AHEAD = 57, 30  # columns; days to come
+SIZE, STEP = 13, 16
+MOST_PLANNED = 50_000  # firings that are looked at; what fires more often is planned on every day
+SHADES = (("h-done", 1.0), ("h-done some", 0.66), ("h-done few", 0.33))
+"""Classes of done days, with their opacity: all of the runs that were due, most of them, less than half."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Square:
+    """A day that is drawn by itself, at `x`, `y`: what happened, whether the clock changed then, whether it is today;
+    and its sentence.
+    """
+
+    x: int
+    y: int
+    kind: Kind | None
+    clock: bool
+    today: bool
+    says: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Month:
+    """The name of a month above the column of a week (from 0)."""
+
+    week: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Year(Drawing):
+    """The year. `paths` has the planned days; `done` the done ones, as (class, opacity, path). `first` is the day of
+    the first square. `counted` says the same as the label, without its frame.
+    """
+
+    first: date
+    done: tuple[tuple[str, float, str], ...]
+    squares: tuple[Square, ...]
+    months: tuple[Month, ...]
+    counted: str
+
+
+def year(
+    days: Iterable[Day],
+    *,
+    today: date,
+    planned: Mapping[date, int],
+    late: AbstractSet[date] = frozenset(),
+    due: Mapping[date, int] | None = None,
+    clocks: Mapping[date, str] | None = None,
+) -> Year:
+    """Draw the days of a recurring job. `planned`: how many runs each coming day has; `late`: days on which a run that
+    was done began late; `due`: how many runs a past day should have had, else the usual number; `clocks`: what came of
+    a change of the clock, by day.
+
+    Done and planned days are one path each: only the others are elements. History has days in UTC, so all are.
+    """
+    first = _first(today)
+    last = today + timedelta(days=AHEAD)
+    seen = {day.day: day for day in days if first <= day.day <= today}
+    clocks = clocks or {}
+    usual = sorted(day.runs for day in seen.values())[len(seen) // 2] if seen else 1
+    done: dict[tuple[str, float], list[str]] = {}
+    plan: list[str] = []
+    squares: list[Square] = []
+    for k in range((last - first).days + 1):
+        day = first + timedelta(days=k)
+        x, y = k // 7 * STEP, k % 7 * STEP
+        past, count = seen.get(day), planned.get(day, 0)
+        kind = None if past is None else _kind(past.worst, day in late)
+        if past is not None and kind in ("done", "over"):
+            done.setdefault(_shade(past.runs, (due or {}).get(day, usual)), []).append(_done_path(x, y))
+        elif past is None and day >= today and count:
+            plan.append(_plan_path(x, y))
+        is_marked = kind not in (None, "done", "over")
+        if is_marked or day in clocks or day == today:
+            says = _says(day, past, kind, count if day >= today else 0, clocks.get(day))
+            shown = kind if is_marked else None
+            squares.append(Square(x=x, y=y, kind=shown, clock=day in clocks, today=day == today, says=says))
+    counted = _counted(seen.values(), late)
+    changes = listed([_without_year(day) for day in sorted(clocks) if first <= day <= last])
+    label = f"A day a square, a year back and {AHEAD} days ahead. {counted}."
+    label += f" Clock changes on {changes}." if changes else ""
+    return Year(
+        width=WEEKS * STEP,
+        height=7 * STEP - (STEP - SIZE),
+        label=label,
+        paths={"h-plan": "".join(plan)} if plan else {},
+        done=tuple((cls, opacity, "".join(parts)) for (cls, opacity), parts in sorted(done.items())),
+        first=first,
+        squares=tuple(squares),
+        months=tuple(_months(first, last)),
+        counted=counted,
+    )
+
+
+def planned_days(trigger: Trigger, *, after: datetime, zone: tzinfo, most: int | None = None) -> dict[date, int]:
+    """Count the runs of each of the 30 days after an instant, by the calendar of `zone`; of a job with `most` runs
+    left, so many. Looks at 50,000 firings at most: later days of what fires more often count as the last whole one.
+    """
+    until = after.astimezone(zone).date() + timedelta(days=AHEAD)
+    found: Counter[date] = Counter()
+    room = MOST_PLANNED if most is None else min(most, MOST_PLANNED)
+    at = after
+    for _ in range(room):
+        following = trigger.next_after(at)
+        if following is None or (day := following.astimezone(zone).date()) > until:
+            return dict(found)
+        found[day] += 1
+        at = following
+    if most is None and found:
+        last = max(found)
+        whole = found.get(last - timedelta(days=1), found[last])
+        for k in range((until - last).days + 1):
+            found[last + timedelta(days=k)] = whole
+    return dict(found)
+
+
+def _first(today: date) -> date:
+    end = today + timedelta(days=AHEAD)
+    return end - timedelta(days=end.weekday()) - timedelta(weeks=WEEKS - 1)
+
+
+def _kind(worst: Ended, is_late: bool) -> Kind:
+    kind = KINDS[worst]
+    return "late" if is_late and kind in ("done", "left", "over") else kind
+
+
+def _shade(runs: int, due: int) -> tuple[str, float]:
+    if runs >= due or due <= 1:
+        return SHADES[0]
+    return SHADES[1] if 2 * runs >= due else SHADES[2]
+
+
+def _done_path(x: int, y: int) -> str:
+    return f"M{x + 2} {y}h9q2 0 2 2v9q0 2-2 2h-9q-2 0-2-2v-9q0-2 2-2z"
+
+
+def _plan_path(x: int, y: int) -> str:
+    return f"M{number(x + 2.5)} {number(y + 0.5)}h8q2 0 2 2v8q0 2-2 2h-8q-2 0-2-2v-8q0-2 2-2z"
+
+
+def _says(day: date, past: Day | None, kind: Kind | None, planned: int, clock: str | None) -> str:
+    if past is not None and kind is not None:
+        said = plural(past.runs, "run") if past.runs else ""
+        worst = WORDS[kind] if past.runs <= 1 else f"the worst {WORDS[kind]}"
+        said = f"{said}, {worst}" if said else worst
+    else:
+        said = f"{plural(planned, 'run')} planned" if planned else "no run"
+    return f"{short_date_text(day)}: {said}" + (f". {clock}" if clock else "")
+
+
+def _counted(days: Iterable[Day], late: AbstractSet[date]) -> str:
+    known = list(days)
+    if not known:
+        return "Has not run yet"
+    kinds = Counter(_kind(day.worst, day.day in late) for day in known)
+    parts = [f"{kinds[kind]:,} {WORDS[kind]}" for kind in WORDS if kinds[kind]]
+    runs = sum(day.runs for day in known)
+    return f"{plural(runs, 'run')} on {plural(len(known), 'day')}: {', '.join(parts)}"
+
+
+def _months(first: date, last: date) -> Iterator[Month]:
+    """Name each month above the first week that begins in it; not above the last two, where no room is."""
+    seen = 0
+    for week in range(WEEKS - 2):
+        day = first + timedelta(weeks=week)
+        if day.month != seen and day <= last:
+            yield Month(week=week, text=MONTH_NAMES[day.month - 1][:3])
+        seen = day.month
+
+
+def _without_year(day: date) -> str:
+    return date_text(day).removesuffix(f" {day.year}")
