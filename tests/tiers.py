@@ -141,6 +141,7 @@ ONE_PRODUCT = (
     "test_intervals.py",
     "test_readme.py",
     "test_sync.py",
+    "web/",
     "worker/",
 )
 

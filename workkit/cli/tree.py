@@ -40,6 +40,7 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
         "stats": CommandEntry("listeners", "counts by state, and how late work is"),
         "runs": CommandEntry("runs", "what ran lately, of one job or of a schedule"),
         "dead": CommandEntry("list", "jobs that failed for good, with errors"),
+        "web": CommandEntry("web", "schedules in the browser: what ran, what runs, what will"),
     },
     "Change": {
         "cancel": CommandEntry("cancel", "by id, beginning of an id (6+ characters) or name"),

@@ -1,0 +1,144 @@
+"""Schedules in the browser, as an ASGI application to be mounted into a program of yours.
+
+    from workkit.asgi import app
+
+    api.mount("/jobs", app(s, role=lambda request: request.state.user.jobs_role))
+
+`workkit web` serves the same by itself. The pages, addresses, roles and JSON: spec/web.md. Needs the extra `web`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, tzinfo
+from typing import TYPE_CHECKING, Any
+
+from workkit import schedule as verbs
+from workkit.errors import InvalidOptions
+from workkit.triggers.clock.zone import zone as read_zone
+from workkit.verbs.creation import Schedule, check_schedule
+from workkit.verbs.opening import producer_of
+
+try:
+    from workkit.web.application import application
+    from workkit.web.door.signer import Signer
+    from workkit.web.door.ways import Mounted, Way
+    from workkit.web.served import Served
+    from workkit.web.settings import Settings
+    from workkit.web.veil import veil_of
+except ImportError as error:
+    raise ImportError(f"workkit.asgi needs the extra web ({error}). Install it: pip install 'workkit[web]'") from error
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+    from workkit.jobs.job import Job
+
+SECRET_ENV = "WORKKIT_WEB_SECRET"
+
+
+def app(
+    s: Schedule | Iterable[Schedule],
+    *,
+    role: Callable[[Any], Any] | None = None,
+    mask: Callable[[str | None, object], bool] | None = None,
+    mask_all: bool = False,
+    read_only: bool = False,
+    tz: str | None = None,
+    env: str = "",
+    title: str = "",
+    origins: Sequence[str] = (),
+    secret: str | None = None,
+) -> Starlette:
+    """Make the application of one schedule or several. It opens nothing before the first request.
+
+    `role` gets the request, and returns "viewer", "operator", "editor", a mapping of schedules to these, or None: then
+    the request is answered as if nothing was here. It may be a coroutine function. It is needed: whoever mounts this
+    decides who may come in. `read_only`: nobody is more than a viewer. `mask` gets the name of an argument (None: it
+    has none) and its value, and says whether it is hidden, beside those that are by their names; `mask_all`: viewers
+    see no argument. `tz`: the zone of the times (else that of each schedule). `env`: the environment's name.
+    `origins`: as browsers name this program, where a proxy stands before it. `secret` signs the forms (else
+    WORKKIT_WEB_SECRET, else a new one in each process): several processes behind one address need the same.
+
+    Raises InvalidOptions, InvalidSchedule, TriggerError.
+    """
+    if role is None:
+        remedy = "Write role=lambda request: ..., which returns viewer, operator, editor or None."
+        raise InvalidOptions.about("role", "is not given, so everyone could come in", remedy, where="role")
+    return build(
+        s, way=Mounted(role), mask=mask, mask_all=mask_all, read_only=read_only, tz=tz, env=env, title=title,
+        origins=origins, signer=signer(secret),
+    )  # fmt: skip
+
+
+def build(
+    s: Schedule | Iterable[Schedule],
+    *,
+    way: Way,
+    signer: Signer,
+    mask: Callable[[str | None, object], bool] | None = None,
+    pattern: str | None = None,
+    mask_all: bool = False,
+    read_only: bool = False,
+    tz: str | None = None,
+    env: str = "",
+    title: str = "",
+    hosts: Collection[str] | None = None,
+    origins: Sequence[str] = (),
+) -> Starlette:
+    """Make the application for a way in. `pattern`: a regular expression for further names that are hidden."""
+    schedules = [s] if isinstance(s, Schedule) or not isinstance(s, Iterable) else list(s)
+    if not schedules:
+        raise InvalidOptions.about("s", "has no schedule", "Give at least one.", where="s")
+    for one in schedules:
+        check_schedule(one)
+    if len({one.name for one in schedules}) < len(schedules):
+        trouble = "has two schedules with one name"
+        raise InvalidOptions.about("s", trouble, "Mount them at addresses of their own.", where="s")
+    settings = Settings(
+        way=way,
+        signer=signer,
+        veil=veil_of(mask, pattern),
+        hosts=hosts,
+        origins=frozenset(origin.rstrip("/").lower() for origin in origins),
+        is_read_only=read_only,
+        hides_args=mask_all,
+        env=env,
+        title=title,
+    )
+    return application([_served(one, tz) for one in schedules], settings=settings)
+
+
+def signer(secret: str | None = None) -> Signer:
+    """Make what signs forms and logins: by a secret, else WORKKIT_WEB_SECRET, else by a new one."""
+    found = secret or os.environ.get(SECRET_ENV)
+    return Signer(found) if found else Signer()
+
+
+def _served(s: Schedule, tz: str | None) -> Served:
+    zone: tzinfo = UTC if (tz or s.tz) == "UTC" else read_zone(tz or s.tz)
+    return Served(name=s.name, zone=zone, inspector=lambda: producer_of(s).inspector, verbs=_Verbs(s))
+
+
+@dataclass(frozen=True, slots=True)
+class _Verbs:
+    """The verbs on one schedule, as `workkit.web.acts` wants them."""
+
+    s: Schedule
+
+    def pause(self, which: str | None, *, reason: str | None, until: str | None) -> None:
+        verbs.pause(self.s, which, reason=reason, until=until)
+
+    def resume(self, which: str | None) -> None:
+        verbs.resume(self.s, which)
+
+    def run(self, which: str) -> Job:
+        return verbs.run(self.s, which)
+
+    def skip(self, which: str) -> Job:
+        return verbs.skip(self.s, which)
+
+    def cancel(self, which: str) -> Job:
+        return verbs.cancel(self.s, which)

@@ -1,0 +1,250 @@
+"""`web`: schedules in the browser."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from workkit.cli import failure
+from workkit.cli.command import Command, Option
+from workkit.cli.commands.web_binding import Binding, bound, check_origins, read_binding
+from workkit.cli.live import ScheduleName
+from workkit.cli.options import (
+    OPTIONAL,
+    Commas,
+    chosen_schedules,
+    server_options,
+    verbose_option,
+    weighted,
+    zone_option,
+)
+from workkit.cli.printing import terminal
+from workkit.cli.settings import read_settings
+from workkit.errors import InvalidOptions, Unsupported
+from workkit.text.listing import listed
+
+if TYPE_CHECKING:
+    from workkit.web.door.role import Role
+    from workkit.web.door.signer import Signer
+    from workkit.web.door.ways import Way
+
+STOP_S = 3  # so long requests may take to end at a stop
+
+
+@click.command(
+    "web",
+    cls=Command,
+    takes="[SCHEDULE]... [OPTIONS]",
+    about=("Show schedules in the browser: what ran, what runs, what will.",),
+    examples=("workkit web app-tasks", "workkit web --users users.toml --add-user ada:editor"),
+    after=f"{OPTIONAL}\n"
+    "Without --users it listens on this machine only, and is as open as the server beside it. Needs the extra web: "
+    "pip install 'workkit[web]'.",
+)
+@click.argument("schedules", type=ScheduleName(), nargs=-1, metavar="[SCHEDULE]...")
+@click.option(
+    "--bind",
+    cls=Option,
+    metavar="ADDRESS:PORT",
+    envvar="WORKKIT_WEB_BIND",
+    help="default 127.0.0.1:5040; unix:PATH too",
+)
+@click.option(
+    "--users",
+    cls=Option,
+    metavar="FILE",
+    envvar="WORKKIT_WEB_USERS",
+    help="who may enter, with which role",
+)
+@click.option(
+    "--add-user", cls=Option, metavar="NAME:ROLE", help="add one to --users, and end: viewer, operator or editor"
+)
+@click.option("--add-token", cls=Option, metavar="NAME:ROLE", help="the same for a program; prints its token")
+@click.option("--trust-header", cls=Option, metavar="NAME", help="a proxy says in this header who it is")
+@click.option(
+    "--from-proxy", cls=Option, type=Commas(), multiple=True, metavar="ADDRESS", help="the address of that proxy"
+)
+@click.option(
+    "--origin",
+    "origins",
+    cls=Option,
+    type=Commas(),
+    multiple=True,
+    metavar="URL",
+    help="as browsers name it, where a proxy stands before it",
+)
+@click.option("--read-only", cls=Option, is_flag=True, help="nobody changes anything")
+@click.option("--env", cls=Option, metavar="NAME", help="the environment's name, shown on every page")
+@click.option("--title", cls=Option, metavar="TEXT", help="shown in place of workkit")
+@zone_option("zone of the times; default that of each schedule")
+@click.option("--mask", cls=Option, metavar="REGEX", help="hide arguments with such names too")
+@click.option("--mask-all", cls=Option, is_flag=True, help="viewers see no argument")
+@click.option("--open", "opens", cls=Option, is_flag=True, help="open it in the browser")
+@verbose_option
+@server_options
+def web_command(
+    schedules: tuple[str, ...],
+    bind: str | None,
+    users: str | None,
+    add_user: str | None,
+    add_token: str | None,
+    trust_header: str | None,
+    from_proxy: tuple[str, ...],
+    origins: tuple[str, ...],
+    read_only: bool,
+    env: str | None,
+    title: str | None,
+    tz: str | None,
+    mask: str | None,
+    mask_all: bool,
+    opens: bool,
+    server: str | None,
+) -> int:
+    """Show schedules in the browser."""
+    check_extra()
+    if add_user or add_token:
+        return _add(users, add_user=add_user, add_token=add_token)
+    from workkit import asgi
+    from workkit import schedule as verbs
+
+    binding = read_binding(bind or "127.0.0.1:5040")
+    names = check_origins(origins)
+    chosen = [weighted(name)[0] for name in chosen_schedules(schedules, read_settings(), command="web")]
+    signer = asgi.signer()
+    way = _way(binding, chosen, users=users, header=trust_header, proxies=from_proxy, signer=signer)
+    application = asgi.build(
+        [verbs.create(name, redis=server) for name in dict.fromkeys(chosen)],
+        way=way,
+        signer=signer,
+        pattern=mask,
+        mask_all=mask_all,
+        read_only=read_only,
+        tz=tz,
+        env=env or "",
+        title=title or "",
+        hosts={*binding.names, *names},
+        origins=origins,
+    )
+    closed = "for this machine only" if not (users or trust_header) else "for users who log in"
+    if trust_header:
+        closed = "for users whom the proxy names"
+    said = f"{listed(chosen)} on {{}}, {'read only' if read_only else 'read and write'}, {closed}"
+    return _serve(application, binding, said=said, opens=opens)
+
+
+def check_extra() -> None:
+    """Refuse to go on without the extra. Raises Unsupported."""
+    try:
+        import jinja2
+        import starlette
+        import uvicorn  # noqa: F401
+    except ImportError as error:
+        remedy = "Install it: pip install 'workkit[web]'."
+        raise Unsupported.about("workkit web", f"needs the extra web ({error.name} is missing)", remedy) from error
+    del jinja2, starlette
+
+
+def _way(
+    binding: Binding,
+    schedules: list[str],
+    *,
+    users: str | None,
+    header: str | None,
+    proxies: tuple[str, ...],
+    signer: Signer,
+) -> Way:
+    from workkit.web.door.users import read_users
+    from workkit.web.door.ways import Local, Login, Proxy, UsersFile
+
+    if users:
+        read_users(Path(users))  # a file that cannot be read is refused at the start
+    if bool(header) != bool(proxies):
+        raise click.UsageError("--trust-header and --from-proxy belong together: which header, and from which address.")
+    file = UsersFile(Path(users)) if users else None
+    if header:
+        return Proxy(header=header, addresses=frozenset(proxies), file=file)
+    if file is not None:
+        return Login(file=file, signer=signer)
+    if not binding.is_local:
+        shown = f"{listed(schedules)} to everyone who reaches this machine"
+        raise Unsupported.about(
+            f"--bind {binding}", f"would show {shown}", "Add --users FILE, or --trust-header behind a proxy."
+        )
+    return Local()
+
+
+def _add(users: str | None, *, add_user: str | None, add_token: str | None) -> int:
+    from workkit.web.door.users import add_token as new_token
+    from workkit.web.door.users import add_user as new_user
+
+    if not users:
+        raise click.UsageError("--add-user and --add-token need --users FILE, which they write.")
+    path = Path(users)
+    if add_user:
+        name, role = _named(add_user)
+        new_user(path, name, roles=role, password=_password(name))
+        terminal.say(f"added {name}, {role}, to {users}")
+    if add_token:
+        name, role = _named(add_token)
+        token = new_token(path, name, roles=role)
+        terminal.talk(f"added {name}, {role}, to {users}. Its token, which is shown only now:")
+        terminal.data(token)
+    return 0
+
+
+def _named(text: str) -> tuple[str, Role]:
+    from workkit.web.door.role import ROLES, is_role
+
+    name, colon, role = text.rpartition(":")
+    if not colon or not name or not name.isprintable() or not is_role(role):
+        remedy = f"Write NAME:ROLE. Roles: {', '.join(ROLES)}."
+        raise InvalidOptions.about(f'"{text}"', "names no user with a role", remedy, given=text)
+    return name, role
+
+
+def _password(name: str) -> str:
+    """Ask for a password; where nobody sits at a terminal, read it from the first line of the input."""
+    if sys.stdin.isatty():
+        password: str = click.prompt(f"Password of {name}", hide_input=True, confirmation_prompt=True, err=True)
+        return password
+    return sys.stdin.readline().rstrip("\n")
+
+
+def _serve(application: Any, binding: Binding, *, said: str, opens: bool) -> int:
+    import uvicorn
+
+    with ExitStack() as ends:
+        try:
+            bound_to = bound(binding)
+        except OSError as error:
+            raise Unsupported.about(f"--bind {binding}", f"cannot be used: {error.strerror or error}") from error
+        ends.callback(bound_to.close)
+        address = binding.address(bound_to)
+        config = uvicorn.Config(
+            application, log_config=None, access_log=False, server_header=False, proxy_headers=False, lifespan="off",
+            timeout_graceful_shutdown=STOP_S,
+        )  # fmt: skip
+        terminal.say(f"listening  {said.format(address)}")
+        if opens and binding.path is None:
+            click.launch(address)
+        return _run(uvicorn.Server(config), bound_to, binding)
+
+
+def _run(server: Any, bound_to: socket.socket, binding: Binding) -> int:
+    def stop(*_: object) -> None:
+        server.should_exit = True
+
+    for one in (signal.SIGINT, signal.SIGTERM):  # uvicorn raises the signal that it has obeyed again, for us
+        signal.signal(one, stop)
+    try:
+        server.run(sockets=[bound_to])
+    finally:
+        if binding.path is not None:
+            binding.path.unlink(missing_ok=True)
+    return 0 if server.started else failure.REFUSED

@@ -1,0 +1,96 @@
+"""What stands around every page: the rail, the bar, the pill. Frozen; made anew for each request."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+from typing import Final
+
+from workkit.contract.inspector import Counts
+from workkit.text.wording import zone_name
+from workkit.web.address import spelled, url_path
+from workkit.web.door.role import Role, Who
+from workkit.web.page import Page
+
+THEMES: Final = ("auto", "light", "dark")
+COUNTED: Final = {"jobs": "jobs", "dead": "dead", "listeners": "listeners"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """A line of the rail."""
+
+    page: Page
+    href: str
+    n: int | None = None
+    is_here: bool = False
+    is_bad: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """The frame of one answer. `root` is the address under which we are mounted, without a final slash; `token` goes
+    into every form; `away_ms` says for how long the server has not answered.
+    """
+
+    root: str
+    here: str
+    title: str
+    theme: str
+    zone: tzinfo
+    pages: Sequence[Page]
+    schedule: str = ""
+    several: bool = False
+    env: str = ""
+    brand: str = ""
+    page: str = ""
+    who: Who | None = None
+    role: Role | None = None
+    token: str = ""
+    has_login: bool = False
+    now: datetime | None = None
+    away_ms: int | None = None
+    counts: Counts | None = None
+
+    @property
+    def base(self) -> str:
+        """The address of the schedule, with a final slash."""
+        return self.schedule_href(self.schedule)
+
+    def schedule_href(self, name: str) -> str:
+        """Make the address of another schedule."""
+        return f"{self.root}/s/{url_path(spelled(name))}/"
+
+    @property
+    def zone_name(self) -> str:
+        """The zone of the times."""
+        return zone_name(self.zone)
+
+    def href(self, path: str) -> str | None:
+        """Make the address of a path below the schedule; None where no page has it."""
+        bare = path.partition("?")[0]
+        return self.base + url_path(path) if any(page.matches(bare) is not None for page in self.pages) else None
+
+    def items(self, *, care: bool) -> list[Item]:
+        """Make the lines of the rail: those of looking, or those of care."""
+        return [
+            Item(
+                page=page,
+                href=self.base + page.path,
+                n=self._count(page),
+                is_here=page.name == self.page,
+                is_bad=page.name == "dead" and bool(self.counts and self.counts.dead),
+            )
+            for page in self.pages
+            if page.icon and page.is_care == care
+        ]
+
+    def _count(self, page: Page) -> int | None:
+        if self.counts is None or page.name not in COUNTED or COUNTED[page.name] in self.counts.unknown:
+            return None
+        if page.name == "jobs":
+            c = self.counts
+            return c.waiting + c.due + c.running + c.cancelling + c.retrying + c.held + c.paused
+        n: int = getattr(self.counts, COUNTED[page.name])
+        return n

@@ -1,0 +1,83 @@
+"""What a page is: an address, a template, and a function from what is asked to a frozen view value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+from typing import Any, Protocol
+
+from workkit.contract.inspector import Pulse
+from workkit.errors import InvalidOptions
+from workkit.web.address import read_spelled
+from workkit.web.served import Served
+from workkit.web.veil import Veil
+
+
+class View(Protocol):
+    """What a template sees, and all that it sees. Frozen; JSON is the same value."""
+
+    def record(self) -> dict[str, Any]:
+        """Write the view as JSON does: keys are only ever added."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a page is asked. `pulse` was read for this request, and is masked; `names` are the parts of the address that
+    the page's path leaves open; `params` the last value of each parameter.
+    """
+
+    served: Served
+    pulse: Pulse
+    veil: Veil
+    zone: tzinfo
+    names: Mapping[str, str]
+    params: Mapping[str, str]
+
+    @property
+    def now(self) -> datetime:
+        """The present, by the server's clock."""
+        return datetime.fromtimestamp(self.pulse.now_ms / 1000, UTC)
+
+    def one_of(self, name: str, accepted: Sequence[str]) -> str:
+        """Read a parameter that is one of some words; the first where it is not there. Raises InvalidOptions."""
+        given = self.params.get(name) or accepted[0]
+        if given not in accepted:
+            raise InvalidOptions.about(
+                f'{name}="{given}"', "is not accepted", f"Accepted: {', '.join(accepted)}.",
+                given=given, accepted=", ".join(accepted),
+            )  # fmt: skip
+        return given
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """A page of a schedule.
+
+    `path`: below the schedule's address, with names in braces, ``jobs/{which}``. `title` stands in the bar and, with an
+    `icon`, in the rail. `look` makes the view; it blocks, and runs in a thread. `key`: the letter after g.
+    """
+
+    name: str
+    path: str
+    title: str
+    template: str
+    look: Callable[[Asked], View]
+    icon: str = ""
+    key: str = ""
+    is_care: bool = False
+
+    def matches(self, path: str) -> dict[str, str] | None:
+        """Read the names in a path; None if it is not this page's."""
+        mine, given = self.path.split("/"), path.split("/")
+        if len(mine) != len(given):
+            return None
+        names: dict[str, str] = {}
+        for part, piece in zip(mine, given, strict=True):
+            if part.startswith("{"):
+                if not piece:
+                    return None
+                names[part.strip("{}")] = read_spelled(piece)
+            elif part != piece:
+                return None
+        return names

@@ -1,0 +1,1 @@
+"""The pages: one file each, from an inspector to a frozen view value. No HTML, and no clock but the server's."""

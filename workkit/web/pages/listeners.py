@@ -1,0 +1,132 @@
+"""The page Listeners: who works, who is silent, which versions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Literal
+
+from workkit.contract.listener import ListenerInfo
+from workkit.contract.record import listener_record
+from workkit.text.glance import away
+from workkit.text.listing import listed, plural
+from workkit.text.wording import iso
+from workkit.web.page import Asked, Page
+from workkit.web.words import Said, plain
+
+SILENT_MS: Final = 5_000
+"""A listener tells of itself every second or so; without a heartbeat for so long it is silent."""
+
+Kind = Literal["done", "pause", "fail"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A listener, its state as a sign and as a word, and what is wrong with it."""
+
+    info: ListenerInfo
+    kind: Kind
+    word: str
+    note: str = ""
+    is_odd_version: bool = False
+
+    @property
+    def busy(self) -> int:
+        """How many of its threads work."""
+        return len(self.info.running) if self.info.held is None else self.info.held
+
+    @property
+    def process(self) -> str:
+        """Its name without the host."""
+        return self.info.listener.removeprefix(f"{self.info.host}:")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListenersView:
+    """What the page shows: rows by host. `more`: listeners beyond those that are shown."""
+
+    schedule: str
+    now: datetime
+    said: Said
+    rest: Said
+    hosts: tuple[tuple[str, tuple[Row, ...]], ...]
+    more: int
+    unknown: str
+
+    def record(self) -> dict[str, Any]:
+        """Write it as JSON does."""
+        return {
+            "schedule": self.schedule,
+            "as_of": iso(self.now),
+            "sentence": plain(self.said),
+            "rest": plain(self.rest),
+            "listeners": [
+                listener_record(row.info) | {"note": row.note} for _, rows in self.hosts for row in rows
+            ],
+            "more": self.more,
+            "unknown": self.unknown,
+        }  # fmt: skip
+
+
+def look(asked: Asked) -> ListenersView:
+    """Look at the listeners of the pulse."""
+    pulse = asked.pulse
+    infos = sorted(pulse.listeners, key=lambda info: (info.host, info.pid, info.listener))
+    versions = Counter(info.version for info in infos)
+    usual = versions.most_common(1)[0][0] if versions else ""
+    rows = [_row(info, is_odd=info.version != usual) for info in infos]
+    hosts = {row.info.host: tuple(one for one in rows if one.info.host == row.info.host) for row in rows}
+    unknown = pulse.unknown.get("listeners", "") or pulse.counts.unknown.get("listeners", "")
+    return ListenersView(
+        schedule=asked.served.name,
+        now=asked.now,
+        said=headline(rows, schedule=asked.served.name, unknown=unknown),
+        rest=(" ".join([*(row.note for row in rows if row.note), *_mixed(versions)]),),
+        hosts=tuple(hosts.items()),
+        more=max(0, pulse.counts.listeners - len(infos)) if len(hosts) else 0,
+        unknown=unknown,
+    )
+
+
+def headline(rows: list[Row], *, schedule: str, unknown: str) -> Said:
+    """Say how many listen, on how many machines, and how busy they are."""
+    if unknown:
+        return ("The server does not tell who listens.",)
+    if not rows:
+        return (f"Nobody listens to {schedule}.",)
+    threads, busy = sum(row.info.threads for row in rows), sum(row.busy for row in rows)
+    hosts = len({row.info.host for row in rows})
+    of = f"{busy:,} of {plural(threads, 'thread')} busy"
+    return (f"{plural(len(rows), 'listener')} on {plural(hosts, 'machine')}, {of}.",)
+
+
+def _row(info: ListenerInfo, *, is_odd: bool) -> Row:
+    kind, word, note = _state(info)
+    return Row(info=info, kind=kind, word=word, note=note, is_odd_version=is_odd)
+
+
+def _state(info: ListenerInfo) -> tuple[Kind, str, str]:
+    if info.beat_ms >= SILENT_MS:
+        jobs = plural(len(info.running), "job")
+        go = f" If it stays so, its {jobs} {'goes' if len(info.running) == 1 else 'go'} to other listeners."
+        return (
+            "fail",
+            "silent",
+            f"{info.listener} has been silent for {away(info.beat_ms)}.{go if info.running else ''}",
+        )
+    if info.trouble:
+        return "fail", "stuck", f"{info.listener}: {info.trouble.rstrip('.')}."
+    return ("done" if info.state == "listening" else "pause"), info.state, ""
+
+
+def _mixed(versions: Counter[str]) -> list[str]:
+    """Say which versions run at once, where there are several."""
+    if len(versions) < 2:
+        return []
+    return [f"{len(versions)} versions run at once: {listed([f'{v} on {n}' for v, n in versions.most_common()])}."]
+
+
+PAGE = Page(
+    name="listeners", path="listeners", title="Listeners", template="listeners.html", look=look, icon="ear", key="l"
+)

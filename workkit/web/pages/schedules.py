@@ -1,0 +1,76 @@
+"""All schedules on one page: which is in trouble, in one sentence each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from workkit.contract.inspector import Counts
+from workkit.contract.record import counts_record
+from workkit.web.page import Asked
+from workkit.web.pages import now
+from workkit.web.served import Served
+from workkit.web.veil import Veil
+from workkit.web.words import Said, plain
+
+TEMPLATE: Final = "schedules.html"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One schedule: its sentence, and how many things need somebody; None: its server does not answer."""
+
+    schedule: str
+    said: Said
+    needs: int | None
+    counts: Counts | None = None
+
+    def record(self) -> Mapping[str, Any]:
+        """Write it as JSON does."""
+        return {
+            "schedule": self.schedule,
+            "sentence": plain(self.said),
+            "needs": self.needs,
+            "counts": None if self.counts is None else counts_record(self.schedule, self.counts),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchedulesView:
+    """What the page shows, the worst first."""
+
+    lines: tuple[Line, ...]
+
+    @property
+    def ordered(self) -> list[Line]:
+        """The lines, the worst first."""
+        return sorted(self.lines, key=lambda line: -1_000 if line.needs is None else -line.needs)
+
+    @property
+    def said(self) -> str:
+        """One sentence about all of them."""
+        bad = [line.schedule for line in self.ordered if line.needs != 0]
+        if not self.lines:
+            return "No schedule is shown to you."
+        if not bad:
+            return f"All {len(self.lines)} schedules are on time."
+        return (
+            f"{len(bad)} of {len(self.lines)} schedules {'needs' if len(bad) == 1 else 'need'} you: {', '.join(bad)}."
+        )
+
+    def record(self) -> dict[str, Any]:
+        """Write it as JSON does."""
+        return {"schedules": [line.record() for line in self.ordered]}
+
+
+def line(served: Served, veil: Veil) -> Line:
+    """Look at one schedule as the page Now does."""
+    pulse = veil.pulse(served.inspector().pulse())
+    view = now.look(Asked(served=served, pulse=pulse, veil=veil, zone=served.zone, names={}, params={}))
+    return Line(schedule=served.name, said=view.said, needs=len(view.needs), counts=view.counts)
+
+
+def away_line(schedule: str, error: str) -> Line:
+    """Make the line of a schedule whose server does not answer."""
+    return Line(schedule=schedule, said=(error,), needs=None)

@@ -1,0 +1,109 @@
+"""Values to HTML: the templates, the filters they use, and the static files by their hashes.
+
+Whatever a template prints passes `_sound`: control, bidi and other characters that could hide text are spelled out, and
+autoescape does the rest. So nothing that the server holds can steer a page.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from datetime import datetime
+from functools import cache
+from math import isinf
+from pathlib import Path
+from typing import Any, Final
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from workkit.jobs.call_text import call_text
+from workkit.jobs.job import Job
+from workkit.jobs.names import shown
+from workkit.text.cells import shorten
+from workkit.text.duration import duration_text
+from workkit.text.glance import away, full_moment, moment
+from workkit.text.listing import plural
+from workkit.text.wording import printable, progress
+from workkit.web import words
+from workkit.web.address import job_path
+
+HERE: Final = Path(__file__).parent
+STATIC: Final = HERE / "static"
+TYPES: Final = {"workkit.css": "text/css; charset=utf-8", "workkit.js": "text/javascript; charset=utf-8"}
+LONGEST_LINE, LONGEST_TEXT = 200, 64_000
+
+
+@cache
+def environment() -> Environment:
+    """Make the templates ready, once."""
+    env = Environment(
+        loader=FileSystemLoader(HERE / "templates"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+        finalize=_sound,
+    )
+    env.filters |= {
+        "age": away,
+        "brief": lambda text: shorten(printable(text), LONGEST_LINE),
+        "count": lambda n: f"{n:,}",
+        "plural": plural,
+        "took": duration_text,
+        "within": lambda ms: "over 2 days" if isinf(ms) else duration_text(ms),
+        "progress": progress,
+        "percent": _percent,
+        "args": _args,
+        "fn": lambda job: shown(job.fn),
+        "job_path": lambda job: job_path(job.name or job.id),
+        "said": words.plain,
+    }
+    env.globals |= {"static": static_name}
+    return env
+
+
+def render(template: str, values: Mapping[str, Any]) -> str:
+    """Write one page."""
+    frame, now = values["frame"], values["frame"].now
+    zone = frame.zone
+
+    def clock(at: datetime) -> str:
+        return moment(at, now, zone)
+
+    def instant(at: datetime) -> str:
+        return full_moment(at, now, zone)
+
+    def until(at: datetime) -> str:
+        return words.until(at, now)
+
+    return environment().get_template(template).render(**values, clock=clock, instant=instant, until=until)
+
+
+@cache
+def static_files() -> dict[str, bytes]:
+    """Read the static files, once."""
+    return {name: (STATIC / name).read_bytes() for name in TYPES}
+
+
+@cache
+def static_name(name: str) -> str:
+    """Name a static file by its content, so that browsers may keep it for ever."""
+    return f"{hashlib.sha256(static_files()[name]).hexdigest()[:16]}/{name}"
+
+
+def _sound(value: Any) -> Any:
+    if isinstance(value, str) and not isinstance(value, Markup):
+        text = value if value.isprintable() else "".join(c if c == "\n" else printable(c) for c in value)
+        return text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT] + "…"
+    return value
+
+
+def _args(job: Job) -> str:
+    """Write the arguments of a call, with their brackets."""
+    return call_text(job).removeprefix(printable(shown(job.fn)))
+
+
+def _percent(value: tuple[float, float]) -> int:
+    done, of = value
+    return max(0, min(100, round(100 * done / of))) if of > 0 else 0

@@ -1,0 +1,207 @@
+"""What the page Now has found out, in sentences: facts in, sentences out. Pure; the rules: spec/web.md, 4.
+
+The order of `needs` is the order of trouble. The first of them is the headline; all of them are "Needs you".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, tzinfo
+from typing import Final, Literal
+
+from workkit.jobs.admission import Pause
+from workkit.text.duration import MILLISECOND
+from workkit.text.glance import away as distance
+from workkit.text.glance import moment
+from workkit.text.listing import plural
+from workkit.web.address import job_path
+from workkit.web.words import Ref, Said, joined
+
+OVERDUE_MS: Final = 10_000
+"""So long something is due before it counts as overdue."""
+
+RECENT: Final = timedelta(hours=24)
+"""So long a missed run needs somebody."""
+
+MOST_NEEDS: Final = 8
+MANY_DEAD: Final = 10
+"""So many deaths of one error in an hour need somebody."""
+
+Tone = Literal["fail", "late"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failing:
+    """A recurring job whose last runs failed: how many in a row, the end of the last one, and its error if known."""
+
+    name: str
+    times: int
+    last: datetime
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MissedRun:
+    """A run that did not take place, and why, as the end of a sentence."""
+
+    name: str
+    due: datetime
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Died:
+    """Jobs that died of one error within the last hour."""
+
+    count: int
+    since: datetime
+    error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What is known of a schedule at this moment. `recurring`: how many recurring jobs are looked at; `on_time`:
+    those of them whose last run neither failed nor began late. `died` and
+    `cannot_run` are empty where nobody has looked.
+    """
+
+    schedule: str
+    now: datetime
+    zone: tzinfo
+    is_empty: bool = False
+    listeners: int | None = 0
+    busy: int = 0
+    threads: int = 0
+    due: int = 0
+    late_ms: int | None = None
+    waits: int = 0
+    paused: Pause | None = None
+    recurring: int = 0
+    on_time: int = 0
+    failing: tuple[Failing, ...] = ()
+    missed: tuple[MissedRun, ...] = ()
+    died: tuple[Died, ...] = ()
+    cannot_run: tuple[str, ...] = ()
+    next: tuple[str, str, datetime] | None = field(default=None)  # text, path, due
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Need:
+    """Something that needs somebody: what, why, how bad. `job`: the job to act on."""
+
+    said: Said
+    why: str = ""
+    tone: Tone = "late"
+    job: str | None = None
+    is_failing: bool = False
+
+
+def away(ms: int) -> Said:
+    """Say that the server does not answer."""
+    return (f"The server has not answered for {distance(ms)}.",)
+
+
+def sentence(facts: Facts) -> Said:
+    """Say the one thing that matters most."""
+    if facts.is_empty:
+        return (f"Nothing in {facts.schedule} yet, and nobody listens.",)
+    first = next(needs(facts), None)
+    if first is None:
+        return ("All on time.",)
+    return _all_failing(facts.failing) if first.is_failing and len(facts.failing) > 1 else first.said
+
+
+def needs(facts: Facts) -> Iterator[Need]:
+    """Say all that needs somebody, the worst first."""
+    yield from _nobody(facts)
+    yield from _paused(facts)
+    yield from _overdue(facts)
+    yield from (_one_failing(one, facts) for one in facts.failing)
+    for missed in facts.missed:
+        at = moment(missed.due, facts.now, facts.zone)
+        said = (Ref(missed.name, job_path(missed.name)), f" missed its run at {at}: {missed.why}.")
+        yield Need(said=said, job=missed.name)
+    for died in facts.died:
+        at = moment(died.since, facts.now, facts.zone)
+        said = (Ref(plural(died.count, "job"), "dead"), f" died of one error since {at}.")
+        yield Need(said=said, why=died.error, tone="fail")
+    for name in facts.cannot_run:
+        yield Need(said=("No listener can run ", Ref(name, f"jobs?q={name}"), "."))
+
+
+def _nobody(facts: Facts) -> Iterator[Need]:
+    if facts.listeners != 0:
+        return
+    if facts.due and facts.late_ms is not None:
+        are = "job is" if facts.due == 1 else "jobs are"
+        said: Said = ("Nobody listens; ", Ref(f"{facts.due:,} {are} due", "jobs?state=due"), _oldest(facts, "for"))
+    else:
+        said = ("Nobody listens.",)
+    yield Need(said=said, why=f"Start a listener where the code is: workkit listen {facts.schedule}", tone="fail")
+
+
+def _paused(facts: Facts) -> Iterator[Need]:
+    if facts.paused is None:
+        return
+    end = _end(facts.paused, facts)
+    reason = f': "{facts.paused.reason}".' if facts.paused.reason else "."
+    held = f" {plural(facts.waits, 'job')} {'waits' if facts.waits == 1 else 'wait'}." if facts.waits else ""
+    yield Need(said=(f"{facts.schedule} is paused{end}{reason}{held}",), why="Nothing starts until it is resumed.")
+
+
+def _end(pause: Pause, facts: Facts) -> str:
+    if pause.until_ms is None:
+        return ""
+    try:
+        until = datetime.fromtimestamp(pause.until_ms / 1000, facts.zone)
+    except (OverflowError, ValueError, OSError):  # another program wrote a time that no calendar has
+        return ""
+    return f" until {moment(until, facts.now, facts.zone)}"
+
+
+def _overdue(facts: Facts) -> Iterator[Need]:
+    if not facts.listeners or not facts.due or (facts.late_ms or 0) < OVERDUE_MS:
+        return
+    is_full = facts.threads > 0 and facts.busy >= facts.threads
+    why = f": all {facts.threads:,} threads are busy." if is_full else "."
+    are = "1 job is" if facts.due == 1 else f"{facts.due:,} jobs are"
+    jobs, _, verb = are.rpartition(" ")
+    said = (Ref(jobs, "jobs?state=due"), f" {verb} overdue{_oldest(facts, 'by')[:-1]}{why}")
+    yield Need(
+        said=said, why="" if is_full else "Threads are free, so a limit holds them, or no listener can run them."
+    )
+
+
+def _oldest(facts: Facts, word: str) -> str:
+    by = distance(facts.late_ms or 0)
+    return f" {word} {by}." if facts.due == 1 else f", the oldest {word} {by}."
+
+
+def _all_failing(found: Sequence[Failing]) -> Said:
+    if len(found) > 2:
+        return (Ref(f"{len(found):,} recurring jobs", "recurring?show=failing"), " are failing.")
+    return (*joined([Ref(one.name, job_path(one.name)) for one in found]), " are failing.")
+
+
+def _one_failing(one: Failing, facts: Facts) -> Need:
+    ref = Ref(one.name, job_path(one.name))
+    at = moment(one.last, facts.now, facts.zone)
+    said = f" has failed {one.times} times in a row." if one.times > 1 else f" failed at {at}."
+    why = one.error or (f"The last time at {at}." if one.times > 1 else "")
+    return Need(said=(ref, said), why=why, tone="fail", job=one.name, is_failing=True)
+
+
+def rest(facts: Facts) -> Said:
+    """Say the rest in one clause, and what is next."""
+    if facts.is_empty:
+        return ("Add a job, start a listener, and this page shows what runs, what will, and what did not.",)
+    parts: list[str | Ref] = []
+    if facts.recurring:
+        of = f"{facts.on_time:,} of {plural(facts.recurring, 'recurring job')}"
+        parts.append(f"{of} {'is' if facts.on_time == 1 else 'are'} on time. ")
+    if facts.next is not None:
+        text, path, due = facts.next
+        if due > facts.now:
+            parts += ["Next is ", Ref(text, path), f", in {distance((due - facts.now) / MILLISECOND)}."]
+    return tuple(parts)

@@ -1,0 +1,75 @@
+"""A schedule as the web shows it: how it is reached, and what was learned of it that no page has to ask again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import tzinfo
+from threading import Lock
+from typing import Any, Final
+
+from workkit.contract.inspector import Inspector, Named
+from workkit.errors import ServerError, Unsupported
+from workkit.web.acts import Verbs
+
+NAMED_S: Final = 5.0
+"""So long the jobs with names are kept: reading all of them takes a while where there are thousands."""
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Served:
+    """One schedule. `inspector` opens what looks at it, at the first question; `zone` is that of its times. It notes
+    since when the server does not answer. Thread-safe.
+    """
+
+    name: str
+    zone: tzinfo
+    inspector: Callable[[], Inspector]
+    verbs: Verbs | None = None
+    _lock: Lock = field(default_factory=Lock)
+    _lost: tuple[float, str] | None = None  # since when (monotonic), and the error
+    _named: tuple[float, Mapping[str, Named]] | None = None
+    _last: dict[str, Any] = field(default_factory=dict)
+
+    def reached(self) -> None:
+        """Note that the server has answered."""
+        with self._lock:
+            self._lost = None
+
+    def lost(self, error: ServerError) -> None:
+        """Note that the server has not answered, or has refused."""
+        with self._lock:
+            self._lost = (self._lost[0] if self._lost else time.monotonic(), str(error))
+
+    @property
+    def away_ms(self) -> int | None:
+        """For how long the server has not answered; None if it did the last time."""
+        return None if self._lost is None else int((time.monotonic() - self._lost[0]) * 1000)
+
+    def keep(self, page: str, view: Any) -> None:
+        """Keep the last view of a page, to be shown while the server is away."""
+        self._last[page] = view
+
+    def kept(self, page: str) -> Any:
+        """Give the last view of a page, or None."""
+        return self._last.get(page)
+
+    def named(self) -> Mapping[str, Named]:
+        """Read the jobs that have a name; what was read less than 5 s ago is not read again."""
+        with self._lock:
+            kept = self._named
+        if kept is not None and time.monotonic() - kept[0] < NAMED_S:
+            return kept[1]
+        try:
+            found: Mapping[str, Named] = self.inspector().named()
+        except Unsupported:
+            found = {}
+        with self._lock:
+            self._named = (time.monotonic(), found)
+        return found
+
+    def forget(self) -> None:
+        """Read again what an act may have changed."""
+        with self._lock:
+            self._named = None

@@ -1,0 +1,48 @@
+"""Sentences with links in them, and when something is due. Pure. How values read: `workkit.text.glance`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from workkit.text.duration import MILLISECOND
+from workkit.text.glance import away
+
+LATE_MS = 1000
+"""So late a run counts as late, and what is due as overdue."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A part of a sentence that leads to a page: a path below that of the schedule."""
+
+    text: str
+    path: str
+
+
+Said = tuple[str | Ref, ...]
+"""A sentence: texts, and references to pages."""
+
+
+def plain(said: Said) -> str:
+    """Write a sentence without its links."""
+    return "".join(part if isinstance(part, str) else part.text for part in said)
+
+
+def joined(parts: Sequence[Ref], word: str = "and") -> Said:
+    """Join references as a sentence does."""
+    found: list[str | Ref] = []
+    for number, part in enumerate(parts):
+        if number:
+            found.append(f" {word} " if number == len(parts) - 1 else ", ")
+        found.append(part)
+    return tuple(found)
+
+
+def until(due: datetime, now: datetime) -> str:
+    """Say when something is due, from now on: a distance, or that it is overdue. Never "next" for what has passed."""
+    if due > now:
+        return away((due - now) / MILLISECOND)
+    behind = now - due
+    return "due" if behind < timedelta(milliseconds=LATE_MS) else f"overdue {away(behind / MILLISECOND)}"
