@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from workkit.errors import Invalid, NotFound, ServerError, Unsupported, WorkkitError
+from workkit.errors import Invalid, NotFound, ServerError, ServerRefused, Unsupported, WorkkitError
 from workkit.web import sentences
 from workkit.web.address import JSON, read_spelled, spelled, url_path
 from workkit.web.answer import Refused, html, json_answer, last_values, refusal_of, wants_json
@@ -177,7 +177,7 @@ class Site:
         now, view = kept or (datetime.now(UTC), None)
         frame = self.entrance.filled(frame, page=page, now=now, counts=None, away_ms=ms)
         values: Mapping[str, Any] = {
-            "frame": frame, "view": view, "said": sentences.away(ms), "error": str(error), "status": 503,
+            "frame": frame, "view": view, "said": sentences.away(ms, refuses=isinstance(error, ServerRefused)), "error": str(error), "status": 503,
         }  # fmt: skip
         return html(request, page.template if view else "away.html", values, status=503)
 

@@ -97,8 +97,10 @@ class Need:
     is_failing: bool = False
 
 
-def away(ms: int) -> Said:
-    """Say that the server does not answer."""
+def away(ms: int, *, refuses: bool = False) -> Said:
+    """Say that the server does not answer, or that it answers with a refusal."""
+    if refuses:
+        return ("The server refuses to answer.",)
     return (f"The server has not answered for {distance(ms)}.",)
 
 

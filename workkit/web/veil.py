@@ -2,43 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Protocol
 
 from workkit.contract.history import PastRun
 from workkit.contract.inspector import Pulse
 from workkit.contract.listener import ListenerInfo
 from workkit.jobs.job import Job
 
-HIDDEN: Final = "••••••"
+
+class Hides(Protocol):
+    """What masks values."""
+
+    def job(self, job: Job) -> Job:
+        """Mask the arguments of a job, and what its run has said."""
+
+    def text(self, text: str) -> str:
+        """Mask an error, a check-in or a reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Veil:
-    """Masks values and texts. `value` masks an argument, whatever is in it; `text` an error, a check-in or a reason."""
+    """Masks what a view is to hold. `everything` is for those who see no argument at all."""
 
-    value: Callable[[Any], Any]
-    text: Callable[[str], str]
+    usual: Hides
+    everything: Hides
 
     def all_hidden(self) -> Veil:
         """The same, with no argument at all."""
-        return replace(self, value=_nothing)
+        return replace(self, usual=self.everything)
+
+    def text(self, text: str) -> str:
+        """Mask an error, a check-in or a reason."""
+        return self.usual.text(text)
 
     def job(self, job: Job) -> Job:
-        """Mask the arguments of a job, its error and what its run said."""
-        failure = job.failure
-        if failure is not None:
-            failure = replace(failure, message=self.text(failure.message), traceback=self.text(failure.traceback))
-        return replace(
-            job,
-            args=tuple(self.value(list(job.args))),
-            kwargs=None if job.kwargs is None else self.value(dict(job.kwargs)),
-            error=None if job.error is None else self.text(job.error),
-            failure=failure,
-            progress=self.text(job.progress) if isinstance(job.progress, str) else job.progress,
-            why=None if job.why is None else self.text(job.why),
-        )
+        """Mask the arguments of a job, its error and what its run has said."""
+        return self.usual.job(job)
 
     def listener(self, info: ListenerInfo) -> ListenerInfo:
         """Mask what a listener runs."""
@@ -55,11 +55,16 @@ class Veil:
         )
 
 
-def _nothing(value: Any) -> Any:
-    """Hide every argument: how many there are, and their names, are seen."""
-    return dict.fromkeys(value, HIDDEN) if isinstance(value, dict) else [HIDDEN for _ in value]
+class _Open:
+    """Masks nothing."""
+
+    def job(self, job: Job) -> Job:
+        return job
+
+    def text(self, text: str) -> str:
+        return text
 
 
-def veil_of(mask: Callable[[str | None, object], bool] | None = None, pattern: str | None = None) -> Veil:
+def veil_of(mask: object = None, pattern: str | None = None) -> Veil:
     """Make the veil of a program: by its function, and by a regular expression for names of arguments."""
-    return Veil(value=lambda value: value, text=lambda text: text)
+    return Veil(usual=_Open(), everything=_Open())

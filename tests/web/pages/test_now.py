@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 from tests import handlers
 from tests.web.conftest import Browser, headline, text_of
 from workkit import schedule

@@ -26,7 +26,7 @@ FAILED: Final = ("retried", "dead")
 OFTEN: Final = timedelta(hours=1)
 """A job that recurs at least so often needs somebody only where its last three runs failed."""
 
-MOST_RUNNING, MOST_NEXT, MOST_MISSED = 5, 7, 200
+MOST_RUNNING, MOST_NEXT, MOST_MISSED, MOST_RUNS = 5, 7, 200, 1000
 WHY_MISSED = {"late": "nobody started it in time", "overlap": "another run of it had not ended"}
 
 
@@ -149,8 +149,8 @@ def _facts(asked: Asked, named: Mapping[str, Job], unknown: dict[str, str]) -> F
         paused=paused,
         recurring=len(named),
         on_time=sum(_is_on_time(rings.get(name, ())) for name in named),
-        failing=tuple(_failing(asked, named, rings)),
-        missed=tuple(_missed(asked, named)),
+        failing=_with_errors(asked, list(_failing(asked, named, rings))),
+        missed=tuple(_missed(asked, named, rings)),
         next=None if soon is None or soon.due is None else (_title(soon), job_path(soon.name or soon.id), soon.due),
     )
 
@@ -169,8 +169,18 @@ def _failing(asked: Asked, named: Mapping[str, Job], rings: Mapping[str, Any]) -
     for name, job in named.items():
         runs = list(takewhile(lambda run: run.ending in FAILED, rings.get(name, ())))
         if runs and (len(runs) >= 3 or not _is_often(job, asked.now)):
-            error = None if runs[0].error is None else asked.veil.text(runs[0].error)
-            yield Failing(name=name, times=len(runs), last=runs[0].ended, error=error)
+            yield Failing(name=name, times=len(runs), last=runs[0].ended)
+
+
+def _with_errors(asked: Asked, found: list[Failing]) -> tuple[Failing, ...]:
+    """Add the last errors, which single runs know and rings do not."""
+    if not found:
+        return ()
+    errors: dict[str, str] = {}
+    for run in islice(asked.served.inspector().runs(), MOST_RUNS):
+        if run.name is not None and run.error is not None:
+            errors.setdefault(run.name, asked.veil.text(run.error))
+    return tuple(replace(one, error=errors.get(one.name)) for one in found)
 
 
 def _is_often(job: Job, now: datetime) -> bool:
@@ -180,8 +190,10 @@ def _is_often(job: Job, now: datetime) -> bool:
     return first is not None and second is not None and second - first < OFTEN
 
 
-def _missed(asked: Asked, named: Mapping[str, Job]) -> Iterator[MissedRun]:
-    """Find the runs that were missed within a day and not by choice, of each job the last one."""
+def _missed(asked: Asked, named: Mapping[str, Job], rings: Mapping[str, Any]) -> Iterator[MissedRun]:
+    """Find the runs that were missed within a day and not by choice, of each job the last one. One that recurs often
+    and has run since is well again.
+    """
     seen: set[str] = set()
     try:
         found: Iterable[Missed] = islice(asked.served.inspector().missed(), MOST_MISSED)
@@ -190,6 +202,8 @@ def _missed(asked: Asked, named: Mapping[str, Job]) -> Iterator[MissedRun]:
             if one.due < asked.now - RECENT or name in seen or name not in named or _by_choice(named[name], one):
                 continue
             seen.add(name)
+            if _is_often(named[name], asked.now) and any(run.ended > one.due for run in rings.get(name, ())[:1]):
+                continue
             yield MissedRun(name=name, due=one.due, why=WHY_MISSED.get(one.reason, one.reason))
     except Unsupported:
         return

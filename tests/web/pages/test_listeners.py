@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from typing import Any
+
+import msgpack
+
+from tests import handlers
+from tests.processes import until
+from tests.servers import Server
+from tests.web.conftest import Browser, headline, text_of
+from workkit import schedule
+from workkit.brokers.native.keys import Keys
+from workkit.schedule import Schedule
+
+HOW: dict[str, Any] = {"imports": ["tests.handlers"], "folder": None, "threads": 3}
+
+
+def test_nobody_listens(browser: Browser, s: Schedule) -> None:
+    answer = browser.get(f"/s/{s.name}/listeners")
+    assert headline(answer) == f"Nobody listens to {s.name}."
+    assert f"workkit listen {s.name}" in text_of(answer)
+
+
+def test_a_listener_is_shown_with_what_it_runs(browser: Browser, s: Schedule) -> None:
+    handlers.calls.clear()
+    handlers.gate.clear()
+    schedule.add_now(s, handlers.wait_for_gate)
+    try:
+        with schedule.listener(s, **HOW):
+            until(lambda: handlers.calls == ["begun"], what="the run")
+            answer = browser.get(f"/s/{s.name}/listeners")
+            assert headline(answer) == "1 listener on 1 machine, 1 of 3 threads busy."
+            assert "tests.handlers.wait_for_gate ()" in text_of(answer)
+            (found,) = browser.json(f"/s/{s.name}/listeners.json")["listeners"]
+            assert (found["threads"], found["state"], len(found["running"])) == (3, "listening", 1)
+            now = browser.get(f"/s/{s.name}/")
+            assert "tests.handlers.wait_for_gate" in text_of(now)
+            assert "1, the oldest first" in text_of(now)
+            handlers.gate.set()
+    finally:
+        handlers.gate.set()
+
+
+def test_a_silent_listener_and_mixed_versions_are_said(browser: Browser, s: Schedule, server: Server) -> None:
+    keys, client = Keys(s.name), server.client()
+    now_ms = int(client.time()[0]) * 1000
+    for n, (version, beat) in enumerate((("0.2.0", 0), ("0.2.0", 0), ("0.1.0", 7000))):
+        name = f"batch-{n}:4242:0123456789a{n}"
+        client.zadd(keys.listeners, {name: now_ms - beat})
+        info = [f"batch-{n}", 4242, version, {s.name: 1}, 10, "listening", now_ms - 60_000, None]
+        client.hset(keys.running(name), "info", msgpack.packb(info))
+    answer = browser.get(f"/s/{s.name}/listeners")
+    assert headline(answer) == "3 listeners on 3 machines, 0 of 30 threads busy."
+    said = text_of(answer)
+    assert "batch-2:4242:0123456789a2 has been silent for 7 s." in said or "silent for 8 s" in said
+    assert "2 versions run at once: 0.2.0 on 2 and 0.1.0 on 1." in said
+
+
+def test_more_than_fifty_listeners_are_counted(browser: Browser, s: Schedule, server: Server) -> None:
+    keys, client = Keys(s.name), server.client()
+    now_ms = int(client.time()[0]) * 1000
+    for n in range(60):
+        name = f"host:{n}:{n:012x}"
+        client.zadd(keys.listeners, {name: now_ms + n})
+        client.hset(keys.running(name), mapping={"@": 1, "info": b"x", "1.a": b"x"})
+    found = browser.json(f"/s/{s.name}/listeners.json")
+    assert (len(found["listeners"]), found["more"]) == (50, 10)
+    assert browser.json(f"/s/{s.name}.json")["counts"]["running"] == 60
