@@ -1,0 +1,104 @@
+"""Which errors are the same one: a fingerprint of type, place and message without what varies. Pure.
+
+What varies from one failure to the next is replaced: UUIDs, quoted texts, paths, numbers, and hexadecimal numbers of
+six digits and more (eight, where all of them are letters: "facade" is a word). The spans that were replaced are told,
+so that a page can show them in grey.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from hashlib import sha1
+from typing import Final
+
+from workkit.jobs.outcome import Failure
+from workkit.text.brief import brief_repr
+
+LONGEST = 1000  # characters of a message that count
+
+# The first alternative that fits at a place wins. Each is linear: no two repetitions share a character.
+_VARYING: Final = re.compile(
+    r"""
+      (?P<uuid> (?<![0-9A-Za-z]) [0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12} (?![0-9A-Za-z]) )
+    | (?P<text> "[^"\n]{0,400}" | `[^`\n]{0,400}` | “[^”\n]{0,400}” | (?<!\w) '[^'\n]{0,400}' (?!\w) )
+    | (?P<path> (?<![\w/.~:\\]) (?: [a-z][a-z0-9+.\-]{1,20}:// | ~?/ | \.{1,2}/ | [a-z]:\\ )
+                [^\s"'`,;()<>\[\]{}]{1,400} )
+    | (?P<hex>  (?<![0-9A-Za-z_]) (?: 0x[0-9a-f]+ | [0-9a-f]{8,} | (?=[a-f]*[0-9]) [0-9a-f]{6,} ) (?![0-9A-Za-z_]) )
+    | (?P<word> [a-z_][a-z0-9_]* )  # does not vary, with the digits in it: sha256
+    | (?P<number> [0-9]+ (?: [.,:_][0-9]+ )* )
+    """,
+    re.VERBOSE | re.IGNORECASE | re.ASCII,
+)
+_SIGNS: Final = {"uuid": "<uuid>", "text": "<text>", "path": "<path>", "hex": "<n>", "number": "<n>"}
+_TRAILING = ".:!?"  # of a path: the end of the sentence, not of the path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fingerprint:
+    """What an error is known by. `print` is a SHA-1 in 40 hex digits; `varying` are the spans (from, to) of the message
+    that do not count.
+    """
+
+    print: str
+    type: str
+    where: str | None
+    message: str
+    varying: tuple[tuple[int, int], ...] = ()
+
+    __repr__ = brief_repr
+
+    @property
+    def parts(self) -> tuple[tuple[str, bool], ...]:
+        """The message in pieces, each with whether it varies."""
+        found: list[tuple[str, bool]] = []
+        last = 0
+        for start, end in self.varying:
+            found += [(self.message[last:start], False), (self.message[start:end], True)]
+            last = end
+        found.append((self.message[last:], False))
+        return tuple((text, varies) for text, varies in found if text)
+
+
+def fingerprint(failure: Failure) -> Fingerprint:
+    """Take the fingerprint of an error. Two errors of one type, raised at one place, whose messages differ only in what
+    varies, have the same.
+    """
+    spans, pattern = _pattern(failure.message[:LONGEST])
+    text = "\n".join((failure.type, failure.where or "", pattern))
+    return Fingerprint(
+        print=sha1(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest(),
+        type=failure.type,
+        where=failure.where,
+        message=failure.message,
+        varying=spans,
+    )
+
+
+def message_pattern(message: str) -> str:
+    """Write a message with a sign in place of each varying part: ``invoice <n> has no lines``."""
+    return _pattern(message[:LONGEST])[1]
+
+
+def _pattern(message: str) -> tuple[tuple[tuple[int, int], ...], str]:
+    spans: list[tuple[int, int]] = []
+    said: list[str] = []
+    last = at = 0
+    while (found := _VARYING.search(message, at)) is not None:
+        kind = found.lastgroup or "number"
+        start, end = found.span()
+        if kind == "path":
+            end = start + len(found.group().rstrip(_TRAILING))
+        at = max(end, start + 1)
+        if kind == "word" or (kind == "path" and not _is_path(message[start:end])):
+            continue
+        said += [message[last:start], _SIGNS[kind]]
+        spans.append((start, end))
+        last = end
+    said.append(message[last:])
+    return tuple(spans), "".join(said)
+
+
+def _is_path(text: str) -> bool:
+    """Whether there is a name behind the slashes."""
+    return any(character.isalnum() for character in text)
