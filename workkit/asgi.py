@@ -43,7 +43,7 @@ def app(
     s: Schedule | Iterable[Schedule],
     *,
     role: Callable[[Any], Any] | None = None,
-    mask: Callable[[str | None, object], bool] | None = None,
+    mask: Callable[[str, Any], bool | None] | None = None,
     mask_all: bool = False,
     read_only: bool = False,
     tz: str | None = None,
@@ -56,9 +56,9 @@ def app(
 
     `role` gets the request, and returns "viewer", "operator", "editor", a mapping of schedules to these, or None: then
     the request is answered as if nothing was here. It may be a coroutine function. It is needed: whoever mounts this
-    decides who may come in. `read_only`: nobody is more than a viewer. `mask` gets the name of an argument (None: it
-    has none) and its value, and says whether it is hidden, beside those that are by their names; `mask_all`: viewers
-    see no argument. `tz`: the zone of the times (else that of each schedule). `env`: the environment's name.
+    decides who may come in. `read_only`: nobody is more than a viewer. `mask` gets a name and its value, and
+    says whether the value is hidden (True), shown (False), or treated as usual (None); `mask_all`: viewers see no
+    argument. `tz`: the zone of the times (else that of each schedule). `env`: the environment's name.
     `origins`: as browsers name this program, where a proxy stands before it. `secret` signs the forms (else
     WORKKIT_WEB_SECRET, else a new one in each process): several processes behind one address need the same.
 
@@ -78,7 +78,7 @@ def build(
     *,
     way: Way,
     signer: Signer,
-    mask: Callable[[str | None, object], bool] | None = None,
+    mask: Callable[[str, Any], bool | None] | None = None,
     pattern: str | None = None,
     mask_all: bool = False,
     read_only: bool = False,

@@ -176,9 +176,8 @@ class Site:
         )
         now, view = kept or (datetime.now(UTC), None)
         frame = self.entrance.filled(frame, page=page, now=now, counts=None, away_ms=ms)
-        values: Mapping[str, Any] = {
-            "frame": frame, "view": view, "said": sentences.away(ms, refuses=isinstance(error, ServerRefused)), "error": str(error), "status": 503,
-        }  # fmt: skip
+        said = sentences.away(ms, refuses=isinstance(error, ServerRefused))
+        values: Mapping[str, Any] = {"frame": frame, "view": view, "said": said, "error": str(error)}
         return html(request, page.template if view else "away.html", values, status=503)
 
     async def nowhere(self, request: Request) -> Response:

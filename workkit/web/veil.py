@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from workkit.contract.history import PastRun
 from workkit.contract.inspector import Pulse
 from workkit.contract.listener import ListenerInfo
 from workkit.jobs.job import Job
-
-
-class Hides(Protocol):
-    """What masks values."""
-
-    def job(self, job: Job) -> Job:
-        """Mask the arguments of a job, and what its run has said."""
-
-    def text(self, text: str) -> str:
-        """Mask an error, a check-in or a reason."""
+from workkit.web.masking import Decide, Mask, mask
 
 
 @dataclass(frozen=True, slots=True)
 class Veil:
     """Masks what a view is to hold. `everything` is for those who see no argument at all."""
 
-    usual: Hides
-    everything: Hides
+    usual: Mask
+    everything: Mask
 
     def all_hidden(self) -> Veil:
         """The same, with no argument at all."""
@@ -37,8 +27,9 @@ class Veil:
         return self.usual.text(text)
 
     def job(self, job: Job) -> Job:
-        """Mask the arguments of a job, its error and what its run has said."""
-        return self.usual.job(job)
+        """Mask the arguments of a job, its error, what its run has said, and why it waits."""
+        masked = self.usual.job(job)
+        return masked if job.why is None else replace(masked, why=self.text(job.why))
 
     def listener(self, info: ListenerInfo) -> ListenerInfo:
         """Mask what a listener runs."""
@@ -55,16 +46,9 @@ class Veil:
         )
 
 
-class _Open:
-    """Masks nothing."""
-
-    def job(self, job: Job) -> Job:
-        return job
-
-    def text(self, text: str) -> str:
-        return text
-
-
-def veil_of(mask: object = None, pattern: str | None = None) -> Veil:
-    """Make the veil of a program: by its function, and by a regular expression for names of arguments."""
-    return Veil(usual=_Open(), everything=_Open())
+def veil_of(decide: Decide | None = None, pattern: str | None = None) -> Veil:
+    """Make the veil of a program: by its function, and by a regular expression for names of arguments. Raises
+    InvalidOptions.
+    """
+    usual = mask(*([pattern] if pattern else []), decide=decide)
+    return Veil(usual=usual, everything=replace(usual, everything=True))

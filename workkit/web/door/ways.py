@@ -6,15 +6,15 @@ import asyncio
 import inspect
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from starlette.requests import Request
 
 from workkit.errors import InvalidOptions, WorkkitError
-from workkit.web.door.role import Role, Roles, Who, is_roles
+from workkit.web.door.role import Role, Who, is_roles
 from workkit.web.door.signer import Signer
 from workkit.web.door.users import Users, is_password, read_users
 
@@ -22,7 +22,8 @@ COOKIE: Final = "workkit_login"
 TRIES, WINDOW_S = 5, 60.0  # of a password, for each address
 MOST_ADDRESSES: Final = 10_000
 
-RoleOf = Callable[[Request], "Roles | Awaitable[Roles | None] | None"]
+RoleOf = Callable[[Any], Any]
+"""From a request to roles, or None. It is checked where it is called, and may be a coroutine function."""
 
 
 class Way(Protocol):

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import json
+import signal
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+from tests.processes import Processes
+from tests.servers import Server
+from workkit import schedule
+
+
+def test_an_open_address_is_refused_without_users(run: Run) -> None:
+    ran = run("web", "app-tasks", "--bind", "0.0.0.0:5040")
+    assert ran.status == 4
+    assert ran.err == (
+        "error: --bind 0.0.0.0:5040 would show app-tasks to everyone who reaches this machine. "
+        "Add --users FILE, or --trust-header behind a proxy.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (["--bind", "here"], 2, "--bind here is no address with a port."),
+        (["--bind", "127.0.0.1:99999"], 2, "is no address with a port"),
+        (["--bind", "example.com:80"], 2, "Accepted: ADDRESS:PORT with a numeric address or localhost"),
+        (["--origin", "jobs.example.com"], 2, "--origin jobs.example.com is no origin."),
+        (["--users", "none.toml"], 3, "users file none.toml does not exist. Make it: workkit web --users none.toml"),
+        (["--trust-header", "X-User"], 2, "--trust-header and --from-proxy belong together"),
+        (["--add-user", "ada:editor"], 2, "--add-user and --add-token need --users FILE"),
+        (["--users", "u.toml", "--add-user", "ada:king"], 2, '"ada:king" names no user with a role.'),
+        (["--mask", "("], 2, "is not a regular expression"),
+        (["--tz", "Mars/Base"], 2, "Mars/Base"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(run: Run, words: list[str], status: int, said: str) -> None:
+    ran = run("web", "app-tasks", *words)
+    assert ran.status == status
+    assert said in ran.err
+
+
+def test_a_user_is_added_with_a_password_from_the_input(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "typed").write_text("correct horse\n")
+    with open(tmp_path / "typed") as typed:
+        monkeypatch.setattr("sys.stdin", typed)
+        ran = run("web", "--users", "users.toml", "--add-user", "ada:editor")
+    assert (ran.status, ran.out) == (0, "added ada, editor, to users.toml\n")
+    assert '[users."ada"]' in (folder / "users.toml").read_text()
+
+
+def test_a_token_is_shown_once(run: Run, folder: Path) -> None:
+    ran = run("web", "--users", "users.toml", "--add-token", "ci:viewer")
+    assert ran.status == 0
+    assert len(ran.out.strip()) == 43
+    assert ran.out.strip() not in (folder / "users.toml").read_text()
+
+
+def asked(address: str, path: str) -> str:
+    with urllib.request.urlopen(address + path, timeout=30) as answer:
+        text: str = answer.read().decode()
+    return text
+
+
+@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])
+def test_a_real_process_serves_until_it_is_stopped(
+    processes: Processes, server: Server, name: str, sign: signal.Signals
+) -> None:
+    schedule.add(schedule.create(name, redis=server.url), "app:f", in_="1 hour", name="nightly")
+    web = processes.workkit("web", name, "--redis", server.url, "--bind", "127.0.0.1:0", "--env", "staging")
+    line = web.wait_for(r"listening  (\S+) on (\S+), read and write, for this machine only")
+    address = line[2].rstrip("/")
+    assert "nightly" in asked(address, f"/s/{name}/")
+    assert json.loads(asked(address, f"/s/{name}.json"))["sentence"] == "Nobody listens."
+    assert "staging" in asked(address, f"/s/{name}/listeners")
+    web.send(sign)
+    assert web.wait() == 0
