@@ -29,7 +29,11 @@ def test_an_open_address_is_refused_without_users(run: Run) -> None:
         (["--bind", "127.0.0.1:99999"], 2, "is no address with a port"),
         (["--bind", "example.com:80"], 2, "Accepted: ADDRESS:PORT with a numeric address or localhost"),
         (["--origin", "jobs.example.com"], 2, "--origin jobs.example.com is no origin."),
-        (["--users", "none.toml"], 3, "users file none.toml does not exist. Make it: workkit web --users none.toml"),
+        (
+            ["--users", "none.toml"],
+            3,
+            "users file none.toml does not exist. Make it: workkit web --add-user NAME:ROLE --users none.toml.",
+        ),
         (["--trust-header", "X-User"], 2, "--trust-header and --from-proxy belong together"),
         (["--add-user", "ada:editor"], 2, "--add-user and --add-token need --users FILE"),
         (["--users", "u.toml", "--add-user", "ada:king"], 2, '"ada:king" names no user with a role.'),

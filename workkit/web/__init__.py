@@ -1,1 +1,31 @@
-"""The web face: schedules in the browser."""
+"""Schedules in the browser. A wing of the house: it knows the contract and what is below, no broker and no worker.
+
+`workkit/asgi.py` and `workkit/cli/commands/web.py` make it from schedules. What it promises: spec/web.md.
+
+The way of a request: `door/guard.py` (host, headers) -> `application.py` (address) -> `entrance.py` (who, which role)
+-> a thread of `asking.py` -> the page's `look(asked)` -> a frozen view -> `render.py`, or `view.record()` as JSON.
+What any of these raises becomes an answer within the frame (`answer.py`).
+
+**To add a page:**
+
+1. `pages/NAME.py`: a frozen dataclass `NameView` with all that the template sees, and `record()`, which is the JSON.
+   A function `look(asked: Asked) -> NameView`, which asks `asked.served.inspector()` and nothing else. It runs in a
+   thread and may block. `asked.now` is the server's clock, the only one there is; `asked.pulse` was read for this
+   request and is masked. Each job, past run and text from the server that a view holds passes `asked.veil` first. A
+   call that raises Unsupported is caught where it is made, and its sentence shown in that place. A sentence with
+   links is a `Said` (`words.py`): its links are paths below the schedule, and a path that no page has is shown as
+   plain text, so a page may name pages that are yet to come. At the end of the file: `PAGE = Page(name=,
+   path="jobs/{which}", title=, template=, look=, icon=, key=)`. Names in braces come as `asked.names`, parameters as
+   `asked.params` (`asked.one_of` refuses what is not accepted). Without an `icon` it is not in the rail.
+2. `pages/registry.py`: its `PAGE`, at its place in the rail. Address, `.json`, links and rail follow.
+3. `templates/NAME.html`: extends `base.html`, fills `main` (and `crumb`), and gets `frame` and `view`; in the block,
+   use `draw.*` (signs and drawings: `templates/draw.html`, whose geometry is made by `drawing/`) and `say.*`
+   (sentences, calls, links, times: `templates/parts/say.html`). Filters: `render.py`. Where `frame.away_ms` is not
+   None, the view is the last one seen, and `said` the sentence about it. No style or script in it; classes:
+   `static/workkit.css`.
+4. Tests: `tests/web/pages/test_NAME.py` with the fixtures of `tests/web/conftest.py`: `browser.get(...)`,
+   `browser.json(...)`, `headline(answer)`, `text_of(answer)`, on a real server with real listeners. Rules about words
+   are tables of a pure module (`tests/web/test_sentences.py`). Its line in spec/web.md, 1 and 2.
+
+**To add an act:** see `acts.py`. The verbs come in as the protocol `Verbs`, made by `workkit/asgi.py`.
+"""

@@ -56,7 +56,7 @@ def test_a_file_that_cannot_be_meant_is_refused(tmp_path: Path, text: str, said:
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match=r"does not exist\. Make it: workkit web --users"):
+    with pytest.raises(NotFound, match=r"does not exist\. Make it: workkit web --add-user NAME:ROLE --users"):
         read_users(tmp_path / "users.toml")
 
 

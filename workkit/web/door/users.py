@@ -50,7 +50,7 @@ def read_users(path: Path) -> Users:
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        remedy = f"Make it: workkit web --users {path} --add-user NAME:ROLE."
+        remedy = f"Make it: workkit web --add-user NAME:ROLE --users {path}."
         raise NotFound.about(f"users file {path}", "does not exist", remedy, given=str(path)) from None
     except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidOptions.about(f"users file {path}", f"cannot be read: {error}", given=str(path)) from error
