@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from workkit.contract.record import compact
 from workkit.errors import Invalid, NotFound, ServerError, Unsupported, WorkkitError
+from workkit.web.acts import NotAllowed, Result
 from workkit.web.address import job_path
 from workkit.web.render import render
 
@@ -49,7 +50,13 @@ class Status:
     code: int
 
 
-STATUSES = (Status(NotFound, 404), Status(ServerError, 503), Status(Unsupported, 501), Status(Invalid, 400))
+STATUSES = (
+    Status(NotFound, 404),
+    Status(NotAllowed, 403),
+    Status(ServerError, 503),
+    Status(Unsupported, 501),
+    Status(Invalid, 400),
+)
 
 
 def refusal_of(error: WorkkitError) -> Refused:
@@ -89,3 +96,23 @@ def wants_json(request: Request) -> bool:
 def last_values(request: Request) -> dict[str, str]:
     """Read the parameters of the address, of each the last value."""
     return {name: value for name, value in request.query_params.multi_items() if len(value) <= 1000}
+
+
+def result_record(result: Result | None, number: str) -> dict[str, Any]:
+    """Write what became of an act, and the number by which it can be undone. None: the same form was sent twice, and
+    the first one is not over.
+    """
+    if result is None:
+        return {"error": "this act is being done already."}
+    refused = [{"which": which, **refusal_of(error).record()} for which, error in result.refused]
+    undo = None if result.undo is None else number
+    return {"done": list(result.done), "line": result.line, "refused": refused, "undo": undo}
+
+
+def result_status(result: Result | None) -> int:
+    """Choose the status of an act: 207 where a part failed, and that of the first error where all did."""
+    if result is None:
+        return 409
+    if not result.refused:
+        return 200
+    return 207 if result.done else refusal_of(result.refused[0][1]).status

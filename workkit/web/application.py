@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, tzinfo
 from functools import partial
 from typing import Any, Final, TypeVar
+from urllib.parse import quote
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -16,12 +19,23 @@ from starlette.routing import Route
 
 from workkit.errors import Invalid, NotFound, ServerError, ServerRefused, Unsupported, WorkkitError
 from workkit.web import sentences
+from workkit.web.acts import ROLES, Doing, Order, Result, Verbs, read_order
 from workkit.web.address import JSON, read_spelled, spelled, url_path
-from workkit.web.answer import Refused, html, json_answer, last_values, refusal_of, wants_json
+from workkit.web.answer import (
+    Refused,
+    html,
+    json_answer,
+    last_values,
+    refusal_of,
+    result_record,
+    result_status,
+    wants_json,
+)
 from workkit.web.asking import Asking
+from workkit.web.deeds import Deeds
 from workkit.web.door.guard import Guard
-from workkit.web.door.role import Who
-from workkit.web.entrance import Entrance
+from workkit.web.door.role import Role, Who, may
+from workkit.web.entrance import Entrance, own_path
 from workkit.web.frame import Frame
 from workkit.web.page import Asked, Page, View
 from workkit.web.pages import schedules
@@ -31,6 +45,8 @@ from workkit.web.served import Served
 from workkit.web.settings import Settings
 
 FOREVER: Final = "public, max-age=31536000, immutable"
+UNDO: Final = "undo"
+
 T = TypeVar("T")
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -48,6 +64,7 @@ def application(served: Sequence[Served], *, settings: Settings) -> Starlette:
         Route("/-/logout", site.answering(entrance.logout), methods=["POST"]),
         Route("/-/look", site.answering(entrance.look), methods=["POST"]),
         Route("/s/{s}", site.answering(site.schedule), methods=["GET"]),
+        Route("/s/{s}/do/{verb}", site.answering(site.act), methods=["POST"]),
         Route("/s/{s}/{path:path}", site.answering(site.page), methods=["GET"]),
         Route("/{path:path}", site.answering(site.nowhere), methods=["GET", "POST"]),
     ]
@@ -71,6 +88,7 @@ class Site:
         self.served = {one.name: one for one in served}
         self.settings = settings
         self.asking = Asking()
+        self.deeds = Deeds()
         self.entrance = Entrance(settings)
 
     def answering(self, handler: Handler) -> Handler:
@@ -147,7 +165,60 @@ class Site:
         if is_json:
             return json_answer(request, view.record())
         frame = self.entrance.filled(frame, page=page, now=asked.now, counts=asked.pulse.counts)
+        number = asked.params.get("did", "")
+        frame = replace(frame, did=self.deeds.result(who.session, number), did_number=number)
         return html(request, page.template, {"frame": frame, "view": view})
+
+    async def act(self, request: Request) -> Response:
+        """Carry out an act, and lead back to where a line says what was done."""
+        is_body = request.headers.get("content-type", "").startswith("application/json")
+        request.state.is_json = is_body or wants_json(request)
+        who = await self.entrance.enter(request)
+        served = self._chosen(who, read_spelled(request.path_params["s"]))
+        frame = self.entrance.frame(request, who, schedule=served.name, zone=served.zone, several=len(self.served) > 1)
+        request.state.frame = frame
+        verb, role = request.path_params["verb"], who.role(served.name)
+        if verb not in (*ROLES, UNDO) or served.verbs is None or role is None:
+            raise Refused(404, f'There is no act "{verb}".', fields={"accepted": ", ".join((*ROLES, UNDO))})
+        self._check_role(role, verb)
+        fields = await self.entrance.form(request, who=who, is_body=is_body)
+        order = self._undoing(who, fields) if verb == UNDO else read_order(verb, fields)
+        if isinstance(order, str):
+            raise Refused(400, order)
+        self._check_role(role, order.verb)
+        number = str(fields.get("number", [""])[-1])
+        if number and not self.deeds.is_new(who.session, number):
+            return self._did(request, frame, fields, number, self.deeds.result(who.session, number))
+        number = number or secrets.token_hex(8)
+        try:
+            result = await self._asked(served, partial(_carried_out, served, served.verbs, order, role, frame.zone))
+        except WorkkitError:
+            self.deeds.keep(who.session, number, None)
+            raise
+        finally:
+            served.forget()
+        self.deeds.keep(who.session, number, result)
+        return self._did(request, frame, fields, number, result)
+
+    def _check_role(self, role: Role, verb: str) -> None:
+        needed = ROLES.get(verb, "operator")
+        if not may(role, needed):
+            raise Refused(403, f"Your role is {role}; this needs {needed}.")
+
+    def _undoing(self, who: Who, fields: Mapping[str, Any]) -> Order:
+        """Find the act that undoes one of this session."""
+        result = self.deeds.result(who.session, str(fields.get("of", [""])[-1]))
+        if result is None or result.undo is None:
+            raise Refused(409, "This can no longer be undone.")
+        return result.undo
+
+    def _did(
+        self, request: Request, frame: Frame, fields: Mapping[str, Any], number: str, result: Result | None
+    ) -> Response:
+        if request.state.is_json:
+            return json_answer(request, result_record(result, number), status=result_status(result))
+        back = own_path(str(fields.get("back", [""])[-1]), root=frame.root).partition("?")[0]
+        return RedirectResponse(f"{back}?did={quote(number)}", 303)
 
     def _chosen(self, who: Who, name: str) -> Served:
         served = self.served.get(name)
@@ -198,6 +269,14 @@ class Site:
             except (ServerError, NotFound, Invalid):
                 return PlainTextResponse(f"{served.name} is away\n", status_code=503)
         return PlainTextResponse(f"ready in {(time.monotonic() - began) * 1000:.0f} ms\n")
+
+
+def _carried_out(served: Served, verbs: Verbs, order: Order, role: Role, zone: tzinfo) -> Result:
+    inspector = served.inspector()
+    doing = Doing(
+        schedule=served.name, verbs=verbs, inspector=inspector, role=role, now=datetime.now(UTC), zone=zone
+    )  # fmt: skip
+    return doing.carry_out(order)
 
 
 def _control(served: Served) -> object:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from typing import Any, Final
@@ -45,18 +46,22 @@ class Entrance:
             raise Refused(401, "Log in to go on." if self.settings.way.has_login else "You may not come in here.")
         return who.at_most("viewer") if self.settings.is_read_only else who
 
-    async def form(self, request: Request, *, session: str, has_token: bool = True) -> dict[str, list[str]]:
-        """Read a form of ours, at most 64 kB. Raises Refused where it comes from elsewhere, or has not our token."""
-        if not is_same_origin(request, self.settings.origins):
+    async def form(self, request: Request, *, who: Who | None = None, is_body: bool = False) -> dict[str, list[Any]]:
+        """Read a form of ours, or with `is_body` a JSON object, at most 64 kB. Raises Refused where it comes from
+        elsewhere, or has not our token. A program with a token of its own needs neither.
+        """
+        is_program = who is not None and who.via == "token"
+        if not is_program and not is_same_origin(request, self.settings.origins):
             raise Refused(403, "This request comes from elsewhere. Open the page here, and try again.")
         body = b""
         async for chunk in request.stream():
             body += chunk
             if len(body) > MOST_BYTES:
                 raise Refused(413, "This is too long. Accepted: 64 kB.")
-        fields = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=2000)
-        token = request.headers.get("x-token") or fields.get("token", [""])[-1]
-        if has_token and not self.settings.signer.is_form_token(token, session):
+        fields = read_body(body) if is_body else _read_form(body)
+        token = request.headers.get("x-token") or str(next(iter(fields.get("token", [])), ""))
+        session = who.session if who is not None else NOBODY
+        if not is_program and not self.settings.signer.is_form_token(token, session):
             raise Refused(403, "This page is too old. Load it again, and try again.")
         return fields
 
@@ -67,7 +72,7 @@ class Entrance:
             raise Refused(404, "There is no login here.")
         if request.method == "GET":
             return self._login_form(request, "", status=200)
-        fields = await self.form(request, session=NOBODY)
+        fields = await self.form(request)
         address = request.client.host if request.client else "unix"
         if not way.may_try(address):
             return self._login_form(request, "Too many tries. Wait a minute.", status=429)
@@ -84,7 +89,7 @@ class Entrance:
     async def logout(self, request: Request) -> Response:
         """Forget a login."""
         who = await self.enter(request)
-        await self.form(request, session=who.session)
+        await self.form(request, who=who)
         answer = RedirectResponse(f"{self._root(request)}/", 303)
         answer.delete_cookie(COOKIE, path=self._root(request) or "/")
         return answer
@@ -92,7 +97,7 @@ class Entrance:
     async def look(self, request: Request) -> Response:
         """Keep how somebody wants to see the pages, theme and zone, in cookies of theirs."""
         who = await self.settings.way.who(request)
-        fields = await self.form(request, session=who.session if who else NOBODY)
+        fields = await self.form(request, who=who)
         answer = self._back(request, fields)
         kept = {THEME: fields.get("theme", [""])[-1], ZONE: fields.get("zone", [""])[-1]}
         for name, value in kept.items():
@@ -153,6 +158,25 @@ class Entrance:
     @staticmethod
     def _root(request: Request) -> str:
         return str(request.scope.get("root_path", "")).rstrip("/")
+
+
+def _read_form(body: bytes) -> dict[str, list[Any]]:
+    try:
+        fields = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=2000)
+    except ValueError:
+        raise Refused(413, "This form has too many fields. Accepted: 2,000.") from None
+    return {name: list(values) for name, values in fields.items()}
+
+
+def read_body(body: bytes) -> dict[str, list[Any]]:
+    """Read a JSON object as a form: each member is a list of values. Raises Refused."""
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise Refused(400, "The body is not a JSON object.")
+    return {name: value if isinstance(value, list) else [value] for name, value in found.items() if value is not None}
 
 
 def own_path(back: str, *, root: str) -> str:

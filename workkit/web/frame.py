@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
@@ -9,8 +10,9 @@ from typing import Final
 
 from workkit.contract.inspector import Counts
 from workkit.text.wording import zone_name
+from workkit.web.acts import ROLES, Result
 from workkit.web.address import spelled, url_path
-from workkit.web.door.role import Role, Who
+from workkit.web.door.role import Role, Who, may
 from workkit.web.page import Page
 
 THEMES: Final = ("auto", "light", "dark")
@@ -52,6 +54,17 @@ class Frame:
     now: datetime | None = None
     away_ms: int | None = None
     counts: Counts | None = None
+    did: Result | None = None
+    did_number: str = ""
+
+    def may(self, verb: str) -> bool:
+        """Say whether the asker may do something. Buttons for what is not allowed are absent."""
+        return self.role is not None and may(self.role, ROLES[verb])
+
+    @property
+    def number(self) -> str:
+        """A number for a form, so that it acts once."""
+        return secrets.token_hex(8)
 
     @property
     def base(self) -> str:

@@ -95,6 +95,7 @@ class Need:
     tone: Tone = "late"
     job: str | None = None
     is_failing: bool = False
+    is_pause: bool = False
 
 
 def away(ms: int, *, refuses: bool = False) -> Said:
@@ -149,7 +150,11 @@ def _paused(facts: Facts) -> Iterator[Need]:
     end = _end(facts.paused, facts)
     reason = f': "{facts.paused.reason}".' if facts.paused.reason else "."
     held = f" {plural(facts.waits, 'job')} {'waits' if facts.waits == 1 else 'wait'}." if facts.waits else ""
-    yield Need(said=(f"{facts.schedule} is paused{end}{reason}{held}",), why="Nothing starts until it is resumed.")
+    yield Need(
+        said=(f"{facts.schedule} is paused{end}{reason}{held}",),
+        why="Nothing starts until it is resumed.",
+        is_pause=True,
+    )
 
 
 def _end(pause: Pause, facts: Facts) -> str:

@@ -169,7 +169,7 @@ def bearer(users: Users, given: str) -> Who | None:
     if found is None:
         return None
     name, user = found
-    return Who(name=name, roles=user.roles, via="token", session="")
+    return Who(name=name, roles=user.roles, via="token", session=f"token {name}")
 
 
 _NOBODY: Final = f"scrypt$16384$8$1${'A' * 22}==${'A' * 86}=="  # of no password, and as slow as one

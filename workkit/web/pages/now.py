@@ -73,6 +73,7 @@ class NowView:
     lateness: Lateness | None
     next: tuple[Job, ...]
     is_empty: bool
+    is_paused: bool
     unknown: Mapping[str, str]
 
     def record(self) -> dict[str, Any]:
@@ -114,6 +115,7 @@ def look(asked: Asked) -> NowView:
         lateness=_lateness(asked, unknown),
         next=tuple(waiting[:MOST_NEXT]),
         is_empty=facts.is_empty,
+        is_paused=facts.paused is not None,
         unknown=unknown,
     )
 
@@ -139,7 +141,7 @@ def _facts(asked: Asked, named: Mapping[str, Job], unknown: dict[str, str]) -> F
         schedule=asked.served.name,
         now=asked.now,
         zone=asked.zone,
-        is_empty=is_told and not any(standing) and not counts.listeners and not counts.totals,
+        is_empty=is_told and paused is None and not any(standing) and not counts.listeners and not counts.totals,
         listeners=None if "listeners" in counts.unknown else counts.listeners,
         busy=sum(len(info.running) for info in pulse.listeners),
         threads=sum(info.threads for info in pulse.listeners),
