@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
 from workkit.errors import ServerUnreachable
+from workkit.web.answer import Refused
 
 THREADS: Final = 8
 PATIENCE_S: Final = 2.0
@@ -25,8 +26,8 @@ class Asking:
         self._turns: list[asyncio.Future[None]] = []
 
     async def call(self, function: Callable[[], T]) -> T:
-        """Call a function in a thread. Raises ServerUnreachable where no thread was free for 2 s, or where it has not
-        answered after 15 s.
+        """Call a function in a thread. Raises Refused (503) where no thread was free for 2 s; ServerUnreachable
+        where it has not answered after 15 s.
         """
         await self._turn()
         self._pool = self._pool or ThreadPoolExecutor(THREADS, thread_name_prefix="workkit-web")
@@ -50,7 +51,7 @@ class Asking:
         except TimeoutError:
             if turn in self._turns:
                 self._turns.remove(turn)
-            raise ServerUnreachable("too many pages are asked for at once. Try again.") from None
+            raise Refused(503, "Too many pages are asked for at once. Try again.") from None
 
     def _free(self, _: object) -> None:
         while self._turns:

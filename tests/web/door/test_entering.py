@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount
 
 from tests.web.conftest import ORIGIN, Browser, Open, headline
 from workkit import asgi, schedule
@@ -204,6 +208,25 @@ def test_whoever_mounts_it_decides_by_its_own_login(opened: Open, s: Schedule) -
     assert f'href="/jobs/s/{s.name}/listeners"' in shown.text
     with pytest.raises(InvalidOptions, match="role='king' is not a role"):
         browser.run(Mounted(lambda _: "king").who(None))  # type: ignore[arg-type]
+
+
+def test_it_works_below_the_address_at_which_a_program_mounts_it(s: Schedule, name: str) -> None:
+    with asyncio.Runner() as runner:
+        program = Starlette(routes=[Mount("/ops/jobs", asgi.app(s, role=lambda _: "editor"))])
+        browser = Browser(program, runner, origin="https://anything.example")
+        try:
+            assert browser.get("/ops/jobs/").headers["location"] == f"/ops/jobs/s/{name}/"
+            page = browser.get(f"/ops/jobs/s/{name}/")
+            assert f'href="/ops/jobs/s/{name}/listeners"' in page.text
+            for static in re.findall(r'"([^"]*/-/static/[^"]+)"', page.text):
+                assert browser.get(static).status_code == 200
+            token = browser.token(f"/ops/jobs/s/{name}/")
+            done = browser.post(f"/ops/jobs/s/{name}/do/pause", {"token": token, "back": f"/ops/jobs/s/{name}/"})
+            assert done.headers["location"].startswith(f"/ops/jobs/s/{name}/?did=")
+            assert f"Paused {name}." in browser.get(done.headers["location"]).text
+            assert browser.get(f"/ops/jobs/s/{name}/listeners.json").json()["schedule"] == name
+        finally:
+            browser.close()
 
 
 def test_a_schedule_without_a_role_does_not_exist(opened: Open, s: Schedule) -> None:
