@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import signal
+import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -84,3 +85,15 @@ def test_a_real_process_serves_until_it_is_stopped(
     assert "staging" in asked(address, f"/s/{name}/listeners")
     web.send(sign)
     assert web.wait() == 0
+
+
+def test_no_page_shows_the_password_of_its_server(processes: Processes, name: str) -> None:
+    web = processes.workkit("web", name, "--redis", "redis://user:hunter2@127.0.0.1:1/0", "--bind", "127.0.0.1:0")
+    address = web.wait_for(r" on (\S+/), read and write")[1].rstrip("/")
+    for path in (f"/s/{name}/", f"/s/{name}.json"):
+        with pytest.raises(urllib.error.HTTPError) as caught:
+            asked(address, path)
+        assert caught.value.code == 503
+        with caught.value as answer:
+            assert "hunter2" not in answer.read().decode()
+    assert "hunter2" not in web.transcript().partition("\n")[2]  # after the command line itself
