@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from workkit.brokers.redis_server.address import masked
 from workkit.cli import failure
 from workkit.cli.command import Command, Option
 from workkit.cli.commands.web_binding import Binding, bound, check_origins, read_binding
@@ -108,6 +109,8 @@ def web_command(
 ) -> int:
     """Show schedules in the browser."""
     check_extra()
+    if users and "://" in users:
+        raise click.UsageError(f"--users {masked(users)} is a URL, not a file. Write --users users.toml.")
     if add_user or add_token:
         return _add(users, add_user=add_user, add_token=add_token)
     from workkit import asgi
