@@ -12,6 +12,7 @@ from workkit.text.duration import duration_text
 from workkit.text.glance import moment
 from workkit.text.listing import plural
 from workkit.triggers.clock.changes import ClockChange
+from workkit.web.clock_words import city
 from workkit.web.drawing.axis import PX, WIDTH, Axis
 from workkit.web.drawing.endings import STATES, WORDS, Kind, kind_of, tally
 from workkit.web.drawing.shape import Drawing, Mark, Paths, rect
@@ -215,8 +216,7 @@ def _dotted(axis: Axis, change: ClockChange) -> Dotted:
 def change_text(change: ClockChange) -> str:
     """Write a change of the clock: ``2:00 to 3:00, Paris``."""
     shown = (clock_text(at.hour * 3600 + at.minute * 60 + at.second) for at in (change.wall_from, change.wall_to))
-    city = change.tz.rpartition("/")[2].replace("_", " ")
-    return f"{' to '.join(shown)}, {city}"
+    return f"{' to '.join(shown)}, {city(change.tz)}"
 
 
 def _label(
