@@ -17,7 +17,6 @@ from workkit.jobs.job import STATES
 from workkit.text.duration import duration_text
 from workkit.text.listing import listed
 from workkit.text.nearest import nearest_word
-from workkit.triggers.duration import duration
 
 Place = Literal["jobs", "recurring", "runs", "dead"]
 Kind = Literal["text", "whole", "state", "ended", "length", "ahead", "ago", "count"]
@@ -237,6 +236,8 @@ class _Reader:
             if written.isascii() and written.isdigit() and len(written) < 16:
                 return float(written)
             raise self._refused(f'{name}:"{written}"', "is no number", f"Write for example {example}.", name, at)
+        from workkit.triggers.duration import duration  # its grammar takes a while to import
+
         try:
             return duration(written, name=name) / timedelta(milliseconds=1)
         except TriggerError as error:
