@@ -65,10 +65,11 @@ def lane(
 
     `past`: single runs, in any order; `planned`: instants to come, in order; `usual_ms`: the median duration;
     `running`: when runs in progress began; `pauses`: from, until (None: open) and the reason. What lies beyond the axis
-    is left out or cut.
+    is left out or cut, and so is what is planned within a pause.
     """
     seen = sorted((run for run in past if _is_shown(axis, run)), key=_began)
-    due = [at for at in planned if axis.start <= at <= axis.end]
+    paused = [pause for pause in pauses if _overlaps(axis, pause[0], pause[1])]
+    due = [at for at in planned if axis.start <= at <= axis.end and not _is_paused(at, paused)]
     paths = Paths()
     _plan(paths, axis, due, usual_ms)
     _past(paths, axis, seen)
@@ -78,7 +79,7 @@ def lane(
     marks = list(_marks(axis, seen))
     for mark in marks[MOST_MARKS:]:
         paths.add(mark.kind, mark.data)
-    fields = tuple(_field(axis, *pause) for pause in pauses if _overlaps(axis, pause[0], pause[1]))
+    fields = tuple(_field(axis, *pause) for pause in paused)
     return Lane(
         width=WIDTH,
         height=HEIGHT,
@@ -199,6 +200,10 @@ def run_text(run: PastRun, axis: Axis) -> str:
 
 def _overlaps(axis: Axis, since: datetime, until: datetime | None) -> bool:
     return since <= axis.end and (until is None or until >= axis.start)
+
+
+def _is_paused(at: datetime, pauses: Iterable[tuple[datetime, datetime | None, str | None]]) -> bool:
+    return any(since <= at and (until is None or at < until) for since, until, _ in pauses)
 
 
 def _field(axis: Axis, since: datetime, until: datetime | None, reason: str | None) -> PausedField:
