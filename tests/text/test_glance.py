@@ -73,7 +73,7 @@ def test_a_distance_says_its_direction() -> None:
 
 def test_a_full_moment_says_the_zone_utc_and_the_distance() -> None:
     said = full_moment(datetime(2026, 11, 21, 1, 30, tzinfo=UTC), NOW, PARIS)
-    assert said == "Saturday 21 November 2026 at 2:30 Europe/Paris = 1:30 UTC, in 15 h 14 min"
+    assert said == "Saturday 21 November 2026 at 02:30 Europe/Paris = 01:30 UTC, in 15 h 14 min"
 
 
 def test_days_are_written_short() -> None:

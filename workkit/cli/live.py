@@ -158,7 +158,7 @@ def _jobs(schedule: str, url: str | None, layout: str | None) -> Found:
     from workkit import schedule as verbs
 
     s = verbs.create(schedule, redis=url, layout=layout)
-    jobs = list(islice(listed_jobs(s, state=None, where=None), MOST))
+    jobs = list(islice(listed_jobs(s, state=None), MOST))
     called = [(job, wording.shorten(call_text(job), 60)) for job in jobs]
     return {job.name: text for job, text in called if job.name} | {job.short_id: text for job, text in called}
 
@@ -174,5 +174,5 @@ def _functions(schedule: str, url: str | None, layout: str | None) -> Found:
     from workkit import schedule as verbs
 
     s = verbs.create(schedule, redis=url, layout=layout)
-    jobs = islice(listed_jobs(s, state=None, where=None), MOST)
+    jobs = islice(listed_jobs(s, state=None), MOST)
     return {spoken(job.fn): "" for job in jobs}

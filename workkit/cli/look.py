@@ -10,8 +10,17 @@ import click
 from workkit.cli.command import Option
 from workkit.cli.live import ScheduleName
 from workkit.cli.options import Count, json_option, server_options, verbose_option, zone_option
+from workkit.web.filters import Place, accepted
 
 DEFAULT_LIMIT = 50
+
+
+def filter_help(place: Place) -> str:
+    """Explain the filter of a list, for the help of its command."""
+    return (
+        "FILTER is a text in function, arguments, name or error, and qualifiers: "
+        f'{accepted(place)}. "-" in front means not, "," or, "*" any text; quotes keep blanks and colons.'
+    )
 
 
 def look_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -28,7 +37,7 @@ def paging_options(function: Callable[..., Any]) -> Callable[..., Any]:
         zone_option("zone of the times; default UTC"),
         click.option("--all", "everything", cls=Option, is_flag=True, help="as many as there are"),
         click.option("--limit", cls=Option, type=Count(), metavar="N", help=f"so many; default {DEFAULT_LIMIT}"),
-        click.option("--where", cls=Option, metavar="TEXT", help="only jobs with this text"),
+        click.option("--where", cls=Option, metavar="FILTER", help="only jobs with this text, or see FILTER"),
     ):
         function = option(function)
     return function

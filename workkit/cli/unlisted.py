@@ -11,19 +11,24 @@ from workkit.jobs.job import STATES
 from workkit.text import wording
 
 if TYPE_CHECKING:
+    from workkit.contract.where import Where
     from workkit.jobs.job import Job, JobState
     from workkit.schedule import Schedule
 
 
-def listed_jobs(s: Schedule, *, state: JobState | None, where: str | None) -> Iterator[Job]:
-    """Read the jobs of a state, or of every state that the layout can list."""
+def listed_jobs(s: Schedule, *, state: JobState | None, where: Where | None = None) -> Iterator[Job]:
+    """Read the jobs of a state, or of every state that the layout can list; those that are meant."""
     from workkit import schedule as verbs
-    from workkit.verbs.opening import producer_of
+    from workkit.verbs.opening import present, producer_of
 
     missing = producer_of(s).inspector.unlisted() if state is None else {}
-    if not missing:
-        return verbs.jobs(s, state=state, where=where)
-    return chain.from_iterable(verbs.jobs(s, state=one, where=where) for one in STATES if one not in missing)
+    found: Iterator[Job] = verbs.jobs(s, state=state)
+    if missing:
+        found = chain.from_iterable(verbs.jobs(s, state=one) for one in STATES if one not in missing)
+    if where is None or where.is_everything:
+        return found
+    now = present(s)
+    return (job for job in found if where.job(job, now=now))
 
 
 def unlisted_notes(s: Schedule, state: JobState | None) -> list[str]:

@@ -68,9 +68,14 @@ class Job:
         return sha1(self.id.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()[:8]
 
 
-def matches(job: Job, text: str) -> bool:
-    """Whether its function, arguments, name or error contain a text."""
+def searched_text(job: Job) -> str:
+    """Write all of a job that a search looks at: its function, arguments, name and error."""
     named = ", ".join(
         f"{name}={json.dumps(value, ensure_ascii=False, default=str)}" for name, value in (job.kwargs or {}).items()
     )
-    return text in f"{shown(job.fn)} {list(job.args)} {named} {job.name or ''} {job.error or ''}"
+    return f"{shown(job.fn)} {list(job.args)} {named} {job.name or ''} {job.error or ''}"
+
+
+def matches(job: Job, text: str) -> bool:
+    """Whether its function, arguments, name or error contain a text."""
+    return text in searched_text(job)

@@ -67,8 +67,8 @@ def towards(at: datetime, now: datetime) -> str:
 
 
 def full_moment(at: datetime, now: datetime, zone: tzinfo) -> str:
-    """Write an instant in full: ``Saturday 21 November 2026 at 2:30 Europe/Paris = 1:30 UTC, in 15 h 14 min``."""
-    return f"{instant_text(at, zone)}, {towards(at, now)}"
+    """Write an instant in full: ``Saturday 21 November 2026 at 02:30 Europe/Paris = 01:30 UTC, in 15 h 14 min``."""
+    return f"{instant_text(at, zone, clock=clock_at)}, {towards(at, now)}"
 
 
 def within(shares: Iterable[tuple[float, float | None]]) -> str:

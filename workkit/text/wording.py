@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, tzinfo
 from zoneinfo import ZoneInfo
 
@@ -28,14 +29,14 @@ def short_date(at: datetime) -> str:
     return short_date_text(at, width=2)
 
 
-def instant_text(at: datetime, zone: tzinfo) -> str:
-    """Say an instant in its zone and in UTC: ``... at 19:00 Europe/Paris = 18:00 UTC``."""
+def instant_text(at: datetime, zone: tzinfo, *, clock: Callable[[datetime], str] = time_text) -> str:
+    """Say an instant in its zone and in UTC: ``... at 19:00 Europe/Paris = 18:00 UTC``; times of day by `clock`."""
     local, utc = at.astimezone(zone), at.astimezone(UTC)
-    said = f"{full_date_text(local)} at {time_text(local)} {zone_name(zone)}"
+    said = f"{full_date_text(local)} at {clock(local)} {zone_name(zone)}"
     if zone_name(zone) == "UTC":
         return said
     other_day = "" if utc.date() == local.date() else f" on {weekday_name(utc)}"
-    return f"{said} = {time_text(utc)} UTC{other_day}"
+    return f"{said} = {clock(utc)} UTC{other_day}"
 
 
 def near_day(at: datetime, now: datetime) -> str:

@@ -23,6 +23,8 @@ _ANNOTATED: Final = re.compile(  # the rest of an annotation and its equals sign
     r"(?:\[[\w ,.|\[\]]{0,60}\])?(?:[ ]{0,3}\|[ ]{0,3}[\w.\[\]]{1,40}){0,5}[ \t]{0,3}=(?!=)[ \t]{0,40}"
 )
 _BARE: Final = re.compile(r"""[^\s,;&)\]}"'>\\]+""")
+_JOINT: Final = re.compile(r"[ \t]{0,3}(?:\+|\bor\b)[ \t]{0,3}(?=[^\s,;])")
+_CALL: Final = re.compile(r"[\w.]{1,200}[(\[{]")
 _OPENING: Final = re.compile(r"""(?:[bBuUrRfF]{1,2}(?=["']))?\\{0,16}(?:\"{3}|'{3}|["'])""")
 _SCHEME: Final = re.compile(r"(?:bearer|basic|digest|negotiate|token|apikey)$", re.IGNORECASE)
 _HEADER: Final = re.compile(r"cookie|authorization", re.IGNORECASE)  # of which all of the line is the value
@@ -50,6 +52,8 @@ def masked_text(text: str, names: Names, *, most: int = MOST_TEXT) -> str:
             at = found.end() if found["bare"] else found.start("quoted")  # in a quoted text there may be keys
             continue
         end = _end_of_value(cut, start, until=_until(cut, found, start, key))
+        while end > start and (joint := _JOINT.match(cut, end)):  # prefix + "x"
+            end = max(joint.end(), _end_of_value(cut, joint.end()))
         said += [cut[last:start], MASK if end > start else ""]
         last = at = max(end, found.end())
         said.append(cut[end:last])
@@ -106,6 +110,8 @@ def _end_of_value(text: str, start: int, *, until: str | None = None) -> int:
             after += 1
         if more := _BARE.match(text, after):
             return more.end()
+    if call := _CALL.match(text, start):  # SecretStr('x')
+        return _end_of_bracket(text, call.end() - 1)
     return bare.end()
 
 

@@ -88,6 +88,13 @@ def test_pauses_are_fields_with_words() -> None:
     assert drawn(pauses=[(NOW - 100 * HOUR, NOW - 50 * HOUR, None)]).pauses == ()
 
 
+def test_nothing_is_planned_within_a_pause() -> None:
+    planned = [NOW + k * HOUR for k in range(1, 5)]
+    shown = drawn(planned=planned, pauses=[(NOW, NOW + 3 * HOUR, None)])
+    assert [x for x, *_ in rects(shown.paths["pf"])] == [1620, 1680]
+    assert drawn(planned=planned, pauses=[(NOW, None, None)]).paths == {}
+
+
 def test_a_change_of_the_clock_is_a_dotted_line() -> None:
     spring = datetime(2027, 3, 28, 0, 0, tzinfo=UTC)
     day = axis("24h", now=spring, zone=PARIS)

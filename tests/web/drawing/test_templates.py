@@ -17,9 +17,11 @@ from workkit.jobs.run_options import RunOptions
 from workkit.web.drawing.attempts import attempts
 from workkit.web.drawing.axis import axis
 from workkit.web.drawing.bars import bars
+from workkit.web.drawing.columns import burst, function_day, one_time_lane
 from workkit.web.drawing.histogram import durations
 from workkit.web.drawing.lanes import lane
 from workkit.web.drawing.load import Step, load
+from workkit.web.drawing.spark import lateness_spark
 from workkit.web.drawing.strip import strip
 from workkit.web.drawing.year import year
 
@@ -78,6 +80,10 @@ DRAWINGS: dict[str, tuple[str, dict[str, Any]]] = {
     "lane": lane_(),
     "load": load_(),
     "attempts": attempts_(),
+    "spark": ("spark(d)", {"d": lateness_spark([], now=NOW, zone=PARIS, events=[(NOW - HOUR, HOSTILE)])}),
+    "function": ("function_day(d)", {"d": function_day([], HOSTILE, now=NOW, zone=PARIS)}),
+    "burst": ("burst(d)", {"d": burst([NOW], now=NOW)}),
+    "one-time": ("one_time_lane(d, axis)", {"d": one_time_lane(DAY, [1], [], waiting=1), "axis": DAY}),
 }
 
 

@@ -7,14 +7,15 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, tzinfo
 from itertools import islice
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from workkit.cli.command import Command, Option
 from workkit.cli.commands import control
+from workkit.cli.commands.dead_errors import by_error, error_records, show_errors
 from workkit.cli.live import ScheduleName, Which
-from workkit.cli.look import look_options, most_rows, paging_options
+from workkit.cli.look import filter_help, look_options, most_rows, paging_options
 from workkit.cli.options import (
     OPTIONAL,
     json_option,
@@ -30,9 +31,12 @@ from workkit.cli.printing import record, screen, table, terminal
 from workkit.cli.printing.table import Column
 from workkit.cli.settings import read_settings
 from workkit.cli.unlisted import listed_jobs, talk_once, unlisted_notes
+from workkit.contract.where import Where
 from workkit.errors import NotFound, ServerError
 from workkit.jobs.call_text import call_text
+from workkit.jobs.job import matches
 from workkit.text import wording
+from workkit.web.filters import read_filter, understood
 
 if TYPE_CHECKING:
     from workkit.contract.inspector import Counts
@@ -57,6 +61,7 @@ DEAD = (
     Column(title="ATTEMPTS", rank=3),
     Column(title="ERROR", cut_to=12),
 )
+BY = ("job", "error")
 FROM = (Column(title="REASON", rank=4), Column(title="QUEUE", cut_to=12, rank=5))
 
 
@@ -64,8 +69,8 @@ FROM = (Column(title="REASON", rank=4), Column(title="QUEUE", cut_to=12, rank=5)
     "list",
     cls=Command,
     takes="[SCHEDULE] [OPTIONS]",
-    about=("List jobs, soonest first; 50 unless told. TEXT matches function, arguments, name or error.",),
-    examples=("workkit list app-tasks --state retrying", "workkit list app-tasks --json | jq '.[].due'"),
+    about=("List jobs, soonest first; 50 unless told.", filter_help("jobs")),
+    examples=("workkit list app-tasks --where 'fn:app.export due:<1h'", "workkit list app-tasks --json | jq '.[].due'"),
     after=OPTIONAL,
 )
 @click.option("--state", cls=Option, type=click.Choice(STATES), metavar="STATE", help=", ".join(STATES))
@@ -87,23 +92,24 @@ def list_command(
     most = most_rows(limit, everything)
     _check_watch(watch, as_json=as_json, everything=everything)
     zone = zone_of(tz, read_settings())
+    meant = read_filter(where or "", "jobs")
     schedules = opened(schedule, command="list", server=server)
     if as_json:
-        found = (job for s in schedules for job in islice(listed_jobs(s, state=state, where=where), most))
+        found = (job for s in schedules for job in islice(listed_jobs(s, state=state, where=meant), most))
         if not record.show_json(map(record.job_record, found)):
-            _nothing(schedules, state, where, server)
+            _nothing(schedules, state, meant, server)
         talk_once(note for s in schedules for note in unlisted_notes(s, state))
         return
     if watch:
-        _watch(schedules, state=state, where=where, limit=limit, zone=zone)
+        _watch(schedules, state=state, where=meant, limit=limit, zone=zone)
     for s in schedules:
-        jobs = list(islice(listed_jobs(s, state=state, where=where), None if most is None else most + 1))
+        jobs = list(islice(listed_jobs(s, state=state, where=meant), None if most is None else most + 1))
         if jobs:
             for line in (*_header(s, zone), *_rows(s, jobs[:most], zone)):
                 terminal.data(line)
             _more(len(jobs), most, f"workkit list {s.name}{layout_words()}")
         else:
-            _nothing([s], state, where, server)
+            _nothing([s], state, meant, server)
         talk_once(unlisted_notes(s, state))
 
 
@@ -118,7 +124,7 @@ def _check_watch(watch: bool, *, as_json: bool, everything: bool) -> None:
 
 
 def _watch(
-    schedules: Sequence[Schedule], *, state: JobState | None, where: str | None, limit: int | None, zone: tzinfo
+    schedules: Sequence[Schedule], *, state: JobState | None, where: Where, limit: int | None, zone: tzinfo
 ) -> NoReturn:
     """List the jobs each second, as many as fit the terminal. While the server is away, say so and ask again."""
     from workkit import schedule as verbs
@@ -198,19 +204,21 @@ def _when(job: Job, zone: tzinfo) -> str:
     return words.removesuffix(f" {wording.zone_name(zone)}")
 
 
-def _nothing(schedules: Iterable[Schedule], state: JobState | None, where: str | None, server: str | None) -> None:
+def _nothing(schedules: Iterable[Schedule], state: JobState | None, where: Where, server: str | None) -> None:
     for s in schedules:
         again = f"{s.name}{server_words(server)}"
         if unlisted_notes(s, state):
             terminal.talk(f"nothing that can be listed in {s.name}. Count its jobs: workkit stats {again}")
             continue
-        if state is None and where is None:
+        if state is None and where.is_everything:
             terminal.talk(
                 f"nothing in {s.name}. Add something: workkit now {s.name} MODULE:FUNCTION{server_words(server)}"
             )
             continue
         what = f"no {state} jobs" if state else "no jobs"
-        text = f' with "{where}"' if where else ""
+        text = "" if where.is_everything else f" that are meant ({wording.printable(understood(where))})"
+        if where == Where(texts=where.texts) and where.texts:
+            text = " with " + wording.printable(wording.listed(list(map('"{}"'.format, where.texts))))
         terminal.talk(f"{what}{text} in {s.name}. All: workkit list {again}")
 
 
@@ -290,12 +298,17 @@ def _details(job: Job, zone: tzinfo, now: datetime) -> Iterator[tuple[str, str]]
     "dead",
     cls=Command,
     takes="[SCHEDULE] [OPTIONS]",
-    about=("List the jobs that failed for good, with their errors; 50 unless told.",),
-    examples=("workkit dead app-tasks", "workkit dead app-tasks --json | jq '.[].error'"),
+    about=("List the jobs that failed for good, with their errors; 50 unless told.", filter_help("dead")),
+    examples=(
+        "workkit dead app-tasks",
+        "workkit dead app-tasks --by error",
+        "workkit dead app-tasks --json | jq '.[].error'",
+    ),
     after=OPTIONAL,
 )
 @click.argument("schedule", type=ScheduleName(), required=False)
 @paging_options
+@click.option("--by", cls=Option, type=click.Choice(BY), metavar="|".join(BY), help="one line a job, or an error")
 @json_option()
 @click.option("-v", "--verbose", cls=Option, is_flag=True, help="show the traceback of each, and of errors")
 @server_options
@@ -305,24 +318,28 @@ def dead_command(
     limit: int | None,
     everything: bool,
     tz: str | None,
+    by: str | None,
     as_json: bool,
     verbose: bool,
     server: str | None,
 ) -> None:
     """List dead jobs."""
-    from workkit import schedule as verbs
     from workkit.verbs.opening import present
 
     zone = zone_of(tz, read_settings())
     most = most_rows(limit, everything)
+    meant = read_filter(where or "", "dead")
     schedules = opened(schedule, command="dead", server=server)
     if as_json:
-        found = (job for s in schedules for job in islice(verbs.jobs(s, state="dead", where=where), most))
-        if not record.show_json(map(record.dead_record, found)):
-            _nothing(schedules, "dead", where, server)
+        found = (one for s in schedules for one in islice(_dead_records(s, meant, by), most))
+        if not record.show_json(found):
+            _nothing(schedules, "dead", meant, server)
         return
     for s in schedules:
-        jobs = list(islice(verbs.jobs(s, state="dead", where=where), None if most is None else most + 1))
+        if by == "error" and (errors := by_error(listed_jobs(s, state="dead", where=meant))):
+            show_errors(errors, schedule=s.name, most=most, now=present(s).astimezone(zone))
+            continue
+        jobs = list(islice(listed_jobs(s, state="dead", where=meant), None if most is None else most + 1))
         if jobs:
             shown = jobs[:most]
             times = _times(shown, now=present(s).astimezone(zone))
@@ -332,10 +349,16 @@ def dead_command(
                 for row in _traceback(job):
                     terminal.data(row)
             _more(len(jobs), most, f"workkit dead {s.name}{layout_words()}")
-            chosen = shlex.join(["--where", where]) if where else shown[0].short_id
+            is_text = where and all(matches(job, where) for job in jobs)  # retry knows no qualifiers
+            chosen = shlex.join(["--where", where]) if where and is_text else shown[0].short_id
             terminal.talk(wording.printable(f"retry: workkit retry {s.name} {chosen}{server_words(server)}"))
         else:
-            _nothing([s], "dead", where, server)
+            _nothing([s], "dead", meant, server)
+
+
+def _dead_records(s: Schedule, where: Where, by: str | None) -> Iterator[dict[str, Any]]:
+    found = listed_jobs(s, state="dead", where=where)
+    return error_records(by_error(found), s.name) if by == "error" else map(record.dead_record, found)
 
 
 def _dead_table(jobs: Sequence[Job], times: Sequence[str]) -> tuple[tuple[Column, ...], list[list[str]]]:

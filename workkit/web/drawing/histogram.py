@@ -14,7 +14,7 @@ from workkit.web.drawing.shape import Drawing, Paths
 
 HEIGHT, STEP, BAR = 56, 20, 16
 LEAST = 3  # px of a bar with any count
-FEWEST, MOST = 9, 32  # columns; beyond that, two buckets are one
+FEWEST = 9  # columns
 LABELS = 5
 LATE_FROM: Final = bucket_of(LATE_MS)  # the first bucket that is late throughout is the one after it
 VERY_LATE: Final = bucket_of(60_000)
@@ -64,13 +64,13 @@ def _shares(counted: Buckets) -> str:
 def _draw(
     counted: Buckets, *, label: str, sentence: str, limit_ms: float | None = None, late_from: int | None = None
 ) -> Histogram:
-    low, columns, size = _range(counted, limit_ms)
+    low, columns = _range(counted, limit_ms)
     counts = [0] * columns
     late = [False] * columns
     for bucket, n in counted.pairs():
-        k = (bucket - low) // size
+        k = bucket - low
         counts[k] += n
-        late[k] = late_from is not None and low + k * size > late_from
+        late[k] = late_from is not None and bucket > late_from
     top = max([1, *counts])
     paths = Paths()
     for k, n in enumerate(counts):
@@ -83,8 +83,8 @@ def _draw(
         height=HEIGHT,
         label=label,
         paths=_ordered(paths.done()),
-        labels=_labels(low, columns, size),
-        limit_x=_place(limit_ms, low, size, width),
+        labels=_labels(low, columns),
+        limit_x=_place(limit_ms, low, width),
         sentence=sentence,
     )
 
@@ -93,8 +93,8 @@ def _ordered(paths: Mapping[str, str]) -> dict[str, str]:
     return {kind: paths[kind] for kind in ("d", "l") if kind in paths}
 
 
-def _range(counted: Buckets, limit_ms: float | None) -> tuple[int, int, int]:
-    """Choose the first bucket, how many columns there are, and how many buckets a column has."""
+def _range(counted: Buckets, limit_ms: float | None) -> tuple[int, int]:
+    """Choose the first bucket, and how many columns there are."""
     known = [bucket for bucket, _ in counted.pairs()]
     low, high = min(known, default=0), max(known, default=FEWEST - 1)
     if limit_ms is not None and 0 < bucket_of(limit_ms) - high <= 8:
@@ -104,15 +104,13 @@ def _range(counted: Buckets, limit_ms: float | None) -> tuple[int, int, int]:
         low = max(0, low - short // 2)
         high = min(BUCKETS - 1, low + FEWEST - 1)
         low = max(0, high - FEWEST + 1)
-    span = high - low + 1
-    size = 1 if span <= MOST else 2
-    return low, -(-span // size), size
+    return low, high - low + 1
 
 
-def _labels(low: int, columns: int, size: int) -> tuple[str, ...]:
+def _labels(low: int, columns: int) -> tuple[str, ...]:
     """Name the lower end of the columns at five places."""
     places = [round(k * (columns - 1) / (LABELS - 1)) for k in range(LABELS)]
-    return tuple(_end_text(low + k * size) for k in places)
+    return tuple(_end_text(low + k) for k in places)
 
 
 def _end_text(bucket: int) -> str:
@@ -121,9 +119,9 @@ def _end_text(bucket: int) -> str:
     return f"{ms:.1f} ms" if 0 < ms < 1 else duration_text(ms, 1)
 
 
-def _place(ms: float | None, low: int, size: int, width: int) -> float | None:
+def _place(ms: float | None, low: int, width: int) -> float | None:
     """Find where a length of time lies on the axis; None beyond it."""
     if ms is None or ms <= 0:
         return None
-    x = (2 * log2(ms * 10) + 1 - low) / size * STEP
+    x = (2 * log2(ms * 10) + 1 - low) * STEP
     return round(x, 1) if 0 <= x <= width else None

@@ -12,6 +12,7 @@ from workkit.text.duration import duration_text
 from workkit.text.glance import moment
 from workkit.text.listing import plural
 from workkit.triggers.clock.changes import ClockChange
+from workkit.web.clock_words import city
 from workkit.web.drawing.axis import PX, WIDTH, Axis
 from workkit.web.drawing.endings import STATES, WORDS, Kind, kind_of, tally
 from workkit.web.drawing.shape import Drawing, Mark, Paths, rect
@@ -64,10 +65,11 @@ def lane(
 
     `past`: single runs, in any order; `planned`: instants to come, in order; `usual_ms`: the median duration;
     `running`: when runs in progress began; `pauses`: from, until (None: open) and the reason. What lies beyond the axis
-    is left out or cut.
+    is left out or cut, and so is what is planned within a pause.
     """
     seen = sorted((run for run in past if _is_shown(axis, run)), key=_began)
-    due = [at for at in planned if axis.start <= at <= axis.end]
+    paused = [pause for pause in pauses if _overlaps(axis, pause[0], pause[1])]
+    due = [at for at in planned if axis.start <= at <= axis.end and not _is_paused(at, paused)]
     paths = Paths()
     _plan(paths, axis, due, usual_ms)
     _past(paths, axis, seen)
@@ -77,7 +79,7 @@ def lane(
     marks = list(_marks(axis, seen))
     for mark in marks[MOST_MARKS:]:
         paths.add(mark.kind, mark.data)
-    fields = tuple(_field(axis, *pause) for pause in pauses if _overlaps(axis, pause[0], pause[1]))
+    fields = tuple(_field(axis, *pause) for pause in paused)
     return Lane(
         width=WIDTH,
         height=HEIGHT,
@@ -200,6 +202,10 @@ def _overlaps(axis: Axis, since: datetime, until: datetime | None) -> bool:
     return since <= axis.end and (until is None or until >= axis.start)
 
 
+def _is_paused(at: datetime, pauses: Iterable[tuple[datetime, datetime | None, str | None]]) -> bool:
+    return any(since <= at and (until is None or at < until) for since, until, _ in pauses)
+
+
 def _field(axis: Axis, since: datetime, until: datetime | None, reason: str | None) -> PausedField:
     x = axis.clipped(since)
     end = WIDTH if until is None else axis.clipped(until)
@@ -215,8 +221,7 @@ def _dotted(axis: Axis, change: ClockChange) -> Dotted:
 def change_text(change: ClockChange) -> str:
     """Write a change of the clock: ``2:00 to 3:00, Paris``."""
     shown = (clock_text(at.hour * 3600 + at.minute * 60 + at.second) for at in (change.wall_from, change.wall_to))
-    city = change.tz.rpartition("/")[2].replace("_", " ")
-    return f"{' to '.join(shown)}, {city}"
+    return f"{' to '.join(shown)}, {city(change.tz)}"
 
 
 def _label(

@@ -1,0 +1,222 @@
+"""Which jobs or runs are meant, as a value: tests of their fields, all of which must hold. Pure; `now` is passed in.
+
+`workkit.web.filters` reads it from a text. What a test sees is what it is given: whoever may not see an argument
+passes jobs whose arguments are masked, so that a filter does not tell them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from fnmatch import fnmatchcase
+from typing import Final
+
+from workkit.contract.history import LATE_MS, PastRun
+from workkit.jobs.job import Job, searched_text
+from workkit.jobs.names import shown
+from workkit.text.brief import brief_repr
+from workkit.text.duration import MILLISECOND
+
+SHORTEST_ID: Final = 6  # digits of the beginning of an id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Has:
+    """Some of these texts are in the field; letter case does not count, ``*`` stands for any text. `whole`: the field
+    is one of them.
+    """
+
+    texts: tuple[str, ...]
+    whole: bool = False
+
+    def holds(self, value: str | float | None) -> bool:
+        """Test the field of one job or run."""
+        if value is None:
+            return False
+        known = str(value).casefold()
+        return any(self._fits(known, text.casefold()) for text in self.texts)
+
+    def _fits(self, known: str, text: str) -> bool:
+        if "*" in text:
+            pattern = text.replace("[", "[[]").replace("?", "[?]")
+            return fnmatchcase(known, pattern if self.whole else f"*{pattern}*")
+        return known == text if self.whole else text in known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Between:
+    """A number, or a length of time in ms, lies between these; `low_in`, `high_in`: the bound itself too."""
+
+    low: float | None = None
+    high: float | None = None
+    low_in: bool = True
+    high_in: bool = True
+
+    def holds(self, value: str | float | None) -> bool:
+        """Test the field of one job or run."""
+        if value is None or isinstance(value, str):
+            return False
+        above = self.low is None or value > self.low or (self.low_in and value == self.low)
+        return above and (self.high is None or value < self.high or (self.high_in and value == self.high))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Term:
+    """One test of one field; `negated`: it must not hold."""
+
+    field: str
+    test: Has | Between
+    negated: bool = False
+
+    __repr__ = brief_repr
+
+
+Field = str | float | None | tuple[str, ...]
+"""What a field holds: a text, a number, nothing, or several texts of which one must fit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Where:
+    """All terms of a filter, and the `texts` that must stand somewhere. Without any, all are meant."""
+
+    terms: tuple[Term, ...] = ()
+    texts: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+
+    __repr__ = brief_repr
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether nothing is asked for."""
+        return not (self.terms or self.texts or self.without)
+
+    @property
+    def lookup(self) -> str | None:
+        """The id or name that can be looked up instead of searched for; None where there is none."""
+        for term in self.terms:
+            if term.field in ("id", "name") and not term.negated and isinstance(term.test, Has):
+                first, *others = term.test.texts
+                if term.field == "id":
+                    first = first.removesuffix("*")  # the beginning of an id stands for it
+                is_long = term.field == "name" or len(first) >= SHORTEST_ID
+                if not others and "*" not in first and is_long:
+                    return first
+        return None
+
+    def job(self, job: Job, *, now: datetime) -> bool:
+        """Say whether a job is meant."""
+        return self._holds(_JOB, job, now, lambda: searched_text(job))
+
+    def run(self, run: PastRun, *, now: datetime) -> bool:
+        """Say whether a run is meant."""
+        text = f"{shown(run.fn or '')} {run.name or ''} {run.error or ''}"
+        return self._holds(_RUN, run, now, lambda: text)
+
+    def recurring(self, job: Job, runs: Sequence[PastRun], *, words: str, now: datetime) -> bool:
+        """Say whether a recurring job is meant. `runs`: its last 60, the last one first; `words`: when it runs."""
+        row = Recurring(job=job, runs=runs)
+        return self._holds(_RECURRING, row, now, lambda: f"{job.name or ''} {shown(job.fn)} {words}")
+
+    def _holds(
+        self, fields: Mapping[str, Callable[..., Field]], of: object, now: datetime, text: Callable[[], str]
+    ) -> bool:
+        for term in self.terms:
+            read = fields.get(term.field)
+            found = None if read is None else read(of, now)
+            values = found if isinstance(found, tuple) else (found,)
+            if any(term.test.holds(value) for value in values) == term.negated:
+                return False
+        if not (self.texts or self.without):
+            return True
+        searched = text().casefold()
+        return all(one.casefold() in searched for one in self.texts) and not any(
+            one.casefold() in searched for one in self.without
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recurring:
+    """A recurring job with its last runs, the last one first."""
+
+    job: Job
+    runs: Sequence[PastRun]
+
+
+def _ahead(job: Job, now: datetime) -> float | None:
+    return None if job.due is None else (job.due - now) / MILLISECOND
+
+
+def _ago(at: datetime | None, now: datetime) -> float | None:
+    return None if at is None else (now - at) / MILLISECOND
+
+
+def _arguments(job: Job, now: datetime) -> str:
+    given = [json.dumps(value, ensure_ascii=False, default=str) for value in job.args]
+    given += [f"{k}={json.dumps(v, ensure_ascii=False, default=str)}" for k, v in (job.kwargs or {}).items()]
+    return ", ".join(given)
+
+
+def _endings(run: PastRun) -> tuple[str, ...]:
+    """Name the ending of a run in all ways in which it may be asked for."""
+    if run.ending == "done":
+        return ("done", "late") if run.late_ms >= LATE_MS else ("done",)
+    return {
+        "retried": ("failed", "retried"),
+        "dead": ("failed", "dead"),
+        "skipped": ("left-out", "skipped"),
+        "overlap": ("left-out", "overlap"),
+    }.get(run.ending, (run.ending,))
+
+
+def _trouble(row: Recurring) -> tuple[str, ...]:
+    """Name the state of a recurring job, and what its last run says of it."""
+    last = next((run for run in row.runs if run.ending != "skipped"), None)
+    known = {"failed": "failing", "late": "late", "missed": "missed"}
+    said = () if last is None else tuple(known[one] for one in _endings(last) if one in known)
+    return (row.job.state, *said)
+
+
+def _last(row: Recurring, field: str) -> float | None:
+    ran = next((run for run in row.runs if run.ending not in ("skipped", "missed", "overlap")), None)
+    return None if ran is None else float(getattr(ran, field))
+
+
+_COMMON: Final[dict[str, Callable[..., Field]]] = {
+    "id": lambda job, now: (job.id, job.short_id),
+    "name": lambda job, now: job.name,
+    "fn": lambda job, now: shown(job.fn),
+    "state": lambda job, now: job.state,
+    "zone": lambda job, now: job.trigger.tz if job.trigger else None,
+    "error": lambda job, now: job.error,
+    "args": _arguments,
+    "why": lambda job, now: job.why,
+}
+_JOB: Final[dict[str, Callable[..., Field]]] = {
+    **_COMMON,
+    "due": _ahead,
+    "next": _ahead,
+    "died": lambda job, now: _ago(job.due, now) if job.state == "dead" else None,
+    "attempt": lambda job, now: job.attempt + 1,
+}
+_RUN: Final[dict[str, Callable[..., Field]]] = {
+    "id": lambda run, now: run.id,
+    "name": lambda run, now: run.name,
+    "job": lambda run, now: tuple(one for one in (run.name, run.id) if one),
+    "fn": lambda run, now: shown(run.fn) if run.fn else None,
+    "ended": lambda run, now: _endings(run),
+    "error": lambda run, now: run.error,
+    "on": lambda run, now: run.listener,
+    "late": lambda run, now: float(run.late_ms),
+    "took": lambda run, now: float(run.took_ms),
+    "ago": lambda run, now: _ago(run.ended, now),
+    "attempt": lambda run, now: run.attempt + 1,
+}
+_RECURRING: Final[dict[str, Callable[..., Field]]] = {
+    **{name: (lambda row, now, read=read: read(row.job, now)) for name, read in _JOB.items()},
+    "state": lambda row, now: _trouble(row),
+    "late": lambda row, now: _last(row, "late_ms"),
+    "took": lambda row, now: _last(row, "took_ms"),
+    "missed": lambda row, now: float(sum(run.ending == "missed" for run in row.runs)),
+}
