@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from workkit.errors import Discard, Retry, WorkkitError
     from workkit.jobs.call import call
     from workkit.jobs.job import Job
+    from workkit.jobs.marks import job
     from workkit.jobs.names import clojure
-    from workkit.jobs.registry import job
     from workkit.schedule import Schedule
     from workkit.worker.run.current import current_job
 
@@ -48,7 +48,7 @@ _HOMES = {
     "call": "jobs.call",
     "clojure": "jobs.names",
     "current_job": "worker.run.current",
-    "job": "jobs.registry",
+    "job": "jobs.marks",
 }
 _MODULES = ("aio", "schedule", "triggers", "wire")
 

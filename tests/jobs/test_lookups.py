@@ -23,6 +23,7 @@ HOSTILE = {
                     r"E: \(its text cannot be had: SystemExit\)"),
     "has_no_name": ("class M(type):\n @property\n def __name__(cls): raise SystemExit(5)\n"
                     "class Odd(Exception, metaclass=M): pass\nraise Odd('why')\n", r"Odd: why"),
+    "marks_badly": ("from workkit import job\n@job(retries=-1)\ndef f(): ...\n", r"retries=-1.* \({module}\.py:2\)"),
     "recurses": ("def f(): f()\nf()\n", "RecursionError: maximum recursion depth"),
     "says_much": ("raise ValueError('x' * 5_000_000)\n", r"ValueError: x{{1000}}"),
     "names_no_text": ("raise ModuleNotFoundError('odd', name=5)\n", "ModuleNotFoundError: odd"),

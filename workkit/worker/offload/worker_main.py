@@ -20,9 +20,10 @@ from typing import NoReturn
 from workkit.contract.claim import Claim
 from workkit.errors import FunctionNotFound, InvalidFunction, described
 from workkit.jobs.consumers import Functions
+from workkit.jobs.marks import Handler
 from workkit.jobs.middleware import AROUND, Around, within, within_async
 from workkit.jobs.names import shown
-from workkit.jobs.registry import Handler, Registry, importing
+from workkit.jobs.registry import Registry, importing
 from workkit.worker.offload.message import Begun, Cancelled, Ended, Extended, Order, Reported, Setting
 from workkit.worker.run import forks
 from workkit.worker.run.current import current

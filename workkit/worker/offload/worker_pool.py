@@ -12,10 +12,11 @@ from collections.abc import Callable
 from typing import Any
 
 from workkit.errors import InvalidFunction, JobCancelled, JobTimeout, ListenerStopped, WorkerLost
+from workkit.jobs.marks import Handler, options_of
 from workkit.jobs.middleware import Around
 from workkit.jobs.names import main_module
 from workkit.jobs.outcome import Failure
-from workkit.jobs.registry import Handler, Registry, options_of
+from workkit.jobs.registry import Registry
 from workkit.worker.exit_status import how_it_ended
 from workkit.worker.offload.message import Function, Order, Setting
 from workkit.worker.offload.worker_process import WorkerProcess, error_of

@@ -7,7 +7,7 @@ from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any
 
 from workkit.jobs.arguments import as_called, compiled_check, takes_whole
-from workkit.jobs.registry import Handler
+from workkit.jobs.marks import Handler
 from workkit.worker.run import forks
 
 
