@@ -1,7 +1,8 @@
 """One listener at the Redis beside its RabbitMQ: what it holds, its slots, the pauses, its heartbeat.
 
-It is registered under a name that is new each time. Where other listeners took it for dead, although RabbitMQ did not,
-it says under another name what it holds, and goes on. Normative: spec/layouts/hutch.md, section 12.
+Each registration has a new name. If other listeners took this one for dead, and its connection to RabbitMQ still
+stands, it registers again, and writes records of the messages that it holds. Normative: spec/layouts/hutch.md,
+section 12.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ class _Gone(Exception):
 
 
 class Guard:
-    """For one thread, the listener's loop. Each method may raise ServerUnreachable or ServerRefused; what was left
-    undone is done by the next one.
+    """For one thread, the listener's loop. Each method may raise ServerUnreachable or ServerRefused; the next call then
+    first does what that one left undone.
     """
 
     def __init__(self, beside: Beside, *, namespace: str, lease_ms: int) -> None:

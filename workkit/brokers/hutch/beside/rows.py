@@ -20,7 +20,9 @@ MOST_BODY = 4096  # bytes of a body that a record shows
 
 @dataclass(slots=True, eq=False)
 class Run:
-    """A message that a listener holds, as Redis knows it. `slots`: limit keys, as they stand there."""
+    """The record of one message that a listener holds. `field`: its field in the hash of records. `name`: its run, as
+    slots and crashes are stored under it. `slots`: the limit keys of its slots, as Redis stores them.
+    """
 
     field: str
     name: str
