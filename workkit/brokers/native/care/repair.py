@@ -18,6 +18,7 @@ from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.entry import Entry, read_entry
 from workkit.brokers.native.look.location import Places, item_id
 from workkit.brokers.native.settle import occurrence, write_grave
+from workkit.brokers.redis_server.care.unread import Garbled
 from workkit.brokers.redis_server.control_key import LAST_MS
 from workkit.brokers.redis_server.script import load
 from workkit.errors import CorruptRecord
@@ -71,16 +72,6 @@ class Parted:
     """A target whose pause has ended, while jobs are still parked under it."""
 
     target: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Garbled:
-    """What cannot be read in a key of our own, and the value or score that was read: the arguments of `tidy.lua`."""
-
-    key: str
-    kind: str
-    name: bytes
-    value: bytes | str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,10 +11,10 @@ from workkit.brokers.native.look.count import read_counts
 from workkit.brokers.native.look.dead_set import DeadSet
 from workkit.brokers.native.look.items import server_ms
 from workkit.brokers.native.look.listing import Listing, whole_ms
-from workkit.brokers.native.look.location import is_text
 from workkit.brokers.native.look.missed import missed_pages
 from workkit.brokers.native.look.search import Search, all_jobs, named_entry
 from workkit.brokers.redis_server.listener_info import read_info
+from workkit.brokers.redis_server.pages import is_text
 from workkit.brokers.redis_server.server import Server
 from workkit.brokers.redis_server.standing import standing_control
 from workkit.contract.inspector import Counts, Missed, Named, QueueInfo, no_queues
