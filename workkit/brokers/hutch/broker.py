@@ -9,6 +9,7 @@ from typing import Any
 from workkit.brokers.hutch.addition import Addition
 from workkit.brokers.hutch.address import Address, Site, read_site
 from workkit.brokers.hutch.admin import HutchAdmin
+from workkit.brokers.hutch.beside.care.doctor import BesideDoctor
 from workkit.brokers.hutch.beside.gate import Gate, RedisGate
 from workkit.brokers.hutch.beside.guard import Guard
 from workkit.brokers.hutch.beside.place import Beside
@@ -88,7 +89,8 @@ class HutchBroker:
     @property
     def doctor(self) -> Doctor:
         """The part of the broker that checks an exchange and repairs it."""
-        return HutchDoctor(link=self._aside, management=self._management, names=self._names)
+        beside = None if self._beside is None else BesideDoctor(beside=self._beside, exchange=self._names.exchange)
+        return HutchDoctor(link=self._aside, management=self._management, names=self._names, beside=beside)
 
     def now_ms(self) -> int:
         """Tell the time of this machine: AMQP has no clock."""
