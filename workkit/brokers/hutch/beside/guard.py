@@ -98,8 +98,12 @@ class Guard:
         answers: list[float] = []
         if known:
             self._settle_left()
+            for one, wanted in known:
+                one.asked = self._slots(wanted)
             reply = self._still(lambda: self._asked("admit", [most, *self._rows(known)]))
             answers = [float(part) for part in reply[1:]]
+            for one, _ in known:
+                one.asked = ()
         left = iter(zip(known, answers, strict=True))
         found = []
         for (claim, _), run in zip(asked, runs, strict=True):
@@ -228,9 +232,12 @@ class Guard:
 
     def _start(self, run: Run, wanted: Admission | None) -> None:
         keys = tuple(key for key, _ in wanted.keys) if wanted is not None else ()
-        run.slots = tuple(placed(key, self._namespace) for key in keys)
+        run.slots = self._slots(wanted)
         run.has_started = True
         run.claim = replace(run.claim, standing=Standing(terms=run.terms, slots=keys))
+
+    def _slots(self, wanted: Admission | None) -> tuple[str, ...]:
+        return () if wanted is None else tuple(placed(key, self._namespace) for key, _ in wanted.keys)
 
     def _known(self, ends: Iterable[Ending]) -> list[tuple[Run, Outcome]]:
         pairs = [(self._runs.get(claim.receipt), outcome) for claim, outcome in ends]
