@@ -11,7 +11,6 @@ from workkit.brokers.hutch.beside.place import Beside
 from workkit.brokers.hutch.change.dead_queue import DeadQueueChange
 from workkit.brokers.hutch.codec import needs_redis
 from workkit.brokers.hutch.names import Names
-from workkit.brokers.hutch.topology import MOST_DEAD
 from workkit.contract.admin import Arguments, Revival
 from workkit.errors import Unsupported
 from workkit.jobs.admission import Pause
@@ -24,7 +23,7 @@ NATIVE = "Keep such jobs in a native schedule, and forward it here."
 class HutchAdmin:
     """Changes one exchange. Each method may be repeated. Without a Redis beside pauses and limits raise Unsupported."""
 
-    at_once: ClassVar[int] = MOST_DEAD  # each call reads the queue from its head
+    at_once: ClassVar[int] = 10_000  # each call reads the queue from its head
     dead_queue: DeadQueueChange
     names: Names
     beside: Beside | None = None

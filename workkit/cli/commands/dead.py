@@ -15,6 +15,7 @@ from workkit.cli.command import Command, Option
 from workkit.cli.live import DeadWhich, ScheduleName
 from workkit.cli.options import server_options, verbose_option
 from workkit.cli.printing import terminal, wording
+from workkit.cli.printing.far import Far
 from workkit.errors import NotFound, WorkkitError
 
 if TYPE_CHECKING:
@@ -89,7 +90,9 @@ def retry_command(
     if (status := choice.agreed("Retry", asks=not which, dry_run=dry_run, yes=yes)) is not None:
         return status
     refused: list[WorkkitError] = []
-    for job, said in revive(choice.admin, choice.meant, args=values, rate=rate):
+    far = Far(lambda done: f"{choice.schedule}: {done:,} of {len(choice.meant):,} dead jobs retried")
+    for done, (job, said) in enumerate(revive(choice.admin, choice.meant, args=values, rate=rate), 1):
+        far(done)
         if error := revival_refusal(job, said):
             refused.append(error)
         elif which:
@@ -129,7 +132,8 @@ def discard_command(
     choice = _read(schedule, which, where, server)
     if (status := choice.agreed("Discard", asks=not which, dry_run=dry_run, yes=yes)) is not None:
         return status
-    discarded = discard_dead(choice.admin, choice.meant)
+    far = Far(lambda done: f"{choice.schedule}: {done:,} of {len(choice.meant):,} dead jobs discarded")
+    discarded = discard_dead(choice.admin, choice.meant, report=far)
     if which:
         for job in choice.meant:
             terminal.say(f"discarded {job.short_id}  {wording.call_text(job)}")
@@ -218,7 +222,8 @@ def _read(schedule: str, which: tuple[str, ...], where: str | None, server: str 
 
     s = verbs.create(schedule, redis=server)
     broker = producer_of(s)
-    found = chosen(broker.inspector, schedule=s.name, which=None, where=where)
+    far = Far(lambda count: f"{s.name}: {count:,} dead jobs read")
+    found = chosen(broker.inspector, schedule=s.name, which=None, where=where, report=far)
     missed: list[NotFound] = []
     wanted: set[int] = set()
     for one in which:
