@@ -4,7 +4,7 @@
 `own_server` gives a durable one that the test may stop and kill. Only processes started here are ended, by pid.
 
 With `-n` (pytest-xdist) each worker process is a session of its own, with its own servers. `tests/tiers.py` says which
-tests are slow, which stay together and which run alone.
+tests are slow, which stay together, and of which only one runs at a time.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import pytest
 from hypothesis import settings
 
 from tests import rabbit, tiers
+from tests.metronome import Metronome
 from tests.processes import Processes
 from tests.servers import PRODUCTS, Server, program
 
@@ -50,13 +51,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> tiers.Scheduling:
     """Choose how a run with `-n` is shared out."""
     return tiers.Scheduling(config, log)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Run a test when it may run beside those of the other workers."""
-    with tiers.turn(item):
-        return (yield)
 
 
 @pytest.fixture(scope="session")
@@ -136,6 +130,13 @@ def clean(request: pytest.FixtureRequest) -> Iterator[None]:
         client.flushall()
         assert client.dbsize() == 0, "something still writes to the shared server after the test"
         client.close()
+
+
+@pytest.fixture
+def machine() -> Iterator[Metronome]:
+    """Tells by how much the machine held up this process during the test."""
+    with closing(Metronome()) as ticking:
+        yield ticking
 
 
 @pytest.fixture
