@@ -106,12 +106,30 @@ def management(rabbitmq: rabbit.Shared) -> str:
     return rabbitmq.management
 
 
+@pytest.fixture(scope="session")
+def _spare_rabbit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[rabbit.Rabbit]:
+    with closing(rabbit.Rabbit(tmp_path_factory.mktemp("rabbit"))) as spare:
+        yield spare
+
+
 @pytest.fixture
 def own_rabbit(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[rabbit.Rabbit]:
-    """A RabbitMQ of this test alone: to be stopped, started and killed. Its parameter is its configuration."""
-    with closing(rabbit.Rabbit(tmp_path_factory.mktemp("rabbit"), conf=getattr(request, "param", ""))) as own:
-        own.start()
-        yield own
+    """A RabbitMQ that no other test uses meanwhile: to be stopped, started and killed.
+
+    It takes seconds to start, so the next test of this worker gets the same, unless a parameter, its configuration,
+    asks for another one.
+    """
+    if conf := getattr(request, "param", ""):
+        with closing(rabbit.Rabbit(tmp_path_factory.mktemp("rabbit"), conf=conf)) as own:
+            own.start()
+            yield own
+        return
+    spare: rabbit.Rabbit = request.getfixturevalue("_spare_rabbit")
+    if not spare.runs:
+        spare.start()
+    yield spare
+    if spare.runs:
+        spare.thaw()
 
 
 @pytest.fixture

@@ -4,9 +4,10 @@ Two tiers: fast (`-m "not slow"`, what one runs while working) and whole (everyt
 took longer than about 1.5 s when it was measured with `pytest --durations=60`.
 
 In a run with `-n` tests run beside others, as they mostly wait. Slow tests go to the workers one by one, fast ones by
-the file. A file in `TOGETHER` shares something dear, so one worker runs the whole of it. A test in `HEAVY` fills the
-machine with processes: one worker runs all of these, one after the other, so that no two do it at the same time. What a
-test measures it compares with what the machine took meanwhile (`metronome.py`): others run beside it.
+the file. A file in `TOGETHER` shares something dear, so one worker runs the whole of it. The tests in `OWN_RABBIT` stop
+and kill one RabbitMQ, so one worker runs all of them. A test in `HEAVY` fills the machine with processes: one worker
+runs all of these, one after the other, so that no two do it at the same time. What a test measures it compares with
+what the machine took meanwhile (`metronome.py`): others run beside it.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ SLOW = (
     "brokers/hutch/test_handlers.py::test_heartbeats",
     "brokers/hutch/test_load.py",
     "brokers/hutch/test_outages.py",
+    "brokers/hutch/test_tls.py",
     "brokers/test_cluster.py",
     "brokers/test_embedded_folder.py::test_the_command_line_says_in_one_line",
     "brokers/test_native_checkup.py::test_a_hundred_thousand_jobs",
@@ -100,9 +102,18 @@ TOGETHER = (
     "acceptance/test_processes.py",
     "brokers/gocraft/test_go_peer.py",
     "brokers/hutch/peer/test_recorded.py",
+    "brokers/hutch/test_tls.py",
     "brokers/test_cluster.py",
     "brokers/test_sentinel.py",
     "brokers/test_tls.py",
+)
+
+OWN_RABBIT = (
+    "acceptance/test_hutch_fleet.py::test_kills_and_cuts",
+    "brokers/hutch/test_delays.py::test_delays_survive",
+    "brokers/hutch/test_outages.py::test_a_broker_that",
+    "brokers/hutch/test_outages.py::test_a_run_that",
+    "worker/test_forward_rabbitmq.py::test_a_broker_that_is_away",
 )
 
 HEAVY = (
@@ -141,10 +152,11 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # untyped
         config.option.loadscopereorder = False
 
     def _split_scope(self, nodeid: str) -> str:
-        """Return what is given to one worker as a whole: the heavy tests, a file, or a single slow test."""
+        """Return what is given to one worker as a whole: one of the two lists, a file, or a single slow test."""
         place = nodeid.removeprefix(f"{TESTS.name}/")
-        if place.startswith(HEAVY):
-            return "heavy"
+        for tests, together in ((HEAVY, "heavy"), (OWN_RABBIT, "own rabbit")):
+            if place.startswith(tests):
+                return together
         return nodeid if place.startswith(SLOW) and not place.startswith(TOGETHER) else nodeid.partition("::")[0]
 
 
@@ -161,7 +173,7 @@ def ordered(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     """
 
     def rank(item: pytest.Item) -> int:
-        if _place(item).startswith(HEAVY):
+        if _place(item).startswith((*HEAVY, *OWN_RABBIT)):
             return 0
         return 1 if item.get_closest_marker("slow") else 2
 
