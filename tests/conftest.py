@@ -42,9 +42,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, N
 
 @pytest.hookimpl(tryfirst=True)  # before pytest reads the marker
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Give one server to a test in which the product plays no part."""
-    if "server" in metafunc.fixturenames and (product := tiers.one_product(metafunc.definition)):
-        metafunc.definition.add_marker(pytest.mark.parametrize("server", [product], indirect=True))
+    """Give one server to a test in which the product plays no part, unless it says itself which."""
+    said = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
+    for name in ("server", "own_server"):
+        if name in metafunc.fixturenames and name not in said and (product := tiers.one_product(metafunc.definition)):
+            metafunc.definition.add_marker(pytest.mark.parametrize(name, [product], indirect=True))
 
 
 @pytest.hookimpl(optionalhook=True)  # so that a run with `-p no:xdist` works too

@@ -129,8 +129,12 @@ HEAVY = (
 
 # Above the brokers it plays no part which product the server is. Half of these tests run with Redis, half with Valkey.
 ONE_PRODUCT = (
+    "acceptance/test_crowd.py",
     "acceptance/test_features_order.py",
     "acceptance/test_features_running.py",
+    "acceptance/test_hostile.py",
+    "acceptance/test_hostile_values.py",
+    "acceptance/test_main_job.py",
     "acceptance/test_poison.py",
     "brokers/gocraft/serving/test_listeners.py",
     "brokers/gocraft/serving/test_replay_pools.py",
@@ -138,7 +142,9 @@ ONE_PRODUCT = (
     "cli/",
     "jobs/",
     "test_intervals.py",
-    "test_readme.py",
+    "test_readme.py::test_every_",
+    "test_schedule.py",
+    "test_steering.py",
     "test_sync.py",
     "worker/",
 )
