@@ -9,11 +9,15 @@ tests are slow, which stay together, and of which only one runs at a time.
 
 from __future__ import annotations
 
+import atexit
 import os
 import uuid
 from collections.abc import Generator, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
+from importlib import import_module
 from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
 
 import pytest
 from hypothesis import settings
@@ -28,6 +32,25 @@ settings.register_profile("ci", derandomize=True, deadline=None)
 settings.register_profile("laptop", deadline=None)
 settings.register_profile("hunt", max_examples=5000, deadline=None)
 settings.load_profile("ci" if os.environ.get("CI") else "laptop")
+
+
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
+    # The tests start thousands of processes, and each would compile everything anew. The checkout stays clean anyway.
+    os.environ["PYTHONPYCACHEPREFIX"] = compiled = mkdtemp(prefix="workkit-compiled-")
+    atexit.register(rmtree, compiled, ignore_errors=True)
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Have each worker process compile a share of the tests before it collects all: what one has compiled, the others
+    only read.
+    """
+    worker = getattr(session.config, "workerinput", None)
+    if worker is None or session.config.args != ["tests"]:  # a part is not worth it
+        return
+    number, files = int(worker["workerid"].removeprefix("gw")), sorted(tiers.TESTS.rglob("test_*.py"))
+    for file in files[number :: worker["workercount"]]:
+        with suppress(Exception, pytest.skip.Exception):  # the collection tells it
+            import_module(".".join(file.relative_to(tiers.TESTS.parent).with_suffix("").parts))
 
 
 @pytest.hookimpl(wrapper=True)
