@@ -76,6 +76,10 @@ class Rabbit(Daemon):
     def management(self) -> str:
         return f"http://guest:guest@127.0.0.1:{self._web}"
 
+    @property
+    def runs(self) -> bool:
+        return bool(self.pid) and is_alive(self.pid)
+
     def start(self) -> None:
         """Start it and wait until it takes connections."""
         self.folder.mkdir(exist_ok=True)
