@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from workkit._version import __version__
 
 if TYPE_CHECKING:
-    from workkit import aio, schedule, triggers, wire
+    from workkit import aio, events, schedule, triggers, wire
     from workkit.errors import Discard, Retry, WorkkitError
     from workkit.jobs.call import call
     from workkit.jobs.job import Job
@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from workkit.jobs.registry import job
     from workkit.schedule import Schedule
     from workkit.worker.run.current import current_job
+    from workkit.worker.run.log_filter import JobLogFilter
 
 __all__ = [
     "Discard",
     "Job",
+    "JobLogFilter",
     "Retry",
     "Schedule",
     "WorkkitError",
@@ -33,6 +35,7 @@ __all__ = [
     "call",
     "clojure",
     "current_job",
+    "events",
     "job",
     "schedule",
     "triggers",
@@ -42,6 +45,7 @@ __all__ = [
 _HOMES = {
     "Discard": "errors",
     "Job": "jobs.job",
+    "JobLogFilter": "worker.run.log_filter",
     "Retry": "errors",
     "Schedule": "schedule",
     "WorkkitError": "errors",
@@ -50,7 +54,7 @@ _HOMES = {
     "current_job": "worker.run.current",
     "job": "jobs.registry",
 }
-_MODULES = ("aio", "schedule", "triggers", "wire")
+_MODULES = ("aio", "events", "schedule", "triggers", "wire")
 
 
 def __getattr__(name: str) -> Any:

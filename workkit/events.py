@@ -1,7 +1,8 @@
 """The events of workkit: their names and fields, subscribe and emit.
 
-Knows nothing of log lines, terminals or metrics; these are subscribers. The names below are public: console and
-JSON logs print them, metrics count them.
+Knows nothing of log lines, terminals or metrics; these are subscribers. A program subscribes with
+`workkit.events.subscribe(print)`. The names below are public: console and JSON logs print them, metrics count them.
+Further names and fields may come.
 
     listening    schedules (name -> weight), url, listener, threads, pid, version, processes (if several)
     quiet, resumed   taking nothing new; taking work again
@@ -34,6 +35,8 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+__all__ = ["LEVELS", "Event", "Subscriber", "subscribe"]
 
 INFO, WARNING, ERROR, DEBUG = logging.INFO, logging.WARNING, logging.ERROR, logging.DEBUG
 
