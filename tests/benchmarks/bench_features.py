@@ -1,11 +1,12 @@
 """What the features of jobs cost, and whether they hold under load.
 
-    python -m tests.benchmarks.bench_features [limits | slots | schedules] [JOBS] [RUNS]
+    python -m tests.benchmarks.bench_features [limits | slots | schedules | metrics] [JOBS] [RUNS]
 
 limits: a limit of 5 over 4 listener processes; every job counts itself in and out on the server, in one step each, and
 the most that were ever in is printed beside the limit. slots: a limit of 1 over 2 processes, each job of 5 ms; from the
 end of one handler to the start of the next. schedules: one listener on one schedule, and on 50 of which 49
-are empty, in turns. Every job must run exactly once, or the figures are void.
+are empty, in turns. metrics: one listener without metrics, and one whose `/metrics` is
+scraped each second, in turns. Every job must run exactly once, or the figures are void.
 """
 
 from __future__ import annotations
@@ -13,13 +14,15 @@ from __future__ import annotations
 import json
 import statistics
 import sys
+import threading
 import time
+import urllib.request
 from itertools import pairwise
 from pathlib import Path
 
 from tests.benchmarks.stage import stage
 from tests.processes import Processes, until
-from tests.servers import Server
+from tests.servers import Server, free_port
 from workkit import schedule
 
 LIMIT, PROCESSES, SCHEDULES = 5, 4, 50
@@ -103,15 +106,36 @@ def schedules(jobs: int, runs: int) -> None:
     print(f"per job {one / many - 1:+.1%}")
 
 
-def _drained(server: Server, processes: Processes, folder: Path, *, jobs: int, count: int) -> float:
+def metrics(jobs: int, runs: int) -> None:
+    """What counting runs and scraping them each second costs."""
+    figures: dict[bool, list[float]] = {False: [], True: []}
+    with stage(APP) as (server, processes, folder):
+        for run in range(runs + 1):
+            for scraped in (False, True) if run % 2 else (True, False):
+                rate = _drained(server, processes, folder, jobs=jobs, count=1, scraped=scraped)
+                if run:
+                    figures[scraped].append(rate)
+    off, on = (statistics.median(values) for values in figures.values())
+    print(f"{jobs:,} jobs, medians of {runs}: without metrics {off:,.0f}/s, scraped each second {on:,.0f}/s")
+    print(f"of the throughput without metrics: {on / off:.1%}")
+
+
+def _drained(
+    server: Server, processes: Processes, folder: Path, *, jobs: int, count: int, scraped: bool = False
+) -> float:
     s, client = schedule.create("s0", redis=server.url), server.client()
     schedule.add_many(s, ({"fn": "app:note", "at": "now", "args": [n]} for n in range(jobs)))
-    listener = processes.workkit("listen", *(f"s{n}" for n in range(count)), "-q", "--redis", server.url)
+    port = ["--health-port", str(free_port())] if scraped else []
+    listener = processes.workkit("listen", *(f"s{n}" for n in range(count)), "-q", *port, "--redis", server.url)
     until(lambda: client.zcard("s0:next") < jobs, timeout=60)
+    scraping = threading.Event()
+    if scraped:
+        threading.Thread(target=_scrape, args=(f"http://127.0.0.1:{port[1]}/metrics", scraping), daemon=True).start()
     began, left = time.perf_counter(), client.hlen("s0:jobs")
     while client.exists("s0:jobs"):
         time.sleep(0.01)
     rate = int(left) / (time.perf_counter() - began)
+    scraping.set()
     told = folder / "told"
     schedule.add_now(s, "app:tell", args=[str(told)])
     until(lambda: told.exists() and told.read_text().endswith("]"), timeout=30)
@@ -122,6 +146,11 @@ def _drained(server: Server, processes: Processes, folder: Path, *, jobs: int, c
     return rate
 
 
+def _scrape(url: str, over: threading.Event) -> None:
+    while not over.wait(1):
+        urllib.request.urlopen(url, timeout=10).read()
+
+
 if __name__ == "__main__":
     what, count, times = (*sys.argv[1:], *("limits", "100000", "5")[len(sys.argv) - 1 :])
-    {"limits": limits, "slots": slots, "schedules": schedules}[what](int(count), int(times))
+    {"limits": limits, "slots": slots, "schedules": schedules, "metrics": metrics}[what](int(count), int(times))

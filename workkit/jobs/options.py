@@ -184,7 +184,7 @@ OPTIONS: tuple[VerbOption, ...] = (
     VerbOption(name="listener_timeout", **_BOTH_LISTEN, type=Duration, read=read.timeout_seconds, value="",
                default='"10s"', meaning="a listener without a heartbeat for so long loses its jobs to others"),
     VerbOption(name="health_port", **_BOTH_LISTEN, type=int | str, read=read.address, value="PORT",
-               meaning="serve /livez and /readyz on 127.0.0.1, or elsewhere with ADDRESS:PORT"),
+               meaning="serve /livez, /readyz and /metrics on 127.0.0.1, or elsewhere with ADDRESS:PORT"),
 )  # fmt: skip
 
 BY_NAME: Mapping[str, VerbOption] = {option.name: option for option in OPTIONS}

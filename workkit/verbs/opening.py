@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache, partial
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from workkit.brokers.redis_server.address import masked
 from workkit.contract.broker import Broker
+from workkit.contract.inspector import Inspector
 from workkit.contract.layout import AMQP_LAYOUTS, LAYOUTS, PLAIN_LAYOUTS
 from workkit.contract.producer import Producer
 from workkit.errors import InvalidSchedule, Unsupported
@@ -213,6 +214,15 @@ def _opened(s: Schedule, pid: int) -> Producer:
     )
     _declare(s, broker)
     return broker
+
+
+def inspectors_of(schedules: Iterable[Schedule]) -> dict[str, Callable[[], Inspector]]:
+    """The sides that look at some schedules, by name. They connect when they are called."""
+    return {s.name: partial(_inspector, s) for s in schedules}
+
+
+def _inspector(s: Schedule) -> Inspector:
+    return producer_of(s).inspector
 
 
 def present(s: Schedule) -> datetime:

@@ -14,11 +14,12 @@ from workkit.contract.tally import Tally
 from workkit.errors import CannotRun
 from workkit.jobs.admission import FREE
 from workkit.jobs.names import LONGEST
-from workkit.jobs.outcome import DONE, Again, Dead, Done, Failure, Released
+from workkit.jobs.outcome import DONE, Again, Dead, Done, Failure, Outcome, Released
 from workkit.jobs.registry import MOST_NAMES
 from workkit.worker import report
 from workkit.worker.hands import Hands
 from workkit.worker.lane import Lane
+from workkit.worker.metrics.run_table import RunOutcome, RunTable, run_outcome
 from workkit.worker.run.attempt import Attempt
 from workkit.worker.task import LaneRun, LookUp
 
@@ -32,6 +33,7 @@ class Dispatch:
 
     hands: Hands
     stopping: bool = False
+    table: RunTable | None = None  # where runs are counted for metrics
     _fenced: dict[Any, float] = field(default_factory=dict)  # receipts of runs that others have now: seconds away
     _reported: set[str] = field(default_factory=set)  # names whose refusal was reported
     _ran: int = 0
@@ -92,6 +94,8 @@ class Dispatch:
                 self._hand_out(lane, claim)
         for claim, reason in turn.missed:
             report.missed(claim, reason)
+            if self.table is not None:
+                self.table.missed(lane.broker.schedule, claim.fn)
 
     def _hand_out(self, lane: Lane, claim: Claim) -> None:
         if not claim.crashes or not self.hands.runs_code:
@@ -128,7 +132,7 @@ class Dispatch:
     def ended(self, attempts: Sequence[Attempt[LaneRun]]) -> None:
         """Decide what becomes of runs that have ended. A run that returned, the usual case, takes the short way."""
         self.hands.ended(attempts)
-        unsaid, latest_ms, wanted = 0, 0, events.wanted("done")
+        unsaid, latest_ms, wanted, table = 0, 0, events.wanted("done"), self.table
         for attempt in attempts:
             run = attempt.run
             if wanted or attempt.error is not None or self._fenced or run.claim.standing is not None:
@@ -137,6 +141,9 @@ class Dispatch:
                 continue
             outcome = DONE
             # fault: decided {type(outcome).__name__}
+            if table is not None:  # before the ending is sent: what is settled is counted, however this process ends
+                late_ms = run.late_ms if not run.claim.attempt else None
+                table.note(run.lane.broker.schedule, run.claim.fn, "done", took_ms=attempt.took_ms, late_ms=late_ms)
             run.lane.ends.append((run.claim, outcome))
             unsaid += 1
             if run.late_ms > latest_ms:
@@ -152,6 +159,8 @@ class Dispatch:
             return
         outcome = attempt.decide()
         # fault: decided {type(outcome).__name__}
+        if self.table is not None:
+            self._note(self.table, attempt, outcome)
         lane.ends.append((claim, outcome))
         if isinstance(outcome, Again):
             lane.wake_in(outcome.delay_ms)
@@ -166,6 +175,13 @@ class Dispatch:
         elif isinstance(outcome, Again):
             self._retried += 1
         report.ended(attempt, outcome)
+
+    def _note(self, table: RunTable, attempt: Attempt[LaneRun], outcome: Outcome) -> None:
+        run, ending = attempt.run, run_outcome(outcome, attempt.error)
+        if ending is not None:
+            fenced: RunOutcome = "fenced" if run.claim.receipt in self._fenced else ending
+            late_ms = run.late_ms if not run.claim.attempt else None
+            table.note(run.lane.broker.schedule, run.claim.fn, fenced, took_ms=attempt.took_ms, late_ms=late_ms)
 
     def _cannot_run(self, lane: Lane, claim: Claim, error: BaseException) -> None:
         name = claim.fn[:LONGEST]

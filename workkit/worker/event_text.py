@@ -131,7 +131,7 @@ TEXTS: Mapping[str, Callable[[Event], list[str]]] = {
     "listening": _listening,
     "may_run": lambda event: [f"{str(event.fields.get('text')).rstrip('.')}."],
     "forwarding": lambda event: [f"to {event.fields.get('to')} on {event.fields.get('url')}"],
-    "health": lambda event: [f"{event.fields.get('url')}/livez and /readyz"],
+    "health": lambda event: [f"{event.fields.get('url')}/livez, /readyz, /metrics"],
     "stuck": _reason,
     "quiet": lambda event: ["taking nothing new, finishing what runs."],
     "resumed": lambda event: ["taking work again."],

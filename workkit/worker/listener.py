@@ -6,6 +6,7 @@ import gc
 import threading
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from functools import partial
 
 from workkit import events
 from workkit.contract.broker import Broker
@@ -16,6 +17,10 @@ from workkit.triggers.duration import duration
 from workkit.worker.health import Pages, Watchdog
 from workkit.worker.logbook import logbook
 from workkit.worker.loop import How, Loop
+from workkit.worker.metrics.exposition import Page, is_installed, metrics_page
+from workkit.worker.metrics.gauges import Gauges
+from workkit.worker.metrics.run_table import RunTable
+from workkit.worker.metrics.totals import Totals
 
 BETWEEN_COLLECTIONS = 10_000  # new objects between two collections of the youngest generation; Python's default is 700
 
@@ -35,6 +40,7 @@ class Listener:
         self._watchdog = Watchdog(lambda: self._loop.pulse, seconds=how.stuck_after.total_seconds())
         self._pages: Pages | None = None
         self._end_log: Callable[[], None] = lambda: None
+        self._is_counted = False  # in a table that its supervisor reads
         self._beside: list[Listener] = []
         self._failed: Callable[[], None] = lambda: None  # what to do when it has ended by an error, in its own thread
 
@@ -43,6 +49,11 @@ class Listener:
         other._failed = self.ask_to_stop
         self._beside.append(other)
         return self
+
+    def count_into(self, file: int) -> None:
+        """Count its runs in a file that its supervisor reads too. Before it starts."""
+        self._loop.count_into(RunTable(file))
+        self._is_counted = True
 
     def start(self) -> Listener:
         """Register and listen in a thread of its own. Raises ServerUnreachable, ServerRefused, InvalidFunction."""
@@ -113,7 +124,8 @@ class Listener:
         self._end_log = logbook.begin()
         try:
             if self._how.health is not None:  # first: a port that is taken refuses before anything is registered
-                self._pages = Pages(self._how.health, live=self.dead, ready=self.unready)
+                page = None if self._is_counted else self._metrics()
+                self._pages = Pages(self._how.health, live=self.dead, ready=self.unready, metrics=page)
             for other in self._beside:
                 other.start()
             self._loop.open()
@@ -121,6 +133,19 @@ class Listener:
             self._close()
             raise
         self._watchdog.start()
+
+    def _metrics(self) -> Page | None:
+        """Begin to count runs, and return what writes the page; None without prometheus-client."""
+        if not is_installed():
+            return None
+        totals, inspectors = Totals(), {}
+        for one in (self, *self._beside):
+            table = RunTable()
+            one._loop.count_into(table)
+            totals.add(table)
+            for broker in one._loop.brokers:
+                inspectors[broker.schedule] = partial(getattr, broker, "inspector")
+        return metrics_page(totals, Gauges(inspectors))
 
     def dead(self) -> str | None:
         """Word why its loop does not move, or that of one beside it; None if all do. From any thread."""

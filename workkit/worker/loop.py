@@ -34,6 +34,7 @@ from workkit.worker.forwarding.publisher import Publisher
 from workkit.worker.hands import Hands
 from workkit.worker.inbox import Inbox
 from workkit.worker.lane import BEAT, TICK, Lane
+from workkit.worker.metrics.run_table import RunTable
 from workkit.worker.run import forks
 from workkit.worker.run.attempt import Attempt
 from workkit.worker.run.progress import ProgressWriter
@@ -107,6 +108,15 @@ class Loop:
     def post(self, order: Callable[[], None]) -> None:
         """Make the loop's thread call `order` soon. From any thread or signal handler."""
         self._inbox.put(order)
+
+    def count_into(self, table: RunTable) -> None:
+        """Count each run that ends in this table. Before `open`."""
+        self._dispatch.table = table
+
+    @property
+    def brokers(self) -> list[Broker]:
+        """The brokers of its schedules."""
+        return [lane.broker for lane in self._lanes]
 
     def open(self) -> None:
         """Import what may run, and register everywhere. A server that takes no writes for now counts as lost: the
