@@ -141,7 +141,7 @@ class Dispatch:
                 continue
             outcome = DONE
             # fault: decided {type(outcome).__name__}
-            if table is not None:  # before the ending is sent: what is settled is counted, however this process ends
+            if table is not None:
                 late_ms = run.late_ms if not run.claim.attempt else None
                 table.note(run.lane.broker.schedule, run.claim.fn, "done", took_ms=attempt.took_ms, late_ms=late_ms)
             run.lane.ends.append((run.claim, outcome))
@@ -175,6 +175,13 @@ class Dispatch:
         elif isinstance(outcome, Again):
             self._retried += 1
         report.ended(attempt, outcome)
+
+    def show_counts(self) -> None:
+        """Show others the counts of runs. Before their endings are sent: what is settled is counted, however this
+        process ends.
+        """
+        if self.table is not None:
+            self.table.flush()
 
     def _note(self, table: RunTable, attempt: Attempt[LaneRun], outcome: Outcome) -> None:
         run, ending = attempt.run, run_outcome(outcome, attempt.error)

@@ -23,25 +23,28 @@ DONE, FAILED = OUTCOMES.index("done"), OUTCOMES.index("failed")
 def test_a_run_is_in_its_outcome_and_in_both_histograms() -> None:
     table = RunTable()
     table.note("s", "#'app/f", "done", took_ms=1000.0, late_ms=0)
-    table.note("s", "#'app/f", "failed", took_ms=1000.1, late_ms=None)
+    table.note("s", "#'app/f", "failed", took_ms=1001.0, late_ms=None)
     table.missed("s", "#'app/f")
+    assert not sum(dict(table.rows())["s", "app.f"])
+    table.flush()
     ((key, numbers),) = table.rows()
     assert key == ("s", "app.f")
     assert (numbers[DONE], numbers[FAILED], numbers[MISSED]) == (1, 1, 1)
-    took = histogram(numbers, DURATION, per_second=1_000_000)
+    took = histogram(numbers, DURATION)
     at = EDGES.index(1.0)
     assert (took.buckets[at], took.buckets[at + 1], sum(took.buckets)) == (1, 1, 2), "an edge belongs to its bucket"
-    assert took.sum == 2.0001
-    late = histogram(numbers, LATENESS, per_second=1000)
+    assert took.sum == 2.001
+    late = histogram(numbers, LATENESS)
     assert (late.buckets[0], sum(late.buckets), late.sum) == (1, 1, 0.0), "a further attempt is late on purpose"
 
 
 def test_a_run_beyond_all_edges_is_in_the_last_bucket() -> None:
     table = RunTable()
     table.note("s", "f", "done", took_ms=86_400_000.0, late_ms=86_400_000)
+    table.flush()
     ((_, numbers),) = table.rows()
     for at in (DURATION, LATENESS):
-        assert histogram(numbers, at, per_second=1).buckets[-1] == 1
+        assert histogram(numbers, at).buckets[-1] == 1
 
 
 def test_functions_beyond_the_bound_share_one_row_for_each_schedule() -> None:
@@ -49,10 +52,12 @@ def test_functions_beyond_the_bound_share_one_row_for_each_schedule() -> None:
     for schedule in ("a", "b"):
         for n in range(MOST_FUNCTIONS):
             table.note(schedule, f"f{n}", "done", took_ms=1.0, late_ms=0)
+    table.flush()
     rows = dict(table.rows())
     assert len(rows) == MOST_FUNCTIONS + 1
     assert rows["b", "other"][DONE] == MOST_FUNCTIONS
     table.note("a", "f0", "done", took_ms=1.0, late_ms=0)
+    table.flush()
     assert dict(table.rows())["a", "f0"][DONE] == 2, "a function that has a row keeps it"
 
 
@@ -60,6 +65,7 @@ def test_no_number_of_schedules_and_no_length_of_a_name_fills_the_table() -> Non
     table = RunTable()
     for n in range(500):
         table.note(f"schedule-{n}", "é" * 400 + str(n), "done", took_ms=1.0, late_ms=0)
+    table.flush()
     rows = dict(table.rows())
     assert sum(numbers[DONE] for numbers in rows.values()) == 500
     assert rows["other", "other"][DONE] > 300
@@ -73,6 +79,7 @@ def test_another_reader_of_the_file_sees_what_a_killed_process_counted() -> None
         writer = RunTable(file)
         for _ in range(1000):
             writer.note("s", "f", "done", took_ms=1.0, late_ms=0)
+        writer.flush()
         os.kill(os.getpid(), 9)
     assert os.waitpid(child, 0)[1] == 9
     os.close(file)
@@ -86,6 +93,7 @@ def test_sums_keep_what_ended_and_bound_the_functions_of_all_tables() -> None:
         for n in range(MOST_FUNCTIONS - 1):
             table.note("s", f"f{number}.{n}", "done", took_ms=1.0, late_ms=0)
         table.note("s", "both", "done", took_ms=1.0, late_ms=0)
+        table.flush()
     before = totals.read()
     assert len(before) == MOST_FUNCTIONS + 1
     assert before["s", "both"][DONE] == 2

@@ -74,8 +74,8 @@ class _Collector:
                 if number or outcome in ("done", "failed"):  # a rate needs a 0 before its first failure
                     runs.add_metric([*key, outcome], number)
             missed.add_metric(key, numbers[MISSED])
-            _add(duration, key, histogram(numbers, DURATION, per_second=1_000_000))
-            _add(lateness, key, histogram(numbers, LATENESS, per_second=1000))
+            _add(duration, key, histogram(numbers, DURATION))
+            _add(lateness, key, histogram(numbers, LATENESS))
         info = GaugeMetricFamily("workkit_info", "The version of workkit that serves this page.", labels=["version"])
         info.add_metric([__version__], 1)
         yield from (runs, missed, duration, lateness, info)

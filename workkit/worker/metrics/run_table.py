@@ -3,7 +3,7 @@ killed.
 
 Its words are unsigned 64-bit numbers of this machine. The first word is the number of rows. A row holds the schedule
 and the function (the first word of the name is its length in bytes), then one number for each outcome, one for missed
-occurrences, and two histograms: lateness in milliseconds and duration in microseconds, each as its buckets and the sum.
+occurrences, and two histograms: lateness and duration, each as its buckets and the sum in microseconds.
 One thread writes. A reader may see a run whose sum is not there yet; it never sees a count that goes down.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import struct
 import tempfile
 from bisect import bisect_left
 from collections.abc import Iterator
@@ -23,8 +24,8 @@ from workkit.jobs.outcome import Again, Dead, Done, Outcome
 
 RunOutcome = Literal["done", "failed", "retried", "discarded", "cancelled", "fenced"]
 OUTCOMES: tuple[RunOutcome, ...] = ("done", "failed", "retried", "discarded", "cancelled", "fenced")
-EDGES = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3600.0)
-MOST_FUNCTIONS = 100  # with a row of their own; the others of a schedule share one
+EDGES = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3600.0)
+MOST_FUNCTIONS = 50  # with a row of their own; the others of a schedule share one
 MOST_SCHEDULES = 30  # with a row for their other functions; the others share one
 OTHER = "other"
 
@@ -38,6 +39,7 @@ DURATION = LATENESS + _BUCKETS + 1
 NUMBERS = DURATION + _BUCKETS + 1
 _ROW = _NAME + NUMBERS
 _ROWS = MOST_FUNCTIONS + MOST_SCHEDULES + 1
+_PACKED = struct.Struct(f"@{NUMBERS}Q")  # native: each number is written at once
 SIZE = 8 * (1 + _ROWS * _ROW)
 _MOST_CACHED = 10_000
 
@@ -52,30 +54,50 @@ class Histogram:
     sum: float
 
 
+class Row:
+    """The numbers of one function in this process, until `RunTable.flush` writes them."""
+
+    __slots__ = ("at", "is_new", "numbers")
+
+    def __init__(self, at: int) -> None:
+        self.at, self.is_new = at, False
+        self.numbers: list[float] = [0] * NUMBERS
+
+
 class RunTable:
     """A table in memory of this process, or in the file `fd`, which is that of another process too."""
 
     def __init__(self, fd: int | None = None) -> None:
         self._memory = mmap.mmap(-1 if fd is None else fd, SIZE)
         self._words = memoryview(self._memory).cast("Q")
-        self._rows: dict[Key, int] = {}
-        self._found: dict[Key, int] = {}
+        self._rows: dict[Key, Row] = {}
+        self._found: dict[str, dict[str, Row]] = {}  # schedule -> function as it is stored -> row
+        self._changed: list[Row] = []
         self._functions = self._schedules = 0
 
     def note(self, schedule: str, fn: str, outcome: RunOutcome, *, took_ms: float, late_ms: int | None) -> None:
-        """Count a run that ended. `late_ms` None: a further attempt, which is late on purpose."""
-        at = self._found.get((schedule, fn)) or self._find(schedule, fn)
-        words = self._words
-        words[at + _PLACES[outcome]] += 1
-        words[at + DURATION + bisect_left(_EDGES_MS, took_ms)] += 1
-        words[at + DURATION + _BUCKETS] += int(took_ms * 1000)
+        """Count a run that ended. `late_ms` None: a further attempt, which is late on purpose. Readers see it after
+        `flush`.
+        """
+        row = self._row(schedule, fn)
+        numbers = row.numbers
+        numbers[_PLACES[outcome]] += 1
+        numbers[DURATION + bisect_left(_EDGES_MS, took_ms)] += 1
+        numbers[DURATION + _BUCKETS] += took_ms * 1000
         if late_ms is not None:
-            words[at + LATENESS + bisect_left(_EDGES_MS, late_ms)] += 1
-            words[at + LATENESS + _BUCKETS] += late_ms
+            numbers[LATENESS + bisect_left(_EDGES_MS, late_ms)] += 1
+            numbers[LATENESS + _BUCKETS] += late_ms * 1000
 
     def missed(self, schedule: str, fn: str) -> None:
-        """Count an occurrence that is over without a run."""
-        self._words[(self._found.get((schedule, fn)) or self._find(schedule, fn)) + MISSED] += 1
+        """Count an occurrence that is over without a run. Readers see it after `flush`."""
+        self._row(schedule, fn).numbers[MISSED] += 1
+
+    def flush(self) -> None:
+        """Write what was counted to where readers see it."""
+        while self._changed:
+            row = self._changed.pop()
+            row.is_new = False
+            _PACKED.pack_into(self._memory, 8 * row.at, *map(int, row.numbers))
 
     def rows(self) -> Iterator[tuple[Key, list[int]]]:
         """Read the rows: schedule, function and numbers. From any thread or process."""
@@ -91,8 +113,18 @@ class RunTable:
         self._words.release()
         self._memory.close()
 
-    def _find(self, schedule: str, fn: str) -> int:
-        """Find where the numbers of a function are; begin a row while there is room."""
+    def _row(self, schedule: str, fn: str) -> Row:
+        found = self._found.get(schedule)
+        row = found.get(fn) if found is not None else None
+        if row is None:
+            row = self._find(schedule, fn)
+        if not row.is_new:
+            row.is_new = True
+            self._changed.append(row)
+        return row
+
+    def _find(self, schedule: str, fn: str) -> Row:
+        """Find the row of a function; begin one while there is room."""
         key = _cut(schedule, shown(fn))
         if key not in self._rows and self._functions >= MOST_FUNCTIONS:
             key = _cut(schedule, OTHER)
@@ -100,12 +132,12 @@ class RunTable:
                 key = (OTHER, OTHER)
         if key not in self._rows:
             self._rows[key] = self._begin(key)
-        if len(self._found) >= _MOST_CACHED:  # names without end must not fill this memory
+        if sum(map(len, self._found.values())) >= _MOST_CACHED:  # names without end must not fill this memory
             self._found.clear()
-        self._found[schedule, fn] = self._rows[key]
+        self._found.setdefault(schedule, {})[fn] = self._rows[key]
         return self._rows[key]
 
-    def _begin(self, key: Key) -> int:
+    def _begin(self, key: Key) -> Row:
         if self._functions < MOST_FUNCTIONS:
             self._functions += 1
         else:
@@ -117,7 +149,7 @@ class RunTable:
         words[at] = len(name)
         words[at + 1 : at + _NAME] = memoryview(padded).cast("Q")
         words[0] += 1  # last: from now on readers see the row
-        return at + _NAME
+        return Row(at + _NAME)
 
 
 def _cut(schedule: str, fn: str) -> Key:
@@ -126,9 +158,9 @@ def _cut(schedule: str, fn: str) -> Key:
     return schedule, fn
 
 
-def histogram(numbers: list[int], at: int, *, per_second: int) -> Histogram:
+def histogram(numbers: list[int], at: int) -> Histogram:
     """Take a histogram from the numbers of a row: the one at `LATENESS` or `DURATION`."""
-    return Histogram(tuple(numbers[at : at + _BUCKETS]), numbers[at + _BUCKETS] / per_second)
+    return Histogram(tuple(numbers[at : at + _BUCKETS]), numbers[at + _BUCKETS] / 1_000_000)
 
 
 def run_outcome(outcome: Outcome, error: BaseException | None) -> RunOutcome | None:
