@@ -70,6 +70,7 @@ SLOW = (
     "test_readme.py",
     "test_schedule.py::test_tls_spoken_to_a_plain_port",
     "test_sync.py::test_a_large_plan",
+    "test_tracing.py",
     "test_wire.py::test_a_payload_reads_back",
     "triggers/test_standard.py::test_the_values_are_those_of_a_crontab",
     "triggers/test_zones.py::test_every_change_of_every_zone",
@@ -77,6 +78,8 @@ SLOW = (
     "worker/test_event_loop.py::test_a_loop_that_dies",
     "worker/test_forks.py",
     "worker/test_health.py::test_a_loop_that",
+    "worker/metrics/test_page.py::test_without_its_server",
+    "worker/metrics/test_processes.py",
     "worker/test_logbook.py::test_a_program_without_logging",
     "worker/test_offload.py",
     "worker/test_rate.py",
@@ -123,6 +126,7 @@ ONE_PRODUCT = (
     "test_intervals.py",
     "test_readme.py",
     "test_sync.py",
+    "test_tracing.py",
     "worker/",
 )
 

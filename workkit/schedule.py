@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Unpack
 from zoneinfo import ZoneInfo
 
+from workkit import tracing
 from workkit.contract.inspector import Counts, Missed
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.producer import Added
@@ -18,7 +19,7 @@ from workkit.contract.tally import Tally
 from workkit.errors import InvalidOptions, NotFound
 from workkit.jobs.call import FunctionCall
 from workkit.jobs.job import STATES, Job, JobState, matches
-from workkit.jobs.names import Fn
+from workkit.jobs.names import Fn, shown
 from workkit.jobs.option_readers import option_error
 from workkit.jobs.option_types import AddOptions, ForwardOptions, ListenOptions
 from workkit.verbs.addition import addition
@@ -140,7 +141,11 @@ def add_now(
 def _added(s: Schedule, given: Mapping[str, Any], *, verb: str) -> Job:
     check_schedule(s)
     new = addition(given, s=s, now_ms=lambda: producer_of(s).now_ms(), verb=verb)
-    return as_job(new, schedule=s.name, added=producer_of(s).add([new])[0])
+    with tracing.adding(s.name, fn=shown(new.fn)) as span:
+        new.trace = tracing.context_of(span)
+        found = producer_of(s).add([new])[0]
+        tracing.added(span, found.id)
+    return as_job(new, schedule=s.name, added=found)
 
 
 def add_many(s: Schedule, rows: Iterable[Mapping[str, object]]) -> Tally:

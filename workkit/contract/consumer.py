@@ -46,6 +46,9 @@ class Consumer(Connection, Protocol):
     def tell(self, said: Mapping[Any, str | None]) -> None:
         """Show the progress of runs: receipt -> progress as JSON; None where the run is over."""
 
+    def trace_of(self, claim: Claim) -> str | None:
+        """Read the trace context of the addition of a job; None if there is none. From any thread."""
+
     def maintain(self) -> list[tuple[str, int]]:
         """Take back the claims of dead listeners, and return (listener, number of jobs) for each; end pauses whose
         time has passed.

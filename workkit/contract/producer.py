@@ -21,7 +21,9 @@ class NewJob:
 
     `queued`: every addition is a run of its own, even if an equal job waits (`add_now`). `identity`: the occurrence of
     another schedule that this job stands for. A layout derives the id from it, so that a second addition of the same
-    occurrence has the same id, and adds nothing while the first one waits where the layout can see that.
+    occurrence has the same id, and adds nothing while the first one waits where the layout can see that. `trace`: the
+    trace context of the addition (`workkit.tracing`), which a layout carries beside the job, or not at all; it never
+    changes the id.
     """
 
     fn: str
@@ -34,6 +36,7 @@ class NewJob:
     terms: Terms = PLAIN
     entrance: Entrance = USUAL
     identity: str | None = None
+    trace: str | None = None
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from hashlib import sha1
 from secrets import token_hex
+from types import TracebackType
+from typing import Any
 
+from workkit import tracing
 from workkit.contract.producer import Added, Batch, BatchStep, NewJob, Producer
 from workkit.contract.tally import Tally
 from workkit.errors import Invalid, InvalidOptions, Unsupported, WorkkitError
@@ -60,7 +63,9 @@ def add_rows(rows: Iterable[Row], *, s: Schedule, broker: Producer, batch: Batch
     start = 0 if batch is None else batch.rows
     steps = None if batch is None else _Steps(batch)
     with Bulk(
-        broker.adding if steps is None else steps.sender(broker), at_once=AT_ONCE if steps is None else 1
+        broker.adding if steps is None else steps.sender(broker),
+        schedule=s.name,
+        at_once=AT_ONCE if steps is None else 1,
     ) as bulk:
         number = 0
         for number, row in _numbered(rows, lambda: start + bulk.settled()):
@@ -132,11 +137,13 @@ class Bulk:
     waits for all; after an error nothing more is sent.
     """
 
-    def __init__(self, add: Send, *, at_once: int = AT_ONCE) -> None:
-        self._add, self._at_once = add, at_once
+    def __init__(self, add: Send, *, schedule: str, at_once: int = AT_ONCE) -> None:
+        self._add, self._at_once, self._schedule = add, at_once, schedule
         self._batch: list[NewJob] = []
         self._on_their_way: deque[Callable[[], list[Added]]] = deque()
         self._new = self._known = 0
+        self._span: Any = None
+        self._ends = ExitStack()
 
     @property
     def tally(self) -> Tally:
@@ -159,6 +166,9 @@ class Bulk:
         while len(self._on_their_way) >= self._at_once:
             self._arrive()
         batch, self._batch = self._batch, []
+        if (context := tracing.context_of(self._span)) is not None:
+            for new in batch:
+                new.trace = context
         self._on_their_way.append(self._add(batch))
 
     def _arrive(self) -> None:
@@ -167,9 +177,11 @@ class Bulk:
         self._new, self._known = self._new + new, self._known + len(added) - new
 
     def __enter__(self) -> Bulk:
+        if tracing.is_on():
+            self._span = self._ends.enter_context(tracing.adding(self._schedule))
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         try:
             if kind is None:
                 if self._batch:
@@ -179,3 +191,5 @@ class Bulk:
             for arrived in self._on_their_way:
                 with suppress(WorkkitError):
                     arrived()
+            tracing.counted(self._span, self._new + self._known)
+            self._ends.__exit__(kind, error, at)

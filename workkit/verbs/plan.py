@@ -81,7 +81,7 @@ def compare(
 
 def carry_out(plan: Plan, wanted: Mapping[str, NewJob], *, broker: Producer) -> None:
     """Do what a plan says: `wanted` holds its jobs by name."""
-    with Bulk(broker.adding) as bulk:
+    with Bulk(broker.adding, schedule=broker.schedule) as bulk:
         for name in (*plan.added, *plan.changed):
             bulk.put(wanted[name])
     for name in plan.removed:

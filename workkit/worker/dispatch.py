@@ -133,6 +133,7 @@ class Dispatch:
         """Decide what becomes of runs that have ended. A run that returned, the usual case, takes the short way."""
         self.hands.ended(attempts)
         unsaid, latest_ms, wanted, table = 0, 0, events.wanted("done"), self.table
+        counted: list[Attempt[LaneRun]] = []
         for attempt in attempts:
             run = attempt.run
             if wanted or attempt.error is not None or self._fenced or run.claim.standing is not None:
@@ -142,12 +143,13 @@ class Dispatch:
             outcome = DONE
             # fault: decided {type(outcome).__name__}
             if table is not None:
-                late_ms = run.late_ms if not run.claim.attempt else None
-                table.note(run.lane.broker.schedule, run.claim.fn, "done", took_ms=attempt.took_ms, late_ms=late_ms)
+                counted.append(attempt)
             run.lane.ends.append((run.claim, outcome))
             unsaid += 1
             if run.late_ms > latest_ms:
                 latest_ms = run.late_ms
+        if table is not None:
+            table.done(counted)
         if unsaid:
             self._ran += unsaid
             events.count("done", unsaid, latest_ms)

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from workkit import events
+from workkit import events, tracing
 from workkit.contract.claim import Claim
 from workkit.errors import CannotRun, FunctionNotFound, described
 from workkit.jobs.admission import Admission, Control
@@ -22,6 +22,7 @@ from workkit.worker.read_ahead import ReadAhead
 from workkit.worker.run import forks
 from workkit.worker.run.attempt import Attempt
 from workkit.worker.run.failure import failure_of
+from workkit.worker.span import begun
 from workkit.worker.task import LaneRun, LookUp, Task
 from workkit.worker.thread_pool import ThreadPool
 
@@ -70,8 +71,11 @@ class Hands:
                 task.late_ms = max(0, now_ms - task.claim.due_ms)
                 report.started(task)
                 # fault: starting
+                span = begun(task) if tracing.is_on() else None
                 posted = self.executor.run(task)
                 # fault: returned
+                if span is not None:
+                    span.end(posted.error)
         except BaseException as error:
             posted = _failed(task, error)
         if forks.count != self._born:

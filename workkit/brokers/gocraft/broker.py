@@ -231,6 +231,10 @@ class GocraftBroker:
             self._woken_by = found[0]
         return found is not None
 
+    def trace_of(self, claim: Claim) -> str | None:
+        """Find none: this layout carries no trace context."""
+        return None
+
     def pass_on(self) -> None:
         """Pass the last wake-up on to another listener of the same name."""
         if self._woken_by:

@@ -164,6 +164,10 @@ class HutchBroker:
         """Wait for a message that was pushed to this listener: True if one came, False if the time is over."""
         return self._session.wait(seconds)
 
+    def trace_of(self, claim: Claim) -> str | None:
+        """Find none: this layout carries no trace context."""
+        return None
+
     def pass_on(self) -> None:
         """Do nothing: RabbitMQ pushes a message to one listener only, and it is given back if it waits too long."""
 

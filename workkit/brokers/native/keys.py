@@ -151,6 +151,10 @@ class Keys:
         """The last answer to one producer connection."""
         return self._key(f"producer:{token}")
 
+    def trace(self, id: str) -> str:
+        """String: the trace context of the addition of one job."""
+        return self._key(f"trace:{id}")
+
     @staticmethod
     def any_key(key: str) -> str:
         """A key by its whole name, for a script that takes any key."""

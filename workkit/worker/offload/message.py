@@ -22,13 +22,16 @@ class Setting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """To a process: run this handler. `schedule` is the name under which the middleware `around` is registered."""
+    """To a process: run this handler. `schedule` is the name under which the middleware `around` is registered; `trace`
+    is the context of the span of this run.
+    """
 
     job: Job
     late_ms: int
     handler: Function
     schedule: str
     around: tuple[Function, ...] = ()
+    trace: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
