@@ -41,7 +41,9 @@ SAID = {  # what each prints, wherever in its lines
     "progress.py": (r"it is at \d+ 1000000", "cancelled, and tidied up"),
     "recurring.py": ("every second: .*every second: ", "once, late: ", "polled.*polled", "missed: poll, overlap, 1"),
     "request_id.py": ("request-7: charged order 42", "request-7: thanked for order 42", "-: no request here"),
-    "sentry_errors.py": ("fails twice\nto Sentry: OSError: disk full on monday in export, tags {.*sentry-errors.*}(?!.*to Sentry)",),
+    "sentry_errors.py": (
+        "fails twice\nto Sentry: OSError: disk full on monday in export, tags {.*sentry-errors.*}(?!.*to Sentry)",
+    ),
     "unique.py": (
         "kept rebuilt from 1",
         "replaced rebuilt from 2",

@@ -17,6 +17,7 @@ Further names and fields may come.
     cannot_run   job, reason, trouble   (once for each name)  cancelled             job
     corrupt      job_id, reason                               missing               job_id
     missed       job, reason     (late or overlap: an occurrence that does not run)
+    no_ping      job, reason     (its monitor was not told)
     given_back   job                                          crashed               listener, jobs
     health       url             (where its pages are)        stuck                 reason   (its loop does not move)
     restarted    pid, status, after_ms, reason   (a process of several; after_ms: the pause until another begins)
@@ -48,6 +49,7 @@ LEVELS: Mapping[str, int] = {
     "lost": WARNING,
     "missing": WARNING,
     "missed": WARNING,
+    "no_ping": WARNING,
     "crashed": WARNING,
     "restarted": WARNING,
     "orphaned": WARNING,

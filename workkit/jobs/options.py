@@ -119,6 +119,8 @@ OPTIONS: tuple[VerbOption, ...] = (
     VerbOption(name="priority", **_AMONG, type=int, read=read.choice(PRIORITIES), value="N",
                meaning="0 to 3; of due jobs, higher first", default="0",
                member="priority", fits=read.among(PRIORITIES)),
+    VerbOption(name="ping", **_AMONG, type=str, read=read.web_url, value="URL", member="ping", fits=read.is_web_url,
+               meaning="a monitor's URL for a job with a name: it is told of starts, successes and failures"),
 
     VerbOption(name="start", **_RECURS, type=Instant, read=read.as_given, value="TIME",
                meaning="no run before this instant; intervals are counted from it"),

@@ -103,6 +103,8 @@ class Dispatch:
         elif claim.crashes >= CRASHES:
             failure = Failure(type="Crashed", message=f"crashed its listener {claim.crashes} times")
             report.dead(claim, failure)
+            if self.hands.pings is not None:
+                self.hands.pings.put(claim, "fail")
             lane.ends.append((claim, Dead(failure=failure, reason="crashed")))
         elif claim.crashes < CRASHES - 1:
             self.hands.execute(lane, claim)
@@ -177,6 +179,12 @@ class Dispatch:
         elif isinstance(outcome, Again):
             self._retried += 1
         report.ended(attempt, outcome)
+        if self.hands.pings is not None and claim.standing is not None:
+            match run_outcome(outcome, attempt.error):
+                case "done" | "discarded":
+                    self.hands.pings.put(claim, "success")
+                case "failed":
+                    self.hands.pings.put(claim, "fail")
 
     def show_counts(self) -> None:
         """Show others the counts of runs. Before their endings are sent: what is settled is counted, however this

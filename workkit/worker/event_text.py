@@ -148,6 +148,7 @@ TEXTS: Mapping[str, Callable[[Event], list[str]]] = {
     "cancelled": lambda event: ["cancelled; it does not run."],
     "corrupt": _reason,
     "missing": lambda event: ["its record is gone; nothing to run."],
+    "no_ping": _reason,
     "given_back": lambda event: ["given back; another listener runs it."],
     "fenced": _fenced,
     "crashed": _crashed,

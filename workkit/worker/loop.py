@@ -35,6 +35,7 @@ from workkit.worker.hands import Hands
 from workkit.worker.inbox import Inbox
 from workkit.worker.lane import BEAT, TICK, Lane
 from workkit.worker.metrics.run_table import RunTable
+from workkit.worker.pings import Pings
 from workkit.worker.run import forks
 from workkit.worker.run.attempt import Attempt
 from workkit.worker.run.progress import ProgressWriter
@@ -91,6 +92,7 @@ class Loop:
         if to is None:
             executor = Executor(Registry(imports=how.imports, folder=how.folder))
             self._hands = Hands(how.threads, executor=executor, post=self._inbox.put)
+            self._hands.pings = Pings()
         else:
             self._hands = Publisher(to, post=self._inbox.put)
         self._dispatch = Dispatch(self._hands)
@@ -350,5 +352,7 @@ class Loop:
         for lane in self._lanes:
             lane.close()
         self._hands.close()
+        if self._hands.pings is not None:
+            self._hands.pings.close()
         t, up_ms = self._dispatch.tally, round((time.monotonic() - self._began) * 1000)
         events.emit("stopped", ran=t.ran, failed=t.failed, given_back=t.given_back, up_ms=up_ms)
