@@ -19,7 +19,7 @@ from workkit.jobs.registry import MOST_NAMES
 from workkit.worker import report
 from workkit.worker.hands import Hands
 from workkit.worker.lane import Lane
-from workkit.worker.metrics.run_table import RunOutcome, RunTable, run_outcome
+from workkit.worker.monitoring.run_table import RunOutcome, RunTable, run_outcome
 from workkit.worker.run.attempt import Attempt
 from workkit.worker.task import LaneRun, LookUp
 

@@ -18,12 +18,12 @@ from workkit.jobs.registry import MOST_NAMES
 from workkit.worker import report
 from workkit.worker.executor import Executor
 from workkit.worker.lane import Lane
-from workkit.worker.pings import Pings
+from workkit.worker.monitoring.pings import Pings
+from workkit.worker.monitoring.run_span import begun
 from workkit.worker.read_ahead import ReadAhead
 from workkit.worker.run import forks
 from workkit.worker.run.attempt import Attempt
 from workkit.worker.run.failure import failure_of
-from workkit.worker.span import begun
 from workkit.worker.task import LaneRun, LookUp, Task
 from workkit.worker.thread_pool import ThreadPool
 

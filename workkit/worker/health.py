@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from workkit import events
 from workkit.errors import InvalidOptions
-from workkit.worker.metrics.exposition import MISSING
+from workkit.worker.monitoring.exposition import MISSING
 
 STUCK = 70  # exit status of a process whose loop does not move (EX_SOFTWARE)
 LOOK = 1.0  # seconds between looks

@@ -17,10 +17,10 @@ from workkit.triggers.duration import duration
 from workkit.worker.health import Pages, Watchdog
 from workkit.worker.logbook import logbook
 from workkit.worker.loop import How, Loop
-from workkit.worker.metrics.exposition import Page, is_installed, metrics_page
-from workkit.worker.metrics.gauges import Gauges
-from workkit.worker.metrics.run_table import RunTable
-from workkit.worker.metrics.totals import Totals
+from workkit.worker.monitoring.exposition import Page, is_installed, metrics_page
+from workkit.worker.monitoring.gauges import Gauges
+from workkit.worker.monitoring.run_table import RunTable
+from workkit.worker.monitoring.totals import Totals
 
 BETWEEN_COLLECTIONS = 10_000  # new objects between two collections of the youngest generation; Python's default is 700
 

@@ -34,8 +34,8 @@ from workkit.worker.forwarding.publisher import Publisher
 from workkit.worker.hands import Hands
 from workkit.worker.inbox import Inbox
 from workkit.worker.lane import BEAT, TICK, Lane
-from workkit.worker.metrics.run_table import RunTable
-from workkit.worker.pings import Pings
+from workkit.worker.monitoring.pings import Pings
+from workkit.worker.monitoring.run_table import RunTable
 from workkit.worker.run import forks
 from workkit.worker.run.attempt import Attempt
 from workkit.worker.run.progress import ProgressWriter

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from workkit.worker.metrics.run_table import RunTable, shared_file
+from workkit.worker.monitoring.run_table import RunTable, shared_file
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 SETTLED = 60.0  # seconds of life after which a death is the first again

@@ -25,9 +25,9 @@ from workkit import events
 from workkit.contract.inspector import Inspector
 from workkit.worker.exit_status import how_it_ended, shell_status
 from workkit.worker.health import Pages
-from workkit.worker.metrics.exposition import is_installed, metrics_page
-from workkit.worker.metrics.gauges import Gauges
-from workkit.worker.metrics.totals import Totals
+from workkit.worker.monitoring.exposition import is_installed, metrics_page
+from workkit.worker.monitoring.gauges import Gauges
+from workkit.worker.monitoring.totals import Totals
 from workkit.worker.signals import DUMP, STOP
 from workkit.worker.supervision.listener_process import ListenerProcess, Seat
 from workkit.worker.supervision.orders import GRACE

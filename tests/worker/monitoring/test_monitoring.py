@@ -12,12 +12,12 @@ import pytest
 from tests import handlers
 from tests.optional import needed
 from tests.processes import ROOT, until
-from tests.worker.metrics.scraping import scrape, value
+from tests.worker.monitoring.scraping import scrape, value
 from tests.worker.observation import HOW, named
 from workkit import schedule
 from workkit.events import Event
 from workkit.schedule import Schedule
-from workkit.worker.metrics.run_table import MOST_FUNCTIONS, OUTCOMES
+from workkit.worker.monitoring.run_table import MOST_FUNCTIONS, OUTCOMES
 
 MONITORING = ROOT / "examples" / "monitoring"
 METRIC = re.compile(r"\bworkkit_[a-z_]+")

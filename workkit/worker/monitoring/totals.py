@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from workkit.worker.metrics.run_table import MOST_FUNCTIONS, NUMBERS, OTHER, Key, RunTable
+from workkit.worker.monitoring.run_table import MOST_FUNCTIONS, NUMBERS, OTHER, Key, RunTable
 
 
 class Totals:

@@ -8,8 +8,8 @@ from typing import Any
 
 from workkit._version import __version__
 from workkit.contract.inspector import Counts
-from workkit.worker.metrics.gauges import Gauges
-from workkit.worker.metrics.run_table import (
+from workkit.worker.monitoring.gauges import Gauges
+from workkit.worker.monitoring.run_table import (
     DURATION,
     EDGES,
     LATENESS,
@@ -18,7 +18,7 @@ from workkit.worker.metrics.run_table import (
     Histogram,
     histogram,
 )
-from workkit.worker.metrics.totals import Totals
+from workkit.worker.monitoring.totals import Totals
 
 STATES = ("waiting", "due", "running", "cancelling", "retrying", "held", "paused", "dead")
 MISSING = "no metrics here. Install the extra: pip install 'workkit[prometheus]'"

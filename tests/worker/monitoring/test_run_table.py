@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from workkit.worker.metrics import run_table
-from workkit.worker.metrics.run_table import (
+from workkit.worker.monitoring import run_table
+from workkit.worker.monitoring.run_table import (
     DURATION,
     EDGES,
     LATENESS,
@@ -15,7 +15,7 @@ from workkit.worker.metrics.run_table import (
     RunTable,
     histogram,
 )
-from workkit.worker.metrics.totals import Totals
+from workkit.worker.monitoring.totals import Totals
 
 DONE, FAILED = OUTCOMES.index("done"), OUTCOMES.index("failed")
 

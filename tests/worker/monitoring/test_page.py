@@ -12,7 +12,7 @@ from tests import handlers
 from tests.optional import needed
 from tests.processes import until
 from tests.servers import Server
-from tests.worker.metrics.scraping import scrape, value
+from tests.worker.monitoring.scraping import scrape, value
 from tests.worker.observation import HOW, named
 from workkit import schedule
 from workkit.events import Event

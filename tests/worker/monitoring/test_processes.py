@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.optional import needed
 from tests.processes import Processes, is_alive, until
 from tests.servers import Server
-from tests.worker.metrics.scraping import value
+from tests.worker.monitoring.scraping import value
 from workkit import schedule
 
 APP = """

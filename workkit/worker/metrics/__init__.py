@@ -1,1 +1,0 @@
-"""What runs of a listener add up to, and how Prometheus reads it."""
