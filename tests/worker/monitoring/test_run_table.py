@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import os
 
+from workkit.brokers.connect import open_broker
+from workkit.contract.claim import Claim
+from workkit.jobs.job import Job
+from workkit.worker.lane import Lane
 from workkit.worker.monitoring import run_table
 from workkit.worker.monitoring.run_table import (
     DURATION,
@@ -16,7 +20,10 @@ from workkit.worker.monitoring.run_table import (
     histogram,
 )
 from workkit.worker.monitoring.totals import Totals
+from workkit.worker.run.attempt import Attempt
+from workkit.worker.task import LaneRun
 
+LANE = Lane(open_broker("s", redis="redis://127.0.0.1:1/"))  # never connected
 DONE, FAILED = OUTCOMES.index("done"), OUTCOMES.index("failed")
 
 
@@ -100,3 +107,27 @@ def test_sums_keep_what_ended_and_bound_the_functions_of_all_tables() -> None:
     totals.retire(tables[0])
     assert totals.read() == before
     assert sum(numbers[DONE] for numbers in before.values()) == 2 * MOST_FUNCTIONS
+
+
+def test_runs_that_are_done_count_the_same_in_bulk_and_one_by_one() -> None:
+    bulk, single = RunTable(), RunTable()
+    for table in (bulk, single):
+        table.note("s", "#'app/f", "failed", took_ms=3.0, late_ms=5)
+    for attempts in ([attempt("#'app/f", took_ms=2.5, late_ms=7), attempt("#'app/g", took_ms=900.0, late_ms=0)], []):
+        bulk.done(attempts)
+    bulk.done([attempt("#'app/f", took_ms=1.0, late_ms=60_000, number=1)])
+    single.note("s", "#'app/f", "done", took_ms=2.5, late_ms=7)
+    single.note("s", "#'app/g", "done", took_ms=900.0, late_ms=0)
+    single.note("s", "#'app/f", "done", took_ms=1.0, late_ms=None)
+    for table in (bulk, single):
+        table.flush()
+    assert dict(bulk.rows()) == dict(single.rows())
+    assert dict(bulk.rows())["s", "app.f"][DONE] == 2
+
+
+def attempt(fn: str, *, took_ms: float, late_ms: int, number: int = 0) -> Attempt[LaneRun]:
+    claim = Claim(receipt=None, describe=lambda _: Job(id="x", schedule="s", fn=fn), id="x", fn=fn, args=(), due_ms=0,
+                  attempt=number)  # fmt: skip
+    run = LaneRun(claim, LANE)
+    run.late_ms = late_ms
+    return Attempt(run, took_ms=took_ms)
