@@ -130,6 +130,7 @@ def _drained(
     until(lambda: client.zcard("s0:next") < jobs, timeout=60)
     scraping = threading.Event()
     if scraped:
+        urllib.request.urlopen(f"http://127.0.0.1:{port[1]}/metrics", timeout=10).read()  # what it imports is no matter
         threading.Thread(target=_scrape, args=(f"http://127.0.0.1:{port[1]}/metrics", scraping), daemon=True).start()
     began, left = time.perf_counter(), client.hlen("s0:jobs")
     while client.exists("s0:jobs"):

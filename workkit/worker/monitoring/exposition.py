@@ -34,6 +34,7 @@ def is_installed() -> bool:
 def metrics_page(totals: Totals, gauges: Gauges) -> Page:
     """Return a function that writes the page. From any thread."""
     import prometheus_client
+    import prometheus_client.core  # now: the first scrape comes while jobs run
 
     registry = prometheus_client.CollectorRegistry(auto_describe=False)
     registry.register(_Collector(totals, gauges))
