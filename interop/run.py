@@ -1,6 +1,7 @@
 """Play the scenarios with every pair of peers and print a matrix: who adds, who runs, and what each side saw.
 
     python interop/run.py [--peers python,node,...] [--also FOLDER] [--scenarios add-now,...] [--runs N] [--fleet 10000]
+    python interop/run.py --layout hutch [--scenarios ours-direct,...]
 
 Exit status 0: all that was played is green. A peer whose language is not installed is named, and left out; with
 CI set that is a failure.
@@ -46,6 +47,8 @@ def main() -> int:
     """Read the command line and play."""
     options = _options()
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # whoever pipes it sees how far it is
+    if options.layout == "hutch":
+        return _play_on_rabbitmq(options)
     wanted = options.peers.split(",")
     absent = {peer: why for peer in wanted if (why := KINDS[peer].absence())}
     for peer, why in absent.items():
@@ -73,6 +76,18 @@ def main() -> int:
     return 0 if is_green else 1
 
 
+def _play_on_rabbitmq(options: argparse.Namespace) -> int:
+    import exchanges  # it needs the tests and their packages
+
+    if missing := exchanges.absence():
+        print(f"absent: ruby: {missing}")
+        return 1 if os.environ.get("CI") else 0
+    wanted = options.scenarios.split(",") if options.scenarios else exchanges.names()
+    is_green = exchanges.play_exchanges(wanted, verbose=options.verbose)
+    print("\nall green" if is_green else "\nNOT green")
+    return 0 if is_green else 1
+
+
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--peers", help=f"default: all of {','.join(KINDS)}")
@@ -80,6 +95,12 @@ def _options() -> argparse.Namespace:
         "--also", action="append", default=[], metavar="FOLDER", help="a peer.json and a peer elsewhere"
     )
     parser.add_argument("--scenarios", help="names of files in scenarios/, without .json; default: all")
+    parser.add_argument(
+        "--layout",
+        choices=("native", "hutch"),
+        default="native",
+        help="hutch: play those of scenarios/hutch/, with the Ruby peer on a RabbitMQ",
+    )
     parser.add_argument("--runs", type=int, default=1, help="play all so many times; default 1")
     parser.add_argument("--fleet", type=int, default=0, metavar="JOBS", help="then so many jobs over mixed fleets")
     parser.add_argument("--list", action="store_true", help="say what would be played, and play nothing")
@@ -88,7 +109,7 @@ def _options() -> argparse.Namespace:
     for folder in options.also:
         KINDS.update(kinds.read(Path(folder)))
     options.peers = options.peers or ",".join(KINDS)
-    known = {path.stem for path in SCENARIOS.glob("*.json")}
+    known = {path.stem for path in (SCENARIOS / ("" if options.layout == "native" else "hutch")).glob("*.json")}
     for given, accepted in ((options.peers, set(KINDS)), (options.scenarios or "", known)):
         if unknown := set(filter(None, given.split(","))) - accepted:
             parser.error(f"{', '.join(sorted(unknown))}: not known. Accepted: {', '.join(sorted(accepted))}")

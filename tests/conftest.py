@@ -91,11 +91,25 @@ def own_server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
 
 
 @pytest.fixture(scope="session")
-def amqp(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of the RabbitMQ of the run, shared by its worker processes; not to be stopped."""
+def rabbitmq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[rabbit.Shared]:
+    """The RabbitMQ of the run, shared by its worker processes; not to be stopped."""
     folder = tmp_path_factory.getbasetemp()
-    with rabbit.shared(folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) as url:
-        yield url
+    with rabbit.shared(folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) as urls:
+        yield urls
+
+
+@pytest.fixture(scope="session")
+def amqp(rabbitmq: rabbit.Shared) -> str:
+    """The URL of that RabbitMQ."""
+    return rabbitmq.url
+
+
+@pytest.fixture(scope="session")
+def management(rabbitmq: rabbit.Shared) -> str:
+    """The URL of its management API."""
+    if not rabbitmq.management:
+        pytest.skip("no management API: name it by WORKKIT_TEST_AMQP_MANAGEMENT")
+    return rabbitmq.management
 
 
 @pytest.fixture

@@ -53,17 +53,22 @@ def _state(pid: int) -> tuple[str, int]:
     return (said[0][0], int(said[1])) if said else ("", 0)
 
 
+def _drift() -> float:
+    return time.time() - time.monotonic()
+
+
 class Process:
     """One child process; `out` and `err` are its lines so far, `lines` both in order of arrival."""
 
     def __init__(self, command: Sequence[str], *, cwd: Path, env: Mapping[str, str] | None = None) -> None:
         self.command = list(command)
+        self._drift = _drift()
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
         inherited["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), inherited.get("PYTHONPATH")]))
         self._child = subprocess.Popen(
             self.command,
             cwd=cwd,
-            env={**inherited, "PYTHONUNBUFFERED": "1", **(env or {})},
+            env={**inherited, "PYTHONUNBUFFERED": "1", "PYTHONFAULTHANDLER": "1", **(env or {})},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -107,20 +112,30 @@ class Process:
                 left = deadline - time.monotonic()
                 ended = self._child.poll() is not None and not any(reader.is_alive() for reader in self._readers)
                 if ended or left <= 0:
-                    why = f"ended with status {self._child.returncode}" if ended else f"ran on for {timeout:g} s"
-                    raise AssertionError(f"{why} without line {count} of {pattern!r}\n{self.transcript()}")
+                    break
                 self._news.wait(min(left, 0.1))
+        why = f"ended with status {self._child.returncode}" if ended else f"ran on for {timeout:g} s, {self._abort()}"
+        raise AssertionError(f"{why} without line {count} of {pattern!r}\n{self.transcript()}")
 
     def wait(self, *, timeout: float = 20.0) -> int:  # less than a listener's deadline: it must not need all of that
         """Return the exit status, as soon as all that was printed has been read too."""
         try:
             status = self._child.wait(timeout)
         except subprocess.TimeoutExpired:
-            raise AssertionError(f"still runs after {timeout:g} s\n{self.transcript()}") from None
+            raise AssertionError(f"still runs after {timeout:g} s, {self._abort()}\n{self.transcript()}") from None
         for reader in self._readers:
             reader.join(5.0)
             assert not reader.is_alive(), f"a descendant holds the output open\n{self.transcript()}"
         return status
+
+    def _abort(self) -> str:
+        """End it so that it prints where each thread is. Return its state before, and how far the clock was moved."""
+        state, moved = _state(self.pid)[0], _drift() - self._drift
+        self.send(signal.SIGABRT)
+        self.send(signal.SIGCONT)
+        for reader in self._readers:
+            reader.join(3.0)
+        return f"in state {state}, the clock moved by {moved:.1f} s"
 
     def tell(self, text: str) -> None:
         """Write a line to its standard input."""

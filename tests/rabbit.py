@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import pika
 import pytest
@@ -30,6 +30,14 @@ from workkit.brokers.hutch.topology import delays
 
 SCRIPTS = Path("/usr/lib/rabbitmq/bin")  # where Debian has them; those on PATH change to another user
 START = 120.0  # seconds; a busy machine needs many
+MANAGED = """
+management.tcp.port = {port}
+management.tcp.ip = 127.0.0.1
+collect_statistics_interval = 200
+management.sample_retention_policies.global.minute = 1
+management.sample_retention_policies.basic.minute = 1
+management.sample_retention_policies.detailed.minute = 1
+"""  # the counts that it shows are at most 200 ms old, and its statistics 1 s
 _CHILDREN: dict[int, subprocess.Popen[bytes]] = {}
 GENTLE = "+S 2:2 +sbwt none +sbwtdcpu none +sbwtdio none"  # idle schedulers do not spin
 
@@ -48,20 +56,25 @@ def program(name: str = "rabbitmq-server") -> str:
 class Rabbit:
     """A broker that may be stopped, started again on the same port, and killed."""
 
-    def __init__(self, folder: Path, *, conf: str = "") -> None:
+    def __init__(self, folder: Path, *, conf: str = "", manages: bool = False) -> None:
         self.folder = folder
-        self.port, self._dist, self._names = (free_port() for _ in range(3))
-        self.conf = conf
+        self.port, self._dist, self._names, self._web = (free_port() for _ in range(4))
+        self.manages = manages  # whether it has the management API, which costs half a second
+        self.conf = f"{conf}\n{MANAGED.format(port=self._web)}" if manages else conf
         self.pid = self.mapper = 0  # the node, and the program that knows its name
 
     @property
     def url(self) -> str:
         return f"amqp://guest:guest@127.0.0.1:{self.port}/"
 
+    @property
+    def management(self) -> str:
+        return f"http://guest:guest@127.0.0.1:{self._web}"
+
     def start(self) -> None:
         """Start it and wait until it takes connections."""
         self.folder.mkdir(exist_ok=True)
-        (self.folder / "plugins").write_text("[].")
+        (self.folder / "plugins").write_text("[rabbitmq_management]." if self.manages else "[].")
         (self.folder / "rabbit.conf").write_text(self.conf)
         if not self.mapper:
             self.mapper = self._begun("epmd", "-port", str(self._names), "-address", "127.0.0.1").pid
@@ -69,6 +82,8 @@ class Rabbit:
         self.pid = child.pid
         try:
             until(lambda: child.poll() is not None or self._answers(), timeout=START, what="RabbitMQ to answer")
+            if self.manages:
+                until(self._tells, timeout=START, what="the management API to answer")
             assert child.poll() is None, f"RabbitMQ does not start:\n{(self.folder / 'log').read_text()[-3000:]}"
         except BaseException:
             self.kill()
@@ -88,6 +103,14 @@ class Rabbit:
 
     def thaw(self) -> None:
         os.kill(self.pid, signal.SIGCONT)
+
+    def control(self, *words: str) -> str:
+        """Run rabbitmqctl and return what it prints. It takes a second or two."""
+        done = subprocess.run(
+            [program("rabbitmqctl"), "-q", *words], env=self._environ(), capture_output=True, text=True, timeout=60
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
 
     def close(self) -> None:
         """End it, and what belongs to it."""
@@ -115,6 +138,11 @@ class Rabbit:
             return probe.recv(1) == b"\x01"  # a method: it begins to speak
         return False
 
+    def _tells(self) -> bool:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", self._web), timeout=5):
+            return True
+        return False
+
     def _environ(self) -> dict[str, str]:
         folder = self.folder
         ours = {
@@ -125,6 +153,7 @@ class Rabbit:
             "RABBITMQ_LOGS": folder / "node.log", "RABBITMQ_PID_FILE": folder / "pid",
             "RABBITMQ_ENABLED_PLUGINS_FILE": folder / "plugins", "RABBITMQ_CONF_ENV_FILE": folder / "none",
             "RABBITMQ_CONFIG_FILE": folder / "rabbit", "RABBITMQ_FEATURE_FLAGS_FILE": folder / "flags",
+            "ERL_CRASH_DUMP": folder / "crash.dump",
             "RABBITMQ_GENERATED_CONFIG_DIR": folder / "made", "RABBITMQ_SCHEMA_DIR": folder / "schema",
             "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": f"-kernel inet_dist_use_interface {{127,0,0,1}} {GENTLE}",
         }  # fmt: skip
@@ -177,11 +206,18 @@ def _exists(connection: Any, exchange: str) -> bool:
     return True
 
 
+class Shared(NamedTuple):
+    """The URLs of the broker that all worker processes of a run share. `management`: of its API; empty: not known."""
+
+    url: str
+    management: str = ""
+
+
 @contextmanager
-def shared(folder: Path) -> Iterator[str]:
-    """The URL of the broker that all worker processes of a run share; `folder` is theirs together."""
+def shared(folder: Path) -> Iterator[Shared]:
+    """Name the broker that all worker processes of a run share; `folder` is theirs together."""
     if running := os.environ.get("WORKKIT_TEST_AMQP"):  # whoever works on this layout keeps one running
-        yield running
+        yield Shared(running, os.environ.get("WORKKIT_TEST_AMQP_MANAGEMENT", ""))
         return
     program()
     place = folder / "rabbit"
@@ -191,11 +227,12 @@ def shared(folder: Path) -> Iterator[str]:
             fcntl.flock(users, fcntl.LOCK_SH)
             found = _known(place)
             if found is None:
-                broker = Rabbit(place / f"node-{time.time_ns()}")
+                broker = Rabbit(place / f"node-{time.time_ns()}", manages=True)
                 broker.start()
-                found = {"url": broker.url, "pid": broker.pid, "mapper": broker.mapper}
+                urls = Shared(broker.url, broker.management)
+                found = {"urls": urls, "pid": broker.pid, "mapper": broker.mapper}
                 (place / "known").write_text(json.dumps(found))
-        yield found["url"]
+        yield Shared(*found["urls"])
         with _gate(place):
             fcntl.flock(users, fcntl.LOCK_UN)
             try:

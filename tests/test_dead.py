@@ -28,6 +28,8 @@ AGAIN = dead(ONE.id, occurrence=1)
 class Listing:
     """An inspector of which only what it lists and answers matters."""
 
+    at_once = 500
+
     def __init__(self, *pages: Job, answer: Revival = "revived") -> None:
         self._pages, self._answer, self.delays = pages, answer, list[int]()
         self.order: list[Job] = []
@@ -76,8 +78,15 @@ def test_what_names_none_is_refused(which: str | Job, message: str) -> None:
 
 
 def test_what_dies_while_they_are_read_is_not_listed_twice() -> None:
-    listing: Any = Listing(ONE, TWO, TWO, AGAIN)
-    assert dead_jobs.chosen(listing, schedule="app", which=None, where=None) == [ONE, TWO, AGAIN]
+    listing: Any = Listing(AGAIN, ONE, TWO, TWO)
+    assert dead_jobs.chosen(listing, schedule="app", which=None, where=None) == [AGAIN, ONE, TWO]
+
+
+def test_the_dead_are_chosen_latest_first_also_where_they_are_read_oldest_first() -> None:
+    listing: Any = Listing(ONE, AGAIN, dead(TWO.id, occurrence=5))
+    assert [job.dead_id for job in dead_jobs.chosen(listing, schedule="app", which=None, where=None)] == [
+        f"{TWO.id}@5", AGAIN.dead_id, ONE.dead_id,
+    ]  # fmt: skip
 
 
 def test_a_rate_goes_on_from_page_to_page_oldest_first() -> None:
@@ -96,6 +105,8 @@ def test_a_rate_goes_on_from_page_to_page_oldest_first() -> None:
         ("waits", InvalidOptions, "54111a00 app.export.rows was added anew meanwhile, and is not over. Retry this "
          "record of it then, or discard it."),
         ("gone", NotFound, "54111a00 app.export.rows is not dead any more."),
+        ("unroutable", InvalidOptions, "54111a00 app.export.rows cannot run again: its routing key leads to a queue "
+         "that does not exist any more. Start a listener for it, and retry it then."),
     ],
 )  # fmt: skip
 def test_what_was_not_put_back_raises_where_it_was_named(answer: Any, error: type[Exception], message: str) -> None:

@@ -13,9 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from tests import rabbit
 from tests.processes import Processes, until
 from tests.servers import Server, program
 from workkit import schedule
+from workkit.brokers.hutch.names import Names
 
 ROOT = Path(__file__).parent.parent
 SAID = {  # what each prints, wherever in its lines
@@ -80,13 +82,36 @@ def test_one_file_adds_and_listens_and_another_listener_runs_the_same(processes:
 
 def test_all_others_run_side_by_side_on_the_server_of_their_folder(processes: Processes, examples: Path) -> None:
     program("valkey")
-    assert sorted([*SAID, "app.py"]) == sorted(path.name for path in examples.glob("*.py"))
+    assert sorted([*SAID, "app.py", "hutch_events.py"]) == sorted(path.name for path in examples.glob("*.py"))
     chosen = [name for name in SAID if name not in NEEDS or os.environ.get("CI") or find_spec(NEEDS[name])]
     running = {name: processes.run(sys.executable, name, cwd=examples) for name in chosen}
     for name, process in running.items():
         assert process.wait(timeout=40) == 0, process.transcript()
         for said in SAID[name]:
             assert re.search(said, "\n".join(process.lines), re.DOTALL), f"no {said!r}\n{process.transcript()}"
+
+
+def test_the_services_on_rabbitmq_share_an_exchange(processes: Processes, examples: Path, amqp: str, name: str) -> None:
+    words = (sys.executable, "hutch_events.py")
+    try:
+        audit = processes.run(*words, "audit", amqp, name, cwd=examples)
+        audit.wait_for("audit listens")
+        billing = processes.run(*words, "billing", amqp, name, cwd=examples)
+        for service in (billing, audit):
+            assert service.wait(timeout=40) == 0, service.transcript()
+    finally:
+        names = Names(exchange=name, dialect="hutch")
+        queues = ("billing:orders.created", "billing:invoices.due", "audit:orders.created")
+        rabbit.forget(amqp, names, *(f"{name}-{queue}" for queue in queues))
+    assert sorted(audit.out) == ["audit listens", *(f"order {n} noted" for n in (1, 2, 3))]
+    assert sorted(billing.out) == [
+        "billing listens",
+        "invoice for order 1",
+        "invoice for order 2",
+        "order 1 charged in attempt 2",
+        "order 2 charged in attempt 1",
+        "order 3 is free",
+    ]
 
 
 def test_the_plan_of_the_examples_is_shown_and_carried_out_by_a_command(processes: Processes, examples: Path) -> None:

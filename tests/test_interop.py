@@ -14,10 +14,13 @@ from pathlib import Path
 
 import pytest
 
+from tests import rabbit
+from tests.brokers.hutch.peer import ruby_peer
 from tests.processes import Processes
 
 RUN = Path(__file__).parent.parent / "interop" / "run.py"
 QUICK = ["add-now", "clojure-form", "duplicate", "foreign-bytes", "names", "recurring-shared", "unicode-numbers"]
+QUICK_ON_RABBITMQ = "array,capitals-event,namespaces,no-properties,our-retry,ours-direct,theirs-direct,wildcard-event"
 MUST = {  # spec/conformance.md, for a consumer without any trait beside a producer in Python
     "add-now", "at", "drain", "recurring", "recurring-shared", "duplicate", "unicode-numbers", "foreign-bytes",
     "put-back", "unreadable", "names", "names-quoted", "failing", "retry", "slow-recurring", "stop", "not-mine",
@@ -62,6 +65,32 @@ def test_what_a_killed_peer_leaves_is_found_and_repaired(processes: Processes) -
     playing = processes.run(sys.executable, str(RUN), "--peers", "python,node", "--scenarios", crashes)
     assert playing.wait(timeout=120) == 0, playing.transcript()
     playing.wait_for(r"run 1 of 1, 6 plays")
+
+
+def test_the_ruby_peer_and_workkit_share_exchanges(processes: Processes) -> None:
+    rabbit.program()
+    ruby_peer.needed()
+    playing = processes.run(sys.executable, str(RUN), "--layout", "hutch", "--scenarios", QUICK_ON_RABBITMQ)
+    assert playing.wait(timeout=120) == 0, playing.transcript()
+    said = playing.transcript()
+    matrix = re.findall(r"^  (\w+) +(\d+)/\2 ok +(\d+)/\3 ok", said, re.MULTILINE)
+    assert matrix == [("hutch", "5", "5"), ("event", "7", "8")], said
+
+
+def test_a_scenario_that_does_not_hold_fails(processes: Processes, tmp_path: Path) -> None:
+    rabbit.program()
+    ruby_peer.needed()
+    copied = shutil.copytree(RUN.parents[1] / "interop", tmp_path / "interop")
+    for name in ("tests", "workkit"):
+        (tmp_path / name).symlink_to(RUN.parents[1] / name)
+    scenario = copied / "scenarios" / "hutch" / "ours-direct.json"
+    steps = json.loads(scenario.read_text())["steps"]
+    steps[-1]["expect"]["theirs"] = [{"another": 1}]
+    scenario.write_text(json.dumps({"about": "", "steps": steps, "theirs": ["hutch"], "layouts": ["hutch"]}))
+    words = ["--layout", "hutch", "--scenarios", "ours-direct"]
+    playing = processes.run(sys.executable, str(copied / "run.py"), *words)
+    assert playing.wait(timeout=120) == 1, playing.transcript()
+    playing.wait_for(r"layout hutch: ours-direct: FAILED step 2: Failed: theirs: expected .*another.*, found .*big")
 
 
 def test_a_peer_that_does_not_exist_is_refused(processes: Processes) -> None:

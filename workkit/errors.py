@@ -27,6 +27,7 @@ Knows nothing of times, wires or threads, so that every floor may use it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, Self
 
@@ -112,11 +113,22 @@ class NotFound(WorkkitError, LookupError):
 
 
 class ServerError(WorkkitError, ConnectionError):
-    """The server cannot be used."""
+    """The server cannot be used, or refuses.
+
+    Where a layout adds several jobs, and not in one step: `added` are the places (from 0) of the jobs that are added
+    all the same (None where a layout adds in one step), `refused` those of the jobs that are not, each with its reason.
+    `unanswered`: it is not known whether the others are added.
+    """
+
+    unanswered = False
+    added: frozenset[int] | None = None
+    refused: Mapping[int, ServerError] = {}
 
 
 class ServerUnreachable(ServerError):
     """The server did not answer. Trying again may help."""
+
+    unanswered = True
 
 
 class ServerRefused(ServerError):

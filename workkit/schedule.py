@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 
 from workkit import tracing
 from workkit.contract.inspector import Counts, Missed
+from workkit.contract.layout import PLAIN_LAYOUTS
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.producer import Added
 from workkit.contract.tally import Tally
@@ -24,7 +25,16 @@ from workkit.jobs.option_readers import option_error
 from workkit.jobs.option_types import AddOptions, ForwardOptions, ListenOptions
 from workkit.verbs.addition import addition
 from workkit.verbs.bulk import BadRow, add_rows
-from workkit.verbs.control import check_dead, check_one, check_run, check_skip, pause_until, paused_target, target
+from workkit.verbs.control import (
+    check_dead,
+    check_one,
+    check_run,
+    check_skip,
+    pause_until,
+    paused_target,
+    target,
+    unseen,
+)  # fmt: skip
 from workkit.verbs.dead import chosen, discard_dead, pause_ms, retry_dead
 from workkit.verbs.error_place import located
 from workkit.verbs.new_job import as_job
@@ -36,6 +46,7 @@ from workkit.verbs.opening import (
     listening_brokers,
     producer_of,
 )
+from workkit.verbs.partly_added import PartlyAdded
 from workkit.verbs.plan import Plan, carry_out, compare, read_plan
 
 if TYPE_CHECKING:
@@ -64,6 +75,7 @@ def create(
     layout: str | None = None,
     amqp: str | None = None,
     namespace: str | None = None,
+    management: str | None = None,
 ) -> Schedule:
     """Name a schedule. No I/O.
 
@@ -77,11 +89,14 @@ def create(
     "event" make it an exchange of RabbitMQ, shared with the Ruby library hutch and the Go library wppurking/event. Then
     `amqp` is the URL of the RabbitMQ (else WORKKIT_AMQP_URL, then amqp://guest:guest@127.0.0.1:5672/), and `namespace`
     is what stands before the names of its queues (else WORKKIT_NAMESPACE, then NAME.workkit): listeners with the same
-    one share their messages. Raises InvalidSchedule, InvalidOptions, TriggerError.
+    one share their messages. `redis`, where it is given here, is then a Redis beside the RabbitMQ, which keeps limits,
+    rates, unique keys, pauses and progress. `management` is the URL of RabbitMQ's management API, which the doctor and
+    the verbs that look ask where it answers (else WORKKIT_AMQP_MANAGEMENT_URL, then the host and login of `amqp` with
+    port 15672, with TLS 15671). Raises InvalidSchedule, InvalidOptions, TriggerError.
     """
     return described_schedule(
         name, redis=redis, tz=tz, dialect=dialect, shards=shards, limit=limit, rate=rate, layout=layout,
-        amqp=amqp, namespace=namespace,
+        amqp=amqp, namespace=namespace, management=management,
     )  # fmt: skip
 
 
@@ -153,12 +168,16 @@ def add_many(s: Schedule, rows: Iterable[Mapping[str, object]]) -> Tally:
     """Add a job for each row, which holds `add`'s keywords, `fn` or `call` among them. Streams, in batches of 500.
 
     A bad row raises with its number, and which rows before it are added. Adding these again changes nothing where a row
-    has a name or a unique key, or a time that stays the same; rows with `in_`, or at "now", are added once more.
+    has a name or a unique key, or a time that stays the same; rows with `in_`, or at "now", are added once more. On
+    RabbitMQ each row is confirmed by itself: the error names those that are not added, `error.refused` has them (from
+    0).
     """
     try:
         return add_rows(rows, s=s, broker=producer_of(s))
     except BadRow as bad:
         raise located(bad.error, f"row {bad.number:,}", then=f" {bad.done}.") from bad.error.__cause__
+    except PartlyAdded as partly:
+        raise partly.worded(lambda number: f"row {number:,}") from partly.error.__cause__
 
 
 def sync(s: Schedule, plan: Mapping[str, Mapping[str, object]], *, prune: bool = False, dry_run: bool = False) -> Plan:
@@ -190,10 +209,21 @@ def job(s: Schedule, which: Which) -> Job:
     return producer_of(s).inspector.job(which.id if isinstance(which, Job) else which)
 
 
+def _changeable(s: Schedule, which: Which) -> Job:
+    """Find a job that waits or runs. Raises NotFound; Unsupported where the layout cannot see such jobs."""
+    try:
+        return job(s, which)
+    except NotFound as error:
+        if reasons := producer_of(s).inspector.unlisted():
+            raise unseen(str(error.given), reasons.values()) from error
+        raise
+
+
 def jobs(s: Schedule, *, state: JobState | None = None, where: str | None = None) -> Iterator[Job]:
     """Read the jobs in pages: running ones, then waiting ones, soonest first, then dead ones.
 
-    `where` keeps those whose function, arguments, name or error contain the text.
+    `where` keeps those whose function, arguments, name or error contain the text. Raises Unsupported for a state that
+    the layout cannot list; in the layouts of RabbitMQ that leaves `state` "due" and "dead".
     """
     if state is not None and state not in STATES:
         raise option_error("state", state, "is not a state", f"Accepted: {', '.join(STATES)}.")
@@ -219,7 +249,7 @@ def cancel(s: Schedule, which: Which, *, missing_ok: bool = False) -> Job:
     Raises NotFound, unless `missing_ok`.
     """
     try:
-        return producer_of(s).admin.cancel(job(s, which))
+        return producer_of(s).admin.cancel(_changeable(s, which))
     except NotFound:
         if not missing_ok:
             raise
@@ -243,8 +273,8 @@ def pause(
     check_one(which, fn)
     broker = producer_of(s)
     said = pause_until(reason, until, tz=s.tz, now_ms=broker.now_ms())
-    found = None if which is None else check_dead(job(s, which))
-    broker.admin.pause(target(found, fn, plain=s.layout == "gocraft"), said)
+    found = None if which is None else check_dead(_changeable(s, which))
+    broker.admin.pause(target(found, fn, plain=s.layout in PLAIN_LAYOUTS), said)
 
 
 def resume(s: Schedule, which: Which | None = None, *, fn: Fn | None = None) -> None:
@@ -253,18 +283,18 @@ def resume(s: Schedule, which: Which | None = None, *, fn: Fn | None = None) -> 
     """
     check_one(which, fn)
     broker = producer_of(s)
-    broker.admin.resume(paused_target(broker.inspector, which, fn, plain=s.layout == "gocraft"))
+    broker.admin.resume(paused_target(broker.inspector, which, fn, plain=s.layout in PLAIN_LAYOUTS))
 
 
 def skip(s: Schedule, which: Which) -> Job:
     """Leave out the next run of a recurring job; it is returned as it waits then. Raises NotFound, InvalidOptions."""
-    return producer_of(s).admin.skip(check_skip(job(s, which)))
+    return producer_of(s).admin.skip(check_skip(_changeable(s, which)))
 
 
 def run(s: Schedule, which: Which) -> Job:
     """Run a job once now; a recurring one keeps its times beside that. Raises NotFound, InvalidOptions."""
     broker = producer_of(s)
-    return broker.admin.run(check_run(job(s, which), broker.inspector.control()))
+    return broker.admin.run(check_run(_changeable(s, which), broker.inspector.control()))
 
 
 def missed(s: Schedule) -> Iterator[Missed]:
@@ -308,6 +338,7 @@ def listen(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: Unp
 
     `s` is one schedule, several, or a mapping to weights. `how`: threads=10, imports=(), folder=Path.cwd() (None: only
     imports), jobs=None (in the layouts gocraft, hutch and event, the job names to serve: "send_email:10"),
+    consumers=None (functions under job names, without a mark: {"orders.created": "app.orders:on_created"}),
     deadline="25s", strict=False (schedules strictly in order), burst=False (only what is due now),
     listener_timeout="10s" (others take over from a listener without heartbeat for so long), health_port=None (a port,
     or "ADDRESS:PORT", for /livez, /readyz and /metrics). Raises ServerUnreachable where the server cannot be reached at
@@ -327,8 +358,8 @@ def listener(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: U
 
 
 def forward(s: Schedule, *, to: Schedule, **how: Unpack[ForwardOptions]) -> Tally:
-    """Publish each due job of `s` to the schedule `to`, native or gocraft, until SIGINT or SIGTERM. Its function need
-    not exist here.
+    """Publish each due job of `s` to the schedule `to`, of any layout, until SIGINT or SIGTERM. Its function need not
+    exist here.
 
     A job of `s` has ended once `to` has acknowledged it: at least once, and once while no process and no server dies.
     While `to` cannot be reached, or is full, its jobs wait. One that the layout of `to` refuses is dead in `s`, with

@@ -22,9 +22,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.acceptance import fleet_log, soak_verdict
 from tests.acceptance import mixed_verdict as verdict
-from tests.acceptance import soak_verdict
-from tests.acceptance.mixed_cast import HERE, LIMIT, LOG, NAMESPACE
+from tests.acceptance.fleet_log import LOG
+from tests.acceptance.mixed_cast import HERE, LIMIT, NAMESPACE
 from tests.acceptance.soak_verdict import Incident
 from tests.brokers.gocraft import go_peer
 from tests.processes import ROOT, until
@@ -301,7 +302,7 @@ class Fleet:
             self.report.complaints.append(f"pools are listed that have ended: {pools}")
 
     def _judge(self) -> None:
-        report, runs = self.report, verdict.read_runs(self.folder)
+        report, runs = self.report, fleet_log.read_runs(self.folder)
         incidents = [*self._incidents, *verdict.fenced(self.folder)]
         report.ran = verdict.ran_by(runs, ours=self._ours)
         ended = {(run.name, run.number, run.fails) for run in runs if run.end is not None}
@@ -319,7 +320,7 @@ class Fleet:
                 lost = [n for n in lost if n not in died]
             if lost:
                 report.complaints.append(f"{len(lost)} of {name} are lost: {lost[:10]}")
-        report.twice, unexplained = soak_verdict.repeated(verdict.starts(runs), incidents)
+        report.twice, unexplained = soak_verdict.repeated(fleet_log.starts(runs), incidents)
         report.complaints += [f"ran twice without a cause: {one}" for one in unexplained[:20]]
         report.complaints += list(verdict.over_the_limit(runs, incidents, ours=self._ours))[:20]
         report.most = verdict.most_at_once(runs, incidents)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.acceptance.fleet_log import Run, lines
 from tests.acceptance.mixed_cast import LIMIT
-from tests.acceptance.soak_verdict import Incident, Key, Start
+from tests.acceptance.soak_verdict import Incident
 from workkit.brokers.gocraft.keys import Keys
 
 BURIED = "unknown job when requeueing"  # as Go words it
@@ -18,65 +18,14 @@ LATE = 1.5  # seconds after a thaw in which a process may begin what it took bef
 CRASHED = "Crashed: crashed its listener 3 times"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
-    """One start of a handler, in the process of this number. Times in epoch seconds; `end` None: it never ended."""
-
-    process: int
-    name: str
-    number: int
-    id: str
-    fails: int
-    at: float
-    end: float | None
-
-
-def read_runs(folder: Path) -> list[Run]:
-    """Every run of every process. A last line may be a part of one: its process was killed."""
-    found = []
-    for file in folder.glob("*.log"):
-        process = int(file.stem.rpartition("-")[2])
-        open_: dict[tuple[Any, ...], list[float]] = defaultdict(list)
-        for line in _lines(file):
-            if line["event"] not in ("run", "end"):
-                continue
-            me = line["name"], int(line["args"]["n"]), line["id"], line["fails"]
-            at = line["at_ms"] / 1000
-            if line["event"] == "run":
-                open_[me].append(at)
-            else:
-                found.append(_run(process, me, open_[me].pop(0), at))
-        found += [_run(process, me, at, None) for me, begun in open_.items() for at in begun]
-    return found
-
-
 def fenced(folder: Path) -> Iterator[Incident]:
     """When a listener of ours heard that it had been taken for dead, and since when it was away."""
     for file in folder.glob("ours-*.log"):
-        for line in _lines(file):
+        for line in lines(file):
             if line["event"] == "fenced":
                 at = line["at_ms"] / 1000
                 process = int(file.stem.rpartition("-")[2])
                 yield Incident(kind="fenced", pid=process, at=at - line["away_ms"] / 1000 - 15, until=at)
-
-
-def _lines(file: Path) -> Iterator[dict[str, Any]]:
-    for line in file.read_text(encoding="utf-8").splitlines(keepends=True):
-        if line.endswith("\n"):
-            yield json.loads(line)
-
-
-def _run(process: int, me: tuple[Any, ...], at: float, end: float | None) -> Run:
-    name, number, id, fails = me
-    return Run(process=process, name=name, number=number, id=id, fails=fails, at=at, end=end)
-
-
-def starts(runs: Sequence[Run]) -> dict[Key, list[Start]]:
-    """The runs as `soak_verdict.repeated` takes them."""
-    found: dict[Key, list[Start]] = defaultdict(list)
-    for run in runs:
-        found[f"{run.name} {run.number}", run.id, 0, run.fails].append(Start(pid=run.process, at=run.at, end=run.end))
-    return found
 
 
 def holding(runs: Sequence[Run], incidents: Sequence[Incident]) -> list[tuple[Run, float]]:

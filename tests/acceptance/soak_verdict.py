@@ -95,14 +95,14 @@ def repeated(runs: dict[Key, list[Start]], incidents: Sequence[Incident]) -> tup
     for (label, id, due, attempt), starts in runs.items():
         starts = sorted(starts, key=lambda start: start.at)
         for one, then in pairwise(starts):
-            if cause := _cause(one, by_pid[one.pid], away) or _begun_late(then, by_pid[then.pid]):
+            if cause := cause_of(one, by_pid[one.pid], away) or _begun_late(then, by_pid[then.pid]):
                 causes[cause] += 1
             else:
                 unexplained.append(f"{label} {id}@{due} attempt {attempt}: {one}, then {then}")
     return dict(causes), unexplained
 
 
-def _cause(start: Start, incidents: Sequence[Incident], away: Sequence[Incident]) -> str:
+def cause_of(start: Start, incidents: Sequence[Incident], away: Sequence[Incident]) -> str:
     """Whether the run was in flight when its process was killed, stopped or frozen."""
     for incident in incidents:
         if start.at <= incident.until and (start.end is None or incident.at <= _settled(start.end, away)):

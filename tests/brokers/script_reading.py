@@ -9,7 +9,9 @@ from pathlib import Path
 
 from workkit.brokers.redis_server.script import Script, local_name
 
-FOLDER = Path(__file__).parents[2] / "workkit" / "brokers" / "native" / "lua"
+BROKERS = Path(__file__).parents[2] / "workkit" / "brokers"
+FOLDER = BROKERS / "native" / "lua"
+SHARED = BROKERS / "redis_server" / "lua"
 WRITING = frozenset({"HINCRBY", "HSET", "HSETNX", "LPUSH", "SADD", "SET", "XADD", "ZADD"})
 REMOVING = frozenset({"DEL", "EXPIRE", "HDEL", "SREM", "XDEL", "ZREM", "ZREMRANGEBYRANK", "ZREMRANGEBYSCORE"})
 _FUNCTION = re.compile(r"^local function (\w+)\((.*?)\)(.*)$")
@@ -19,9 +21,10 @@ _COMMENT = re.compile(r"--.*$", re.MULTILINE)
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
-def source(verb: str) -> str:
-    """A script as it is written."""
-    return (FOLDER / f"{verb}.lua").read_text(encoding="utf-8")
+def source(verb: str, *, folder: Path = FOLDER) -> str:
+    """A script, or a part, as it is written."""
+    own = folder / f"{verb}.lua"
+    return (own if own.is_file() else SHARED / f"{verb}.lua").read_text(encoding="utf-8")
 
 
 def code(text: str) -> str:

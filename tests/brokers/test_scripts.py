@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.brokers.script_reading import FOLDER, REMOVING, WRITING, changed, code, source
+from tests.brokers.script_reading import FOLDER, REMOVING, SHARED, WRITING, changed, code, source
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.redis_server.script import BadScript, load, local_name, read_script
 
 VERBS = sorted(load("native"))
-PARTS = sorted(file.stem for file in (FOLDER / "parts").glob("*.lua"))
+PARTS = sorted(file.stem for folder in (FOLDER, SHARED) for file in (folder / "parts").glob("*.lua"))
 SPEC = (FOLDER.parents[3] / "spec" / "layouts" / "native.md").read_text(encoding="utf-8")
 MOST_LINES = 120
 

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+import json
+import signal
 from pathlib import Path
 
+import click
 import pytest
 
 from tests import rabbit
 from tests.cli.conftest import Run
+from tests.processes import Processes
+from tests.servers import Server
+from workkit import schedule
 from workkit.brokers.hutch.names import Names
+from workkit.cli.commands.listen import listen_command
 
 HANDLERS = """
 from workkit import job
 
 @job("orders.created")
 def on_created(order):
-    print("got", order)
+    print("got", order, flush=True)
 """
 
 
 @pytest.fixture(autouse=True)
 def environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("LAYOUT", "AMQP_URL", "NAMESPACE"):  # the command sets them; empty is as unset
+    for name in ("LAYOUT", "AMQP_URL", "NAMESPACE", "AMQP_MANAGEMENT_URL"):  # the command sets them; empty is as unset
         monkeypatch.setenv(f"WORKKIT_{name}", "")
 
 
@@ -36,7 +43,7 @@ def test_a_job_is_published_and_a_listener_runs_it(run: Run, folder: Path, amqp:
             f'error: "orders.created" leads to no queue of exchange {name}: nobody consumes it. '
             "Start a listener for it first, or correct the name.\n"
         )
-        listen = ("listen", name, *where, "--import", "cli_orders", "--burst")
+        listen = ("listen", name, *where, "--import", "cli_orders", "--jobs", "orders.created", "--burst")
         assert run(*listen).status == 0
         assert run("now", name, "orders.created", '{"id": 1}', *where).status == 0
         ran = run(*listen)
@@ -46,15 +53,165 @@ def test_a_job_is_published_and_a_listener_runs_it(run: Run, folder: Path, amqp:
         rabbit.forget(amqp, names, names.queue("orders.created"))
 
 
+def test_a_forward_publishes_what_recurs(
+    run: Run, processes: Processes, folder: Path, amqp: str, server: Server, name: str
+) -> None:
+    (processes.folder / "fw_orders.py").write_text(HANDLERS)
+    names = Names(exchange=name, dialect="hutch")
+    times = schedule.create(f"{name}-times", redis=server.url)
+    there = ("--layout", "hutch", "--amqp", amqp)
+    try:
+        listen = ("listen", name, *there, "--import", "fw_orders", "--redis", server.url, "--forward", times.name)
+        listener = processes.workkit(*listen)
+        listener.wait_for(rf"forwarding to {name} on amqp://")
+        words = ("add", times.name, "every second", "@orders.created", '{"id": 7}', "--count", "2")
+        added = run(*words, "--redis", server.url)
+        assert added.status == 0
+        assert "note: orders.created is a plain name" in added.err
+        listener.wait_for("got {'id': 7}", count=2)
+        listener.send(signal.SIGINT)
+        assert listener.wait() == 0
+        schedule.add_now(times, "@orders.created", args=[{"id": 8}])
+        to = ("--to", name, "--to-layout", "hutch", "--to-amqp", amqp)
+        forwarded = run("forward", times.name, *to, "--redis", server.url, "--burst")
+        assert (forwarded.status, "forwarding to" in forwarded.out + forwarded.err) == (0, True)
+        with rabbit.connected(amqp) as channel:
+            method, _, body = channel.basic_get(names.queue("orders.created"), auto_ack=True)
+        assert (method.routing_key, body) == ("orders.created", b'{"id":8}')
+    finally:
+        rabbit.forget(amqp, names, names.queue("orders.created"))
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--amqp", "amqp://h"), "--amqp: SCHEDULE is always native. Say the RabbitMQ of the other side: --to-amqp."),
+        (("--to-amqp", "amqp://h"), "--to-amqp names a RabbitMQ, which other layouts use. Add --to-layout hutch or"),
+        (
+            ("--to-layout", "event", "--to-redis", "redis://h"),
+            "--to-redis with --to-layout event: it is on RabbitMQ. Write --to-amqp URL.",
+        ),
+        (("--to-layout", "hutch", "--to-amqp", "http://h"), "http://h"),
+    ],
+)
+def test_a_forward_refuses_what_belongs_to_another_layout(run: Run, words: tuple[str, ...], says: str) -> None:
+    ran = run("forward", "times", "--to", "hutch", *words)
+    assert (ran.status, ran.out) == (2, "")
+    assert says in ran.err
+
+
+def test_a_file_of_jobs_is_published_and_refused_rows_are_named(run: Run, folder: Path, amqp: str, name: str) -> None:
+    lines = [json.dumps({"fn": "orders.made", "at": "now", "args": [{"n": n}]}) for n in range(1, 701)]
+    lines[0] += "\n"  # an empty line behind
+    where = ("--layout", "hutch", "--amqp", amqp)
+    names = Names(exchange=name, dialect="hutch")
+    (folder / "jobs.jsonl").write_text("\n".join(lines))
+    (folder / "cli_made.py").write_text("def made(order): ...\n")
+    consumer = ("--consumer", "orders.made=cli_made:made", "--jobs", "orders.made")
+    try:
+        assert run("listen", name, *where, *consumer, "--burst").status == 0
+        ran = run("add-many", name, "jobs.jsonl", *where)
+        assert (ran.status, ran.out) == (0, f"added 700 jobs to {name}\n")
+        assert ran.err == "no batch: an exchange keeps none, so an interrupted run cannot be resumed\n"
+        lines[5] = lines[5].replace("orders.made", "orders.mode")
+        (folder / "jobs.jsonl").write_text("\n".join(lines))
+        ran = run("add-many", name, "jobs.jsonl", *where)
+        assert (ran.status, ran.out) == (69, "")
+        assert f'error: row 7 of jobs.jsonl: "orders.mode" leads to no queue of exchange {name}' in ran.err
+        assert "Not added: row 7. All other rows up to 701 are added, and none after it." in ran.err
+        lines[600] = "{}"
+        (folder / "jobs.jsonl").write_text("\n".join(lines[10:]))
+        ran = run("add-many", name, "jobs.jsonl", *where)
+        assert (ran.status, ran.out) == (2, "")
+        assert "row 591 of jobs.jsonl: fn is missing" in ran.err
+        assert ran.err.endswith("Rows 1 to 500 are added. Correct it, and add the rest, from row 501 on.\n")
+        ran = run("add-many", name, "jobs.jsonl", "--resume", "1f0c2a9b", *where)
+        assert (ran.status, ran.err) == (
+            4,
+            "error: a batch cannot be resumed: an exchange does not keep how far it is. "
+            "Add the rows to a native schedule, and forward that one: workkit forward.\n",
+        )
+    finally:
+        rabbit.forget(amqp, names, names.queue("orders.made"))
+
+
+def test_a_function_consumes_without_a_mark(run: Run, folder: Path, amqp: str, name: str) -> None:
+    (folder / "cli_unmarked.py").write_text("def on_paid(order):\n    print('paid', order, flush=True)\n")
+    where = ("--layout", "event", "--amqp", amqp)
+    names = Names(exchange=name, dialect="event")
+    listen = ("listen", name, *where, "--consumer", "orders.paid=cli_unmarked:on_paid", "--jobs", "orders.paid")
+    try:
+        assert run(*listen, "--burst").status == 0
+        assert run("now", name, "orders.paid", '{"id": 1}', *where).status == 0
+        ran = run(*listen, "--burst")
+        assert (ran.status, "paid {'id': 1}" in ran.out) == (0, True)
+    finally:
+        rabbit.forget(amqp, names, names.queue("orders.paid"))
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("orders.paid",), "--consumer 'orders.paid' has no =. Write"),
+        (("a=cli_m:f", "a=cli_m:g"), "--consumer 'a=cli_m:g' gives a a second time."),
+        (("a=cli_mm:f",), '--consumer "a=cli_mm:f": no module cli_mm under ./; nearest: cli_m.'),
+        (("a=cli_m:on_payd",), '--consumer "a=cli_m:on_payd": no such function in cli_m.py; nearest: on_paid.'),
+    ],
+)
+def test_a_consumer_that_is_none_is_refused(run: Run, folder: Path, words: tuple[str, ...], says: str) -> None:
+    (folder / "cli_m.py").write_text("def on_paid(order): ...\n")
+    given = [word for text in words for word in ("--consumer", text)]
+    ran = run("listen", "t", *given, "--layout", "hutch", "--amqp", "amqp://127.0.0.1:1", "--burst")
+    assert (ran.status, ran.out) == (2, "")
+    assert says in ran.err
+
+
+def test_a_consumer_is_completed_from_the_files_here(folder: Path) -> None:
+    (folder / "pkg").mkdir()
+    (folder / "pkg" / "orders.py").write_text("def on_paid(order): ...\ndef _not(order): ...\n")
+
+    def offered(incomplete: str) -> list[str]:
+        option = next(one for one in listen_command.params if one.name == "consumers")
+        return [item.value for item in option.shell_complete(click.Context(listen_command), incomplete)]
+
+    assert offered("orders.paid=pkg") == ["orders.paid=pkg.orders:"]
+    assert offered("orders.paid=pkg.orders:") == ["orders.paid=pkg.orders:on_paid"]
+    assert offered("orders") == []
+
+
+def test_a_redis_beside_keeps_pauses_and_unique_keys(
+    run: Run, folder: Path, amqp: str, server: Server, name: str
+) -> None:
+    (folder / "cli_beside.py").write_text(HANDLERS.replace("orders.created", "orders.beside"))
+    alone = ("--layout", "event", "--amqp", amqp)
+    where, names = (*alone, "--redis", server.url), Names(exchange=name, dialect="event")
+    listen = ("listen", name, *where, "--import", "cli_beside", "--jobs", "orders.beside", "--burst")
+    try:
+        refused = run("pause", name, *alone)
+        assert refused.status == 4
+        assert refused.err == (
+            "error: a pause cannot be kept by RabbitMQ alone. Name a Redis beside it, the same in every program: "
+            '--redis "redis://...".\n'
+        )
+        assert run(*listen).status == 0
+        add = ("now", name, "orders.beside", '{"id": 7}', "--unique-key", "order-7", *where)
+        assert "added" in run(*add).out
+        twin = run(*add)
+        assert (twin.status, "already there" in twin.out) == (0, True)
+        assert run("pause", name, "--fn", "orders.beside", "--reason", "migration", *where).status == 0
+        assert "got" not in run(*listen).out
+        assert run("resume", name, "--fn", "orders.beside", *where).status == 0
+        assert run(*listen).out.count("got {'id': 7}") == 1
+    finally:
+        rabbit.forget(amqp, names, names.queue("orders.beside"))
+
+
 def test_what_belongs_to_another_layout_is_refused(run: Run) -> None:
     ran = run("now", "t", "orders.created", "{}", "--amqp", "amqp://127.0.0.1:1")
     assert (ran.status, ran.err) == (
         2,
         "error: --amqp names a RabbitMQ, which other layouts use. Add --layout hutch or event.\n",
     )
-    ran = run("now", "t", "orders.created", "{}", "--layout", "event", "--redis", "redis://127.0.0.1:1")
-    assert (ran.status, ran.out) == (2, "")
-    assert "it is on RabbitMQ" in ran.err
 
 
 def test_a_broker_that_is_not_there_ends_with_69(run: Run) -> None:
@@ -63,9 +220,7 @@ def test_a_broker_that_is_not_there_ends_with_69(run: Run) -> None:
     assert ran.err.startswith("error: amqp://u:***@127.0.0.1:1: connection refused.")
 
 
-def test_what_the_layout_cannot_do_yet_is_refused(run: Run) -> None:
-    ran = run("list", "t", "--layout", "hutch", "--amqp", "amqp://127.0.0.1:1")
-    assert (ran.status, ran.err) == (
-        4,
-        "error: looking at jobs is something the hutch layout cannot do yet. Use a native schedule for it.\n",
-    )
+def test_what_the_layout_cannot_do_is_refused(run: Run) -> None:
+    ran = run("pause", "t", "--layout", "hutch", "--amqp", "amqp://127.0.0.1:1")
+    assert (ran.status, ran.out) == (4, "")
+    assert ran.err.startswith("error: a pause cannot be kept by RabbitMQ alone. Name a Redis beside it")

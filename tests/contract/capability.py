@@ -36,7 +36,8 @@ class Can(StrEnum):
     UNIQUE = "keep one job of a unique key"
     LIMIT_SCHEDULE = "limit how many jobs of a schedule run at once"
     BATCH = "keep how far a batch of additions is, so that it can be resumed"
-    LOOK = "list jobs, find one, count them"
+    LOOK = "list jobs in every state, find one, count them"
+    LOOK_AT_DUE = "list what is due and what is dead, find such a job, count it"
     LIST_LISTENERS = "list listeners and what they hold"
     CHECK = "check a schedule, and name what is wrong"
 

@@ -21,7 +21,8 @@ def stage(request: pytest.FixtureRequest, server: Server, name: str) -> Iterator
         with closing(Stage(layout, server, name)) as opened:
             yield opened
         return
-    layout = OnRabbitmq(layout.name, url=request.getfixturevalue("amqp"))
+    running: rabbit.Shared = request.getfixturevalue("rabbitmq")
+    layout = OnRabbitmq(layout.name, running.url, running.management, has_redis=layout.has_redis)
     try:
         with closing(Stage(layout, server, name)) as opened:
             yield opened
@@ -31,7 +32,7 @@ def stage(request: pytest.FixtureRequest, server: Server, name: str) -> Iterator
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave out what differs only in a Redis that the layout does not use."""
+    """Leave out what differs only in a Redis that the layout does not use, or that plays a small part."""
     items[:] = [item for item in items if not _uses_no_redis(item) or item.callspec.params["server"] == PRODUCTS[0]]  # type: ignore[attr-defined]
 
 

@@ -12,7 +12,9 @@ from tests.contract.lossy import Lossy
 from tests.servers import Server
 from workkit import schedule
 from workkit.brokers.gocraft.broker import GocraftBroker
-from workkit.brokers.hutch.address import read_address
+from workkit.brokers.hutch.address import read_address, read_site
+from workkit.brokers.hutch.beside.keys import Keys
+from workkit.brokers.hutch.beside.place import Beside
 from workkit.brokers.hutch.broker import HutchBroker
 from workkit.brokers.hutch.names import Names
 from workkit.brokers.native.broker import NativeBroker
@@ -164,16 +166,24 @@ class Gocraft(_Listed):
 
 
 class OnRabbitmq:
-    """An exchange that hutch or event share. A message has one argument, here an object. `url`: the RabbitMQ."""
+    """An exchange that hutch or event share. A message has one argument, here an object. `url`: the RabbitMQ;
+    `management`: its API.
+    """
 
-    can = frozenset({Can.WAKE, Can.RETRY, Can.OFFER_OTHERS})
     note, keeps_first = "note", True
 
-    def __init__(self, layout: Literal["hutch", "event"], url: str = "") -> None:
-        self.name, self.url = layout, url
+    def __init__(
+        self, layout: Literal["hutch", "event"], url: str = "", management: str = "", *, has_redis: bool = False
+    ) -> None:
+        self.name, self.url, self.management, self.has_redis = layout, url, management, has_redis
 
     def __str__(self) -> str:
-        return self.name
+        return f"{self.name} with Redis" if self.has_redis else self.name
+
+    @property
+    def can(self) -> frozenset[Can]:
+        kept = {Can.UNIQUE, Can.LIMIT_SCHEDULE, Can.PAUSE, Can.LIST_LISTENERS} if self.has_redis else set()
+        return frozenset({Can.WAKE, Can.RETRY, Can.OFFER_OTHERS, Can.KEEP_DEAD, Can.LOOK_AT_DUE, Can.CHECK} | kept)
 
     def given(self, args: Sequence[Any]) -> dict[str, Any]:
         return {"args": ({f"a{place}": value for place, value in enumerate(args)},)}
@@ -193,15 +203,16 @@ class OnRabbitmq:
         return Names(exchange=name, dialect=self.name)
 
     def create(self, server: Server, name: str) -> schedule.Schedule:
-        return schedule.create(name, amqp=self.url, layout=self.name)
+        redis = server.url if self.has_redis else None
+        return schedule.create(name, amqp=self.url, layout=self.name, management=self.management, redis=redis)
 
     def lines(self, server: Server, name: str, *, timeout_ms: int) -> Sequence[Line]:
         if timeout_ms != 10_000:
             raise Unsupported("RabbitMQ itself notices that a listener is dead")
-        return [Line(consumer=self._opened(name), lose_next=_loses_nothing)]
+        return [Line(consumer=self._opened(server, name), lose_next=_loses_nothing)]
 
     def producer(self, server: Server, name: str) -> tuple[Producer, Callable[[], None]]:
-        producer = self._opened(name)
+        producer = self._opened(server, name)
         serves = {"note": Serving()}
         producer.register(
             ListenerInfo(listener="", host="", pid=1, version="0", schedules={}, threads=1, serves=serves)
@@ -209,15 +220,21 @@ class OnRabbitmq:
         producer.leave()  # its queue stays, so that messages lead somewhere
         return producer, _loses_nothing
 
-    def _opened(self, name: str) -> HutchBroker:
-        return HutchBroker(read_address(self.url), names=self.names(name))
+    def _opened(self, server: Server, name: str) -> HutchBroker:
+        keys = Keys("/", name)
+        beside = Beside(connect(server.url, schedule=keys.prefix), keys) if self.has_redis else None
+        address = read_address(self.url)
+        site = read_site(self.management, address)
+        return HutchBroker(address, names=self.names(name), site=site, beside=beside)
 
 
 def _loses_nothing() -> None:
     raise Unsupported("a request to RabbitMQ cannot be repeated without a second effect")
 
 
-LAYOUTS: tuple[Layout, ...] = (Native(), Sharded(3), Gocraft(), OnRabbitmq("hutch"), OnRabbitmq("event"))
+LAYOUTS: tuple[Layout, ...] = (
+    Native(), Sharded(3), Gocraft(), OnRabbitmq("hutch"), OnRabbitmq("event"), OnRabbitmq("event", has_redis=True),
+)  # fmt: skip
 
 
 def _opened(server: Server, name: str, *, timeout_ms: int = 10_000) -> tuple[NativeBroker, Lossy]:

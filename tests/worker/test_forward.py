@@ -294,9 +294,8 @@ def test_a_forward_is_refused_from_a_namespace_and_to_itself(s: schedule.Schedul
         schedule.forwarder(s, to=s)
     with pytest.raises(errors.InvalidSchedule, match="'x' is a text, not a Schedule"):
         schedule.forwarder(s, to="x")  # type: ignore[arg-type]
-    on_rabbitmq = schedule.create("hutch", layout="hutch")
-    with pytest.raises(errors.Unsupported, match="a forward cannot publish there yet"):
-        schedule.forwarder(s, to=on_rabbitmq)
+    with pytest.raises(errors.InvalidSchedule, match="a forward takes the jobs of a native schedule"):
+        schedule.forwarder(schedule.create("hutch", layout="hutch"), to=s)
     with pytest.raises(errors.InvalidOptions, match=r"threads= belongs to schedule.listen"):
         schedule.forwarder(s, to=go, threads=3)  # type: ignore[call-arg]
 

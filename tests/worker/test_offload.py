@@ -214,13 +214,14 @@ def test_signals_are_for_the_listener_to_decide_on(
     schedule.add_now(s, cpu.burn, args=[str(tmp_path), 0.01])
     (pid,) = until(lambda: lines(tmp_path))
     assert os.getsid(pid) != os.getsid(listening.pid)  # a Ctrl-C does not reach it
-    schedule.add_now(s, cpu.burn, args=[str(tmp_path), 1.5])
-    until(lambda: schedule.counts(s).running == 1)
+    schedule.add_now(s, cpu.meet, args=[str(tmp_path), 2])
+    until(lambda: len(lines(tmp_path)[pid]) == 2)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         os.kill(pid, number)
     listening.send(signal.SIGTERM)
+    (tmp_path / "go").touch()
     assert listening.wait() == 0
-    assert len(lines(tmp_path)[pid]) == 2  # it ended in time
+    assert list(schedule.jobs(s)) == []  # it ended in time
     assert not is_alive(pid)
 
 

@@ -19,7 +19,7 @@ from tests.processes import ROOT, Processes, until
 from tests.servers import Server, program
 from workkit import current_job, errors, schedule
 from workkit.brokers.native.broker import NativeBroker
-from workkit.brokers.native.record import read_said
+from workkit.brokers.redis_server.listener_info import read_said
 from workkit.brokers.redis_server.server import connect
 from workkit.cli import main
 from workkit.contract.claim import Claim

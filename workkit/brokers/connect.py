@@ -6,7 +6,9 @@ from typing import Any, overload
 
 from workkit.brokers.gocraft.broker import GocraftBroker
 from workkit.brokers.hutch.address import DEFAULT_URL as DEFAULT_AMQP_URL
-from workkit.brokers.hutch.address import read_address
+from workkit.brokers.hutch.address import read_address, read_site
+from workkit.brokers.hutch.beside.keys import Keys
+from workkit.brokers.hutch.beside.place import Beside
 from workkit.brokers.hutch.names import Names
 from workkit.brokers.native.broker import NativeBroker
 from workkit.brokers.native.sharded import ShardedBroker
@@ -14,7 +16,7 @@ from workkit.brokers.native.shards import shard_names
 from workkit.brokers.redis_server.cluster import check_tag
 from workkit.brokers.redis_server.server import Server, connect, is_cluster
 from workkit.contract.broker import Broker
-from workkit.contract.layout import AMQP_LAYOUTS
+from workkit.contract.layout import AMQP_LAYOUTS, OnRabbitmq
 from workkit.errors import Unsupported
 
 __all__ = ["DEFAULT_AMQP_URL", "check", "check_amqp", "open_broker", "open_brokers"]
@@ -22,7 +24,12 @@ __all__ = ["DEFAULT_AMQP_URL", "check", "check_amqp", "open_broker", "open_broke
 
 @overload
 def open_broker(
-    name: str, *, redis: Any, dialect: str = ..., timeout_ms: int = ..., layout: str = ..., namespace: str = ...
+    name: str,
+    *,
+    redis: Any,
+    dialect: str = ...,
+    timeout_ms: int = ...,
+    layout: str = ...,
 ) -> Broker: ...
 
 
@@ -35,7 +42,6 @@ def open_broker(
     timeout_ms: int = ...,
     shards: int,
     layout: str = ...,
-    namespace: str = ...,
 ) -> Broker | ShardedBroker: ...
 
 
@@ -47,15 +53,14 @@ def open_broker(
     timeout_ms: int = 10_000,
     shards: int = 1,
     layout: str = "native",
-    namespace: str = "",
 ) -> Broker | ShardedBroker:
-    """Open the broker of schedule `name` at `redis`, which is an AMQP URL in the layouts of RabbitMQ; of several shards
-    only the producer (to listen: `open_brokers`).
+    """Open the broker of schedule `name` at `redis`, in the layouts of RabbitMQ an `OnRabbitmq`; of several shards only
+    the producer (to listen: `open_brokers`).
 
     Raises InvalidSchedule, EmbeddedError, Unsupported.
     """
     if layout in AMQP_LAYOUTS:
-        return _amqp(name, url=redis, layout=layout, namespace=namespace, timeout_ms=timeout_ms)
+        return _amqp(name, at=redis, layout=layout, timeout_ms=timeout_ms)
     if layout == "gocraft":
         return GocraftBroker(_server(redis, schedule=name), schedule=name, timeout_ms=timeout_ms)
     names = shard_names(name, shards)
@@ -73,24 +78,27 @@ def open_brokers(
     shards: int = 1,
     timeout_ms: int = 10_000,
     layout: str = "native",
-    namespace: str = "",
 ) -> list[Broker]:
     """Open one broker for each shard of schedule `name`; a listener registers with each.
 
     Raises InvalidSchedule, EmbeddedError, Unsupported.
     """
     if layout in AMQP_LAYOUTS:
-        return [_amqp(name, url=redis, layout=layout, namespace=namespace, timeout_ms=timeout_ms)]
+        return [_amqp(name, at=redis, layout=layout, timeout_ms=timeout_ms)]
     if layout == "gocraft":
         return [GocraftBroker(_server(redis, schedule=name), schedule=name, timeout_ms=timeout_ms)]
     names = shard_names(name, shards)
     return [_native(shard, redis=redis, dialect=dialect, timeout_ms=timeout_ms) for shard in names]
 
 
-def check_amqp(url: Any, *, schedule: str, layout: str, namespace: str) -> None:
-    """Refuse what is no AMQP URL, and names that no exchange or queue can have. Raises InvalidSchedule."""
-    read_address(url)
-    _names(schedule, layout, namespace).check()
+def check_amqp(at: OnRabbitmq, *, schedule: str, layout: str) -> None:
+    """Refuse what is no AMQP URL, no URL of a management API or no Redis, and names that no exchange or queue can have.
+    Raises InvalidSchedule.
+    """
+    read_site(at.management, read_address(at.amqp))
+    _names(schedule, layout, at.namespace).check()
+    if at.redis is not None:
+        check(at.redis)
 
 
 def check(redis: Any, *, schedule: str | None = None, shards: int = 1) -> None:
@@ -112,7 +120,7 @@ def _names(schedule: str, layout: str, namespace: str) -> Names:
     return Names(exchange=schedule, dialect="event" if layout == "event" else "hutch", prefix=namespace)
 
 
-def _amqp(name: str, *, url: str, layout: str, namespace: str, timeout_ms: int) -> Broker:
+def _amqp(name: str, *, at: OnRabbitmq, layout: str, timeout_ms: int) -> Broker:
     try:
         from workkit.brokers.hutch.broker import HutchBroker
     except ModuleNotFoundError as error:
@@ -120,7 +128,13 @@ def _amqp(name: str, *, url: str, layout: str, namespace: str, timeout_ms: int) 
             raise
         remedy = "Install it: pip install 'workkit[rabbitmq]'."
         raise Unsupported.about(f"layout={layout!r}", "needs the extra rabbitmq", remedy, where="layout") from error
-    return HutchBroker(read_address(url), names=_names(name, layout, namespace), patience=timeout_ms / 1000)
+    address, names = read_address(at.amqp), _names(name, layout, at.namespace)
+    beside = None
+    if at.redis is not None:
+        keys = Keys(address.vhost, name)
+        beside = Beside(_server(at.redis, schedule=keys.prefix), keys)
+    site = read_site(at.management, address)
+    return HutchBroker(address, names=names, site=site, patience=timeout_ms / 1000, beside=beside)
 
 
 def _native(name: str, *, redis: Any, dialect: str, timeout_ms: int) -> NativeBroker:

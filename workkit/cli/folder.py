@@ -13,7 +13,17 @@ from workkit.contract.layout import PLAIN_LAYOUTS
 from workkit.errors import InvalidArguments, InvalidFunction
 from workkit.jobs.arguments import as_called, misfit, parameters_text
 from workkit.jobs.module_files import source_folder
-from workkit.jobs.names import NO_YIELD, Name, clojure, hidden_part, is_plain, library_trouble, read_name, stored_name
+from workkit.jobs.names import (
+    NO_YIELD,
+    Name,
+    clojure,
+    hidden_part,
+    is_plain,
+    library_trouble,
+    read_name,
+    said_plain,
+    stored_name,
+)
 from workkit.text.listing import listed
 from workkit.text.nearest import nearest_word
 
@@ -33,14 +43,15 @@ def checked(text: str, folder: Path, *, call: Arguments | None = None) -> tuple[
     if text.startswith("#'"):
         return text, None
     _refuse_file(text)
-    if os.environ.get("WORKKIT_LAYOUT") in PLAIN_LAYOUTS and is_plain(text):
-        return text, None
+    plain = said_plain(text) or text
+    if os.environ.get("WORKKIT_LAYOUT") in PLAIN_LAYOUTS and is_plain(plain):
+        return plain, None
     said = read_name(text)
     if said is not None and (trouble := library_trouble(said)):
         raise InvalidFunction(f'"{text}": {trouble}', given=text)
     name = read_name(stored_name(text))
-    if is_plain(text):
-        return text, f'{text} is a plain name: a forward passes it on, and a function marked @job("{text}") runs it'
+    if is_plain(plain):
+        return text, f'{plain} is a plain name: a forward passes it on, and a function marked @job("{plain}") runs it'
     if name is None or not name.is_python:
         return text, None
     if hidden := hidden_part(name):

@@ -23,6 +23,8 @@ from click.types import StringParamType
 from workkit.cli.options import EMBEDDED_SCHEME, SCHEDULES_ENV, server_url
 from workkit.cli.printing import wording
 from workkit.cli.settings import read_settings
+from workkit.cli.unlisted import listed_jobs
+from workkit.contract.layout import AMQP_LAYOUTS
 
 FRESH_SECONDS = 5.0
 MOMENT_SECONDS = 0.8  # whoever pressed a key waits no longer
@@ -94,11 +96,10 @@ def _live(ctx: click.Context, schedule: str, read: Callable[[str, str | None, st
 
     def look() -> None:
         with suppress(Exception):
-            url = server_url(ctx.params.get("redis"), ctx.params.get("embedded"))
-            url = url or os.environ.get("WORKKIT_REDIS_URL") or os.environ.get("REDIS_URL")
+            layout = ctx.params.get("layout") or os.environ.get("WORKKIT_LAYOUT")
+            url = None if layout in AMQP_LAYOUTS else _redis_url(ctx)
             if not (url or "").startswith(EMBEDDED_SCHEME):
-                layout = ctx.params.get("layout") or os.environ.get("WORKKIT_LAYOUT")
-                kept = url or "", read.__name__, schedule, layout or ""
+                kept = url or "", read.__name__, schedule, layout or "", *_rabbitmq(ctx, layout)
                 found.update(_kept(kept, lambda: read(schedule, url, layout)))
 
     if not schedule and read is not _schedules:
@@ -107,6 +108,21 @@ def _live(ctx: click.Context, schedule: str, read: Callable[[str, str | None, st
     looking.start()
     looking.join(MOMENT_SECONDS)
     return dict(found)
+
+
+def _redis_url(ctx: click.Context) -> str | None:
+    url = server_url(ctx.params.get("redis"), ctx.params.get("embedded"))
+    return url or os.environ.get("WORKKIT_REDIS_URL") or os.environ.get("REDIS_URL")
+
+
+def _rabbitmq(ctx: click.Context, layout: str | None) -> list[str]:
+    """Name the RabbitMQ of the words before where `create` looks for it; nothing in layouts on Redis."""
+    if layout not in AMQP_LAYOUTS:
+        return []
+    for name, variable in (("amqp", "AMQP_URL"), ("namespace", "NAMESPACE"), ("management", "AMQP_MANAGEMENT_URL")):
+        if value := ctx.params.get(name):
+            os.environ[f"WORKKIT_{variable}"] = value
+    return [os.environ.get(f"WORKKIT_{name}", "") for name in ("AMQP_URL", "NAMESPACE")]
 
 
 def _kept(key: Iterable[str], read: Callable[[], Found]) -> Found:
@@ -127,7 +143,9 @@ def _kept(key: Iterable[str], read: Callable[[], Found]) -> Found:
     return found
 
 
-def _schedules(_: str, url: str | None, __: str | None) -> Found:
+def _schedules(_: str, url: str | None, layout: str | None) -> Found:
+    if layout in AMQP_LAYOUTS:
+        return {}
     from workkit.brokers.native.look.schedules import schedule_names
     from workkit.brokers.redis_server.server import connect
     from workkit.verbs.opening import DEFAULT_URL
@@ -138,7 +156,8 @@ def _schedules(_: str, url: str | None, __: str | None) -> Found:
 def _jobs(schedule: str, url: str | None, layout: str | None) -> Found:
     from workkit import schedule as verbs
 
-    jobs = list(islice(verbs.jobs(verbs.create(schedule, redis=url, layout=layout)), MOST))
+    s = verbs.create(schedule, redis=url, layout=layout)
+    jobs = list(islice(listed_jobs(s, state=None, where=None), MOST))
     called = [(job, wording.shorten(wording.call_text(job), 60)) for job in jobs]
     return {job.name: text for job, text in called if job.name} | {job.short_id: text for job, text in called}
 
@@ -153,5 +172,6 @@ def _dead(schedule: str, url: str | None, layout: str | None) -> Found:
 def _functions(schedule: str, url: str | None, layout: str | None) -> Found:
     from workkit import schedule as verbs
 
-    jobs = islice(verbs.jobs(verbs.create(schedule, redis=url, layout=layout)), MOST)
+    s = verbs.create(schedule, redis=url, layout=layout)
+    jobs = islice(listed_jobs(s, state=None, where=None), MOST)
     return {wording.spoken(job.fn): "" for job in jobs}

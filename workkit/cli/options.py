@@ -32,6 +32,7 @@ SERVER = "Server (every command that needs one)"
 SCHEDULES_ENV = "WORKKIT_SCHEDULES"
 OPTIONAL = f"SCHEDULE may be left out where {SCHEDULES_ENV}, or [tool.workkit] in pyproject.toml, names it."
 EMBEDDED_SCHEME = "embedded://"
+_OF_LAYOUT = ("layout", "amqp", "namespace", "management")
 
 
 class Commas(StringParamType):
@@ -182,7 +183,8 @@ def server_options(function: Callable[..., R]) -> Callable[..., R]:
         section=SERVER,
         metavar="URL",
         help="redis:// rediss:// redis+sentinel:// redis+cluster:// unix:// embedded:///folder; else "
-        "WORKKIT_REDIS_URL, else REDIS_URL, else redis://127.0.0.1:6379/",
+        "WORKKIT_REDIS_URL, else REDIS_URL, else redis://127.0.0.1:6379/; with hutch, event: one beside the RabbitMQ, "
+        "only where given here",
     )
     @click.option(
         "--embedded",
@@ -225,6 +227,14 @@ def server_options(function: Callable[..., R]) -> Callable[..., R]:
         envvar="WORKKIT_NAMESPACE",
         help="hutch, event: what stands before the names of queues; default SCHEDULE.workkit",
     )
+    @click.option(
+        "--management",
+        cls=Option,
+        section=SERVER,
+        metavar="URL",
+        help="hutch, event: RabbitMQ's management API, http:// https://; else WORKKIT_AMQP_MANAGEMENT_URL, else port "
+        "15672 of the host of --amqp",
+    )
     @functools.wraps(function)
     def with_server(
         *args: Any,
@@ -234,11 +244,16 @@ def server_options(function: Callable[..., R]) -> Callable[..., R]:
         layout: str | None,
         amqp: str | None,
         namespace: str | None,
+        management: str | None,
         **kwargs: Any,
     ) -> R:
-        if amqp is not None and layout not in AMQP_LAYOUTS:
+        if amqp is not None and layout not in AMQP_LAYOUTS and "to_amqp" not in kwargs:  # forward says it otherwise
             raise click.UsageError("--amqp names a RabbitMQ, which other layouts use. Add --layout hutch or event.")
-        for name, value in (("LAYOUT", layout), ("AMQP_URL", amqp), ("NAMESPACE", namespace)):
+        if management is not None and layout not in AMQP_LAYOUTS:
+            raise click.UsageError("--management belongs to a RabbitMQ. Add --layout hutch or event.")
+        for name, value in (
+            ("LAYOUT", layout), ("AMQP_URL", amqp), ("NAMESPACE", namespace), ("AMQP_MANAGEMENT_URL", management),
+        ):  # fmt: skip
             if value:
                 os.environ[f"WORKKIT_{name}"] = value  # as with the dialect
         if dialect := dialect or read_settings().dialect:
@@ -298,11 +313,12 @@ def server_words(url: str | None) -> str:
 
 
 def layout_words() -> str:
-    """Say how the layout is named in another command, where it was typed in this one."""
+    """Say how the layout, and a RabbitMQ, are named in another command, where they were typed in this one."""
     ctx = click.get_current_context(silent=True)
-    if ctx is None or ctx.get_parameter_source("layout") is not ParameterSource.COMMANDLINE:
+    if ctx is None:
         return ""
-    return f" --layout {ctx.params['layout']}"
+    typed = [name for name in _OF_LAYOUT if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    return "".join(f" --{name} {shlex.quote(masked(ctx.params[name]))}" for name in typed)
 
 
 def is_typed(option: str) -> bool:

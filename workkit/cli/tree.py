@@ -36,6 +36,7 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
         "list": CommandEntry("list", "jobs of a schedule, soonest first"),
         "show": CommandEntry("list", "one job in full"),
         "listeners": CommandEntry("listeners", "who is listening and what they run"),
+        "queues": CommandEntry("queues", "queues of an exchange on RabbitMQ, and who consumes"),
         "stats": CommandEntry("listeners", "counts by state, and how late work is"),
         "dead": CommandEntry("list", "jobs that failed for good, with errors"),
     },

@@ -10,13 +10,19 @@ from workkit.jobs.admission import Pause
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 
-Revival = Literal["revived", "gone", "waits", "unreadable"]
+Revival = Literal["revived", "gone", "waits", "unreadable", "unroutable"]
+"""What became of a dead job. "unroutable": no queue takes its message; it is dead still."""
+
 Arguments = Sequence[Any] | Mapping[str, Any]
 """Other arguments for a job: a list replaces the positional ones, an object those that are given by name."""
 
 
 class Admin(Protocol):
     """Changes one schedule, one step at a time. A method that the layout cannot keep raises Unsupported."""
+
+    @property
+    def at_once(self) -> int:
+        """How many dead jobs `retry` and `discard` take in one call."""
 
     def cancel(self, job: Job) -> Job:
         """Remove a waiting job, or flag a running one. Raises NotFound where the job has ended."""
@@ -41,11 +47,11 @@ class Admin(Protocol):
     ) -> list[Revival]:
         """Take jobs out of the dead set to run again, at once or each after its delay; `args` make a new job.
 
-        Returns what became of each. At most 500, in one step. Raises InvalidArguments.
+        Returns what became of each. At most `at_once`. Raises InvalidArguments.
         """
 
     def discard(self, dead: Sequence[Job]) -> int:
-        """Remove jobs from the dead set, and return how many stood there. At most 500, in one step."""
+        """Remove jobs from the dead set, and return how many stood there. At most `at_once`."""
 
 
 def dead_refusal(job: Job) -> NotFound:

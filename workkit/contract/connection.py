@@ -19,5 +19,8 @@ class Connection(Protocol):
     def now_ms(self) -> int:
         """Estimate the server's clock; only the first call needs a round trip."""
 
+    def ping(self) -> None:
+        """Ask the server, which must answer. Raises ServerUnreachable, ServerRefused."""
+
     def close(self) -> None:
         """Close connections."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import Literal, Protocol
 
 from workkit.contract.listener import ListenerInfo
+from workkit.errors import Unsupported
 from workkit.jobs.admission import Control
 from workkit.jobs.job import Job, JobState
 from workkit.text.brief import brief_repr
@@ -18,7 +19,8 @@ class Counts:
     """How many jobs of one schedule are in each state. The states are those of `Inspector.jobs`.
 
     `late_ms`: how long the oldest due job has waited for a listener; None if no job is due. `totals`: the runs of the
-    last 48 hours, by outcome.
+    last 48 hours, by outcome. `unknown`: the fields that the server does not tell, which are 0 or None here, each with
+    the reason in a sentence.
     """
 
     waiting: int = 0
@@ -32,6 +34,7 @@ class Counts:
     listeners: int = 0
     late_ms: int | None = None
     totals: dict[str, int] = field(default_factory=dict)
+    unknown: Mapping[str, str] = field(default_factory=dict)
 
     __repr__ = brief_repr
 
@@ -58,6 +61,35 @@ class Missed:
     __repr__ = brief_repr
 
 
+QueueKind = Literal["work", "delay", "dead"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueInfo:
+    """A queue of a layout whose server has many. `ready`: messages that wait in it; `held`: those that its consumers
+    hold. `keys`: the routing keys that lead to it. `rate_in`, `rate_out`: messages a second. None: the server does not
+    tell. `job`: the job of a work queue of our namespace.
+    """
+
+    name: str
+    kind: QueueKind
+    ready: int
+    consumers: int
+    held: int | None = None
+    keys: tuple[str, ...] | None = None
+    rate_in: float | None = None
+    rate_out: float | None = None
+    job: str | None = None
+
+    __repr__ = brief_repr
+
+
+def no_queues(schedule: str) -> Unsupported:
+    """Make the error for a layout on Redis, where `counts` says all that there is."""
+    remedy = f"Count its jobs: workkit stats {schedule}."
+    return Unsupported.about(f"queues of {schedule}", "are something that only layouts on RabbitMQ have", remedy)
+
+
 class Inspector(Protocol):
     """Looks at one schedule. Reads in pages."""
 
@@ -65,7 +97,12 @@ class Inspector(Protocol):
         """Count the jobs in each state."""
 
     def jobs(self, *, state: JobState | None = None) -> Iterator[Job]:
-        """Page through the jobs: running ones first, then those that wait, soonest first, then dead ones."""
+        """Page through the jobs: running ones first, then those that wait, soonest first, then dead ones. Raises
+        Unsupported for a state that cannot be listed, and without a state where there is such a state.
+        """
+
+    def unlisted(self) -> Mapping[JobState, str]:
+        """Name the states whose jobs this layout cannot list, each with the reason in a sentence."""
 
     def job(self, which: str) -> Job:
         """Find one job by name, by id, or by the beginning of an id (6 or more digits). Raises NotFound."""
@@ -74,7 +111,12 @@ class Inspector(Protocol):
         """Read the jobs that have a name, by name."""
 
     def listeners(self) -> list[ListenerInfo]:
-        """List the listeners."""
+        """List the listeners. Raises Unsupported where the server does not tell."""
+
+    def queues(self, *, jobs: Sequence[str] = ()) -> list[QueueInfo]:
+        """List the queues; `jobs` are names whose queues are looked for where the server does not list all. Raises
+        Unsupported for a layout without queues.
+        """
 
     def control(self) -> Control:
         """Read what is paused, and the schedule's own limits."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from dataclasses import dataclass
+from typing import Any, Final
 
 AMQP_LAYOUTS: Final = ("hutch", "event")
 """Layouts on RabbitMQ; all others are on Redis."""
@@ -11,3 +12,16 @@ LAYOUTS: Final = ("native", "gocraft", *AMQP_LAYOUTS)
 
 PLAIN_LAYOUTS: Final = ("gocraft", *AMQP_LAYOUTS)
 """Layouts in which functions have plain names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnRabbitmq:
+    """Where an exchange is, in place of a Redis: the URL of its RabbitMQ; what its queues are named after, and the URL
+    of the management API, each empty where it follows from the others; the Redis beside it (a URL or a client), or
+    None.
+    """
+
+    amqp: str
+    namespace: str = ""
+    management: str = ""
+    redis: Any = None

@@ -22,7 +22,8 @@ class Serving:
 class ListenerInfo:
     """A listener as others see it. `beat_ms` and `up_ms` are ages in milliseconds; `schedules` maps each schedule to
     its weight; `running` holds the jobs of its claims; `trouble` says in a sentence which part of it has stopped
-    moving while it sends heartbeats. `serves`: the plain job names that it serves, for layouts with a queue for each.
+    moving while it sends heartbeats. `held`: how many jobs it holds, where the layout counts them, and does not list
+    them. `serves`: the plain job names that it serves, for layouts with a queue for each.
     """
 
     listener: str
@@ -36,6 +37,7 @@ class ListenerInfo:
     up_ms: int = 0
     running: tuple[Job, ...] = ()
     trouble: str | None = None
+    held: int | None = None
     serves: Mapping[str, Serving] = field(default_factory=dict)
 
     __repr__ = brief_repr

@@ -90,11 +90,15 @@ class Producer(Connection, Protocol):
         """Refuse a job that the layout cannot keep, as `add` does. Raises Unsupported, an Invalid."""
 
     def add(self, jobs: Sequence[NewJob]) -> list[Added]:
-        """Add jobs. The jobs of one call that go to the same shard are added in one step, or none of them is."""
+        """Add jobs. On Redis those of one call that go to the same shard are added in one step, or none of them is; on
+        RabbitMQ one by one: see `adding`.
+        """
 
     def adding(self, jobs: Sequence[NewJob], *, step: BatchStep | None = None) -> Callable[[], list[Added]]:
         """Send jobs, and return a function that waits for the answer. The caller must call it. If it raises
-        ServerUnreachable, another call repeats the same request, which has one effect (for ten minutes).
+        ServerUnreachable, another call repeats the same request, which has one effect (for ten minutes). A layout that
+        does not add in one step says in `ServerError.added`, `refused` and `unanswered` how far it came; another call
+        then adds what is left, and repeats only what it sent and has no answer to.
 
         With a `step` all are added, and the batch is moved on, in one step; or InvalidOptions is raised, where the
         batch is not as it was before.

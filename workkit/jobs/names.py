@@ -21,6 +21,7 @@ from workkit.jobs.symbols import flaw
 
 Fn = Callable[..., Any] | str
 
+JOB_NAME = "@"  # how a caller writes a plain name that a Python name could be taken for: "@orders.created"
 LONGEST = 500  # characters of a stored name that a listener looks up
 SHOWN = 80  # characters of it that a message quotes
 
@@ -76,6 +77,17 @@ def is_plain(text: str) -> bool:
     colon, comma, slash or quote, as it is part of keys and lists.
     """
     return len(text) <= LONGEST and bool(_PLAIN.fullmatch(text))
+
+
+def said_plain(text: str) -> str | None:
+    """Return the plain name of ``@orders.created``, as `@job` has it; None for any other text."""
+    name = text.removeprefix(JOB_NAME)
+    return name if name != text and is_plain(name) else None
+
+
+def has_wildcard(key: str) -> bool:
+    """Whether a text is a pattern of routing keys: one of its words is ``*`` or ``#``."""
+    return not {"*", "#"}.isdisjoint(key.split("."))
 
 
 def stored_name(fn: Fn) -> str:
@@ -163,6 +175,8 @@ def _from_text(text: str) -> str:
         if _PYTHON.fullmatch(text.strip()) and (trouble := library_trouble(name)):
             raise InvalidFunction(f"fn={text!r}: {trouble}", given=text)
         return f"#'{name.space}/{name.path}"
+    if (plain := said_plain(text)) is not None:
+        return plain
     if is_plain(text) and "." not in text:
         return text
     if trouble := _addable_flaw(text):
@@ -171,7 +185,7 @@ def _from_text(text: str) -> str:
         hint = f"For a Clojure form write clojure({text!r})."
     elif "." in text and re.fullmatch(r"[\w.]+", text):
         module, _, last = text.rpartition(".")
-        hint = f'Write "{module}:{last}".'
+        hint = f'Write "{module}:{last}". For the name of a job, such as a routing key, write "{JOB_NAME}{text}".'
     else:
         hint = 'Give a module-level function, "pkg.mod:func", or "#\'namespace/name".'
     raise InvalidFunction(f"fn={text!r} does not name a function. {hint}", given=text, accepted="pkg.mod:func")

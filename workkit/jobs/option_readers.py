@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from workkit.errors import Invalid, InvalidOptions
+from workkit.jobs.names import has_wildcard, is_plain
 
 MOST_PRIORITY = 100_000
 LONGEST_MS = 400 * 86_400_000  # of every duration here: a longer one is a mistake
@@ -196,6 +197,29 @@ def names_with_weights(value: Any, name: str) -> tuple[tuple[str, int], ...]:
             raise option_error(name, text, "names a job a second time", "Name it once.")
         found[word] = priority if colon else 1
     return tuple(found.items())
+
+
+def consumers(value: Any, name: str) -> tuple[tuple[str, Any], ...]:
+    """Read a mapping of job names to functions, or a list of ``NAME=MODULE:FUNCTION``."""
+    found: dict[str, Any] = {}
+    for given in value.items() if isinstance(value, Mapping) else texts(value, name):
+        job, equals, target = given.rpartition("=") if isinstance(given, str) else (given[0], "=", given[1])
+        said = given if isinstance(given, str) else job
+        if not equals:
+            raise option_error(name, said, "has no =", CONSUMER)
+        if not isinstance(job, str) or not is_plain(job):
+            if isinstance(job, str) and has_wildcard(job):
+                raise option_error(name, said, "holds a wildcard", "Name each routing key that is consumed.")
+            raise option_error(name, said, "names no job" if not job else "is not the name of a job", CONSUMER)
+        if not (isinstance(target, str) and target) and not callable(target):
+            raise option_error(name, said, "names no function", CONSUMER)
+        if job in found:
+            raise option_error(name, said, f"gives {job} a second time", "Name one function.")
+        found[job] = target
+    return tuple(found.items())
+
+
+CONSUMER = 'Write "NAME=MODULE:FUNCTION", for example "orders.created=app.orders:on_created".'
 
 
 def path(value: Any, name: str) -> Path | None:

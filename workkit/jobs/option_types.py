@@ -90,6 +90,7 @@ class ListenOptions(TypedDict, total=False):
     threads: int | None
     imports: Iterable[str] | None
     jobs: Iterable[str] | None
+    consumers: Mapping[str, str | Callable[..., Any]] | Iterable[str] | None
     folder: str | Path | None
     deadline: Duration | None
     strict: bool | None

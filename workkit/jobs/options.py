@@ -175,6 +175,9 @@ OPTIONS: tuple[VerbOption, ...] = (
     VerbOption(name="jobs", **_LISTENER, type=Iterable[str], read=read.names_with_weights, value="NAME[:PRIORITY],...",
                meaning="in the layouts gocraft, hutch and event: the job names to serve, in gocraft with priorities (1 "
                "to 100000); none: every name that is registered"),
+    VerbOption(name="consumers", **_LISTENER, type=Mapping[str, str | Callable[..., Any]] | Iterable[str],
+               read=read.consumers, value="NAME=MODULE:FUNCTION",
+               meaning="run this function under a job name, as if it was marked with @job"),
     VerbOption(name="folder", **_LISTENER, type=str | Path, read=read.path, value="", default="Path.cwd()",
                meaning="functions of modules under this folder are allowed; None: only those of imports"),
     VerbOption(name="deadline", **_BOTH_LISTEN, type=Duration, read=read.seconds, value="DURATION", default='"25s"',

@@ -28,12 +28,14 @@ from workkit.jobs.names import (
     addable_name,
     brief,
     generator,
+    has_wildcard,
     hidden_part,
     is_library,
     is_module,
     is_plain,
     main_module,
     read_name,
+    said_plain,
     shown,
 )
 from workkit.jobs.option_types import JobOptions
@@ -82,6 +84,9 @@ def _mark(fn: Any, name: str | None, options: RunOptions) -> Any:
     keys = [f"{fn.__module__}:{fn.__qualname__}"]
     if name is not None and is_plain(name):
         keys.append(name)
+    elif name is not None and has_wildcard(name):
+        remedy = "Name each routing key: a function may have several marks."
+        raise InvalidFunction.about(f"@job({brief(name)!r})", "holds a wildcard", remedy, given=name)
     elif name is not None:
         said = addable_name(name if name.startswith(("#", "(", "'")) else f"#'{name}") or addable_name(name)
         if said is None:
@@ -104,14 +109,36 @@ def _mark(fn: Any, name: str | None, options: RunOptions) -> Any:
 
 
 def plain_fn(fn: Fn) -> str:
-    """The plain name of a function: as it is given, or the one under which it is registered. Raises InvalidFunction."""
+    """The plain name of a function: as it is given, also behind an @, or the one under which it is registered. Raises
+    InvalidFunction.
+    """
+    if isinstance(fn, str) and (plain := said_plain(fn)) is not None:
+        return plain
     found = [fn] if isinstance(fn, str) else [name for name, known in _marked.items() if known is fn and is_plain(name)]
+    if len(found) == 1 and not is_plain(found[0]) and has_wildcard(found[0]):
+        trouble, remedy = "holds a wildcard: a job has one name", "Name one routing key."
+        raise InvalidFunction.about(f'fn="{brief(found[0])}"', trouble, remedy, where="fn", given=fn)
     if len(found) != 1 or not is_plain(found[0]):
         shown = fn if isinstance(fn, str) else getattr(fn, "__qualname__", repr(fn))
         trouble = "has no plain job name, which this layout needs"
         remedy = 'Give one such as "send_email", or mark the function with @job("send_email").'
         raise InvalidFunction.about(f"fn={shown}", trouble, remedy, where="fn", given=fn)
     return found[0]
+
+
+def marked(name: str) -> Handler | None:
+    """The function that is marked with a name; None where none is."""
+    return _marked.get(name)
+
+
+def options_of(fn: Handler) -> RunOptions:
+    """The options of `@job` of a function."""
+    return _said.get(_key(fn), UNSAID)
+
+
+def plain_names() -> list[str]:
+    """Name the plain jobs that are marked with `@job` in this program."""
+    return [name for name in _marked if is_plain(name)]
 
 
 class Registry:
@@ -122,6 +149,7 @@ class Registry:
     def __init__(self, *, imports: Iterable[str] = (), folder: Path | None = None) -> None:
         self.imports = tuple(imports)
         self.folder = folder.resolve() if folder is not None else None
+        self.consumers: dict[str, Handler] = {}  # see `Functions`
         self._found: dict[str, tuple[Handler, RunOptions] | CannotRun] = {}
 
     def load(self) -> None:
@@ -158,7 +186,7 @@ class Registry:
                 raise _too_long(job)
             try:
                 function = self._find(job)
-                found = function, _said.get(_key(function), UNSAID)
+                found = function, options_of(function)
             except CannotRun as error:
                 found = error
             except BaseException as error:  # an import runs any code, which may raise anything
@@ -184,7 +212,7 @@ class Registry:
 
     def serves(self) -> dict[str, RunOptions]:
         """The plain names that are registered, with the options of their functions."""
-        return {name: _said.get(_key(fn), UNSAID) for name, fn in _marked.items() if is_plain(name)}
+        return {name: options_of(fn) for name, fn in _marked.items() if is_plain(name)}
 
     def _find(self, job: str) -> Handler:
         if job in _marked and is_plain(job):

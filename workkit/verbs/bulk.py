@@ -6,7 +6,7 @@ import json
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from hashlib import sha1
 from secrets import token_hex
 from types import TracebackType
@@ -15,9 +15,10 @@ from typing import Any
 from workkit import tracing
 from workkit.contract.producer import Added, Batch, BatchStep, NewJob, Producer
 from workkit.contract.tally import Tally
-from workkit.errors import Invalid, InvalidOptions, Unsupported, WorkkitError
+from workkit.errors import Invalid, InvalidOptions, ServerError, Unsupported, WorkkitError
 from workkit.verbs.addition import addition
 from workkit.verbs.opening import Schedule
+from workkit.verbs.partly_added import PartlyAdded
 
 CHUNK = 500  # jobs in one round trip
 AT_ONCE = 2  # round trips on their way
@@ -53,7 +54,8 @@ def add_rows(rows: Iterable[Row], *, s: Schedule, broker: Producer, batch: Batch
 
     With a `batch` its first rows are passed over, which were added before, and each round trip moves it on; so each
     row is added once, whatever ends this process. Raises BadRow, also for what reading the rows raises as an `Invalid`;
-    InvalidOptions where the first rows are not those of the batch, or another program continues it.
+    InvalidOptions where the first rows are not those of the batch, or another program continues it; PartlyAdded where
+    the layout adds one by one.
     """
     now_ms = 0
 
@@ -132,15 +134,24 @@ def _other_rows(batch: Batch | None, how: str) -> InvalidOptions:
     return InvalidOptions.about(f"batch {batch.id}", trouble, remedy, where="batch", given=batch.id)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Request:
+    """Jobs on their way: the place of the first one (from 1), how many, and what waits for the answer."""
+
+    first: int
+    count: int
+    answer: Callable[[], list[Added]]
+
+
 class Bulk:
     """Additions in batches: while some are on their way, the next is made. Leaving the block sends what is left and
-    waits for all; after an error nothing more is sent.
+    waits for all; after an error nothing more is sent. PartlyAdded is raised where the layout adds one by one.
     """
 
     def __init__(self, add: Send, *, schedule: str, at_once: int = AT_ONCE) -> None:
         self._add, self._at_once, self._schedule = add, at_once, schedule
         self._batch: list[NewJob] = []
-        self._on_their_way: deque[Callable[[], list[Added]]] = deque()
+        self._on_their_way: deque[_Request] = deque()
         self._new = self._known = 0
         self._span: Any = None
         self._ends = ExitStack()
@@ -169,12 +180,33 @@ class Bulk:
         if (context := tracing.context_of(self._span)) is not None:
             for new in batch:
                 new.trace = context
-        self._on_their_way.append(self._add(batch))
+        first = self._new + self._known + sum(one.count for one in self._on_their_way) + 1
+        self._on_their_way.append(_Request(first=first, count=len(batch), answer=self._add(batch)))
 
     def _arrive(self) -> None:
-        added = self._on_their_way.popleft()()
+        request = self._on_their_way.popleft()
+        try:
+            added = request.answer()
+        except ServerError as error:
+            if error.added is None:
+                raise
+            raise self._partly(request, error) from error
         new = sum(1 for one in added if one.new)
         self._new, self._known = self._new + new, self._known + len(added) - new
+
+    def _partly(self, request: _Request, error: ServerError) -> PartlyAdded:
+        """Wait for what is on its way, and collect what became of all."""
+        partly = PartlyAdded(error)
+        partly.note(request.first, request.count, error)
+        while self._on_their_way:
+            other = self._on_their_way.popleft()
+            try:
+                other.answer()
+            except ServerError as failed:
+                partly.note(other.first, other.count, failed)
+            else:
+                partly.note(other.first, other.count)
+        return partly
 
     def __enter__(self) -> Bulk:
         if tracing.is_on():
@@ -188,8 +220,8 @@ class Bulk:
                     self._send()
                 self.settled()
         finally:  # after an error: what is on its way arrives all the same
-            for arrived in self._on_their_way:
+            for request in self._on_their_way:
                 with suppress(WorkkitError):
-                    arrived()
+                    request.answer()
             tracing.counted(self._span, self._new + self._known)
             self._ends.__exit__(kind, error, at)

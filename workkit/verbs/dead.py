@@ -14,7 +14,6 @@ from workkit.jobs.job import Job, matches
 from workkit.jobs.names import shown
 from workkit.jobs.option_readers import turn_ms
 
-PAGE = 500
 SHORTEST = 6  # digits of an id that stand for the whole
 
 T = TypeVar("T")
@@ -28,6 +27,7 @@ def chosen(inspector: Inspector, *, schedule: str, which: str | Job | None, wher
     """
     pages = (job for job in inspector.jobs(state="dead") if where is None or matches(job, where))
     found = list({(job.dead_id, job.due): job for job in pages}.values())  # a death while reading shifts the pages
+    found.sort(key=lambda job: job.due.timestamp() if job.due else 0.0, reverse=True)  # a queue has them oldest first
     return found if which is None else named_dead(found, which, schedule=schedule)
 
 
@@ -85,7 +85,7 @@ def revive(
     every_ms = pause_ms(rate)
     if args is not None:
         check_args(args, dead)
-    for page in _pages(enumerate(reversed(dead))):
+    for page in _pages(enumerate(reversed(dead)), admin.at_once):
         delays = [round(place * every_ms) for place, _ in page] if every_ms else ()
         jobs = [job for _, job in page]
         yield from zip(jobs, admin.retry(jobs, args=args, delays_ms=delays), strict=True)
@@ -103,6 +103,10 @@ def revival_refusal(job: Job, answer: Revival) -> WorkkitError | None:
         case "waits":
             trouble = "was added anew meanwhile, and is not over"
             return InvalidOptions.about(name, trouble, "Retry this record of it then, or discard it.", given=job.id)
+        case "unroutable":
+            place = f"queue {job.queue} does" if job.queue else "its routing key leads to a queue that does"
+            trouble = f"cannot run again: {place} not exist any more"
+            return InvalidOptions.about(name, trouble, "Start a listener for it, and retry it then.", given=job.id)
         case "gone":
             return NotFound.about(name, "is not dead any more", given=job.id)
     assert_never(answer)
@@ -110,7 +114,7 @@ def revival_refusal(job: Job, answer: Revival) -> WorkkitError | None:
 
 def discard_dead(admin: Admin, dead: Sequence[Job]) -> int:
     """Forget dead jobs; return how many there were."""
-    return sum(admin.discard(page) for page in _pages(dead))
+    return sum(admin.discard(page) for page in _pages(dead, admin.at_once))
 
 
 def pause_ms(rate: str | None) -> float:
@@ -132,7 +136,7 @@ def check_args(args: Arguments, dead: Sequence[Job]) -> None:
         raise InvalidOptions.about("args=", trouble, "Name that job.", where="args", given=args)
 
 
-def _pages(of: Iterable[T]) -> Iterator[list[T]]:
+def _pages(of: Iterable[T], size: int) -> Iterator[list[T]]:
     rest = iter(of)
-    while page := list(islice(rest, PAGE)):
+    while page := list(islice(rest, size)):
         yield page

@@ -12,7 +12,7 @@ from workkit.worker.loop import How
 
 _DEFAULTS: Mapping[str, Any] = {
     "threads": 10, "imports": (), "deadline": 25.0, "strict": False, "burst": False, "listener_timeout": 10.0,
-    "health_port": None, "jobs": None,
+    "health_port": None, "jobs": None, "consumers": (),
 }  # fmt: skip
 
 
@@ -36,6 +36,7 @@ def _how(options: Mapping[str, Any]) -> tuple[How, int]:
         threads=read["threads"],
         imports=read["imports"],
         jobs=read["jobs"],
+        consumers=read["consumers"],
         folder=read["folder"],
         deadline=timedelta(seconds=read["deadline"]),
         strict=read["strict"],

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from workkit.brokers.redis_server.address import masked
 from workkit.contract.broker import Broker
 from workkit.contract.inspector import Inspector
-from workkit.contract.layout import AMQP_LAYOUTS, LAYOUTS, PLAIN_LAYOUTS
+from workkit.contract.layout import AMQP_LAYOUTS, LAYOUTS, PLAIN_LAYOUTS, OnRabbitmq
 from workkit.contract.producer import Producer
-from workkit.errors import InvalidSchedule, Unsupported
+from workkit.errors import InvalidSchedule
 from workkit.jobs import middleware
 from workkit.jobs.options import BY_NAME
 from workkit.text.brief import brief_repr, one_line
@@ -35,8 +35,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
     """A named set of jobs on one server. A value: it holds no connection. Made by `create`. `limit`: how many may run
-    at once; `turn_ms`: the time between two starts; None: nothing was said here. `amqp`: the URL of a RabbitMQ, in
-    place of `redis`; `namespace`: what its queues are named after.
+    at once; `turn_ms`: the time between two starts; None: nothing was said here. `amqp`: the URL of a RabbitMQ; then
+    `redis` is one beside it, or None; `namespace`: what its queues are named after; `management`: the URL of its
+    management API, empty where that follows from `amqp`.
     """
 
     name: str
@@ -49,21 +50,27 @@ class Schedule:
     layout: str = "native"
     amqp: str | None = None
     namespace: str = ""
+    management: str = ""
 
     @property
     def server(self) -> Any:
-        """The server that it is on: a URL, or a Redis client."""
-        return self.redis if self.amqp is None else self.amqp
+        """The server that it is on, as brokers are opened: a URL, a Redis client, or an `OnRabbitmq`."""
+        if self.amqp is None:
+            return self.redis
+        return OnRabbitmq(amqp=self.amqp, namespace=self.namespace, management=self.management, redis=self.redis)
 
     def __repr__(self) -> str:
-        """Show what differs from the defaults, the server without its password."""
+        """Show what differs from the defaults, the servers without their passwords."""
+        shown = self
+        if self.amqp is not None:
+            shown = replace(self, amqp=masked(self.amqp), management=masked(self.management))
         if self.redis is None:
-            return brief_repr(replace(self, amqp=masked(self.amqp or "")))
+            return brief_repr(shown)
         if isinstance(self.redis, str):
-            return brief_repr(replace(self, redis=masked(self.redis)))
+            return brief_repr(replace(shown, redis=masked(self.redis)))
         from workkit.brokers.redis_server.server import shown_client
 
-        return brief_repr(replace(self, redis=shown_client(self.redis)))
+        return brief_repr(replace(shown, redis=shown_client(self.redis)))
 
     @overload
     def middleware(self, fn: F, /, *, on: str = "run") -> F: ...
@@ -102,6 +109,7 @@ def described_schedule(
     layout: str | None = None,
     amqp: str | None = None,
     namespace: str | None = None,
+    management: str | None = None,
 ) -> Schedule:
     """Check the arguments of `create`; missing ones come from the environment. Raises an `Invalid`."""
     if not isinstance(name, str) or not name:  # type: ignore[redundant-expr]
@@ -131,14 +139,28 @@ def described_schedule(
         remedy = f"Accepted: {', '.join(LAYOUTS)}."
         raise InvalidSchedule.about(f"layout={layout!r}", "is not known", remedy, where="layout", given=layout)
     if layout in PLAIN_LAYOUTS:
+        has_limits = layout in AMQP_LAYOUTS and redis is not None
         what = "a namespace" if layout == "gocraft" else "an exchange"
         for option, value in (("shards", shards if shards != 1 else None), ("limit", limit), ("rate", rate)):
-            if value is not None:
+            if value is not None and (option == "shards" or not has_limits):
                 trouble, remedy = f"with layout={layout!r}: {what} has no such thing", "Leave it out."
+                if option != "shards" and layout in AMQP_LAYOUTS:
+                    trouble = f"with layout={layout!r}: RabbitMQ alone keeps no limits over all listeners"
+                    remedy = 'Name a Redis beside it: redis="redis://...".'
                 raise InvalidSchedule.about(f"{option}={value!r}", trouble, remedy, where=option, given=value)
     if layout in AMQP_LAYOUTS:
-        return _on_rabbitmq(name, redis=redis, tz=tz, dialect=dialect, layout=layout, amqp=amqp, namespace=namespace)
-    for option, text in (("amqp", amqp), ("namespace", namespace)):
+        made = _on_rabbitmq(
+            name,
+            redis=redis,
+            tz=tz,
+            dialect=dialect,
+            layout=layout,
+            amqp=amqp,
+            namespace=namespace,
+            management=management,
+        )
+        return replace(made, limit=_read_limit(limit), turn_ms=_read_rate(rate))
+    for option, text in (("amqp", amqp), ("namespace", namespace), ("management", management)):
         if text is not None:
             trouble = f"with layout={layout!r}: only layouts on RabbitMQ have it"
             remedy = f"Write layout={' or layout='.join(map(repr, AMQP_LAYOUTS))}."
@@ -160,25 +182,48 @@ def described_schedule(
         tz=_zone_name(tz),
         dialect=dialect,
         shards=shards,
-        limit=None if limit is None else BY_NAME["limit"].read(limit, "limit"),
-        turn_ms=None if rate is None else BY_NAME["rate"].read(rate, "rate"),
+        limit=_read_limit(limit),
+        turn_ms=_read_rate(rate),
         layout=layout,
     )
 
 
+def _read_limit(limit: int | None) -> int | None:
+    return None if limit is None else int(BY_NAME["limit"].read(limit, "limit"))
+
+
+def _read_rate(rate: str | None) -> float | None:
+    return None if rate is None else float(BY_NAME["rate"].read(rate, "rate"))
+
+
 def _on_rabbitmq(
-    name: str, *, redis: Any, tz: Any, dialect: str, layout: str, amqp: str | None, namespace: str | None
+    name: str,
+    *,
+    redis: Any,
+    tz: Any,
+    dialect: str,
+    layout: str,
+    amqp: str | None,
+    namespace: str | None,
+    management: str | None,
 ) -> Schedule:
-    """Make a schedule that is an exchange. Raises InvalidSchedule, TriggerError."""
-    if redis is not None:
-        trouble, remedy = f"with layout={layout!r}: it is on RabbitMQ", 'Write amqp="amqp://...".'
-        raise InvalidSchedule.about("redis=", trouble, remedy, where="redis")
+    """Make a schedule that is an exchange. A Redis beside it counts only where it is given here: programs with
+    different surroundings would keep different limits. Raises InvalidSchedule, TriggerError.
+    """
     from workkit.brokers.connect import DEFAULT_AMQP_URL, check_amqp
 
-    url = amqp or os.environ.get("WORKKIT_AMQP_URL") or DEFAULT_AMQP_URL
-    namespace = namespace or os.environ.get("WORKKIT_NAMESPACE") or ""
-    check_amqp(url, schedule=name, layout=layout, namespace=namespace)
-    return Schedule(name=name, tz=_zone_name(tz), dialect=dialect, layout=layout, amqp=url, namespace=namespace)
+    made = Schedule(
+        name=name,
+        redis=redis,
+        tz=_zone_name(tz),
+        dialect=dialect,
+        layout=layout,
+        amqp=amqp or os.environ.get("WORKKIT_AMQP_URL") or DEFAULT_AMQP_URL,
+        namespace=namespace or os.environ.get("WORKKIT_NAMESPACE") or "",
+        management=management or os.environ.get("WORKKIT_AMQP_MANAGEMENT_URL") or "",
+    )
+    check_amqp(made.server, schedule=name, layout=layout)
+    return made
 
 
 def _zone_name(tz: Any) -> str:
@@ -209,9 +254,7 @@ def producer_of(s: Schedule) -> Producer:
 def _opened(s: Schedule, pid: int) -> Producer:
     from workkit.brokers.connect import open_broker
 
-    broker = open_broker(
-        s.name, redis=s.server, dialect=s.dialect, shards=s.shards, layout=s.layout, namespace=s.namespace
-    )
+    broker = open_broker(s.name, redis=s.server, dialect=s.dialect, shards=s.shards, layout=s.layout)
     _declare(s, broker)
     return broker
 
@@ -236,13 +279,7 @@ def listening_brokers(s: Schedule, *, timeout_ms: int) -> list[Broker]:
 
     check_schedule(s)
     brokers = open_brokers(
-        s.name,
-        redis=s.server,
-        dialect=s.dialect,
-        shards=s.shards,
-        timeout_ms=timeout_ms,
-        layout=s.layout,
-        namespace=s.namespace,
+        s.name, redis=s.server, dialect=s.dialect, shards=s.shards, timeout_ms=timeout_ms, layout=s.layout
     )
     if s.limit is not None or s.turn_ms is not None:
         producer_of(s)  # says so to all listeners
@@ -250,9 +287,7 @@ def listening_brokers(s: Schedule, *, timeout_ms: int) -> list[Broker]:
 
 
 def forwarding_ends(s: Schedule, to: Any, *, timeout_ms: int) -> tuple[list[Broker], Producer]:
-    """Brokers for the listener of a forward, and the producer of its other side. Raises InvalidSchedule,
-    Unsupported.
-    """
+    """Brokers for the listener of a forward, and the producer of its other side. Raises InvalidSchedule."""
     from workkit.brokers.connect import open_broker
 
     check_schedule(s)
@@ -261,14 +296,10 @@ def forwarding_ends(s: Schedule, to: Any, *, timeout_ms: int) -> tuple[list[Brok
         trouble = f"has layout={s.layout!r}: a forward takes the jobs of a native schedule"
         remedy = "Add the jobs to a native schedule, and forward that one."
         raise InvalidSchedule.about(f'schedule "{s.name}"', trouble, remedy, where="s", given=s.name)
-    if to.layout in AMQP_LAYOUTS:
-        trouble = f"has layout={to.layout!r}: a forward cannot publish there yet"
-        accepted = [layout for layout in LAYOUTS if layout not in AMQP_LAYOUTS]
-        raise Unsupported.about(f'schedule "{to.name}"', trouble, f"Accepted: {', '.join(accepted)}.", where="to")
     if (s.name, s.redis, s.layout) == (to.name, to.redis, to.layout):
         trouble, remedy = "is forwarded to itself", "Name another one as to=."
         raise InvalidSchedule.about(f'schedule "{s.name}"', trouble, remedy, where="to", given=to.name)
-    other = open_broker(to.name, redis=to.redis, dialect=to.dialect, shards=to.shards, layout=to.layout)
+    other = open_broker(to.name, redis=to.server, dialect=to.dialect, shards=to.shards, layout=to.layout)
     return listening_brokers(s, timeout_ms=timeout_ms), other
 
 

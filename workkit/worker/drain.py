@@ -12,8 +12,8 @@ from workkit.contract.broker import Broker
 from workkit.contract.listener import ListenerInfo, Serving
 from workkit.contract.producer import Producer
 from workkit.contract.tally import Tally
+from workkit.jobs.consumers import Functions
 from workkit.jobs.outcome import Again, Dead
-from workkit.jobs.registry import Registry
 from workkit.worker.dispatch import Dispatch
 from workkit.worker.exchange import Exchange
 from workkit.worker.executor import Executor
@@ -34,7 +34,7 @@ def drain_brokers(
     to: Producer | None = None,
 ) -> Tally:
     """See `schedule.drain`. Registers as a listener meanwhile, so that others can take over what it held if it dies."""
-    registry = Registry(imports=how.imports, folder=how.folder)
+    registry = Functions(imports=how.imports, folder=how.folder, consumers=how.consumers)
     posted: list[Posted] = []
     hands = Hands(0, executor=Executor(registry), post=posted.append)
     if to is not None:

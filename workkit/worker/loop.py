@@ -24,6 +24,7 @@ from workkit.contract.listener import ListenerInfo, Serving
 from workkit.contract.producer import Producer
 from workkit.contract.tally import Tally
 from workkit.errors import InvalidOptions, ServerError, ServerFull
+from workkit.jobs.consumers import Consumer, Functions
 from workkit.jobs.registry import Registry
 from workkit.text.nearest import nearest_word
 from workkit.worker import report
@@ -54,6 +55,7 @@ class How:
     threads: int = 10
     imports: tuple[str, ...] = ()
     jobs: tuple[tuple[str, int], ...] | None = None  # plain job names with priorities; None: all that are registered
+    consumers: tuple[Consumer, ...] = ()
     folder: Path | None = None
     deadline: timedelta = timedelta(seconds=25)
     strict: bool = False
@@ -90,7 +92,7 @@ class Loop:
         self._inbox: Inbox[Message] = Inbox()
         self._hands: Hands
         if to is None:
-            executor = Executor(Registry(imports=how.imports, folder=how.folder))
+            executor = Executor(Functions(imports=how.imports, folder=how.folder, consumers=how.consumers))
             self._hands = Hands(how.threads, executor=executor, post=self._inbox.put)
             self._hands.pings = Pings()
         else:

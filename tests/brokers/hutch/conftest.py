@@ -16,7 +16,7 @@ def names(amqp: str, name: str) -> Iterator[Names]:
     """The names around an exchange that no other test has; all is deleted at the end."""
     made = Names(exchange=name, dialect="hutch")
     yield made
-    rabbit.forget(amqp, made, made.queue("note"), made.queue("orders.created"))
+    rabbit.forget(amqp, made, *map(made.queue, ("note", "orders.created", "shop.sold")))
 
 
 @pytest.fixture

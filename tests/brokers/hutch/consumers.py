@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import timedelta
 from typing import Any
 
 from workkit import Discard, Retry, current_job, job
 
 seen: list[tuple[Any, int]] = []
+gate = threading.Event()
 
 
 @job("hutch.fails", retries=2, backoff="constant", base=timedelta(milliseconds=20))
@@ -24,3 +26,9 @@ def answers(body: dict[str, Any]) -> None:
         raise Discard("order was cancelled")
     if current_job().attempt < 1:
         raise Retry(after=timedelta(milliseconds=20))
+
+
+@job("hutch.waits")
+def waits(body: dict[str, Any]) -> None:
+    seen.append((body["n"], current_job().attempt))
+    assert gate.wait(60)

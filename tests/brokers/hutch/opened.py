@@ -10,7 +10,7 @@ from typing import Any
 import pika
 
 from tests import rabbit
-from workkit.brokers.hutch.address import read_address
+from workkit.brokers.hutch.address import read_address, read_site
 from workkit.brokers.hutch.broker import HutchBroker
 from workkit.brokers.hutch.message import Message
 from workkit.brokers.hutch.names import Names
@@ -19,6 +19,7 @@ from workkit.contract.listener import ListenerInfo, Serving
 from workkit.contract.producer import NewJob
 from workkit.jobs.outcome import Failure
 
+NOBODY = "http://127.0.0.1:1"  # no management API
 FAILURE = Failure(type="OSError", message="disk full", where="app.py:3")
 
 
@@ -28,9 +29,9 @@ class Opened:
     def __init__(self, url: str, names: Names, channel: Any, ends: ExitStack) -> None:
         self.url, self.names, self.channel, self._ends = url, names, channel, ends
 
-    def broker(self, *, port: int | None = None) -> HutchBroker:
-        url = self.url if port is None else f"amqp://guest:guest@127.0.0.1:{port}/"
-        broker = HutchBroker(read_address(url), names=self.names)
+    def broker(self, *, port: int | None = None, management: str = NOBODY) -> HutchBroker:
+        address = read_address(self.url if port is None else f"amqp://guest:guest@127.0.0.1:{port}/")
+        broker = HutchBroker(address, names=self.names, site=read_site(management, address))
         self._ends.callback(broker.close)
         return broker
 

@@ -56,7 +56,7 @@ def test_what_is_no_amqp_url_is_refused(url: Any, says: str) -> None:
 
 
 def test_no_password_is_shown() -> None:
-    s = schedule.create("hutch", layout="hutch", amqp="amqp://u:secret@h/v")
+    s = schedule.create("hutch", layout="hutch", amqp="amqp://u:secret@h/v", redis="redis://:secret@h")
     assert "secret" not in f"{s!r} {read_address('amqp://u:secret@h/v')!r}"
     assert isinstance(read_address("amqp://u:secret@h/v"), Address)
 
@@ -64,11 +64,13 @@ def test_no_password_is_shown() -> None:
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"layout": "hutch", "redis": "redis://h"}, "redis= with layout='hutch': it is on RabbitMQ"),
+        ({"layout": "hutch", "redis": "http://h"}, "redis='http://h' is not a URL"),
         ({"amqp": "amqp://h"}, "Write layout='hutch' or layout='event'"),
         ({"namespace": "x"}, "namespace='x' with layout='native'"),
         ({"layout": "event", "shards": 2}, "an exchange has no such thing"),
-        ({"layout": "hutch", "limit": 2}, "an exchange has no such thing"),
+        ({"layout": "event", "redis": "redis://h", "shards": 2}, "an exchange has no such thing"),
+        ({"layout": "hutch", "limit": 2}, "RabbitMQ alone keeps no limits over all listeners. Name a Redis beside it"),
+        ({"layout": "hutch", "rate": "2/second"}, "RabbitMQ alone keeps no limits"),
         ({"layout": "hutch", "namespace": "!"}, 'namespace="!" holds no character that queue names may have'),
     ],
 )
@@ -84,3 +86,11 @@ def test_the_environment_names_the_broker(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("WORKKIT_NAMESPACE", "billing")
     s = schedule.create("hutch")
     assert (s.amqp, s.namespace, s.redis) == ("amqp://elsewhere", "billing", None)
+
+
+@pytest.mark.parametrize("variable", ["WORKKIT_REDIS_URL", "REDIS_URL"])
+def test_only_a_redis_that_is_given_is_beside(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(variable, "redis://elsewhere")
+    assert schedule.create("hutch", layout="hutch").redis is None
+    s = schedule.create("hutch", layout="event", redis="redis://here", limit=3, rate="2/second")
+    assert (s.redis, s.limit, s.turn_ms) == ("redis://here", 3, 500)

@@ -11,7 +11,7 @@ import pytest
 from tests import handlers
 from tests.brokers.hutch import session_time
 from tests.brokers.hutch.opened import FAILURE, Opened, claims, new, one
-from tests.brokers.hutch.relay import Relay
+from tests.brokers.hutch.relay import HEARTBEAT, Relay
 from tests.brokers.hutch.test_declared import declare
 from tests.processes import until
 from workkit import schedule
@@ -193,9 +193,9 @@ def test_listeners_with_other_namespaces_each_get_every_message(on: Opened) -> N
 
 
 def test_a_work_queue_with_other_arguments_is_refused_with_both_values(on: Opened) -> None:
-    on.channel.queue_declare(on.names.queue("note"), durable=True, arguments={"x-max-priority": 3})
+    on.channel.queue_declare(on.names.queue("note"), durable=True, arguments={"x-max-priority": 10})
     with pytest.raises(
-        ServerRefused, match=r"PRECONDITION_FAILED - inequivalent arg 'x-max-priority'.*none.*'3'"
+        ServerRefused, match=r"PRECONDITION_FAILED - inequivalent arg 'x-max-priority'.*'3'.*'10'.*Delete it, or"
     ) as no:
         on.listener()
     assert no.value.lasting
@@ -209,7 +209,7 @@ def test_what_a_listener_cannot_keep_is_refused(on: Opened) -> None:
         schedule.drain(s, **{**HOW, "jobs": ["note:5"]})
     limited = Serving(options=RunOptions(limit=2))
     info = ListenerInfo(listener="", host="", pid=1, version="0", schedules={}, threads=1, serves={"note": limited})
-    with pytest.raises(Unsupported, match=r'limit= of @job\("note"\) cannot be kept over all listeners by RabbitMQ'):
+    with pytest.raises(Unsupported, match=r'limit= of @job\("note"\) cannot be kept by RabbitMQ alone. Name a Redis'):
         on.broker().register(info)
     with pytest.raises(Unsupported, match="cannot be pretended here"):
         on.listener().claim(1, now_ms=5)
@@ -246,20 +246,24 @@ def test_a_malformed_message_that_is_given_back_is_not_dead(on: Opened) -> None:
     assert on.got(on.names.dead_queue)[2] == b"not json"
 
 
-def test_an_idle_listener_asks_nothing(on: Opened) -> None:
+def test_an_idle_listener_sends_nothing_but_heartbeats(on: Opened) -> None:
     s = schedule.create(on.names.exchange, layout="hutch", namespace=on.names.prefix)
+    handlers.calls.clear()
     with Relay(int(on.url.rpartition(":")[2].rstrip("/"))) as relay:
-        s = replace(s, amqp=f"amqp://guest:guest@127.0.0.1:{relay.port}/")
+        s = replace(s, amqp=f"amqp://guest:guest@127.0.0.1:{relay.port}/?heartbeat=1")
         with schedule.listener(s, **HOW):
             on.publish("note", b'{"n":1}')
-            passed: list[int] = []
+            until(lambda: handlers.calls)
+            begun = [+relay.sent]
 
             def is_quiet() -> bool:
-                """Whether nothing passed for more than two heartbeats of the listener."""
-                passed.append(relay.passed)
-                return len(passed) > 250 and len(set(passed[-250:])) == 1
+                """Whether six heartbeats, of 0.5 s each, came one after the other."""
+                new = relay.sent - begun[-1]
+                if set(new) - {HEARTBEAT}:
+                    begun.append(+relay.sent)
+                return new[HEARTBEAT] >= 6
 
-            until(is_quiet, timeout=20, what="a pause of 2.5 s on the wire")
+            until(is_quiet, timeout=20, what="3 s without a command")
 
 
 def test_a_listener_runs_what_others_publish(on: Opened) -> None:
@@ -275,3 +279,21 @@ def test_a_listener_runs_what_others_publish(on: Opened) -> None:
     assert tally.ran == 201
     assert sorted(call[0]["n"] for call in handlers.calls) == list(range(201))
     assert on.count(on.names.queue("note")) == 0
+
+
+def test_endings_in_another_order_acknowledge_no_other_message(on: Opened) -> None:
+    listener, other = on.listener(), on.listener()
+    for n in range(6):
+        on.publish("note", json.dumps({"n": n}).encode())
+    held: dict[int, Any] = {}
+
+    def all_came() -> bool:
+        held.update({claim.args[0]["n"]: claim for claim in claims(listener, 6 - len(held))})
+        return len(held) == 6
+
+    until(all_came)
+    listener.claim(0, ends=[(held[n], Done()) for n in (4, 1, 2)])
+    listener.claim(0, ends=[(held[n], Done()) for n in (0,)])
+    listener.leave()
+    assert sorted(claim.args[0]["n"] for claim in (one(other), one(other))) == [3, 5]
+    assert claims(other) == []

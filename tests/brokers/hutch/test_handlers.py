@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from tests.brokers.hutch import consumers
 from tests.brokers.hutch.opened import Opened, new
+from tests.brokers.hutch.relay import HEARTBEAT, Relay
 from tests.processes import until
 from workkit import schedule
 from workkit.worker.listener import Listener
@@ -48,3 +50,25 @@ def test_retry_and_discard_are_answers(on: Opened, listening: Listener) -> None:
     listening.stop()
     assert sorted(consumers.seen) == [("discard", 0), ("retry", 0), ("retry", 1)]
     assert on.count(on.names.dead_queue) == 0
+
+
+def test_heartbeats_pass_while_a_handler_runs(on: Opened) -> None:
+    """The broker would close the connection after two seconds without one, and deliver the message again."""
+    consumers.seen.clear()
+    consumers.gate.clear()
+    queue = f"{on.names.namespace}:hutch.waits"
+    with Relay(int(on.url.rpartition(":")[2].rstrip("/"))) as relay:
+        url = f"amqp://guest:guest@127.0.0.1:{relay.port}/?heartbeat=1"
+        s = schedule.create(on.names.exchange, amqp=url, layout="hutch")
+        try:
+            with schedule.listener(s, **{**HOW, "jobs": ["hutch.waits"]}) as listener:
+                on.broker().add([new({"n": 1}, "hutch.waits")])
+                until(lambda: len(consumers.seen) == 1)
+                before, began = relay.sent[HEARTBEAT], time.monotonic()
+                until(lambda: time.monotonic() - began > 3 and relay.sent[HEARTBEAT] > before + 2)
+                consumers.gate.set()
+                tally = listener.stop()
+        finally:
+            consumers.gate.set()
+            on.channel.queue_delete(queue)
+    assert (tally.ran, consumers.seen) == (1, [(1, 0)])

@@ -11,6 +11,7 @@ import threading
 import pytest
 
 from tests.brokers.hutch.opened import Opened, new
+from tests.brokers.hutch.relay import Relay
 from tests.servers import free_port
 from workkit.brokers.hutch.address import read_address
 from workkit.brokers.hutch.broker import HutchBroker
@@ -62,6 +63,15 @@ def test_an_unknown_virtual_host_is_refused_for_good(amqp: str) -> None:
     assert isinstance(error, ServerRefused)
     assert error.lasting
     assert 'has no virtual host "nope"' in str(error)
+
+
+@pytest.mark.parametrize("frame", [1, 2])
+def test_a_connection_that_is_lost_while_it_opens_is_no_refusal(amqp: str, frame: int) -> None:
+    """The client library guesses at a wrong password or virtual host there, and a listener would end for good."""
+    with Relay(int(amqp.rpartition(":")[2].rstrip("/")), cut_at=frame) as relay:
+        error = refused(f"amqp://guest:guest@127.0.0.1:{relay.port}/")
+    assert isinstance(error, ServerUnreachable)
+    assert "connection lost" in str(error)
 
 
 def test_tls_to_a_plain_port_is_refused(amqp: str) -> None:

@@ -76,6 +76,8 @@ def test_a_work_queue_has_the_name_and_key_of_its_dialect(
         ("hutch", "orders.#", "is not a routing key"),
         ("hutch", "", "is not a routing key"),
         ("hutch", "orders.*", "holds a wildcard"),
+        ("event", "orders.#", "holds a wildcard"),
+        ("hutch", "#", "here a function consumes one. Name each key that is meant"),
         ("hutch", "dead_queue.orders", 'begins with "dead_queue."'),
         ("hutch", "hutch.schedule.5s", 'begins with "hutch.schedule."'),
         ("hutch", "workkit.queue.x", 'begins with "workkit."'),

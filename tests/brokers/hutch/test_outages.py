@@ -131,3 +131,31 @@ def test_a_broker_without_memory_refuses_for_now_and_still_takes_endings(own_rab
                 broker.add([new({"n": 1})])
         assert list(broker.claim(1).claims) == []
         broker.leave()
+
+
+def test_a_run_that_takes_longer_than_the_broker_waits_is_fenced_and_others_go_on(
+    own_rabbit: Rabbit, name: str
+) -> None:
+    """The broker closes the channel of a late acknowledgement. Others are deaf from then on."""
+    for setting, ms in (("consumer_timeout", 1000), ("channel_tick_interval", 200)):
+        own_rabbit.control("eval", f"application:set_env(rabbit, {setting}, {ms}).")
+    names = Names(exchange=name, dialect="hutch")
+    with closing(HutchBroker(read_address(own_rabbit.url), names=names)) as broker:
+        broker.register(INFO)
+        broker.add([new({"n": 1})])
+        (slow,) = broker.claim(1).claims
+        fenced: list[Any] = []
+
+        def is_fenced() -> bool:
+            fenced.extend(broker.heartbeat().fenced)
+            return bool(fenced)
+
+        until(is_fenced)
+        assert fenced == [slow]
+        (again,) = broker.claim(1).claims
+        assert (again.id, again.crashes) == (slow.id, 1)
+        assert list(broker.claim(0, ends=[(slow, Done()), (again, Done())]).refused) == [slow]
+        broker.add([new({"n": 2})])
+        (quick,) = broker.claim(1).claims
+        assert quick.args == ({"n": 2},)
+        broker.claim(0, ends=[(quick, Done())])

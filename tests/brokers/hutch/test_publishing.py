@@ -58,6 +58,43 @@ def test_many_messages_arrive_in_their_order(on: Opened) -> None:
     assert [json.loads(on.got(queue)[2])["n"] for _ in range(1200)] == list(range(1200))
 
 
+def test_rows_that_are_refused_are_named_and_all_others_are_published(on: Opened) -> None:
+    queue = on.bound("note")
+    s = schedule.create(on.names.exchange, amqp=on.url, layout="hutch")
+    rows: list[dict[str, Any]] = [{"fn": "note", "at": "now", "args": [{"n": n}]} for n in range(1, 1701)]
+    for number in (3, 17, 801):
+        rows[number - 1]["fn"] = "nobody"
+    with pytest.raises(ServerRefused) as refused:
+        schedule.add_many(s, rows)
+    error = refused.value
+    assert str(error).startswith(f'row 3: "nobody" leads to no queue of exchange {s.name}: nobody consumes it.')
+    assert "Not added: 3 rows, 3, 17 and 801. All other rows up to 1,000 are added, and none after it." in str(error)
+    assert sorted(error.refused) == [2, 16, 800]
+    assert {json.loads(on.got(queue)[2])["n"] for _ in range(997)} == set(range(1, 1001)) - {3, 17, 801}
+    assert on.count(queue) == 0
+
+
+def test_a_bulk_that_loses_its_connection_says_what_is_not_known(on: Opened) -> None:
+    queue = on.bound("note")
+    with Relay(int(on.url.rpartition(":")[2].rstrip("/"))) as relay:
+        s = schedule.create(on.names.exchange, amqp=f"amqp://guest:guest@127.0.0.1:{relay.port}/", layout="hutch")
+
+        def rows() -> Any:
+            for n in range(20_000):
+                if n == 5000:
+                    relay.cut()
+                yield {"fn": "note", "at": "now", "args": [{"n": n}]}
+
+        with pytest.raises(ServerUnreachable) as lost:
+            schedule.add_many(s, rows())
+    last = int(re.search(r"rows up to ([\d,]+) are added, and none after it", str(lost.value))[1].replace(",", ""))  # type: ignore[index]
+    unknown = re.search(r"not known whether rows ([\d,]+) to ([\d,]+) are added", str(lost.value))
+    sure = last if unknown is None else int(unknown[1].replace(",", "")) - 1
+    found = {json.loads(on.got(queue)[2])["n"] for _ in range(on.count(queue))}
+    assert set(range(sure)) <= found
+    assert max(found) < last <= 6000
+
+
 def test_a_later_job_is_published_when_it_is_due(on: Opened) -> None:
     queue = on.bound("note")
     broker = on.broker()
@@ -76,9 +113,11 @@ def test_a_later_job_is_published_when_it_is_due(on: Opened) -> None:
     ("given", "says"),
     [
         ({"args": [{}], "every": "minute"}, "cannot recur here"),
-        ({"args": [{}], "at": "now", "unique_key": "a"}, "unique_key= cannot be kept in a message"),
+        (
+            {"args": [{}], "at": "now", "unique_key": "a"},
+            "unique_key= cannot be kept by RabbitMQ alone",
+        ),
         ({"args": [{}], "at": "now", "unique": True}, "unique= cannot be kept"),
-        ({"args": [{}], "at": "now", "priority": 1}, "priority= cannot be kept"),
         ({"args": [{}], "at": "now", "name": "nightly"}, "name= cannot be kept"),
         (
             {"args": [{}], "at": "now", "retries": 3},
@@ -101,6 +140,8 @@ def test_what_amqp_cannot_do_is_refused_at_add(on: Opened, given: dict[str, Any]
         ({"kwargs": {"id": 1}}, "kwargs=.* does not fit"),
         ({"args": [5]}, r"args\[0\] is a number, and its readers need an object"),
         ({"args": [{}], "at": "2099-01-01 09:00"}, "the queues hold 3181"),
+        ({"args": [{}], "fn": "orders.*"}, r'fn="orders\.\*" holds a wildcard: it is not a routing key'),
+        ({"args": [{}], "fn": "orders.#"}, r'fn="orders\.#" holds a wildcard: a job has one name. Name one'),
         ({"args": [{}], "fn": "dead_queue.x"}, 'begins with "dead_queue."'),
     ],
 )
@@ -110,11 +151,13 @@ def test_what_a_message_cannot_say_is_refused(on: Opened, given: dict[str, Any],
         schedule.add(s, **{"fn": "orders.created", **({} if "at" in given else {"at": "now"}), **given})
 
 
-def test_looking_and_changing_are_refused_for_now(on: Opened) -> None:
+def test_changes_that_rabbitmq_cannot_make_are_refused(on: Opened) -> None:
     s = schedule.create(on.names.exchange, amqp=on.url, layout="hutch")
-    for ask in (lambda: schedule.counts(s), lambda: list(schedule.jobs(s)), lambda: schedule.pause(s)):
-        with pytest.raises(Unsupported, match="cannot do yet"):
-            ask()
+    for change in (schedule.cancel, schedule.run):
+        with pytest.raises(Unsupported):
+            change(s, "abcdef01")
+    with pytest.raises(Unsupported, match=r"a pause cannot be kept by RabbitMQ alone\. Name a Redis"):
+        schedule.pause(s)
 
 
 def test_a_producer_connects_again_after_a_loss(on: Opened) -> None:

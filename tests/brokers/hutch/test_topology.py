@@ -92,6 +92,15 @@ def test_a_work_queue_is_bound_by_its_key_and_by_a_private_one() -> None:
     ]
 
 
+def test_a_work_queue_knows_priorities_unless_event_may_declare_it_too() -> None:
+    for dialect, prefix, expected in (
+        ("hutch", "", 3), ("hutch", "billing", 3), ("event", "", 3), ("event", "billing", None),
+    ):  # fmt: skip
+        (queue,) = work(Names(exchange="hutch", dialect=dialect, prefix=prefix), ["orders.created"]).queues  # type: ignore[arg-type]
+        assert queue.arguments.get("x-max-priority") == expected
+        assert queue.shared is (expected is None)
+
+
 def matches(pattern: str, key: str) -> bool:
     """Match as a topic exchange does."""
 
@@ -119,7 +128,7 @@ def travel(key: str, copy: str, *, step: int) -> tuple[int, str]:
         else:
             waited += int(queues[binding.destination]["x-message-ttl"])
             place = str(queues[binding.destination]["x-dead-letter-exchange"])
-    leaves = [b.destination for b in topology.bindings if b.source == place and matches(b.key, key)]
+    leaves = [b.destination for b in topology.bindings if b.source == place and b.to_exchange and matches(b.key, key)]
     return waited, leaves[0] if leaves else place
 
 
@@ -145,9 +154,16 @@ def test_a_message_waits_as_long_as_its_key_says(delay_ms: float, waits: int, re
 
 
 def test_each_queue_of_the_ladder_has_one_time() -> None:
-    queues = ladder(NAMES).queues
+    *queues, _ = ladder(NAMES).queues
     assert [queue.arguments["x-message-ttl"] for queue in queues] == [UNIT_MS * 2**step for step in range(STEPS)]
     assert len({queue.name for queue in queues}) == STEPS
+
+
+def test_every_message_that_leaves_the_ladder_is_routed() -> None:
+    (end,) = [queue for queue in ladder(NAMES).queues if queue.name == "hutch_workkit_delay_end"]
+    bound = [one.key for one in ladder(NAMES).bindings if one.destination == end.name]
+    assert end.arguments == {"x-max-length": 0}
+    assert [matches(key, delay_key(LONGEST_MS, reach)) for key in bound for reach in ("all", "one")] == [True, True]
 
 
 def test_a_key_of_the_ladder_fits_into_a_routing_key() -> None:

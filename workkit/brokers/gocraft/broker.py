@@ -104,6 +104,10 @@ class GocraftBroker:
         """Ask the server's clock once, then estimate it."""
         return self._clock.now_ms()
 
+    def ping(self) -> None:
+        """Ask the server: see `Connection.ping`."""
+        self._clock.now_ms()
+
     def check(self, job: NewJob) -> None:
         """Refuse what a job text cannot say: see `Producer.check`."""
         check(job)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from workkit.brokers.gocraft.pauses import pause_of, read_control
 from workkit.brokers.gocraft.places import Places, Standing
 from workkit.brokers.gocraft.text import read
 from workkit.brokers.redis_server.server import Server
-from workkit.contract.inspector import Counts, Missed, Named
+from workkit.contract.inspector import Counts, Missed, Named, QueueInfo, no_queues
 from workkit.contract.listener import ListenerInfo, Serving
 from workkit.errors import CorruptRecord, NotFound
 from workkit.jobs.admission import Control, pause_text
@@ -80,6 +80,10 @@ class GocraftInspector:
         """Page through the jobs: running ones, then those that wait, soonest first, then dead ones, latest first."""
         return (job for job in self._jobs(self._places, state) if state in (None, job.state))
 
+    def unlisted(self) -> Mapping[JobState, str]:
+        """All states can be listed."""
+        return {}
+
     def job(self, which: str) -> Job:
         """Find one job by id, or by the beginning of an id. Raises NotFound, also where several begin like this."""
         found: dict[str, Job] = {}
@@ -145,6 +149,10 @@ class GocraftInspector:
                 )
             )
         return sorted(found, key=lambda info: info.beat_ms, reverse=True)
+
+    def queues(self, *, jobs: Sequence[str] = ()) -> list[QueueInfo]:
+        """Raise Unsupported: there is nothing here that `counts` does not say."""
+        raise no_queues(self.schedule)
 
     def control(self) -> Control:
         """Read which names are paused, and whether the whole namespace is."""

@@ -38,7 +38,7 @@ def write(value: Any, *, needs_object: bool) -> bytes:
         trouble = f"is {_KINDS[type(checked)]}, and its readers need an object"
         remedy = f'Write args=[{{...}}], for example args=[{{"value": {shown_value(value)}}}].'
         raise InvalidArguments.about(_PLACE, trouble, remedy, given=value)
-    text = json.dumps(checked, ensure_ascii=False, separators=(",", ":"))
+    text = _ENCODER.encode(checked)
     try:
         return text.encode()
     except UnicodeEncodeError as error:
@@ -55,7 +55,9 @@ def read(body: bytes, dialect: Dialect) -> Any:
     except UnicodeDecodeError as error:
         raise CorruptRecord(f"its body is not UTF-8 (byte {error.start})", given=body, position=error.start) from None
     try:
-        value = json.loads(text, parse_constant=_no_constant)
+        if text.startswith("\ufeff"):
+            raise json.JSONDecodeError("it begins with a BOM", text, 0)
+        value = _DECODER.decode(text)
     except json.JSONDecodeError as error:
         reason = f"its body is not JSON: {error.msg} (character {error.pos})"
         raise CorruptRecord(reason, given=body, position=error.pos) from None
@@ -69,6 +71,10 @@ def read(body: bytes, dialect: Dialect) -> Any:
 
 def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no value of JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant)
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def _checked(value: Any, place: str) -> Any:

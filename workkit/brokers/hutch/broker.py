@@ -6,20 +6,28 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from workkit.brokers.hutch.address import Address
-from workkit.brokers.hutch.codec import check, messages
-from workkit.brokers.hutch.link import Link
-from workkit.brokers.hutch.message import Message
+from workkit.brokers.hutch.addition import Addition
+from workkit.brokers.hutch.address import Address, Site, read_site
+from workkit.brokers.hutch.admin import HutchAdmin
+from workkit.brokers.hutch.beside.gate import Gate, RedisGate
+from workkit.brokers.hutch.beside.guard import Guard
+from workkit.brokers.hutch.beside.place import Beside
+from workkit.brokers.hutch.care.doctor import HutchDoctor
+from workkit.brokers.hutch.change.dead_queue import DeadQueueChange
+from workkit.brokers.hutch.codec import check, messages, needs_redis
+from workkit.brokers.hutch.look.inspector import HutchInspector
+from workkit.brokers.hutch.management.client import Management
 from workkit.brokers.hutch.names import Names
-from workkit.brokers.hutch.outlet import Outlet
 from workkit.brokers.hutch.session import Session
+from workkit.brokers.hutch.wire.link import Link
+from workkit.brokers.hutch.wire.outlet import Outlet
 from workkit.contract.admin import Admin
 from workkit.contract.claim import Claim, Ending, Orders, Turn
 from workkit.contract.doctor import Doctor
 from workkit.contract.inspector import Inspector
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.producer import Added, Batch, BatchStep, NewJob
-from workkit.errors import InvalidOptions, ServerRefused, Unsupported
+from workkit.errors import InvalidOptions, Unsupported
 from workkit.jobs.admission import Admission
 
 
@@ -27,15 +35,29 @@ class HutchBroker:
     """One exchange on one broker. Adding is thread-safe; the listener's side is for one thread.
 
     It publishes by one connection and consumes by another, because a broker that is short of memory stops reading from
-    those that publish.
+    those that publish. A third one is opened by those who look at queues, check them, or change the dead queue.
     """
 
-    def __init__(self, address: Address, *, names: Names, patience: float = 10.0) -> None:
-        self._names, self._shown = names, address.shown
+    def __init__(
+        self,
+        address: Address,
+        *,
+        names: Names,
+        site: Site | None = None,
+        patience: float = 10.0,
+        beside: Beside | None = None,
+    ) -> None:
+        self._names, self._shown, self._beside = names, address.shown, beside
+        self._management = Management(site=site or read_site("", address), vhost=address.vhost, patience=patience / 2)
         self._out = Link(address, name="publish", patience=patience)
         self._in = Link(address, name="consume", patience=patience)
+        self._aside = Link(address, name="aside", patience=patience)
+        self._inspector = HutchInspector(link=self._aside, names=names, management=self._management, beside=beside)
         self._outlet = Outlet(self._out, names=names)
-        self._session = Session(self._in, self._outlet, names=names)
+        self._gate = Gate()
+        if beside is not None:
+            self._gate = RedisGate(Guard(beside, namespace=names.namespace, lease_ms=round(patience * 500)))
+        self._session = Session(self._in, self._outlet, names=names, gate=self._gate)
 
     @property
     def schedule(self) -> str:
@@ -49,31 +71,36 @@ class HutchBroker:
 
     @property
     def listener(self) -> str:
-        """The tag of this listener's consumers; empty before the first registration."""
-        return self._session.tag
+        """The name in the Redis beside, else the tag of its consumers; empty before the first registration."""
+        return self._gate.name or self._session.tag
 
     @property
     def inspector(self) -> Inspector:
-        """Not there yet. Raises Unsupported."""
-        raise self._not_yet("looking at jobs")
+        """Looks at queues and their messages, and at what the Redis beside knows."""
+        return self._inspector
 
     @property
     def admin(self) -> Admin:
-        """Not there yet. Raises Unsupported."""
-        raise self._not_yet("changing jobs, pauses or limits by hand")
+        """Changes the dead queue; pauses and limits, where a Redis is beside."""
+        change = DeadQueueChange(link=self._aside, outlet=self._outlet, names=self._names)
+        return HutchAdmin(dead_queue=change, names=self._names, beside=self._beside)
 
     @property
     def doctor(self) -> Doctor:
-        """Not there yet. Raises Unsupported."""
-        raise self._not_yet("the doctor")
+        """The part of the broker that checks an exchange and repairs it."""
+        return HutchDoctor(link=self._aside, management=self._management, names=self._names)
 
     def now_ms(self) -> int:
         """Tell the time of this machine: AMQP has no clock."""
         return round(time.time() * 1000)
 
+    def ping(self) -> None:
+        """Ask the server: see `Connection.ping`."""
+        self._outlet.publish([])
+
     def check(self, job: NewJob) -> None:
         """Refuse what a message cannot say: see `Producer.check`."""
-        check(self._names, job)
+        check(self._names, job, has_redis=self._beside is not None)
 
     def add(self, jobs: Sequence[NewJob]) -> list[Added]:
         """Publish jobs, and wait until each is confirmed. They are not added in one step."""
@@ -84,27 +111,20 @@ class HutchBroker:
         cannot say; ServerRefused for a routing key that leads to no queue.
         """
         if step is not None:
-            raise self._not_yet("a batch that can be resumed")
+            raise self._no_batch()
         now_ms = self.now_ms()
-        made = messages(self._names, jobs, now_ms=now_ms)
-        sent = self._outlet.begin(made)
-
-        def answer() -> list[Added]:
-            troubles = sent()
-            for message, trouble in zip(made, troubles, strict=True):
-                if trouble is not None:
-                    raise self._refused(message, trouble, sum(one is not None for one in troubles), len(made))
-            return [Added(id=message.id, due_ms=message.due_ms, new=True) for message in made]
-
-        return answer
+        made = messages(self._names, jobs, now_ms=now_ms, has_redis=self._beside is not None)
+        return Addition(
+            self._outlet, made, beside=self._beside, exchange=self._names.exchange, shown=self._shown, now_ms=now_ms
+        )
 
     def begin(self, batch: Batch) -> None:
-        """Not there yet. Raises Unsupported."""
-        raise self._not_yet("a batch that can be resumed")
+        """Keep no batch. Raises Unsupported."""
+        raise self._no_batch()
 
     def batch(self, id: str) -> Batch:
-        """Not there yet. Raises Unsupported."""
-        raise self._not_yet("a batch that can be resumed")
+        """Know no batch. Raises Unsupported."""
+        raise self._no_batch()
 
     def contents(self, jobs: Sequence[NewJob]) -> list[str]:
         """Messages have no names. Raises Unsupported."""
@@ -116,7 +136,10 @@ class HutchBroker:
         """
         if not info.serves:
             trouble = "names no job that this listener serves"
-            remedy = 'Mark functions with @job("orders.created") in a module given with imports=.'
+            remedy = (
+                'Mark functions with @job("orders.created") in a module given with imports=, '
+                'or name one: consumers={"orders.created": "app.orders:on_created"}.'
+            )
             raise InvalidOptions.about("imports=", trouble, remedy, where="imports")
         for name, serving in info.serves.items():
             options = serving.options
@@ -127,10 +150,8 @@ class HutchBroker:
             for option, value in (
                 ("limit", options.limit), ("rate", options.rate_ms), ("limit_key", options.limit_key),
             ):  # fmt: skip
-                if value is not None:
-                    trouble = "cannot be kept over all listeners by RabbitMQ"
-                    remedy = "Leave it out, or name other jobs to serve with jobs=[...]."
-                    raise Unsupported.about(f'{option}= of @job("{name}")', trouble, remedy, given=name)
+                if value is not None and self._beside is None:
+                    raise needs_redis(f'{option}= of @job("{name}")', given=name)
         self._session.register(info)
 
     def claim(self, limit: int, *, ends: Sequence[Ending] = (), now_ms: int | None = None) -> Turn:
@@ -141,24 +162,25 @@ class HutchBroker:
         return self._session.claim(limit, ends=ends)
 
     def admit(self, asked: Sequence[tuple[Claim, Admission | None]], *, now_ms: int | None = None) -> Turn:
-        """Grant what was asked: there are no limits here."""
-        return Turn(claims=[claim for claim, _ in asked])
+        """Take slots and starts where a Redis is beside: see `Consumer.admit`."""
+        return self._session.admit(asked)
 
     def heartbeat(self, *, trouble: str | None = None) -> Orders:
-        """Look after the connection; AMQP has heartbeats of its own."""
-        return self._session.beat()
+        """Look after the connection, and send a heartbeat to the Redis beside; AMQP has heartbeats of its own."""
+        return self._session.beat(trouble=trouble)
 
     def beating(self, *, trouble: str | None = None) -> Callable[[], Orders]:
         """Look after the connection; the answer is there already."""
-        orders = self._session.beat()
+        orders = self._session.beat(trouble=trouble)
         return lambda: orders
 
     def tell(self, said: Mapping[Any, str | None]) -> None:
-        """Keep no progress: nobody could read it."""
+        """Store the progress of runs in the Redis beside; without one nobody could read it."""
+        self._gate.tell(said)
 
     def maintain(self) -> list[tuple[str, int]]:
-        """Return nothing: RabbitMQ itself takes back what a dead listener held."""
-        return []
+        """Free what dead listeners held in the Redis beside. RabbitMQ itself takes back their messages."""
+        return self._gate.maintain()
 
     def wait(self, seconds: float) -> bool:
         """Wait for a message that was pushed to this listener: True if one came, False if the time is over."""
@@ -179,20 +201,16 @@ class HutchBroker:
         """Close connections, even while a thread waits for a message."""
         self._session.close()
         self._in.close()
+        self._aside.close()
         self._out.close()
+        if self._beside is not None:
+            self._beside.server.close()
 
     def _not_yet(self, what: str) -> Unsupported:
         trouble = f"is something the {self._names.dialect} layout cannot do yet"
         return Unsupported.about(what, trouble, "Use a native schedule for it.")
 
-    def _refused(self, message: Message, trouble: str, bad: int, all_: int) -> ServerRefused:
-        where = f'"{message.key}"'
-        if trouble == "NO_ROUTE":
-            what = f"leads to no queue of exchange {self._names.exchange}: nobody consumes it"
-            remedy = "Start a listener for it first, or correct the name."
-        else:
-            what = f"was not taken by {self._shown} ({trouble})"
-            remedy = "Add it again."
-        if all_ > 1:
-            what += f". Of {all_} messages {bad} {'was' if bad == 1 else 'were'} refused, and the others are published"
-        return ServerRefused.about(where, what, remedy, given=message.key)
+    def _no_batch(self) -> Unsupported:
+        trouble = "cannot be resumed: an exchange does not keep how far it is"
+        remedy = "Add the rows to a native schedule, and forward that one: workkit forward."
+        return Unsupported.about("a batch", trouble, remedy)

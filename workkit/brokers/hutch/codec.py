@@ -6,13 +6,15 @@ Normative: spec/layouts/hutch.md, sections 2, 3 and 5.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import lru_cache
+from hashlib import sha1
 from typing import Any
 
 from workkit.brokers.hutch import body, compose
 from workkit.brokers.hutch.ladder import LONGEST_MS
-from workkit.brokers.hutch.message import Message
+from workkit.brokers.hutch.message import UNIQUE, UNIQUE_UNTIL, Message
 from workkit.brokers.hutch.names import Names
 from workkit.brokers.hutch.retries import USUAL
 from workkit.contract.claim import Claim
@@ -78,15 +80,15 @@ def as_job(claim: Claim, *, schedule: str, state: JobState) -> Job:
     )
 
 
-def messages(names: Names, jobs: Sequence[NewJob], *, now_ms: int) -> list[Message]:
+def messages(names: Names, jobs: Sequence[NewJob], *, now_ms: int, has_redis: bool = False) -> list[Message]:
     """Compose the messages of new jobs. Raises Unsupported for what a message cannot say, InvalidFunction,
     InvalidArguments, InvalidOptions.
     """
-    return [_message(names, job, now_ms) for job in jobs]
+    return [_message(names, job, now_ms, has_redis) for job in jobs]
 
 
-def _message(names: Names, job: NewJob, now_ms: int) -> Message:
-    check(names, job)
+def _message(names: Names, job: NewJob, now_ms: int, has_redis: bool) -> Message:
+    check(names, job, has_redis=has_redis)
     is_delayed = job.due_ms is not None and job.due_ms > now_ms
     needs_object = names.dialect == "hutch" or is_delayed
     if is_delayed and job.due_ms is not None and job.due_ms - now_ms > LONGEST_MS:
@@ -95,7 +97,21 @@ def _message(names: Names, job: NewJob, now_ms: int) -> Message:
     (value,) = job.args
     text = body.write(value, needs_object=needs_object)
     due_ms = job.due_ms if is_delayed else None
-    return compose.new(names, job.fn, text, now_ms=now_ms, due_ms=due_ms, content=_content(job, text, due_ms))
+    content = _content(job, text, due_ms)
+    made = compose.new(names, job.fn, text, now_ms=now_ms, due_ms=due_ms, content=content, priority=job.terms.priority)
+    said = _unique(job, text)
+    return replace(made, headers={**made.headers, **said}) if said else made
+
+
+def _unique(job: NewJob, text: bytes) -> dict[str, str]:
+    """Say the unique key in headers of ours; equal content is a key of its own."""
+    if job.terms.unique_key is not None:
+        until = {} if job.terms.unique_until is None else {UNIQUE_UNTIL: job.terms.unique_until}
+        return {UNIQUE: job.terms.unique_key, **until}
+    if job.entrance.once:
+        content = sha1(f"{job.fn}\n".encode() + text, usedforsecurity=False).hexdigest()
+        return {UNIQUE: f"content:{content}"}
+    return {}
 
 
 def _content(job: NewJob, text: bytes, due_ms: int | None) -> bytes | None:
@@ -112,22 +128,29 @@ def _is_at(job: NewJob) -> bool:
     return job.trigger is not None and job.trigger.exact is None and not job.queued and not job.entrance.many
 
 
-def check(names: Names, job: NewJob) -> None:
-    """Refuse what a message cannot say. Raises Unsupported, InvalidFunction, InvalidArguments."""
-    names.check_job(job.fn)
+def check(names: Names, job: NewJob, *, has_redis: bool = False) -> None:
+    """Refuse what a message cannot say, or what needs a Redis where none is beside. Raises Unsupported,
+    InvalidFunction, InvalidArguments.
+    """
+    _check_key(names, job.fn)
     if job.trigger is not None and job.trigger.recurs:
         trouble = "cannot recur here: an exchange holds no jobs"
-        remedy = "Let a job of a native schedule add it at each of its times."
+        remedy = (
+            "Add it to a native schedule, and forward that one: schedule.forward(s, to=...), "
+            f"or workkit forward SCHEDULE --to NAME --to-layout {names.dialect}."
+        )
         raise Unsupported.about(f'"{job.fn}"', trouble, remedy, given=job.fn)
     if job.options is not UNSAID:
         said = ", ".join(f"{name}=" for name in sorted(job.options.fields())) or "an option of runs"
         raise _refused(said, "Give it to @job, for all messages of this key.")
     terms, entrance = job.terms, job.entrance
-    for name, value in (("name", terms.name), ("priority", terms.priority), ("throttle", entrance.throttle_ms),
-                        ("debounce", entrance.debounce_ms), ("on_conflict", entrance.replace or None),
-                        ("unique_key", terms.unique_key), ("unique", entrance.once or None)):  # fmt: skip
+    for name, value in (("name", terms.name), ("throttle", entrance.throttle_ms), ("debounce", entrance.debounce_ms),
+                        ("on_conflict", entrance.replace or None)):  # fmt: skip
         if value is not None:
             raise _refused(f"{name}=", "Leave it out.")
+    for name, value in (("unique_key", terms.unique_key), ("unique", entrance.once or None)):
+        if value is not None and not has_redis:
+            raise needs_redis(f"{name}=")
     if job.kwargs or len(job.args) != 1:
         given = f"kwargs={job.kwargs!r}" if job.kwargs else f"args={list(job.args)!r}"
         trouble = "does not fit: a message has one body, which is the one argument of its function"
@@ -135,5 +158,18 @@ def check(names: Names, job: NewJob) -> None:
         raise InvalidArguments.about(given, trouble, remedy, where="args", given=job.kwargs or job.args)
 
 
+@lru_cache(maxsize=1024)
+def _check_key(names: Names, job: str) -> None:
+    """Refuse a name that is no routing key; one that was accepted is not looked at again."""
+    names.check_job(job)
+
+
 def _refused(option: str, remedy: str) -> Unsupported:
     return Unsupported.about(option, "cannot be kept in a message of RabbitMQ", remedy)
+
+
+def needs_redis(what: str, *, given: Any = None) -> Unsupported:
+    """Make the error about something that only a Redis beside the RabbitMQ keeps."""
+    trouble = "cannot be kept by RabbitMQ alone"
+    remedy = 'Name a Redis beside it, the same in every program: redis="redis://...".'
+    return Unsupported.about(what, trouble, remedy, given=given)

@@ -6,6 +6,7 @@ Normative: spec/layouts/hutch.md, sections 3, 6 and 7.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from hashlib import sha1
 from secrets import token_bytes
 from typing import Any, Final
@@ -22,9 +23,18 @@ _NOT_AGAIN: Final = frozenset({"expiration", "user_id", "delivery_mode"})
 login.
 """
 
+_OF_FAILURES: Final = frozenset({KEY, ATTEMPT, ERROR, REASON, FAILED_AT, QUEUE, "x-delivery-count"})
+
 
 def new(
-    names: Names, job: str, body: bytes, *, now_ms: int, due_ms: int | None = None, content: bytes | None = None
+    names: Names,
+    job: str,
+    body: bytes,
+    *,
+    now_ms: int,
+    due_ms: int | None = None,
+    content: bytes | None = None,
+    priority: int | None = None,
 ) -> Message:
     """Compose a new message for every queue that is bound to a key, published now, or delayed until it is due.
 
@@ -35,7 +45,7 @@ def new(
     message = Message(
         exchange=names.exchange,
         routing_key=job,
-        properties=_properties(names.dialect, now_ms, seed),
+        properties=_properties(names.dialect, now_ms, seed, priority),
         headers={DUE: due},
         body=body,
     )
@@ -63,6 +73,38 @@ def dead(names: Names, message: Message, *, queue: str, attempts: int, now_ms: i
     return _copy(names.exchange, names.dead_key(message.key), message, said)
 
 
+def revived(
+    names: Names,
+    message: Message,
+    *,
+    key: str,
+    queue: str | None,
+    now_ms: int,
+    delay_ms: int = 0,
+    body: bytes | None = None,
+) -> Message:
+    """Compose the copy by which a dead message runs again as one that has not failed: in the one queue it came from,
+    or, where nobody knows that, by its real routing key. `body`: another one, which makes a message with an id of its
+    own.
+    """  # fmt: skip
+    exchange, at = (names.exchange, key) if queue is None else (names.own_exchange, names.private_key(queue))
+    said: dict[str, Any] = {DUE: now_ms + delay_ms}
+    if queue is not None:
+        said |= {KEY: key, ATTEMPT: 0}
+    if body is None:
+        clean = {name: value for name, value in message.headers.items() if name not in _OF_FAILURES}
+        copy = _copy(exchange, at, replace(message, headers=clean), said)
+    else:
+        copy = Message(
+            exchange=exchange,
+            routing_key=at,
+            properties=_properties(names.dialect, now_ms, None, message.properties.get("priority")),
+            headers=said,
+            body=body,
+        )
+    return copy if delay_ms <= 0 else _delayed(names, copy, at, delay_ms, reaches_all=queue is None)
+
+
 def _copy(exchange: str, key: str, message: Message, said: Mapping[str, Any]) -> Message:
     kept = {name: value for name, value in message.properties.items() if name not in _NOT_AGAIN}
     kept.setdefault("message_id", cut(message.id))
@@ -86,9 +128,10 @@ def _delayed(names: Names, message: Message, key: str, delay_ms: int, *, reaches
     )
 
 
-def _properties(dialect: Dialect, now_ms: int, seed: bytes | None) -> dict[str, Any]:
+def _properties(dialect: Dialect, now_ms: int, seed: bytes | None, priority: int | None) -> dict[str, Any]:
     seed = seed or token_bytes(16)
-    found = {"content_type": "application/json", "delivery_mode": 2, "timestamp": now_ms // 1000}
-    if dialect == "event":
-        return {**found, "message_id": seed[:12].hex()}
-    return {**found, "message_id": str(UUID(bytes=seed[:16], version=4)), "priority": 0}
+    id = seed[:12].hex() if dialect == "event" else str(UUID(bytes=seed[:16], version=4))
+    found = {"content_type": "application/json", "delivery_mode": 2, "timestamp": now_ms // 1000, "message_id": id}
+    if priority is None and dialect == "event":
+        return found
+    return {**found, "priority": priority or 0}

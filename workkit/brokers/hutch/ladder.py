@@ -6,6 +6,7 @@ spec/layouts/hutch.md, section 5.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, Literal
 
 from workkit.brokers.hutch.names import OWN, Names
@@ -19,6 +20,10 @@ Reach = Literal["all", "one"]
 """Whom a message reaches after its delay: every queue bound to its routing key, or the one queue of a private key."""
 
 _PREFIX: Final = f"{OWN}delay"
+_SAFE: Final[Mapping[str, str | int]] = {
+    "x-queue-type": "quorum", "x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish",
+}  # fmt: skip
+"""A classic queue does not wait until the next one has what it moves there, so a broker that is killed loses it."""
 
 
 def delay_key(delay_ms: float, reach: Reach) -> str:
@@ -43,7 +48,8 @@ def step_exchange(names: Names, step: int) -> str:
 
 def ladder(names: Names, *, highest: int = STEPS - 1) -> Topology:
     """Describe the ladder up to a step: for each an exchange and a queue. A message whose bit is 1 waits there, any
-    other goes to the next step at once. Step 0 leads to our own exchange, and from there to all or to one queue.
+    other goes to the next step at once. Step 0 leads to our own exchange, and from there to all or to one queue. All go
+    to a queue besides that keeps nothing: what reaches no queue stays in step 0, and 32 of these would block it.
     """
     topology = main(names) + Topology(exchanges=(Exchange(names.own_exchange),))
     for step in range(highest + 1):
@@ -51,7 +57,7 @@ def ladder(names: Names, *, highest: int = STEPS - 1) -> Topology:
         then = step_exchange(names, step - 1) if step else names.own_exchange
         queue = Queue(
             f"{names.exchange}_workkit_delay_{step}",
-            {"x-message-ttl": UNIT_MS << step, "x-dead-letter-exchange": then},
+            {**_SAFE, "x-message-ttl": UNIT_MS << step, "x-dead-letter-exchange": then},
         )
         above = ".*" * (STEPS - 1 - step)
         topology += Topology(
@@ -63,7 +69,9 @@ def ladder(names: Names, *, highest: int = STEPS - 1) -> Topology:
             ),
         )
     leaves = Binding(names.own_exchange, names.exchange, f"{_PREFIX}{'.*' * STEPS}.all", to_exchange=True)
-    return topology + Topology(bindings=(leaves,))
+    end = Queue(f"{names.exchange}_workkit_delay_end", {"x-max-length": 0})
+    ends = Binding(names.own_exchange, end.name, f"{_PREFIX}.#")
+    return topology + Topology(queues=(end,), bindings=(leaves, ends))
 
 
 def _units(delay_ms: float) -> int:

@@ -21,8 +21,15 @@ ERROR: Final = "workkit-error"
 REASON: Final = "workkit-reason"
 FAILED_AT: Final = "workkit-failed-at"
 QUEUE: Final = "workkit-queue"
+UNIQUE: Final = "workkit-unique"
+UNIQUE_UNTIL: Final = "workkit-unique-until"
 
-_MOST_MS: Final = 253_402_300_799_000  # the year 9999, the last that a datetime holds
+MOST_MS: Final = 253_402_300_799_000  # the year 9999, the last that a datetime holds
+
+_PROPERTIES = (
+    "content_type", "content_encoding", "delivery_mode", "priority", "correlation_id", "reply_to", "expiration",
+    "message_id", "timestamp", "type", "user_id", "app_id",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +67,10 @@ class Message:
     @property
     def attempt(self) -> int:
         """How often it has failed with us."""
+        if not self.is_private:
+            return 0
         said = whole(self.headers.get(ATTEMPT))
-        return said if self.is_private and said is not None and said > 0 else 0
+        return said if said is not None and said > 0 else 0
 
     @property
     def due_ms(self) -> int | None:
@@ -72,18 +81,30 @@ class Message:
         if ended is not None:
             return ended
         said = whole(self.headers.get(DUE))
-        if said is not None and 0 <= said <= _MOST_MS:
+        if said is not None and 0 <= said <= MOST_MS:
             return said
         return instant_ms(self.properties.get("timestamp"))
 
     @property
     def _first_key(self) -> str:
         copies = self.headers.get("CC")
-        if isinstance(copies, Sequence) and not isinstance(copies, str | bytes):
+        if copies is not None and isinstance(copies, Sequence) and not isinstance(copies, str | bytes):
             for copy in copies:
                 if key := text(copy):
                     return key
         return self.routing_key
+
+
+def received(method: Any, properties: Any, body: bytes) -> Message:
+    """Make the value of a delivery from what the client library hands over."""
+    said = vars(properties)  # the client library sets what was sent; the rest are None
+    return Message(
+        exchange=method.exchange,
+        routing_key=method.routing_key,
+        properties={name: value for name in _PROPERTIES if (value := said.get(name)) is not None},
+        headers=properties.headers or {},
+        body=body,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +126,8 @@ class Death:
 def deaths(headers: Mapping[str, Any]) -> Iterator[Death]:
     """Read the entries of `x-death`, the last death first; what is no entry is left out."""
     entries = headers.get("x-death")
+    if entries is None:
+        return
     for entry in entries if isinstance(entries, Sequence) and not isinstance(entries, str | bytes) else ():
         if isinstance(entry, Mapping):
             keys = entry.get("routing-keys")
@@ -161,4 +184,4 @@ def instant_ms(value: Any) -> int | None:
     if isinstance(value, datetime):
         value = int((value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp())
     seconds = whole(value)
-    return None if seconds is None or not 0 <= seconds <= _MOST_MS // 1000 else seconds * 1000
+    return None if seconds is None or not 0 <= seconds <= MOST_MS // 1000 else seconds * 1000

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from workkit.errors import InvalidFunction, InvalidSchedule
-from workkit.jobs.names import brief, is_plain
+from workkit.jobs.names import brief, has_wildcard, is_plain
 
 Dialect = Literal["hutch", "event"]
 
@@ -36,6 +36,11 @@ class Names:
     def namespace(self) -> str:
         """What stands before the names of our work queues."""
         return self.prefix or self.own_exchange
+
+    @property
+    def is_as_event(self) -> bool:
+        """Whether our work queues are called as those of event in a namespace that the program has chosen."""
+        return self.dialect == "event" and bool(self.prefix)
 
     @property
     def schedule_exchange(self) -> str:
@@ -101,12 +106,13 @@ class Names:
         """Refuse a name that cannot be a routing key of both a producer and a consumer. Raises InvalidFunction."""
         reserved = next((word for word in (OWN, DEAD, f"{self.schedule_exchange}.") if job.startswith(word)), None)
         suggestion = None
-        if not is_plain(job):
+        if has_wildcard(job):
+            trouble = "holds a wildcard: it is not a routing key, and here a function consumes one"
+            remedy = "Name each key that is meant; a function may have several."
+        elif not is_plain(job):
             trouble, remedy = "is not a routing key", 'Give a name such as "orders.created".'
         elif reserved is not None:
             trouble, remedy = f'begins with "{reserved}", which this layout uses itself', "Choose another name."
-        elif "*" in job.split("."):
-            trouble, remedy = "holds a wildcard: a message has one routing key", "Name one key."
         elif self.dialect == "event" and job != job.lower():
             suggestion = job.lower()
             trouble = "has capitals: event binds its consumers in lower case"

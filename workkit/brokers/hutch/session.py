@@ -17,19 +17,22 @@ from uuid import uuid4
 
 from pika.exceptions import AMQPError, ConsumerCancelled
 
-from workkit.brokers.hutch import compose
-from workkit.brokers.hutch.channel import Channel
+from workkit.brokers.hutch.beside.gate import Gate
 from workkit.brokers.hutch.codec import Receipt, as_job, read_claim
-from workkit.brokers.hutch.link import Link, Wire
-from workkit.brokers.hutch.message import Message
-from workkit.brokers.hutch.names import Names
-from workkit.brokers.hutch.outlet import Outlet
+from workkit.brokers.hutch.consumer_tag import consumer_tag, said_of
+from workkit.brokers.hutch.ending import copy_of
+from workkit.brokers.hutch.message import Message, received
+from workkit.brokers.hutch.names import DEAD, Names
 from workkit.brokers.hutch.topology import dead, work
+from workkit.brokers.hutch.wire.channel import Channel
+from workkit.brokers.hutch.wire.link import Link, Wire
+from workkit.brokers.hutch.wire.outlet import Outlet
 from workkit.contract.claim import Claim, Ending, Orders, Turn
 from workkit.contract.listener import ListenerInfo
-from workkit.errors import ServerRefused
+from workkit.errors import ServerError, ServerFull, ServerRefused
+from workkit.jobs.admission import Admission
 from workkit.jobs.job import Job
-from workkit.jobs.outcome import Again, Dead, Done, Failure, Outcome, Released
+from workkit.jobs.outcome import Released
 
 MOST = 2048  # messages that a listener holds; each queue may push twice as many to one whose runs are short
 PATIENCE = 1.0  # seconds that a claim waits for messages that are ready
@@ -43,21 +46,24 @@ class Session:
     ServerUnreachable or ServerRefused; the next one then begins anew.
     """
 
-    def __init__(self, link: Link, outlet: Outlet, *, names: Names) -> None:
-        self._link, self._outlet, self._names = link, outlet, names
+    def __init__(self, link: Link, outlet: Outlet, *, names: Names, gate: Gate) -> None:
+        self._link, self._outlet, self._names, self._gate = link, outlet, names, gate
         self._jobs: dict[str, str] = {}  # work queue -> job name
         self._served: list[str] = []  # the queues from which this listener consumes
+        self._closed: set[str] = set()  # those among them that the gate closes for now
         self._channel: Channel | None = None
         self._threads = 1
         self._prefetch = 0  # messages that each queue may push; 0: this listener does not consume now
         self._arrived: deque[tuple[Receipt, bool]] = deque()
         self._held: dict[Receipt, Claim] = {}
         self._ends: list[Ending] = []
+        self._published = 0  # so many of them have their copies published
         self._fenced: list[Claim] = []
         self._refused: list[Claim] = []
         self._news = threading.Event()
         self._pushed = asyncio.Event()  # for the thread of the connection
         self._is_over = False
+        self._said: dict[str, Any] = {}  # what its consumers say of this listener
         self.tag = ""
 
     def register(self, info: ListenerInfo) -> None:
@@ -68,7 +74,10 @@ class Session:
         self._served = list(self._jobs)
         self._threads = info.threads
         self.tag = f"workkit-{uuid4()}"
+        self._said = said_of(info, now_ms=round(time.time() * 1000))
+        self._gate.register(info)
         self._begin()
+        self._steer()
 
     def claim(self, limit: int, *, ends: Sequence[Ending] = ()) -> Turn:
         """Settle endings and take up to `limit` messages: see `Consumer.claim`."""
@@ -78,15 +87,27 @@ class Session:
         claims = self._take(limit) if limit > 0 else []
         fenced, self._fenced = self._fenced, []
         refused, self._refused = self._refused, []
-        return Turn(claims=claims, wake_in_ms=0.0 if claims else None, refused=refused, fenced=fenced)
+        wake = 0.0 if claims else self._gate.wake_in_ms
+        return Turn(claims=claims, wake_in_ms=wake, refused=refused, fenced=fenced, control=self._gate.news())
 
-    def beat(self) -> Orders:
-        """Connect again after a loss; give back messages that have waited too long for a free thread."""
+    def admit(self, asked: Sequence[tuple[Claim, Admission | None]]) -> Turn:
+        """Let claims start that the gate admits: see `Consumer.admit`."""
+        turn = self._gate.admit(asked)
+        self._held.update((claim.receipt, claim) for claim in turn.claims)
+        self._steer()
+        return turn
+
+    def beat(self, *, trouble: str | None = None) -> Orders:
+        """Connect again after a loss; give back what has waited too long for a free thread, or at the gate."""
         self._begin()
         if self._arrived and time.monotonic() - self._arrived[0][0].arrived > HOARDED:
             self._link.run(self._suspend)
+        self._ends += self._gate.beat(trouble=trouble)
+        self._steer()  # first: what goes back must not come here again
+        self._settle()
         fenced, self._fenced = self._fenced, []
-        return Orders(look=bool(self._arrived) or not self._prefetch, fenced=fenced)
+        look = bool(self._arrived) or not self._prefetch
+        return Orders(look=look, fenced=fenced, control=self._gate.news())
 
     def wait(self, seconds: float) -> bool:
         """Wait until something has arrived, or the connection is lost."""
@@ -101,6 +122,7 @@ class Session:
             self._link.run(self._suspend)
             self._link.post(self._channel.close)
         self._channel, self._prefetch, self.tag = None, 0, ""
+        self._gate.leave()
         self._held.clear()
 
     def close(self) -> None:
@@ -119,10 +141,11 @@ class Session:
         if self._channel is not None and self._channel.closed is None:
             return
         if self._channel is not None:
-            self._fenced += self._held.values()
+            self._fenced += self._gate.lose(self._held.values())
             self._refused += [claim for claim, _ in self._ends if claim.receipt not in self._held]
             self._held.clear()
             self._ends.clear()
+            self._published = 0
             self._arrived.clear()
             self._channel, self._prefetch = None, 0
         self._channel = self._link.run(self._opened)
@@ -148,27 +171,28 @@ class Session:
         assert channel is not None
         await self._cancel(channel)
         await channel.call("basic_qos", prefetch_count=prefetch)
-        for queue in self._served:
+        for queue in self._open:
             receive = self._receiver(channel, queue)
-            await channel.call("basic_consume", queue, receive, consumer_tag=self._consumer(queue))
+            await channel.call(
+                "basic_consume", queue, receive, consumer_tag=self._consumer(queue), arguments=self._said
+            )
         self._prefetch = prefetch
 
     def _consumer(self, queue: str) -> str:
-        return f"{self.tag}-{list(self._jobs).index(queue)}"
+        return consumer_tag(self.tag, list(self._jobs).index(queue))
 
     def _receiver(self, channel: Channel, queue: str) -> Any:
         def receive(_: Any, method: Any, properties: Any, body: bytes) -> None:
-            message = Message(
-                exchange=method.exchange,
-                routing_key=method.routing_key,
-                properties=_properties(properties),
-                headers=properties.headers or {},
-                body=body,
-            )
+            if method.routing_key.startswith(DEAD):  # led here by a CC of event, or a wildcard; the dead queue has it
+                channel.raw.basic_ack(method.delivery_tag)
+                return
+            message = received(method, properties, body)
             receipt = Receipt(channel, method.delivery_tag, queue, message, time.monotonic())
+            channel.unanswered.add(method.delivery_tag)
             self._arrived.append((receipt, method.redelivered))
             self._pushed.set()
-            self._news.set()
+            if not self._news.is_set():  # to ask is cheaper than to set it for each message
+                self._news.set()
 
         return receive
 
@@ -183,7 +207,33 @@ class Session:
         await self._cancel(channel)
         self._prefetch = 0
         while self._arrived:
-            channel.raw.basic_nack(self._arrived.pop()[0].tag, requeue=True)
+            channel.give_back(self._arrived.pop()[0].tag)
+
+    @property
+    def _open(self) -> list[str]:
+        return [queue for queue in self._served if queue not in self._closed]
+
+    def _steer(self) -> None:
+        """Take nothing from queues that the gate closes; what had arrived from them goes back."""
+        before, self._closed = self._closed, self._gate.closed(self._jobs)
+        if self._closed - before and self._prefetch:
+            self._link.run(self._close)
+        if before - self._closed:
+            self._prefetch = 0  # the next claim consumes from all that are open
+            self._news.set()
+
+    async def _close(self, _: Wire) -> None:
+        channel = self._channel
+        assert channel is not None
+        for tag in map(self._consumer, self._closed):
+            if tag in channel.raw.consumer_tags:
+                await channel.call("basic_cancel", tag)
+        arrived, self._arrived = self._arrived, deque()
+        for receipt, redelivered in arrived:
+            if receipt.queue in self._closed:
+                channel.give_back(receipt.tag)
+            else:
+                self._arrived.append((receipt, redelivered))
 
     async def _fetch(self, wanted: int) -> None:
         """Wait until so many messages have arrived, or none is ready in any queue."""
@@ -192,7 +242,7 @@ class Session:
         until = time.monotonic() + PATIENCE
         while len(self._arrived) < wanted and self._may_come() and time.monotonic() < until:
             self._pushed.clear()
-            ready = [await self._ready(channel, queue) for queue in self._served]
+            ready = [await self._ready(channel, queue) for queue in self._open]
             await channel.call("basic_qos", prefetch_count=self._prefetch)  # its answer comes after what was pushed
             if not any(ready):
                 return
@@ -210,6 +260,21 @@ class Session:
     # Claims and endings.
 
     def _take(self, limit: int) -> list[Claim]:
+        """Take what has waited at the gate and may start now, then what is new."""
+        self._gate.ensure()
+        granted = self._gate.again(limit)
+        self._held.update((claim.receipt, claim) for claim in granted)
+        self._steer()
+        if len(granted) >= limit:
+            return granted
+        try:
+            return granted + self._fresh(limit - len(granted))
+        except ServerError:
+            if not granted:
+                raise
+            return granted  # the next request meets with it again
+
+    def _fresh(self, limit: int) -> list[Claim]:
         """Take what has arrived. If more is wanted than the queues may push, or nothing is there, look into them."""
         needed = min(MOST, len(self._held) + limit)
 
@@ -230,8 +295,10 @@ class Session:
             self._link.run(first)
         claims: list[Claim] = []
         now_ms = round(time.time() * 1000)
-        while self._arrived and len(claims) < limit:
-            receipt, redelivered = self._arrived.popleft()
+        taken: list[tuple[Receipt, bool]] = []
+        while self._arrived and len(taken) < limit:
+            taken.append(self._arrived.popleft())
+        for receipt, redelivered in taken:
             claim = read_claim(
                 receipt,
                 self._jobs[receipt.queue],
@@ -240,9 +307,20 @@ class Session:
                 redelivered=redelivered,
                 describe=self.described,
             )
-            self._held[receipt] = claim
             claims.append(claim)
-        return claims
+        try:
+            claims = self._gate.take(claims)
+        except ServerError:
+            self._arrived.extendleft(reversed(taken))
+            with suppress(ServerError):
+                self._link.run(self._suspend)  # other listeners may reach their Redis
+            raise
+        self._held.update((claim.receipt, claim) for claim in claims)
+        self._steer()
+        if paused := [claim for claim in claims if claim.receipt.queue in self._closed]:
+            self._ends += [(claim, Released()) for claim in paused]
+            self._settle()
+        return [claim for claim in claims if claim.receipt.queue not in self._closed]
 
     def _settle(self) -> None:
         """Publish the copies that endings ask for, and acknowledge what they concern once they are confirmed."""
@@ -251,10 +329,13 @@ class Session:
         if not self._ends:
             return
         now_ms = round(time.time() * 1000)
-        copies = [copy for claim, outcome in self._ends if (copy := self._copy(claim, outcome, now_ms)) is not None]
-        if copies:
+        left = self._ends[self._published :]
+        made = [copy_of(self._names, claim, outcome, now_ms=now_ms) for claim, outcome in left]
+        if copies := [copy for copy in made if copy is not None]:
             self._publish(copies)
-        ends, self._ends = self._ends, []
+        self._published = len(self._ends)
+        self._gate.end(self._ends)
+        ends, self._ends, self._published = self._ends, [], 0
         unknown = {claim.receipt.queue for claim, outcome in ends if isinstance(outcome, Released) and outcome.unknown}
         tags = {queue: self._consumer(queue) for queue in self._served if queue in unknown}
         self._link.post(lambda: self._acknowledge(ends, tags))
@@ -262,32 +343,14 @@ class Session:
             del self._held[claim.receipt]
         self._served = [queue for queue in self._served if queue not in unknown]
 
-    def _copy(self, claim: Claim, outcome: Outcome, now_ms: int) -> Message | None:
-        """Compose what an ending publishes, if anything."""
-        receipt: Receipt = claim.receipt
-        message, queue = receipt.message, receipt.queue
-        if claim.trouble is not None and isinstance(outcome, Done):
-            outcome = Dead(failure=_unread(claim), reason=claim.trouble)
-        match outcome:
-            case Again(delay_ms=delay, attempt=attempt, failure=failure):
-                error = None if failure is None else failure.line
-                return compose.again(
-                    self._names, message, queue=queue, attempt=attempt, now_ms=now_ms, delay_ms=delay, error=error
-                )
-            case Dead(failure=failure, reason=reason):
-                return compose.dead(
-                    self._names, message, queue=queue, attempts=claim.attempt + 1, now_ms=now_ms,
-                    error=failure.line, reason=reason,
-                )  # fmt: skip
-            case Released(delay_ms=delay) if delay:
-                return compose.again(
-                    self._names, message, queue=queue, attempt=claim.attempt, now_ms=now_ms, delay_ms=delay
-                )
-        return None
-
     def _publish(self, copies: Sequence[Message]) -> None:
         """Publish copies; if one leads nowhere, an operator has deleted what leads there, so declare all again."""
-        troubles = self._outlet.publish(copies)
+        try:
+            troubles = self._outlet.publish(copies)
+        except ServerRefused as error:
+            if error.lasting or isinstance(error, ServerFull):
+                raise
+            troubles = [error.trouble] * len(copies)  # an exchange is gone; which of them it took nobody knows
         left = [copy for copy, trouble in zip(copies, troubles, strict=True) if trouble is not None]
         if not left:
             return
@@ -310,29 +373,12 @@ class Session:
             for tag in tags.values():
                 with suppress(AMQPError):
                     self._channel.raw.basic_cancel(tag)
+        done: dict[Channel, list[int]] = {}
         for claim, outcome in ends:
             receipt: Receipt = claim.receipt
-            raw = receipt.channel.raw
-            if receipt.channel.closed is not None or not raw.is_open:
-                continue
-            try:
-                if isinstance(outcome, Released) and not outcome.delay_ms:
-                    raw.basic_nack(receipt.tag, requeue=True)
-                else:
-                    raw.basic_ack(receipt.tag)
-            except AMQPError:  # it was closed meanwhile
-                continue
-
-
-def _unread(claim: Claim) -> Failure:
-    return Failure(type="CorruptRecord", message=claim.reason or "")
-
-
-_NAMES = (
-    "content_type", "content_encoding", "delivery_mode", "priority", "correlation_id", "reply_to", "expiration",
-    "message_id", "timestamp", "type", "user_id", "app_id",
-)  # fmt: skip
-
-
-def _properties(properties: Any) -> dict[str, Any]:
-    return {name: value for name in _NAMES if (value := getattr(properties, name)) is not None}
+            if isinstance(outcome, Released) and not outcome.delay_ms:
+                receipt.channel.give_back(receipt.tag)
+            else:
+                done.setdefault(receipt.channel, []).append(receipt.tag)
+        for channel, tags_done in done.items():
+            channel.acknowledge(tags_done)

@@ -14,6 +14,7 @@ from workkit.brokers.hutch.names import DEAD, Names
 
 KEPT_MS: Final = 30 * 24 * 3600 * 1000  # how long delay queues and the dead queue keep a message
 MOST_DEAD: Final = 100_000
+MOST_PRIORITY: Final = 3  # each step is a queue inside the broker: with 9 it takes a third more time to deliver
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,19 +67,28 @@ def main(names: Names) -> Topology:
 
 def work(names: Names, jobs: Sequence[str]) -> Topology:
     """Describe our work queues: each is bound to the shared exchange by the key of its job, and to ours by its private
-    key.
+    key. Of its messages those with a higher priority come first, unless event may declare the same queue.
     """
     found = main(names) + Topology(exchanges=(Exchange(names.own_exchange),))
+    made = _as_event if names.is_as_event else _with_priorities
     for job in jobs:
         queue = names.queue(job)
         found += Topology(
-            queues=(Queue(queue),),
+            queues=(made(queue),),
             bindings=(
                 Binding(names.exchange, queue, names.bound_key(job)),
                 Binding(names.own_exchange, queue, names.private_key(queue)),
             ),
         )
     return found
+
+
+def _with_priorities(queue: str) -> Queue:
+    return Queue(queue, {"x-max-priority": MOST_PRIORITY})
+
+
+def _as_event(queue: str) -> Queue:
+    return Queue(queue, shared=True)
 
 
 def dead(names: Names) -> Topology:

@@ -120,6 +120,10 @@ class NativeBroker:
         """Ask the server's clock once, then estimate it from the last answer."""
         return self._clock.now_ms()
 
+    def ping(self) -> None:
+        """Ask the server: see `Connection.ping`."""
+        self._clock.now_ms()
+
     def check(self, job: NewJob) -> None:
         """Accept every job."""
 

@@ -16,7 +16,6 @@ from urllib.parse import quote, unquote
 
 PAID = "p"
 NO_LIMIT = ("paused:", "run:")  # keys under which entries wait or runs are open, without a limit
-LAST_MS = 253_402_300_799_999  # the last millisecond of the year 9999: nothing fires later
 FURTHEST_MS = 9 * 10**15  # a due time further from 1970 reads as this
 _SLOT = re.compile(r"g(\d{1,9})\*(\S+)", re.ASCII)
 _DUE = re.compile(r"-?(?:\d+\.?\d*(?:e[-+]?\d+)?|inf)", re.ASCII)  # as the server writes scores

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import msgpack
-
 from workkit import wire
 from workkit.brokers.native.codec import Codec, is_once
-from workkit.brokers.native.settle import Receipt, read_packed
+from workkit.brokers.native.settle import Receipt
 from workkit.contract.claim import Claim, Standing, Trouble
-from workkit.contract.listener import ListenerInfo
 from workkit.errors import CorruptRecord, OtherDialect
 from workkit.jobs.job import Job
 from workkit.jobs.terms import PLAIN
@@ -22,9 +18,6 @@ from workkit.triggers.trigger import is_one_second
 
 MARKS, MARKED_MS = 100, 60_000  # cancellations in one heartbeat; for how long heartbeats repeat them
 _COUNT = re.compile(rb"\d{1,18}")
-PADDED = 65  # bytes; with shorter fields the server keeps the hash packed, which is slower
-PADDING = "." * PADDED
-UNKNOWN = "?"  # the version of a listener whose description cannot be read
 
 
 def read_claim(record: Sequence[Any], *, field: bytes, listener: str, codec: Codec, cancelled: bool) -> Claim:
@@ -130,51 +123,6 @@ def heard_upto(marks: Sequence[Any], now_ms: int, *, before: int) -> int:
     return newest - 1 if newest - 1 > before else newest  # others may have the same millisecond
 
 
-def read_said(kept: bytes | None) -> tuple[int, int] | str | None:
-    """Read the latest progress of a run, as `tell` stores it; None if it is no progress."""
-    try:
-        said = json.loads(kept or b"null")
-    except (ValueError, RecursionError):
-        return None
-    if isinstance(said, list) and len(said) == 2 and all(type(n) in (int, float) and abs(n) <= 2**53 for n in said):
-        return said[0], said[1]
-    return said if isinstance(said, str) else None
-
-
 def read_count(text: bytes) -> int | None:
     """Read a count of `S:stats` or `S:counts`; None if it is none."""
     return int(text) if _COUNT.fullmatch(text) else None
-
-
-def write_info(info: ListenerInfo, *, began_ms: int) -> bytes:
-    """Write the description of a listener for its hash of records. Instead of `up_ms` it has the time at which the
-    listener began, by the server's clock.
-    """
-    fields = [info.host, info.pid, info.version, info.schedules, info.threads, info.state, began_ms, info.trouble]
-    packed = bytes(msgpack.packb(fields))
-    return packed if len(packed) >= PADDED else bytes(msgpack.packb([*fields, PADDING]))
-
-
-def is_info(packed: bytes) -> bool:
-    """Say whether the description of a listener can be read."""
-    return bool(read_info(packed, listener="", now_ms=0).threads)
-
-
-def read_info(packed: bytes | None, *, listener: str, now_ms: int) -> ListenerInfo:
-    """Read the description of a listener. If there is none, or it cannot be read, return what the name contains."""
-    match read_packed(packed):
-        case [str(host), int(pid), str(version), dict(names), int(threads), str(state), int(began), *more]:
-            return ListenerInfo(
-                listener=listener,
-                host=host,
-                pid=pid,
-                version=version,
-                schedules={str(name): weight for name, weight in names.items() if type(weight) is int},
-                threads=threads,
-                state=state,
-                up_ms=max(0, now_ms - began),
-                trouble=more[0] if more and isinstance(more[0], str) and more[0] != PADDING else None,
-            )
-    return ListenerInfo(
-        listener=listener, host=listener.partition(":")[0], pid=0, version=UNKNOWN, schedules={}, threads=0
-    )

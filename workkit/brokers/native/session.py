@@ -19,11 +19,12 @@ import msgpack
 
 from workkit.brokers.native.admit import admission_request
 from workkit.brokers.native.codec import Codec
-from workkit.brokers.native.control_key import read_control
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.native.record import heard_upto, read_claim, write_info
+from workkit.brokers.native.record import heard_upto, read_claim
 from workkit.brokers.native.request import Answer, Forgotten, Gone, Request, jobs_in, more_is_due
 from workkit.brokers.native.settle import Receipt, ending, is_plain
+from workkit.brokers.redis_server.control_key import read_control
+from workkit.brokers.redis_server.listener_info import write_info
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Call, PendingCalls, Server
 from workkit.contract.claim import Claim, Ending, Orders, Turn

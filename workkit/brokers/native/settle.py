@@ -71,14 +71,6 @@ def read_failure(kept: object) -> Failure:
 _UNKNOWN = Failure(type="?", message="")
 
 
-def read_packed(packed: bytes | None) -> Any:
-    """Unpack a value that only Python listeners read; None if it is missing or cannot be read."""
-    try:
-        return msgpack.unpackb(packed or b"", unicode_errors="surrogatepass", strict_map_key=False)
-    except (ValueError, RecursionError, TypeError):  # TypeError: a map whose key is a list
-        return None
-
-
 def is_plain(claim: Claim, outcome: Outcome) -> bool:
     """Say whether an ending needs no map, which is usual: a one-shot at its first attempt, done."""
     return outcome is DONE and not (claim.attempt or claim.trouble or claim.receipt.is_bound)

@@ -57,6 +57,10 @@ class ShardedBroker:
         """Ask the clock of the first shard's server."""
         return self._brokers[0].now_ms()
 
+    def ping(self) -> None:
+        """Ask the server: see `Connection.ping`."""
+        self._brokers[0].ping()
+
     def check(self, job: NewJob) -> None:
         """Accept every job."""
 

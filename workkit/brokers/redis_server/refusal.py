@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import ssl
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -219,3 +220,9 @@ _REFUSALS: tuple[Refusal, ...] = (
     (lambda e, t: code_of(e) == "WRONGTYPE", _is_no_schedule, False),
     (lambda e, t: "DB index is out of range" in t, lambda place, t: Words("there is no such database."), True),
 )
+
+
+def is_in_client(error: BaseException) -> bool:
+    """Whether an error comes from within the client library. It stumbles where another thread closes its connection."""
+    frames = list(traceback.walk_tb(error.__traceback__))
+    return bool(frames) and str(frames[-1][0].f_globals.get("__name__", "")).startswith("redis.")

@@ -7,9 +7,9 @@ list for a call. ``-- ARGV number now`` names arguments: the script gets them as
 end with ``...``: ``jobs...`` gives `jobs_at`, the place where a list of any length begins. A second line of the same
 form continues the first.
 
-A line ``-- part: NAME`` includes code that several scripts share: the file NAME in the folder `parts`, which may name
-other parts. Each part comes into a script once, where it is named first. The head of a part says which keys and
-arguments of the script it uses.
+A line ``-- part: NAME`` includes code that several scripts share: the file NAME in the folder `parts` of the layout,
+else in the one beside this file, for what several layouts share. It may name other parts. Each part comes into a script
+once, where it is named first. The head of a part says which keys and arguments of the script it uses.
 """
 
 from __future__ import annotations
@@ -87,10 +87,12 @@ _OF_LUA = frozenset({  # a local cannot have these names
 def load(layout: str) -> dict[str, Script]:
     """Load the scripts of a layout, by verb."""
     folder = resources.files("workkit.brokers").joinpath(layout, "lua")
+    shared = resources.files("workkit.brokers").joinpath("redis_server", "lua", "parts")
     texts = {file.name.removesuffix(".lua"): file for file in folder.iterdir() if file.name.endswith(".lua")}
 
     def part(name: str) -> str:
-        return (folder / "parts" / f"{name}.lua").read_text(encoding="utf-8")
+        own = folder / "parts" / f"{name}.lua"
+        return (own if own.is_file() else shared / f"{name}.lua").read_text(encoding="utf-8")
 
     return {verb: read_script(verb, file.read_text(encoding="utf-8"), part=part) for verb, file in texts.items()}
 

@@ -30,7 +30,7 @@ from workkit.brokers.redis_server.address import (
 from workkit.brokers.redis_server.cluster import SlotClient, SlotOwner, check_tag
 from workkit.brokers.redis_server.key_type import wrong_types
 from workkit.brokers.redis_server.pipe import Packer, Sent, Wires
-from workkit.brokers.redis_server.refusal import ServerPlace, code_of, refusal
+from workkit.brokers.redis_server.refusal import ServerPlace, code_of, is_in_client, refusal
 from workkit.brokers.redis_server.route import ANSWER_SECONDS, CONNECT_SECONDS, Route, retry_once, routed_pool
 from workkit.brokers.redis_server.script import Script
 from workkit.brokers.redis_server.sentinel import GivenSentinels, Sentinels
@@ -152,6 +152,10 @@ class Server:
                 self._arrived(self._route)
         except (redis.exceptions.RedisError, OSError) as error:
             raise self._ours(error) from error
+        except (TypeError, ValueError, AttributeError) as error:
+            if not is_in_client(error):
+                raise
+            raise self._ours(redis.exceptions.ConnectionError("closed by another thread")) from error
 
     def twin(self, *, answer_seconds: float) -> Server:
         """Make the same server with connections of its own and a longer timeout: for waiting."""

@@ -23,7 +23,7 @@ from workkit.cli.options import json_option, run_option_flags, server_options, v
 from workkit.cli.printing import record, terminal, wording
 from workkit.cli.printing.warning import warnings_kept
 from workkit.cli.settings import read_settings
-from workkit.errors import InvalidArguments, InvalidFunction, NotFound, TriggerError
+from workkit.errors import InvalidArguments, InvalidFunction, NotFound, TriggerError, Unsupported
 from workkit.jobs.names import is_plain
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ def _standing(s: Schedule, job: Job) -> Job:
         return job
     try:
         found = verbs.job(s, job.id)
-    except NotFound:  # it ended meanwhile
+    except (NotFound, Unsupported):  # it ended meanwhile, or the layout finds no job that waits
         return job
     return job if _content(found) == _content(job) else replace(found, new=False)
 

@@ -20,6 +20,7 @@ from workkit.cli.options import server_options, server_words, verbose_option
 from workkit.cli.printing import terminal, wording
 from workkit.cli.printing.cells import shorten
 from workkit.cli.printing.warning import warnings_kept
+from workkit.contract.layout import AMQP_LAYOUTS
 from workkit.errors import InvalidArguments, NotFound
 
 REPORT_SECONDS = 10.0
@@ -37,7 +38,8 @@ ROW = '{"fn": "app.cache:clear", "in_": "5 minutes"}'
         "Add jobs from a JSON Lines file, one object a line, holding the keywords of schedule.add; - is stdin.",
         "Each run prints the name of its batch. --resume BATCH adds the rows that the batch has not added yet, "
         "whatever ended it, and though some of its jobs are done. A batch is known for 7 days after its last row. "
-        "Without --resume the same file is a new batch: its rows with in_, or at now, are added again.",
+        "Without --resume the same file is a new batch: its rows with in_, or at now, are added again. An exchange on "
+        "RabbitMQ keeps no batch: what was not added is named.",
     ),
     examples=(
         "workkit add-many app-tasks jobs.jsonl",
@@ -57,24 +59,33 @@ def add_many_command(schedule: str, file: str, resume: str | None, server: str |
     from workkit.verbs.bulk import BadRow, add_rows, begun
     from workkit.verbs.error_place import located
     from workkit.verbs.opening import producer_of
+    from workkit.verbs.partly_added import PartlyAdded
 
     s = verbs.create(schedule, redis=server)
     name = "stdin" if file == "-" else file
     with _opened(file) as source, warnings_kept():
         broker = producer_of(s)
-        batch = begun(broker) if resume is None else broker.batch(resume)
-        again = f"workkit add-many {s.name} {shlex.quote(file)} --resume {batch.id}{server_words(server)}"
-        before = f"{wording.plural(batch.rows, 'row')} of it added before. " if batch.rows else ""
-        terminal.talk(wording.printable(f"batch {batch.id}: {before}If this is interrupted: {again}"))
+        keeps_none = s.layout in AMQP_LAYOUTS and resume is None
+        batch = None if keeps_none else begun(broker) if resume is None else broker.batch(resume)
+        again = ""
+        if batch is None:
+            terminal.talk("no batch: an exchange keeps none, so an interrupted run cannot be resumed")
+        else:
+            again = f"workkit add-many {s.name} {shlex.quote(file)} --resume {batch.id}{server_words(server)}"
+            before = f"{wording.plural(batch.rows, 'row')} of it added before. " if batch.rows else ""
+            terminal.talk(wording.printable(f"batch {batch.id}: {before}If this is interrupted: {again}"))
         with _progress(source, name) as report:
             rows = Rows(source, name, report)
             try:
                 tally = add_rows(rows, s=s, broker=broker, batch=batch)
             except BadRow as bad:
-                how = f"Correct it, and add the rest: {again}" if bad.added else "Correct it, and run this again."
+                rest = f": {again}" if again else f", from row {rows.line_of(bad.added + 1):,} on."
+                how = f"Correct it, and add the rest{rest}" if bad.added else "Correct it, and run this again."
                 raise located(bad.error, rows.place, then=f" {bad.done}. {how}") from bad.error.__cause__
+            except PartlyAdded as partly:
+                raise partly.worded(rows.place_of, row=rows.line_of) from partly.error.__cause__
     known = f", {tally.known:,} already there" if tally.known else ""
-    earlier = f", after {wording.plural(batch.rows, 'row')} before" if batch.rows else ""
+    earlier = f", after {wording.plural(batch.rows, 'row')} before" if batch is not None and batch.rows else ""
     terminal.say(f"added {wording.plural(tally.new, 'job')} to {s.name}{known}{earlier}")
 
 
@@ -94,6 +105,7 @@ class Rows:
     def __init__(self, source: BinaryIO, name: str, report: Callable[[int, int], None]) -> None:
         self.source, self.name, self.report = source, name, report
         self.line = 0
+        self._empty: list[int] = []
 
     def __iter__(self) -> Iterator[Mapping[str, Any]]:
         """Read one object a line; empty lines are passed over."""
@@ -104,11 +116,23 @@ class Rows:
             self.report(self.line, read)
             if text.strip():
                 yield _row(text)
+            else:
+                self._empty.append(number)
 
     @property
     def place(self) -> str:
         """The line that was read last."""
         return f"row {self.line:,} of {self.name}"
+
+    def line_of(self, number: int) -> int:
+        """Tell the line of a row: rows are counted without empty lines."""
+        for line in self._empty:
+            number += line <= number
+        return number
+
+    def place_of(self, number: int) -> str:
+        """The line of a row, as `place` says it."""
+        return f"row {self.line_of(number):,} of {self.name}"
 
 
 def _row(line: bytes) -> Mapping[str, Any]:

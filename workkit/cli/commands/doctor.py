@@ -29,6 +29,7 @@ from workkit.cli.options import (
 from workkit.cli.printing import record as records
 from workkit.cli.printing import table, terminal, wording
 from workkit.cli.settings import READERS, Settings, read_settings
+from workkit.contract.layout import AMQP_LAYOUTS
 
 if TYPE_CHECKING:
     from workkit.contract.broker import Broker
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 FINDINGS = 1
 SHOWN = 10  # of one kind; the rest is counted
 PATIENCE = "1 day"
-IN_NAMESPACE = "1 minute"  # a unique key lives a day only
+IN_LAYOUT = {"gocraft": "1 minute", "hutch": "10 minutes", "event": "10 minutes"}  # a unique key lives a day only
 DEFAULTS = {"threads": "10", "processes": "1", "deadline": "25s", "log": "console", "tz": "UTC", "dialect": "published"}
 
 
@@ -58,6 +59,8 @@ class Patient:
         "Check the server (version, persistence, eviction, clock, free memory), the schedules (orphans, unreadable "
         "records, jobs that nobody runs, overdue work) and the listeners (stale, stuck, mixed versions). Each finding: "
         "what, why it matters, the command that repairs it.",
+        "With --layout hutch or event, check the bindings, arguments, dead queue and consumers of an exchange, by "
+        "RabbitMQ's management API and by AMQP.",
         "--fix repairs what is safe, after showing it and asking. Exit status 0 all well, 1 findings.",
     ),
     examples=("workkit doctor app-tasks", "workkit doctor app-tasks --fix"),
@@ -69,8 +72,9 @@ class Patient:
     "--older-than",
     cls=Option,
     metavar="DURATION",
-    help=f"call a job that waits nowhere, or a unique key without a job, an orphan after so long; default {PATIENCE}, "
-    f"{IN_NAMESPACE} with --layout gocraft",
+    help=f"call a job that waits nowhere, or a unique key without a job, an orphan after so long, and a consumer idle "
+    f"that holds messages; default {PATIENCE}, {IN_LAYOUT['gocraft']} with --layout gocraft, {IN_LAYOUT['hutch']} on "
+    "RabbitMQ",
 )
 @click.option("--yes", cls=Option, is_flag=True, help="repair without asking")
 @json_option()
@@ -82,7 +86,7 @@ def doctor_command(
     """Find what is wrong, and repair it with --fix."""
     from workkit.triggers.duration import duration
 
-    older_than = older_than or (IN_NAMESPACE if os.environ.get("WORKKIT_LAYOUT") == "gocraft" else PATIENCE)
+    older_than = older_than or IN_LAYOUT.get(os.environ.get("WORKKIT_LAYOUT", ""), PATIENCE)
     patience_ms = round(duration(older_than, name="older_than") / timedelta(milliseconds=1))
     settings = read_settings()
     chosen = chosen_schedules(schedules, settings, command="doctor")
@@ -111,19 +115,23 @@ def _brokers(names: Sequence[str], server: str | None) -> list[Broker]:
     from workkit.brokers.connect import open_broker
 
     made = [verbs.create(name, redis=server) for name in dict.fromkeys(names)]
-    return [open_broker(s.name, redis=s.server, dialect=s.dialect, layout=s.layout) for s in made]
+    opened = [open_broker(s.name, redis=s.server, dialect=s.dialect, layout=s.layout) for s in made]
+    for broker in opened:
+        click.get_current_context().call_on_close(broker.close)
+    return opened
 
 
 def _examined(brokers: Iterable[Broker], patience_ms: int) -> list[Patient]:
     """Check each schedule; a fault of the server is named once."""
-    patients, of_server = [], set()
+    patients: list[Patient] = []
+    of_server: set[tuple[str, tuple[str, ...]]] = set()
     for broker in brokers:
         findings = []
         for finding in broker.doctor.checkup(patience_ms=patience_ms):
             if not finding.schedule:
-                if finding.kind in of_server:
+                if (finding.kind, finding.about) in of_server:
                     continue
-                of_server.add(finding.kind)
+                of_server.add((finding.kind, finding.about))
             findings.append(finding)
         patients.append(Patient(name=broker.schedule, doctor=broker.doctor, findings=findings))
     return patients
@@ -162,8 +170,9 @@ def _settings(
             rows.append((key, value, str(settings.file)))
         else:
             rows.append((key, DEFAULTS.get(key, "-"), "default"))
-    if layout := os.environ.get("WORKKIT_LAYOUT"):
-        rows.append(("layout", layout, "--layout" if is_typed("layout") else "WORKKIT_LAYOUT"))
+    for key, env in (("layout", "LAYOUT"), ("namespace", "NAMESPACE"), ("management", "AMQP_MANAGEMENT_URL")):
+        if chosen := os.environ.get(f"WORKKIT_{env}"):
+            rows.append((key, masked(chosen), f"--{key}" if is_typed(key) else f"WORKKIT_{env}"))
     yield from table.aligned(rows, most=50)
 
 
@@ -172,9 +181,11 @@ def _dialect_words() -> str:
 
 
 def _server_origin(given: str | None) -> str:
-    if given is not None:
+    is_amqp = os.environ.get("WORKKIT_LAYOUT") in AMQP_LAYOUTS
+    if given is not None or (is_amqp and is_typed("amqp")):
         return "command line"
-    return next((name for name in ("WORKKIT_REDIS_URL", "REDIS_URL") if os.environ.get(name)), "default")
+    names = ("WORKKIT_AMQP_URL",) if is_amqp else ("WORKKIT_REDIS_URL", "REDIS_URL")
+    return next((name for name in names if os.environ.get(name)), "default")
 
 
 # Findings.

@@ -29,6 +29,7 @@ from workkit.cli.options import (
 from workkit.cli.printing import record, screen, table, terminal, wording
 from workkit.cli.printing.table import Column
 from workkit.cli.settings import read_settings
+from workkit.cli.unlisted import listed_jobs, talk_once, unlisted_notes
 from workkit.errors import NotFound, ServerError
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ DEAD = (
     Column(title="ATTEMPTS", rank=3),
     Column(title="ERROR", cut_to=12),
 )
+FROM = (Column(title="REASON", rank=4), Column(title="QUEUE", cut_to=12, rank=5))
 
 
 @click.command(
@@ -80,27 +82,27 @@ def list_command(
     server: str | None,
 ) -> None:
     """List jobs."""
-    from workkit import schedule as verbs
-
     most = most_rows(limit, everything)
     _check_watch(watch, as_json=as_json, everything=everything)
     zone = zone_of(tz, read_settings())
     schedules = opened(schedule, command="list", server=server)
     if as_json:
-        found = (job for s in schedules for job in islice(verbs.jobs(s, state=state, where=where), most))
+        found = (job for s in schedules for job in islice(listed_jobs(s, state=state, where=where), most))
         if not record.show_json(map(record.job_record, found)):
             _nothing(schedules, state, where, server)
+        talk_once(note for s in schedules for note in unlisted_notes(s, state))
         return
     if watch:
         _watch(schedules, state=state, where=where, limit=limit, zone=zone)
     for s in schedules:
-        jobs = list(islice(verbs.jobs(s, state=state, where=where), None if most is None else most + 1))
+        jobs = list(islice(listed_jobs(s, state=state, where=where), None if most is None else most + 1))
         if jobs:
             for line in (*_header(s, zone), *_rows(s, jobs[:most], zone)):
                 terminal.data(line)
             _more(len(jobs), most, f"workkit list {s.name}{layout_words()}")
         else:
             _nothing([s], state, where, server)
+        talk_once(unlisted_notes(s, state))
 
 
 def _check_watch(watch: bool, *, as_json: bool, everything: bool) -> None:
@@ -126,7 +128,7 @@ def _watch(
             try:
                 header = _header(s, zone)
                 most = max(1, min(limit or height, room - len(header) - 2))  # the titles, and how many more there are
-                jobs = list(islice(verbs.jobs(s, state=state, where=where), most + 1))
+                jobs = list(islice(listed_jobs(s, state=state, where=where), most + 1))
                 more = ["and more"] if len(jobs) > most else []
                 rows = [*_rows(s, jobs[:most], zone)] if jobs else ["none"]
                 lines += [*header, *rows, *(terminal.paint(text, "dim", sys.stdout) for text in more)]
@@ -171,7 +173,8 @@ def summary(counts: Counts) -> str:
     for state in ("due", "running", "cancelling", "retrying", "held", "paused", "dead"):
         count = getattr(counts, state)
         said += [f"{count:,} {state}"] if count else []
-    return f"{', '.join(said)}. Listeners: {counts.listeners:,}."
+    listeners = "unknown" if "listeners" in counts.unknown else f"{counts.listeners:,}"
+    return f"{', '.join(said)}. Listeners: {listeners}."
 
 
 def _row(job: Job, at: str, zone: tzinfo) -> list[str]:
@@ -193,9 +196,12 @@ def _when(job: Job, zone: tzinfo) -> str:
     return words.removesuffix(f" {wording.zone_name(zone)}")
 
 
-def _nothing(schedules: Iterable[Schedule], state: str | None, where: str | None, server: str | None) -> None:
+def _nothing(schedules: Iterable[Schedule], state: JobState | None, where: str | None, server: str | None) -> None:
     for s in schedules:
         again = f"{s.name}{server_words(server)}"
+        if unlisted_notes(s, state):
+            terminal.talk(f"nothing that can be listed in {s.name}. Count its jobs: workkit stats {again}")
+            continue
         if state is None and where is None:
             terminal.talk(
                 f"nothing in {s.name}. Add something: workkit now {s.name} MODULE:FUNCTION{server_words(server)}"
@@ -267,6 +273,8 @@ def _details(job: Job, zone: tzinfo, now: datetime) -> Iterator[tuple[str, str]]
     yield "state", job.state
     if job.why is not None:
         yield "why", job.why
+    if job.queue is not None:
+        yield "queue", job.queue
     yield "attempts", record.attempts_text(job)
     if job.progress is not None:
         yield "progress", wording.progress(job.progress)
@@ -314,7 +322,7 @@ def dead_command(
         if jobs:
             shown = jobs[:most]
             times = _times(shown, now=present(s).astimezone(zone))
-            table.show_table(DEAD, (_dead_row(job, at) for job, at in zip(shown, times, strict=True)))
+            table.show_table(*_dead_table(shown, times))
             for job in shown if verbose else ():
                 terminal.data(f"\n{job.short_id}  {wording.call_text(job)}")
                 for row in _traceback(job):
@@ -324,6 +332,13 @@ def dead_command(
             terminal.talk(wording.printable(f"retry: workkit retry {s.name} {chosen}{server_words(server)}"))
         else:
             _nothing([s], "dead", where, server)
+
+
+def _dead_table(jobs: Sequence[Job], times: Sequence[str]) -> tuple[tuple[Column, ...], list[list[str]]]:
+    rows = [_dead_row(job, at) for job, at in zip(jobs, times, strict=True)]
+    if not any(job.queue or job.why for job in jobs):
+        return DEAD, rows
+    return (*DEAD, *FROM), [[*row, job.why or "-", job.queue or "-"] for row, job in zip(rows, jobs, strict=True)]
 
 
 def _dead_row(job: Job, at: str) -> list[str]:

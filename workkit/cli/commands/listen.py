@@ -15,9 +15,11 @@ from click.core import ParameterSource
 
 from workkit.cli.command import Option
 from workkit.cli.commands.processes import SUPERVISED, ListenCommand, ProcessCount
+from workkit.cli.consumer import Consumer
 from workkit.cli.live import ScheduleName
 from workkit.cli.options import OPTIONAL, Commas, Count, chosen_schedules, server_options, weighted
 from workkit.cli.settings import read_settings
+from workkit.contract.layout import AMQP_LAYOUTS
 
 if TYPE_CHECKING:
     from workkit.cli.printing.log import Log
@@ -104,6 +106,15 @@ def run_options(verb: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
     help="gocraft, hutch, event: job names to serve; default all registered",
 )
 @click.option(
+    "--consumer",
+    "consumers",
+    cls=Option,
+    type=Consumer(),
+    multiple=True,
+    metavar="NAME=MODULE:FUNCTION",
+    help="run this function under a job name, as if it was marked with @job; repeatable",
+)
+@click.option(
     "--threads",
     cls=Option,
     type=Count(),
@@ -126,7 +137,8 @@ def run_options(verb: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
     type=Commas(),
     multiple=True,
     metavar="SCHEDULE",
-    help="publish the due jobs of this native schedule to the served one, as workkit forward does; repeatable",
+    help="publish the due jobs of this native schedule (on --redis) to the served one, as workkit forward does; "
+    "repeatable",
 )
 @click.option("--strict", cls=Option, is_flag=True, help="schedules strictly in order")
 @run_options("run")
@@ -137,6 +149,7 @@ def listen_command(
     imports: tuple[str, ...],
     only_imports: bool,
     jobs: str | None,
+    consumers: tuple[str, ...],
     threads: int | None,
     processes: int | None,
     sources: tuple[str, ...],
@@ -165,7 +178,11 @@ def listen_command(
         how["burst"] = True
     if jobs:
         how["jobs"] = [text.strip() for text in jobs.split(",") if text.strip()]
-    targets = _targets(chosen_schedules(schedules, settings, command="listen"), server=server)
+    if consumers:
+        how["consumers"] = consumers
+    # On RabbitMQ, --redis is the server of the schedules that are forwarded.
+    is_amqp = bool(sources) and os.environ.get("WORKKIT_LAYOUT") in AMQP_LAYOUTS
+    targets = _targets(chosen_schedules(schedules, settings, command="listen"), server=None if is_amqp else server)
     log = {"json": (log_format or settings.log) == "json", "verbose": verbose, "quiet": quiet}
     count = processes or settings.processes or 1
     if sources:

@@ -12,9 +12,11 @@ from workkit.cli.look import look_options
 from workkit.cli.options import OPTIONAL, opened, server_words
 from workkit.cli.printing import record, table, terminal, wording
 from workkit.cli.printing.table import Column
+from workkit.cli.unlisted import talk_once
 from workkit.text.duration import duration_text
 
 if TYPE_CHECKING:
+    from workkit.contract.inspector import Counts
     from workkit.contract.listener import ListenerInfo
     from workkit.jobs.job import Job
 
@@ -64,12 +66,12 @@ def _listener_row(info: ListenerInfo) -> list[str]:
     return [
         info.listener,
         schedules,
-        f"{len(info.running)}/{info.threads}",
+        f"{len(info.running) if info.held is None else info.held}/{info.threads or '-'}",
         "stuck" if info.trouble else info.state,
         duration_text(info.beat_ms),
         duration_text(info.up_ms).replace("min", "m"),
         info.version,
-        "; ".join(_running(job) for job in info.running) or "-",
+        "; ".join(_running(job) for job in info.running) or (",".join(info.serves) if info.held else "") or "-",
     ]
 
 
@@ -94,8 +96,10 @@ def stats_command(schedule: str | None, as_json: bool, server: str | None) -> No
     from workkit import schedule as verbs
 
     counted = [(s.name, verbs.counts(s)) for s in opened(schedule, command="stats", server=server)]
+    notes = [why for _, counts in counted for why in counts.unknown.values()]
     if as_json:
         record.show_json(record.counts_record(name, counts) for name, counts in counted)
+        talk_once(notes)
         return
     names = [name for name, _ in counted]
     shows = [state for state in STATES if state != "cancelling" or any(counts.cancelling for _, counts in counted)]
@@ -103,7 +107,7 @@ def stats_command(schedule: str | None, as_json: bool, server: str | None) -> No
     columns = [_number(state, rank=_rank(state, is_empty=state not in filled)) for state in shows]
     place = shows.index("due") + 1
     columns.insert(place, _number("late"))
-    rows = [[f"{getattr(counts, state):,}" for state in shows] for _, counts in counted]
+    rows = [[_count(counts, state) for state in shows] for _, counts in counted]
     for row, (_, counts) in zip(rows, counted, strict=True):
         row.insert(place, "-" if counts.late_ms is None else duration_text(counts.late_ms))
     _show(names, columns, rows)
@@ -111,6 +115,11 @@ def stats_command(schedule: str | None, as_json: bool, server: str | None) -> No
         terminal.data()
         columns = [_number(f"{key.replace('_', ' ')}/48h", rank=n) for n, key in enumerate(totals)]
         _show(names, columns, [[f"{counts.totals.get(key, 0):,}" for key in totals] for _, counts in counted])
+    talk_once(notes)
+
+
+def _count(counts: Counts, state: str) -> str:
+    return "-" if state in counts.unknown else f"{getattr(counts, state):,}"
 
 
 def _rank(state: str, *, is_empty: bool) -> int:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from workkit.cli.printing import terminal, wording
 
 if TYPE_CHECKING:
-    from workkit.contract.inspector import Counts
+    from workkit.contract.inspector import Counts, QueueInfo
     from workkit.contract.listener import ListenerInfo
     from workkit.jobs.job import Job
 
@@ -39,6 +39,7 @@ def job_record(job: Job) -> dict[str, Any]:
         "interval": trigger.interval.member() if trigger and trigger.interval else None,
         "counted": counted_of(job),
         "kwargs": dict(job.kwargs or {}),
+        "queue": job.queue,
     }
 
 
@@ -52,6 +53,7 @@ def dead_record(job: Job) -> dict[str, Any]:
         "error": failed.message if failed else job.error,
         "where": failed.where if failed else None,
         "traceback": failed.traceback if failed else None,
+        "reason": job.why,
     }
     return job_record(job) | known
 
@@ -108,13 +110,15 @@ def listener_record(info: ListenerInfo) -> dict[str, Any]:
         "trouble": info.trouble,
         "beat_ms": info.beat_ms,
         "up_ms": info.up_ms,
+        "held": info.held,
+        "serves": list(info.serves),
         "running": [{"id": job.id, "fn": job.fn, "started": None, "progress": job.progress} for job in info.running],
     }
 
 
 def counts_record(schedule: str, counts: Counts) -> dict[str, Any]:
-    """Write the counts of a schedule as `stats --json` does."""
-    return {
+    """Write the counts of a schedule as `stats --json` does; null: the server does not tell."""
+    known = {
         "schedule": schedule,
         "waiting": counts.waiting,
         "due": counts.due,
@@ -127,6 +131,23 @@ def counts_record(schedule: str, counts: Counts) -> dict[str, Any]:
         "cancelling": counts.cancelling,
         "late_ms": counts.late_ms,
         "totals": dict(counts.totals),
+    }
+    return {name: None if name in counts.unknown else value for name, value in known.items()}
+
+
+def queue_record(schedule: str, queue: QueueInfo) -> dict[str, Any]:
+    """Write a queue as `queues --json` does; null: the server does not tell."""
+    return {
+        "schedule": schedule,
+        "name": queue.name,
+        "kind": queue.kind,
+        "job": queue.job,
+        "keys": None if queue.keys is None else list(queue.keys),
+        "ready": queue.ready,
+        "held": queue.held,
+        "consumers": queue.consumers,
+        "rate_in": queue.rate_in,
+        "rate_out": queue.rate_out,
     }
 
 

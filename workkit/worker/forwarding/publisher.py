@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from workkit import events
 from workkit.contract.claim import Claim
 from workkit.contract.producer import Added, NewJob, Producer
-from workkit.errors import CannotRun, JobCancelled, ServerError, ServerRefused, ServerUnreachable, WorkkitError, text_of
+from workkit.errors import CannotRun, JobCancelled, ServerError, ServerFull, ServerRefused, WorkkitError, text_of
 from workkit.jobs.admission import Admission, Control
 from workkit.jobs.outcome import Failure
 from workkit.jobs.registry import Registry
@@ -25,6 +25,7 @@ from workkit.worker.task import LaneRun, Task
 
 AT_ONCE = 500  # jobs in one request, and held here
 BACKOFF = 0.05, 5.0  # seconds: the first and the longest pause between tries while the other server takes nothing
+TRIES = 5  # of a job that the other server does not take although it takes others
 
 Pair = tuple[LaneRun, NewJob]
 
@@ -55,7 +56,7 @@ class Publisher(Hands):
 
     def prepare(self) -> None:
         """Ask the other server, which must answer at the start. Raises ServerUnreachable, ServerRefused."""
-        self._to.now_ms()
+        self._to.ping()
 
     def start(self) -> None:
         """Start the thread."""
@@ -183,9 +184,11 @@ class Publisher(Hands):
     def _send(self, pairs: list[Pair]) -> None:
         """Publish in one request, in as many tries as that takes. If the other layout refuses the request, halve it
         until the job that it refuses is alone.
+
+        A layout that adds one by one says how far it came: what it has taken ends at once, and so does what it refuses.
         """
         answer: Callable[[], list[Added]] | None = None
-        pause = BACKOFF[0]
+        pause, tries = BACKOFF[0], 0
         while pairs and not self._is_over:
             try:
                 if answer is None:
@@ -195,14 +198,21 @@ class Publisher(Hands):
                 answer()
                 break
             except ServerError as error:
+                tries += bool(error.refused)
+                self._end_known(pairs, error, is_last=tries >= TRIES or self._thread is None)
+                left = [pair for pair in pairs if pair[0] in self._trying]
+                if not left:
+                    self._back()
+                    return
                 if self._thread is None or (isinstance(error, ServerRefused) and error.lasting):
                     self._fail(error)
                     return
-                self._lost(error, held=len(pairs))
-                kept = self._pause(pairs, pause)
-                if len(kept) < len(pairs) or not isinstance(error, ServerUnreachable):
-                    answer = None  # a new request; the old one is repeated only where its reply is missing
-                pairs, pause = kept, min(2 * pause, BACKOFF[1])
+                if error.unanswered or not error.refused:
+                    self._lost(error, held=len(left))
+                kept = self._pause(left, pause)
+                if len(kept) < len(left) or not error.unanswered:
+                    answer, pairs = None, kept  # a new request; the old one continues only where its reply is missing
+                pause = min(2 * pause, BACKOFF[1])
             except Exception as error:
                 if len(pairs) == 1:
                     self._end(pairs[0][0], error)
@@ -215,7 +225,19 @@ class Publisher(Hands):
             return  # none is left, or this listener has ended
         self._back()
         for run, _ in pairs:
-            self._end(run, None)
+            if run in self._trying:
+                self._end(run, None)
+
+    def _end_known(self, pairs: Sequence[Pair], error: ServerError, *, is_last: bool) -> None:
+        """End the claims of which an error says that their jobs are added, or refused. One that the other server may
+        take later is tried again, unless this was the last try.
+        """
+        for place in error.added or ():
+            if (run := pairs[place][0]) in self._trying:
+                self._end(run, None)
+        for place, refusal in error.refused.items():
+            if (run := pairs[place][0]) in self._trying and (is_last or not isinstance(refusal, ServerFull)):
+                self._end(run, refusal)
 
     def _still_wanted(self, pairs: Sequence[Pair]) -> list[Pair]:
         """End the claims whose jobs were cancelled meanwhile; return those that are left, and were not taken back."""

@@ -18,6 +18,7 @@ class Setting:
 
     imports: tuple[str, ...]
     folder: Path | None
+    consumers: tuple[tuple[str, str], ...]  # job names, and where their functions are
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,7 @@ from typing import NoReturn
 from workkit import tracing
 from workkit.contract.claim import Claim
 from workkit.errors import FunctionNotFound, InvalidFunction, described
+from workkit.jobs.consumers import Functions
 from workkit.jobs.middleware import AROUND, Around, within, within_async
 from workkit.jobs.names import shown
 from workkit.jobs.registry import Handler, Registry, importing
@@ -70,7 +71,7 @@ class Worker:
     def serve(self) -> None:
         """Run the orders that arrive, in this thread, as long as the listener lives."""
         setting: Setting = self._connection.recv()
-        registry = Registry(imports=setting.imports, folder=setting.folder)
+        registry = Functions(imports=setting.imports, folder=setting.folder, consumers=setting.consumers)
         for serve in (self._receive, self._send_reports):
             threading.Thread(target=serve, name="workkit-offloaded", daemon=True).start()
         is_loaded = False

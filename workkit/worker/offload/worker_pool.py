@@ -16,7 +16,7 @@ from workkit.errors import InvalidFunction, JobCancelled, JobTimeout, ListenerSt
 from workkit.jobs.middleware import Around
 from workkit.jobs.names import main_module
 from workkit.jobs.outcome import Failure
-from workkit.jobs.registry import Handler, Registry
+from workkit.jobs.registry import Handler, Registry, options_of
 from workkit.worker.exit_status import how_it_ended
 from workkit.worker.offload.message import Function, Order, Setting
 from workkit.worker.offload.worker_process import WorkerProcess, error_of
@@ -27,7 +27,9 @@ class WorkerPool:
     """The worker processes of one listener, at most one for each processor. Thread-safe."""
 
     def __init__(self, registry: Registry) -> None:
-        self._setting = Setting(imports=registry.imports, folder=registry.folder)
+        ours = [(name, fn) for name, fn in registry.consumers.items() if options_of(fn).cpu]
+        consumers = tuple((name, ":".join(_import_path(fn))) for name, fn in ours)
+        self._setting = Setting(imports=registry.imports, folder=registry.folder, consumers=consumers)
         self._most = os.cpu_count() or 1
         self._news = threading.Condition()
         self._idle: list[WorkerProcess] = []

@@ -19,11 +19,12 @@ from workkit.brokers.gocraft.care.verify import Verification
 from workkit.brokers.gocraft.care.waiting import Waiting
 from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.gocraft.text import read
-from workkit.brokers.redis_server.checkup import dead, limited, tried
+from workkit.brokers.redis_server.checkup import OF_SERVER, tried
 from workkit.brokers.redis_server.host import clock, host, scripts
 from workkit.brokers.redis_server.refusal import code_of
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
+from workkit.contract.checkup import dead, limited
 from workkit.contract.doctor import Finding
 from workkit.errors import CorruptRecord, ServerRefused
 
@@ -46,7 +47,7 @@ class GocraftDoctor:
         What may be a moment between two steps of other pools is looked at twice, `patience_ms` apart, but at most 11 s:
         locks, pools without a heartbeat, unique keys. A unique key is a finding `patience_ms` after it was renewed.
         """
-        yield from limited(self._looked(patience_ms), schedule=self.keys.namespace)
+        yield from limited(self._looked(patience_ms), schedule=self.keys.namespace, of_server=OF_SERVER)
 
     def repair(self, finding: Finding) -> bool:
         """See `Doctor.repair`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from workkit.brokers.gocraft.change.dead_set import DeadSetChange
 from workkit.brokers.gocraft.change.jobs import JobChange
@@ -20,6 +21,7 @@ from workkit.jobs.job import Job
 class GocraftAdmin:
     """Changes one namespace. Each method may be repeated."""
 
+    at_once: ClassVar[int] = 500  # in one step of the server
     server: Server
     keys: Keys
     schedule: str

@@ -14,11 +14,12 @@ from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.items import server_ms
 from workkit.brokers.native.look.location import Places
-from workkit.brokers.redis_server.checkup import dead, limited, tried, unchecked, wrong_type
+from workkit.brokers.redis_server.checkup import OF_SERVER, tried, unchecked, wrong_type
 from workkit.brokers.redis_server.host import clock, host, scripts
 from workkit.brokers.redis_server.key_type import types_of
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
+from workkit.contract.checkup import dead, limited
 from workkit.contract.doctor import Finding
 from workkit.errors import ServerRefused
 
@@ -39,7 +40,7 @@ class NativeDoctor:
         If this user may not read something, that is a finding too. A wrong or missing password raises. A finding about
         the server names no schedule.
         """
-        yield from limited(self._looked(patience_ms), schedule=self.keys.schedule)
+        yield from limited(self._looked(patience_ms), schedule=self.keys.schedule, of_server=OF_SERVER)
 
     def repair(self, finding: Finding) -> bool:
         """See `Doctor.repair`."""

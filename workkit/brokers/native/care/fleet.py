@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from workkit import wire
 from workkit.brokers.native.entry import due_ms
 from workkit.brokers.native.look.location import PAGE, Places
-from workkit.brokers.native.record import UNKNOWN, read_info
+from workkit.brokers.redis_server.listener_info import UNKNOWN, read_info
 from workkit.contract.doctor import Finding
 from workkit.contract.listener import ListenerInfo
 from workkit.errors import CorruptRecord

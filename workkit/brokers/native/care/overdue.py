@@ -6,10 +6,11 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from workkit.brokers.native.entry import LAST_MS, due_ms
+from workkit.brokers.native.entry import due_ms
 from workkit.brokers.native.look.location import Places
 from workkit.brokers.native.look.parked import PAUSED, under
-from workkit.brokers.native.look.pauses import standing_control
+from workkit.brokers.redis_server.control_key import LAST_MS
+from workkit.brokers.redis_server.standing import standing_control
 from workkit.contract.doctor import Finding
 from workkit.jobs.admission import Control, pause_text
 from workkit.jobs.names import shown
@@ -42,7 +43,7 @@ class Overdue:
         if again:
             self.late += again
             self.oldest_ms = min(self.oldest_ms or LAST_MS, max(0, due_ms(repr(first[0][1]))))
-        control = standing_control(self.places.server, k)
+        control = standing_control(self.places.server, k.control)
         yield from self._paused(control, before)
         if self.late and "schedule" not in control.paused:
             late = "1 job is" if self.late == 1 else f"{self.late:,} jobs are"

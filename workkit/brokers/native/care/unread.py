@@ -11,13 +11,15 @@ from functools import partial
 from typing import Any
 
 from workkit.brokers.native.care.repair import Garbled, Loose
-from workkit.brokers.native.control_key import PAUSED, read_limit, read_pause, read_turn
-from workkit.brokers.native.entry import LAST_MS, read_entry
+from workkit.brokers.native.entry import read_entry
 from workkit.brokers.native.look.location import Places
 from workkit.brokers.native.look.missed import missed_pages
 from workkit.brokers.native.look.parked import read_parked
-from workkit.brokers.native.record import is_info, read_count, read_said
-from workkit.brokers.native.settle import is_failure, read_packed
+from workkit.brokers.native.record import read_count
+from workkit.brokers.native.settle import is_failure
+from workkit.brokers.redis_server.control_key import LAST_MS, PAUSED, read_limit, read_pause, read_turn
+from workkit.brokers.redis_server.listener_info import is_info, read_said
+from workkit.brokers.redis_server.packed import read_packed
 from workkit.contract.doctor import Finding
 from workkit.jobs.option_readers import LONGEST_MS
 from workkit.text.raw import brief_bytes, bytes_text

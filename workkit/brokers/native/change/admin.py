@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from workkit.brokers.native.change.dead_set import DeadSetChange
 from workkit.brokers.native.change.pauses import Pauses
@@ -23,6 +24,7 @@ from workkit.jobs.job import Job, JobState
 class NativeAdmin:
     """Changes one schedule. Each method may be repeated."""
 
+    at_once: ClassVar[int] = 500  # in one step of the server
     server: Server
     keys: Keys
     codec: Codec

@@ -17,6 +17,8 @@ from workkit.jobs.job import Job
 class ShardedAdmin:
     """Changes the shards of one schedule as if they were one."""
 
+    at_once = 500
+
     def __init__(self, shards: Sequence[NativeAdmin], inspector: ShardedInspector) -> None:
         self._shards, self._inspector = tuple(shards), inspector
 

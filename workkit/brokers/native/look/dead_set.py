@@ -9,7 +9,8 @@ from typing import Any
 from workkit.brokers.native.codec import Codec, at_due
 from workkit.brokers.native.entry import due_ms
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.native.settle import read_failure, read_packed
+from workkit.brokers.native.settle import read_failure
+from workkit.brokers.redis_server.packed import read_packed
 from workkit.brokers.redis_server.server import Server
 from workkit.errors import CorruptRecord
 from workkit.jobs.job import Job

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from workkit.brokers.native.codec import Codec
@@ -13,11 +13,11 @@ from workkit.brokers.native.look.items import server_ms
 from workkit.brokers.native.look.listing import Listing, whole_ms
 from workkit.brokers.native.look.location import is_text
 from workkit.brokers.native.look.missed import missed_pages
-from workkit.brokers.native.look.pauses import standing_control
 from workkit.brokers.native.look.search import Search, all_jobs, named_entry
-from workkit.brokers.native.record import read_info
+from workkit.brokers.redis_server.listener_info import read_info
 from workkit.brokers.redis_server.server import Server
-from workkit.contract.inspector import Counts, Missed, Named
+from workkit.brokers.redis_server.standing import standing_control
+from workkit.contract.inspector import Counts, Missed, Named, QueueInfo, no_queues
 from workkit.contract.listener import ListenerInfo
 from workkit.jobs.admission import Control
 from workkit.jobs.job import Job, JobState
@@ -43,6 +43,10 @@ class NativeInspector:
         the dead set.
         """
         return all_jobs(self._listing, self._dead, self.control(), state=state)
+
+    def unlisted(self) -> Mapping[JobState, str]:
+        """All states can be listed."""
+        return {}
 
     def job(self, which: str) -> Job:
         """Find one job: see `Inspector.job`."""
@@ -76,9 +80,13 @@ class NativeInspector:
             found.append(replace(info, beat_ms=max(0, now - whole_ms(beat)), running=held))
         return found
 
+    def queues(self, *, jobs: Sequence[str] = ()) -> list[QueueInfo]:
+        """Raise Unsupported: there is nothing here that `counts` does not say."""
+        raise no_queues(self.codec.schedule)
+
     def control(self) -> Control:
         """Read the pauses whose time has not passed, and the schedule's own limits."""
-        return standing_control(self.server, self.keys)
+        return standing_control(self.server, self.keys.control)
 
     def missed(self) -> Iterator[Missed]:
         """Page through the missed occurrences, the last one first."""

@@ -15,8 +15,9 @@ from workkit.brokers.native.look.items import server_ms, standing_items
 from workkit.brokers.native.look.location import PAGE, is_text, item_id
 from workkit.brokers.native.look.parked import Parked
 from workkit.brokers.native.look.pauses import pause_of
-from workkit.brokers.native.record import read_said
-from workkit.brokers.native.settle import occurrence, read_failure, read_packed
+from workkit.brokers.native.settle import occurrence, read_failure
+from workkit.brokers.redis_server.listener_info import read_said
+from workkit.brokers.redis_server.packed import read_packed
 from workkit.brokers.redis_server.server import Server
 from workkit.errors import CorruptRecord
 from workkit.jobs.admission import Control, Pause, pause_text

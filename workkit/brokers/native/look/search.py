@@ -14,8 +14,8 @@ from workkit.brokers.native.look.items import all_parked, parked_items
 from workkit.brokers.native.look.listing import Listing
 from workkit.brokers.native.look.location import PAGE
 from workkit.brokers.native.look.parked import Parked, read_parked
-from workkit.brokers.native.look.pauses import standing_control
 from workkit.brokers.redis_server.server import Server
+from workkit.brokers.redis_server.standing import standing_control
 from workkit.errors import NotFound
 from workkit.jobs.admission import Control
 from workkit.jobs.job import Job, JobState
@@ -81,7 +81,7 @@ class Search:
     def found(self, id: str) -> Job | None:
         """Find one job in any key, without reading all waiting jobs. Last, find a job to which nothing refers."""
         listing = self._listing
-        control = standing_control(self.server, self.keys)
+        control = standing_control(self.server, self.keys.control)
         aside = (
             parked for text in parked_items(self.server, self.keys, id) if (parked := read_parked(text)) is not None
         )
@@ -109,7 +109,7 @@ class Search:
         return near.id[:8], f" Nearest: {near.id[:8]} {shown(near.fn)} ({near.state})."
 
     def _jobs(self) -> Iterator[Job]:
-        return all_jobs(self._listing, self._dead, standing_control(self.server, self.keys), state=None)
+        return all_jobs(self._listing, self._dead, standing_control(self.server, self.keys.control), state=None)
 
     @property
     def _listing(self) -> Listing:

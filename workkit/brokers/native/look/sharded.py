@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from heapq import merge
 
 from workkit.brokers.native.look.inspector import NativeInspector
 from workkit.brokers.native.look.search import ID_DIGITS, SHORTEST
 from workkit.brokers.native.shards import first_found, shard_of_text
-from workkit.contract.inspector import Counts, Missed, Named
+from workkit.contract.inspector import Counts, Missed, Named, QueueInfo, no_queues
 from workkit.contract.listener import ListenerInfo
 from workkit.errors import NotFound
 from workkit.jobs.admission import Control
@@ -36,7 +36,7 @@ class ShardedInspector:
         summed = {
             field.name: sum(getattr(counts, field.name) for counts in all_counts)
             for field in fields(Counts)
-            if field.name not in ("totals", "late_ms")
+            if field.name not in ("totals", "late_ms", "unknown")
         }
         late_ms = max((counts.late_ms for counts in all_counts if counts.late_ms is not None), default=None)
         return Counts(**summed, late_ms=late_ms, totals=totals)
@@ -46,6 +46,10 @@ class ShardedInspector:
         latest first.
         """
         return merge(*(shard.jobs(state=state) for shard in self._shards), key=_order)
+
+    def unlisted(self) -> Mapping[JobState, str]:
+        """All states can be listed."""
+        return {}
 
     def job(self, which: str) -> Job:
         """Find one job by name, by id, or by the beginning of an id. Raises NotFound, also if several match."""
@@ -69,6 +73,10 @@ class ShardedInspector:
     def listeners(self) -> list[ListenerInfo]:
         """List the listeners: each once for each shard, with its claims there."""
         return [info for shard in self._shards for info in shard.listeners()]
+
+    def queues(self, *, jobs: Sequence[str] = ()) -> list[QueueInfo]:
+        """Raise Unsupported: there is nothing here that `counts` does not say."""
+        raise no_queues(self._shards[0].codec.schedule)
 
     def control(self) -> Control:
         """Read the pauses of all shards, and the schedule's own limits."""

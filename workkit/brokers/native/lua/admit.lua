@@ -77,7 +77,7 @@ local function admit(m)
     end
   end
   if m.frees then release(unique, m.frees, m.id) end
-  note_start(m, now)
+  note_start(m.turns, now)
   redis.call('HSET', running, m.receipt, m.full)
   return 'g'
 end

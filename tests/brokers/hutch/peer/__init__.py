@@ -1,0 +1,1 @@
+"""workkit beside a program with hutch, hutch-schedule or event: the Ruby peer of interop/ruby/hutch/."""

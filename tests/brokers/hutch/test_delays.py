@@ -1,0 +1,70 @@
+"""Our delays on a real broker: no message waits behind another."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+
+from tests import rabbit
+from tests.brokers.hutch.opened import Opened, new
+from tests.processes import until
+from tests.rabbit import Rabbit
+from workkit.brokers.hutch import compose
+from workkit.brokers.hutch.address import read_address
+from workkit.brokers.hutch.broker import HutchBroker
+from workkit.brokers.hutch.names import Names
+
+APART_MS = 300
+DELAYS = (5, 1, 4, 0.5, 3, 2)  # in units of APART_MS; 0.5 comes first
+
+
+def test_a_short_delay_does_not_wait_behind_a_long_one(on: Opened) -> None:
+    queue, broker = on.bound("note"), on.broker()
+    broker.add([new({"n": 0}, due_ms=broker.now_ms() + 60_000)])  # the whole ladder is declared now
+    long_ms = broker.now_ms() + 60_000
+    broker.add([new({"n": n}, due_ms=long_ms) for n in range(50)])
+    now_ms = broker.now_ms()
+    due = {round(10 * delay): now_ms + round(delay * APART_MS) for delay in DELAYS}
+    for n, due_ms in due.items():
+        body = json.dumps({"n": n}).encode()
+        on.publish_message(compose.new(on.names, "note", body, now_ms=now_ms, due_ms=due_ms))
+    arrived = []
+    for _ in due:
+        n = json.loads(on.got(queue)[2])["n"]
+        assert broker.now_ms() >= due[n], "before its time"
+        arrived.append(n)
+    assert arrived == sorted(due)
+    assert broker.now_ms() < long_ms - 20_000, "only as late as a busy machine is"
+    assert on.count(queue) == 0
+
+
+def test_messages_that_no_queue_takes_block_no_others(on: Opened) -> None:
+    queue, broker = on.bound("note"), on.broker()
+    now_ms = broker.now_ms()
+    broker.add([new({}, "nobody", due_ms=now_ms + 1000)])  # the ladder is declared now
+    for key in [*["nobody"] * 100, "note"]:
+        on.publish_message(compose.new(on.names, key, b"{}", now_ms=now_ms, due_ms=now_ms + 20))
+    assert on.got(queue)[2] == b"{}"
+
+
+def test_delays_survive_a_broker_that_is_killed(own_rabbit: Rabbit, name: str) -> None:
+    names, numbers = Names(exchange=name, dialect="hutch"), range(1500)
+    with closing(HutchBroker(read_address(own_rabbit.url), names=names)) as broker:
+        with rabbit.connected(own_rabbit.url) as channel:
+            channel.exchange_declare(names.exchange, "topic", durable=True)
+            channel.queue_declare(name, durable=True)
+            channel.queue_bind(name, names.exchange, "note")
+        broker.add([new({}, "nobody", due_ms=broker.now_ms() + 4000)])  # the ladder is declared now
+        now_ms = broker.now_ms()
+        broker.add([new({"n": n}, due_ms=now_ms + 1000 + 2 * n) for n in numbers])
+        with rabbit.connected(own_rabbit.url) as channel:
+            until(lambda: channel.queue_declare(name, passive=True).method.message_count > len(numbers) // 2)
+        own_rabbit.kill()
+        own_rabbit.start()
+        with rabbit.connected(own_rabbit.url) as channel:
+            arrived: set[int] = set()
+            for _, _, body in channel.consume(name, auto_ack=True, inactivity_timeout=10):
+                assert body is not None, f"{len(numbers) - len(arrived)} of {len(numbers)} are lost"
+                arrived.add(json.loads(body)["n"])
+                if arrived == set(numbers):
+                    break

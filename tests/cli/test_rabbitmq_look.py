@@ -1,0 +1,164 @@
+"""The command line looks at an exchange of RabbitMQ, and changes its dead queue."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from tests import rabbit
+from tests.brokers.hutch.opened import FAILURE, NOBODY, Opened, new, one, opened
+from tests.cli.conftest import Ran, Run
+from tests.cli.test_completion import completed
+from workkit.brokers.hutch.look.inspector import DELAYED, HELD
+from workkit.brokers.hutch.names import Names
+from workkit.jobs.outcome import Dead
+
+Command = Callable[..., Ran]
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("LAYOUT", "AMQP_URL", "NAMESPACE", "AMQP_MANAGEMENT_URL"):  # the command sets them; empty is as unset
+        monkeypatch.setenv(f"WORKKIT_{name}", "")
+
+
+@pytest.fixture
+def on(amqp: str, name: str) -> Iterator[Opened]:
+    """An exchange with two dead messages of ours, one of event, one that is due, and one that is delayed."""
+    names = Names(exchange=name, dialect="hutch")
+    with ExitStack() as ends:
+        ends.callback(rabbit.forget, amqp, names, names.queue("shop.sold"))
+        on = ends.enter_context(opened(amqp, names))
+        listener = on.listener("shop.sold")
+        for n in (1, 2):
+            listener.add([new({"id": n}, "shop.sold")])
+            listener.claim(0, ends=[(one(listener), Dead(failure=FAILURE))])
+        listener.leave()
+        on.channel.confirm_delivery()
+        on.publish("dead_queue.shop.paid", b'{"id":3}', message_id="0123456789abcdef01234567", timestamp=1_700_000_000)
+        listener.add([new({"id": 4}, "shop.sold")])
+        listener.add([new({"id": 5}, "shop.sold", due_ms=listener.now_ms() + 60_000)])
+        yield on
+
+
+@pytest.fixture
+def look(run: Run, on: Opened, management: str) -> Command:
+    """Run a command on that exchange, with the management API."""
+    return lambda command, *words: run(
+        command, on.names.exchange, *words, "--layout", "hutch", "--amqp", on.url, "--management", management
+    )
+
+
+@pytest.fixture
+def blind(run: Run, on: Opened) -> Command:
+    """Run a command on that exchange, without the management API."""
+    return lambda command, *words: run(
+        command, on.names.exchange, *words, "--layout", "hutch", "--amqp", on.url, "--management", NOBODY
+    )
+
+
+def test_dead_messages_are_listed_with_reason_and_queue(look: Command, on: Opened) -> None:
+    ran = look("dead")
+    assert ran.status == 0
+    titles, *rows = ran.out.splitlines()
+    assert titles.split() == ["FAILED", "ID", "FUNCTION", "ATTEMPTS", "ERROR", "REASON", "QUEUE"]
+    assert [row.split()[-2:] for row in rows] == [["failed", on.names.queue("shop.sold")]] * 2 + [["-", "-"]]
+    assert "--layout hutch --amqp" in ran.err
+    found = json.loads(look("dead", "--json").out)
+    assert [(job["fn"], job["args"], job["reason"], job["queue"]) for job in found] == [
+        ("shop.sold", [{"id": 1}], "failed", on.names.queue("shop.sold")),
+        ("shop.sold", [{"id": 2}], "failed", on.names.queue("shop.sold")),
+        ("shop.paid", [{"id": 3}], None, None),
+    ]
+    shown = look("show", found[0]["id"][:8]).out
+    assert f"queue     {on.names.queue('shop.sold')}\n" in shown
+    assert "why       failed\n" in shown
+
+
+def test_dead_messages_are_retried_and_discarded(look: Command, on: Opened) -> None:
+    first, second, third = (job["id"] for job in json.loads(look("dead", "--json").out))
+    ran = look("retry", first[:8])
+    assert (ran.status, ran.out) == (0, f'retried {first[:8]}  shop.sold({{"id": 1}})\n')
+    ran = look("retry", third)
+    assert ran.status == 1
+    assert "cannot run again: its routing key leads to a queue that does not exist any more" in ran.err
+    ran = look("retry", "--all")
+    assert (ran.status, "Add --yes" in ran.err) == (4, True)
+    assert look("retry", "--where", "'id': 2", "--dry-run").out.split()[0] == second[:8]
+    assert look("retry", "--where", "disk full", "--yes").out == "retried 1\n"
+    assert look("discard", "--all", "--yes").out == "discarded 1\n"
+    ran = look("dead")
+    assert (ran.status, ran.out) == (0, "")
+    assert ran.err.startswith(f"no dead jobs in {on.names.exchange}.")
+    assert on.count(on.names.queue("shop.sold")) == 3
+
+
+def test_list_shows_what_can_be_listed_and_says_what_not(look: Command, on: Opened) -> None:
+    ran = look("list", "--json")
+    assert [(job["state"], job["args"][0]["id"]) for job in json.loads(ran.out)] == [
+        ("due", 4), ("dead", 1), ("dead", 2), ("dead", 3),
+    ]  # fmt: skip
+    said = f"{DELAYED}\n{HELD}\n"
+    assert ran.err == said
+    ran = look("list")
+    assert ran.out.startswith(f"{on.names.exchange}: 1 waiting, 1 due, 3 dead.")
+    assert ran.err == said
+    ran = look("list", "--state", "waiting")
+    assert (ran.status, ran.out) == (4, "")
+    assert ran.err == (
+        "error: listing waiting jobs cannot be done here. Delayed messages cannot be listed, only counted. "
+        f"Count them: workkit stats {on.names.exchange}.\n"
+    )
+
+
+def test_without_the_api_commands_say_how_to_enable_it(blind: Command, on: Opened) -> None:
+    enable = "rabbitmq-plugins enable rabbitmq_management"
+    ran = blind("list", "--json")
+    assert [job["state"] for job in json.loads(ran.out)] == ["dead"] * 3
+    assert enable in ran.err
+    ran = blind("stats", "--json")
+    (found,) = json.loads(ran.out)
+    assert (found["waiting"], found["dead"], found["due"], found["listeners"]) == (1, 3, None, None)
+    assert enable in ran.err
+    assert blind("stats").out.splitlines()[1].split()[1:4] == ["1", "-", "-"]
+    ran = blind("listeners")
+    assert (ran.status, ran.out, enable in ran.err) == (4, "", True)
+    ran = blind("queues", "shop.sold", "--json")
+    found = {queue["name"]: queue for queue in json.loads(ran.out)}
+    assert found[on.names.queue("shop.sold")]["ready"] == 1
+    assert found[on.names.queue("shop.sold")]["held"] is None
+    assert enable in ran.err
+
+
+def test_queues_are_listed(look: Command, on: Opened) -> None:
+    ran = look("queues")
+    assert (ran.status, ran.err) == (0, "")
+    titles, *rows = ran.out.splitlines()
+    assert titles.split() == ["QUEUE", "KIND", "READY", "HELD", "CONSUMERS", "IN/s", "OUT/s", "KEYS"]
+    assert [(row.split()[1], row.split()[2]) for row in rows] == [("work", "1"), ("delay", "1"), ("dead", "3")]
+    assert len(look("queues", "--all").out.splitlines()) > len(rows) + 1
+
+
+def test_a_layout_without_queues_refuses_to_list_them(run: Run) -> None:
+    ran = run("queues", "t")
+    assert (ran.status, ran.err) == (
+        4, "error: queues of t are something that only layouts on RabbitMQ have. Count its jobs: workkit stats t.\n"
+    )  # fmt: skip
+
+
+def test_what_is_not_seen_cannot_be_changed(look: Command) -> None:
+    ran = look("cancel", "abcdef01")
+    assert (ran.status, ran.out) == (4, "")
+    assert ran.err.startswith('error: "abcdef01" cannot be found and changed. Delayed messages cannot be listed')
+
+
+def test_ids_of_dead_messages_are_completed(
+    look: Command, run: Run, on: Opened, management: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = [job["id"][:8] for job in json.loads(look("dead", "--json").out)]
+    where = ("--layout", "hutch", "--amqp", on.url, "--management", management)
+    assert sorted(completed(run, monkeypatch, "retry", *where, on.names.exchange, "")) == sorted(ids)
+    assert completed(run, monkeypatch, "retry", *where, "") == []

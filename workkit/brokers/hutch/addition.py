@@ -1,0 +1,81 @@
+"""Adding jobs: their unique keys are reserved, their messages published, and each answer worded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from workkit.brokers.hutch.beside.place import Beside
+from workkit.brokers.hutch.beside.reservation import Reservation
+from workkit.brokers.hutch.message import Message
+from workkit.brokers.hutch.wire.channel import NO_ROUTE, NOT_ACCEPTED
+from workkit.brokers.hutch.wire.outlet import Outlet
+from workkit.contract.producer import Added
+from workkit.errors import ServerError, ServerFull, ServerRefused
+
+
+class Addition:
+    """One request, begun when it is made. A call waits for the answers; one that was interrupted by an error may be
+    called again.
+    """
+
+    def __init__(
+        self, outlet: Outlet, made: Sequence[Message], *, beside: Beside | None, exchange: str, shown: str, now_ms: int
+    ) -> None:
+        """Publish messages whose unique keys nobody holds. Raises ServerUnreachable, ServerRefused."""
+        self._made, self._exchange, self._shown, self._now_ms = made, exchange, shown, now_ms
+        self._reserved = Reservation(beside, made)
+        self._places = [place for place, holder in enumerate(self._reserved.holders) if holder is None]
+        self._sent = outlet.begin(self._reserved.fresh)
+
+    def __call__(self) -> list[Added]:
+        """Wait for the answers. Raises ServerRefused with `added` and `refused`, ServerUnreachable."""
+        try:
+            self._sent()
+        except ServerError as error:
+            self._reserved.answered(self._sent.confirmed, self._sent.refused, now_ms=self._now_ms)
+            error.added, error.refused = self._added, self._refused
+            error.unanswered = self._sent.is_unanswered
+            raise
+        self._reserved.answered(self._sent.confirmed, self._sent.refused, now_ms=self._now_ms)
+        if refused := self._refused:
+            raise self._not_all(refused)
+        return [
+            Added(id=message.id, due_ms=message.due_ms, new=True)
+            if holder is None
+            else Added(id=holder, due_ms=None, new=False)
+            for message, holder in zip(self._made, self._reserved.holders, strict=True)
+        ]
+
+    @property
+    def _added(self) -> frozenset[int]:
+        """The places of the jobs that are there: their messages are confirmed, or others hold their keys."""
+        held = (place for place, holder in enumerate(self._reserved.holders) if holder is not None)
+        return frozenset((*held, *(self._places[sent] for sent in self._sent.confirmed)))
+
+    @property
+    def _refused(self) -> dict[int, ServerRefused]:
+        """Why messages were not taken. ServerFull: the broker may take it later."""
+        refused = ((self._places[sent], trouble) for sent, trouble in self._sent.refused.items())
+        return {place: self._worded(self._made[place], trouble) for place, trouble in refused}
+
+    def _worded(self, message: Message, trouble: str) -> ServerRefused:
+        where = f'"{message.key}"'
+        if trouble == NO_ROUTE:
+            what = f"leads to no queue of exchange {self._exchange}: nobody consumes it"
+            remedy = "Start a listener for it first, or correct the name."
+            return ServerRefused.about(where, what, remedy, given=message.key)
+        if trouble == NOT_ACCEPTED:
+            what = f"was not taken by {self._shown}: a queue of this key is full, or the broker fails"
+            return ServerFull.about(where, what, "Add it again.", given=message.key)
+        what, remedy = f"was refused by {self._shown}: {trouble}", "Correct it, or ask for the permission."
+        return ServerRefused.about(where, what, remedy, given=message.key)
+
+    def _not_all(self, refused: Mapping[int, ServerRefused]) -> ServerRefused:
+        """Make the error of a request: that of its first message that was refused, and how many there are."""
+        error, added = refused[min(refused)], self._added
+        if added or len(refused) > 1:
+            many = f"{len(refused)} {'was' if len(refused) == 1 else 'were'} refused, and the others are published"
+            trouble = f"{error.trouble}. Of {len(added) + len(refused)} messages {many}"
+            error = type(error).about(error.where or "", trouble, error.remedy, given=error.given)
+        error.added, error.refused = added, refused
+        return error

@@ -1,0 +1,274 @@
+"""One listener at the Redis beside its RabbitMQ: what it holds, its slots, the pauses, its heartbeat.
+
+It is registered under a name that is new each time. Where other listeners took it for dead, although RabbitMQ did not,
+it says under another name what it holds, and goes on. Normative: spec/layouts/hutch.md, section 12.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from workkit.brokers.hutch.beside.place import Beside
+from workkit.brokers.hutch.beside.rows import Run, placed, settled, taken, terms_of, wanted_row
+from workkit.brokers.hutch.codec import Receipt
+from workkit.brokers.redis_server.clock import ServerClock
+from workkit.brokers.redis_server.control_key import read_control
+from workkit.brokers.redis_server.listener_info import write_info
+from workkit.contract.claim import Claim, Ending, Standing
+from workkit.contract.listener import ListenerInfo
+from workkit.errors import ServerError, ServerRefused
+from workkit.jobs.admission import FREE, Admission
+from workkit.jobs.outcome import Outcome
+from workkit.jobs.terms import PLAIN
+
+Wanted = tuple[Claim, Admission | None]
+TRIES = 3
+LOOKS_APART = 1.9  # seconds: two looks are needed, as in the native layout
+MAY_START, NEEDS_SLOT, NOT_HELD = -1.0, -2.0, -3.0
+
+
+class _Gone(Exception):
+    """Others took this listener for dead."""
+
+
+class Guard:
+    """For one thread, the listener's loop. Each method may raise ServerUnreachable or ServerRefused; what was left
+    undone is done by the next one.
+    """
+
+    def __init__(self, beside: Beside, *, namespace: str, lease_ms: int) -> None:
+        self._beside, self._namespace, self._lease_ms = beside, namespace, lease_ms
+        self._clock = ServerClock(beside.server)
+        self._info: ListenerInfo | None = None
+        self._packed = b""
+        self._runs: dict[Receipt, Run] = {}
+        self._left: list[bytes] = []  # rows of `settle` that Redis has not got yet
+        self._count = self._began_ms = 0
+        self._stale: list[tuple[str, float]] = []
+        self._seen: dict[str, tuple[float, float]] = {}
+        self._version = b""
+        self._is_lost = False
+        self._is_gone = False  # others took this listener for dead, and it has not said yet what it holds
+        self.control = FREE
+        self.name = ""
+
+    def register(self, info: ListenerInfo) -> None:
+        """List this listener under a new name, and read what is paused."""
+        self._info, self._began_ms = info, 0
+        self._left = []
+        self._enter()
+        self._is_gone = False
+
+    def ensure(self) -> None:
+        """Ask whether Redis answers, if it did not before: no message is taken for nothing."""
+        if self._is_lost:
+            self.beat(trouble=None if self._info is None else self._info.trouble)
+
+    def take(self, claims: Sequence[Claim]) -> list[Claim]:
+        """Note claims before they run. Return them with their crashes, and with what their messages ask for."""
+        runs = [self._new(claim) for claim in claims]
+        try:
+            self._settle_left()
+            answer = self._still(lambda: self._asked("take", [self._version, *self._taken(runs)]))
+        except ServerError:
+            self._left += [settled(run, None) for run in runs]  # its answer may be what was lost
+            raise
+        self._hear(answer[1])
+        found = []
+        for run, crashes in zip(runs, answer[2:], strict=True):
+            standing = None if run.terms is PLAIN else Standing(terms=run.terms)
+            run.claim = claim = replace(run.claim, crashes=int(crashes), standing=standing)
+            self._runs[claim.receipt] = run
+            found.append(claim)
+        return found
+
+    def admit(self, asked: Sequence[Wanted], *, most: int) -> list[tuple[Claim, float]]:
+        """Let claims start, at most so many: each with `MAY_START`, `NEEDS_SLOT`, `NOT_HELD`, or the milliseconds until
+        its rates allow it.
+        """
+        runs = [self._runs.get(claim.receipt) for claim, _ in asked]
+        known = [(run, wanted) for run, (_, wanted) in zip(runs, asked, strict=True) if run is not None]
+        answers: list[float] = []
+        if known:
+            self._settle_left()
+            reply = self._still(lambda: self._asked("admit", [most, *self._rows(known)]))
+            answers = [float(part) for part in reply[1:]]
+        left = iter(zip(known, answers, strict=True))
+        found = []
+        for (claim, _), run in zip(asked, runs, strict=True):
+            if run is None:
+                found.append((claim, NOT_HELD))
+                continue
+            (_, wanted), answer = next(left)
+            if answer == MAY_START:
+                self._start(run, wanted)
+            found.append((run.claim, answer))
+        return found
+
+    def end(self, ends: Iterable[Ending]) -> None:
+        """Forget runs that are over, and free their slots, before their messages are acknowledged."""
+        rows = [settled(run, outcome) for run, outcome in self._known(ends)]
+        if rows or self._left:
+            self._call("settle", [*self._left, *rows])
+            self._left = []
+        for claim, _ in ends:
+            self._runs.pop(claim.receipt, None)
+
+    def lose(self, claims: Iterable[Claim]) -> None:
+        """Note that RabbitMQ gives these messages to other listeners, though this one lives. Redis hears of it with the
+        next request.
+        """
+        for claim in claims:
+            if (run := self._runs.pop(claim.receipt, None)) is not None:
+                self._left.append(settled(run, None))
+
+    def beat(self, *, trouble: str | None) -> None:
+        """Send a heartbeat: read what is paused, and which listeners look dead."""
+        assert self._info is not None, "register first"
+        if trouble != self._info.trouble:
+            self._info = replace(self._info, trouble=trouble)
+            self._describe()
+        self._settle_left()
+        beat = self._still(lambda: self._asked("beat", [self.name, self._lease_ms, self._version, self._packed]))
+        names = [name.decode("utf-8", "surrogateescape") for name in beat[1][::2]]
+        self._stale = [pair for pair in zip(names, map(float, beat[1][1::2]), strict=True) if pair[0] != self.name]
+        self._hear(beat[2])
+
+    def paused(self) -> set[str]:
+        """List the targets that are paused now, also by the clock."""
+        lapsed = self.control.lapsed(self._clock.now_ms()) if self.control.paused else ()
+        return self.control.paused.keys() - set(lapsed)
+
+    def maintain(self) -> list[tuple[str, int]]:
+        """End pauses whose time has passed, and what dead listeners held: (listener, messages) for each."""
+        for target in self.control.lapsed(self._clock.now_ms()):
+            self._beside.call("resume", [target, "lapsed"])
+        now, found = time.monotonic(), []
+        seen = {name: self._seen[name] for name, beat in self._stale if self._seen.get(name, (None, 0))[0] == beat}
+        for name, beat in self._stale:
+            if now - seen.setdefault(name, (beat, now))[1] < LOOKS_APART:
+                continue
+            held = int(self._beside.call("reap", [name, repr(beat), self._lease_ms], listener=name))
+            if held >= 0:
+                found.append((name, held))
+            seen.pop(name)
+        self._seen, self._stale = seen, []
+        return found
+
+    def tell(self, said: Mapping[Any, str | None]) -> None:
+        """Store the progress of runs: see `Consumer.tell`."""
+        args = [part for receipt, words in said.items() if (run := self._runs.get(receipt)) is not None
+                for part in (run.field, words or "")]  # fmt: skip
+        if args:
+            self._call("tell", args)
+
+    def leave(self) -> None:
+        """End the registration; what it holds goes back."""
+        self.lose([run.claim for run in self._runs.values()])
+        if self.name:
+            self._settle_left()
+            self._call("leave", [self.name])
+        self.name = ""
+
+    # The registration.
+
+    def _enter(self) -> None:
+        name = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(6)}"
+        self._began_ms = self._began_ms or self._clock.now_ms()
+        self.name, before = name, self.name
+        self._describe()
+        try:
+            _, control = self._call("register", [name, self._packed])
+        except ServerError:
+            self.name = before
+            raise
+        self._version = b""
+        self._hear(control)
+
+    def _describe(self) -> None:
+        assert self._info is not None, "register first"
+        self._packed = write_info(replace(self._info, listener=self.name), began_ms=self._began_ms)
+
+    def _still(self, ask: Any) -> Any:
+        """Ask; where others took this listener for dead, register again, say what it holds, and ask once more."""
+        for _ in range(TRIES):
+            try:
+                if self._is_gone:
+                    self._return()
+                return ask()
+            except _Gone:
+                self._is_gone = True
+        trouble, remedy = "forgets this listener again and again", "See what deletes its keys."
+        raise ServerRefused.about(f"the Redis beside, {self._beside.server.url}", trouble, remedy)
+
+    def _return(self) -> None:
+        self._enter()
+        runs = [*self._runs.values()]
+        if runs:
+            self._asked("take", [self._version, *self._taken(runs, back=True)])
+        for run in runs:
+            if run.slots:
+                slots = Admission(keys=tuple((key, 1) for key in run.claim.slots))
+                self._asked("admit", [1, wanted_row(run, slots, namespace=self._namespace, force=True)])
+        self._is_gone = False
+
+    # One message.
+
+    def _new(self, claim: Claim) -> Run:
+        self._count += 1
+        field = str(self._count)
+        return Run(field, f"{self.name}/{field}", claim, terms_of(claim))
+
+    def _taken(self, runs: Sequence[Run], *, back: bool = False) -> list[bytes]:
+        for run in runs:
+            run.name = f"{self.name}/{run.field}"
+        return [taken(run, began_ms=self._clock.now_ms(), back=back) for run in runs]
+
+    def _rows(self, known: Sequence[tuple[Run, Admission | None]]) -> list[bytes]:
+        return [wanted_row(run, wanted, namespace=self._namespace) for run, wanted in known]
+
+    def _start(self, run: Run, wanted: Admission | None) -> None:
+        keys = tuple(key for key, _ in wanted.keys) if wanted is not None else ()
+        run.slots = tuple(placed(key, self._namespace) for key in keys)
+        run.has_started = True
+        run.claim = replace(run.claim, standing=Standing(terms=run.terms, slots=keys))
+
+    def _known(self, ends: Iterable[Ending]) -> list[tuple[Run, Outcome]]:
+        pairs = [(self._runs.get(claim.receipt), outcome) for claim, outcome in ends]
+        return [(run, outcome) for run, outcome in pairs if run is not None]
+
+    # Requests.
+
+    def _settle_left(self) -> None:
+        if self._left:
+            self._call("settle", self._left)
+            self._left = []
+
+    def _asked(self, verb: str, args: Sequence[Any]) -> Any:
+        answer = self._call(verb, args)
+        if answer[0] != b"ok":
+            raise _Gone
+        return answer
+
+    def _call(self, verb: str, args: Sequence[Any]) -> Any:
+        of = {"listener": self.name} if verb in _OF_LISTENER else {}
+        try:
+            answer = self._beside.call(verb, args, **of)
+        except ServerError:
+            self._is_lost = True
+            raise
+        self._is_lost = False
+        return answer
+
+    def _hear(self, control: Sequence[bytes]) -> None:
+        if control:
+            self._version, self.control = read_control(control)
+
+
+_OF_LISTENER = frozenset({"register", "take", "admit", "settle", "beat", "tell", "leave"})

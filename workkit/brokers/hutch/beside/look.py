@@ -1,0 +1,107 @@
+"""What the Redis beside knows: listeners, what they run with its progress, pauses and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import msgpack
+
+from workkit.brokers.hutch import body
+from workkit.brokers.hutch.beside.place import Beside
+from workkit.brokers.hutch.names import Dialect, Names
+from workkit.brokers.redis_server.listener_info import read_info, read_said
+from workkit.brokers.redis_server.standing import standing_control
+from workkit.contract.listener import ListenerInfo
+from workkit.errors import CorruptRecord
+from workkit.jobs.admission import Control
+from workkit.jobs.job import Job
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """A message that a listener holds: its queue, the listener, the job with its progress, and when it was taken."""
+
+    queue: str
+    listener: str
+    job: Job
+    began_ms: int
+
+
+def running(beside: Beside, names: Names) -> list[Running]:
+    """Read what all listeners hold, the first taken first. Raises ServerUnreachable, ServerRefused."""
+    with beside.server.translated() as client:
+        listeners = client.zrange(beside.keys.listeners, 0, -1)
+    found = [one for raw in listeners for one in _held(beside, names, raw.decode("utf-8", "replace"))]
+    return sorted(found, key=lambda one: one.began_ms)
+
+
+def listeners(beside: Beside, names: Names) -> list[ListenerInfo]:
+    """List the listeners and what each holds. Raises ServerUnreachable, ServerRefused."""
+    with beside.server.translated() as client:
+        seconds, micros = client.time()
+        beats = client.zrange(beside.keys.listeners, 0, -1, withscores=True)
+    now_ms, found = int(seconds) * 1000 + int(micros) // 1000, []
+    for raw, beat in beats:
+        name = raw.decode("utf-8", "replace")
+        with beside.server.translated() as client:
+            packed = client.hget(beside.keys.running(name), "info")
+        held = tuple(one.job for one in _held(beside, names, name))
+        info = read_info(packed, listener=name, now_ms=now_ms)
+        found.append(replace(info, beat_ms=max(0, now_ms - round(beat)), running=held))
+    return found
+
+
+def control(beside: Beside) -> Control:
+    """Read the pauses whose time has not passed, and the schedule's own limits."""
+    return standing_control(beside.server, beside.keys.control)
+
+
+def _held(beside: Beside, names: Names, listener: str) -> Iterator[Running]:
+    with beside.server.translated() as client:
+        records = client.hgetall(beside.keys.running(listener))
+        said = client.hgetall(beside.keys.progress(listener))
+    for field, packed in records.items():
+        if field.isdigit() and (one := _read(packed, names, listener)) is not None:
+            yield replace(one, job=replace(one.job, progress=read_said(said.get(field))))
+
+
+def _read(packed: bytes, names: Names, listener: str) -> Running | None:
+    """Read a record of a message; None where another program has overwritten it."""
+    try:
+        record = msgpack.unpackb(packed, raw=True)
+    except (ValueError, RecursionError, TypeError):
+        return None
+    match record:
+        case [bytes(queue), bytes(id), bytes(fn), int(attempt), int(due_ms), int(began_ms), bytes() | None as shown]:
+            return Running(
+                queue=queue.decode("utf-8", "replace"),
+                listener=listener,
+                began_ms=began_ms,
+                job=Job(
+                    id=id.decode("utf-8", "replace"),
+                    schedule=names.exchange,
+                    fn=fn.decode("utf-8", "replace"),
+                    args=_args(shown, names.dialect),
+                    due=_instant(due_ms),
+                    state="running",
+                    attempt=attempt,
+                ),
+            )
+    return None
+
+
+def _args(shown: bytes | None, dialect: Dialect) -> tuple[Any, ...]:
+    try:
+        return () if shown is None else (body.read(shown, dialect),)
+    except CorruptRecord:
+        return ()
+
+
+def _instant(ms: int) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(ms / 1000, UTC)
+    except (OverflowError, ValueError, OSError):
+        return None

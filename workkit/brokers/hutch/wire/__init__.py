@@ -1,0 +1,1 @@
+"""The connection to a RabbitMQ: one thread for each, channels, what is declared, confirms and acknowledgements."""

@@ -1,0 +1,191 @@
+"""A channel whose calls can be awaited, and one that publishes with confirms. For the thread of the connection."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Any, Final
+
+from pika import BasicProperties
+from pika.exceptions import AMQPError
+
+from workkit.brokers.hutch.message import Message
+from workkit.brokers.hutch.wire.unanswered import Unanswered
+
+NO_ROUTE, NOT_ACCEPTED = "NO_ROUTE", "was not accepted"  # answers to a message: the broker's word, and ours
+UNKNOWN: Final = "no answer yet"
+
+
+class Channel:
+    """One channel. When it is closed, whatever waits for it raises what closed it."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+        self.raw: Any = None  # the client's, once it is open
+        self.closed: BaseException | None = None
+        self.unanswered = Unanswered()  # what was delivered by it
+        self._waiting: set[asyncio.Future[Any]] = set()
+
+    async def open(self) -> None:
+        """Open it on the connection."""
+        opened = self.future()
+        self.raw = self._connection.channel(on_open_callback=lambda _: _finish(opened, None))
+        self.raw.add_on_close_callback(lambda _, reason: self.fail(reason))
+        await opened
+
+    async def call(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        """Call a method of the client's channel, and wait for the broker's answer."""
+        if self.closed is not None:
+            raise self.closed
+        answer = self.future()
+        try:
+            getattr(self.raw, method)(*args, callback=lambda frame: _finish(answer, frame), **kwargs)
+        except BaseException:
+            answer.cancel()
+            raise
+        return await answer
+
+    def future(self) -> asyncio.Future[Any]:
+        """Make something to wait for, which fails when the channel is closed."""
+        made: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        if self.closed is not None:
+            made.set_exception(self.closed)
+            return made
+        self._waiting.add(made)
+        made.add_done_callback(self._waiting.discard)
+        return made
+
+    def fail(self, reason: BaseException) -> None:
+        """End all that waits: the channel or its connection is closed."""
+        if self.closed is None:
+            self.closed = reason
+        for future in self._waiting.copy():
+            if not future.done():
+                future.set_exception(reason)
+
+    def acknowledge(self, tags: Collection[int]) -> None:
+        """Acknowledge deliveries. A channel that is closed needs nothing: the broker delivers them again."""
+        for tag, stands_for_all in self.unanswered.acknowledged(tags):
+            if self._is_open:
+                with suppress(AMQPError):  # it is closed meanwhile
+                    self.raw.basic_ack(tag, multiple=stands_for_all)
+
+    def give_back(self, tag: int) -> None:
+        """Have the broker deliver a message again. A channel that is closed needs nothing."""
+        self.unanswered.drop(tag)
+        if self._is_open:
+            with suppress(AMQPError):
+                self.raw.basic_nack(tag, requeue=True)
+
+    @property
+    def _is_open(self) -> bool:
+        return self.closed is None and self.raw is not None and bool(self.raw.is_open)
+
+    def close(self) -> None:
+        """Close it, if it is open."""
+        if self._is_open:
+            self.raw.close()
+
+
+@dataclass(slots=True, eq=False)
+class Sending:
+    """Messages that were published together. `answers` has for each None once it is confirmed, why the broker has not
+    taken it, or UNKNOWN. `done` ends with the last answer, or with why one cannot come any more: one future for all
+    costs less than one for each.
+    """
+
+    answers: list[str | None]
+    done: asyncio.Future[None]
+    left: int
+    error: AMQPError | None = None
+
+    def answer(self, place: int, trouble: str | None) -> None:
+        """Note the answer to one message."""
+        self.answers[place] = trouble
+        self.end_one()
+
+    def end_one(self) -> None:
+        """Count a message for which nothing is to be waited for any more."""
+        self.left -= 1
+        if self.left <= 0 and not self.done.done():
+            if self.error is None:
+                self.done.set_result(None)
+            else:
+                self.done.set_exception(self.error)
+
+
+@dataclass(slots=True, eq=False)
+class _Sent:
+    message: Message
+    sending: Sending
+    place: int
+    returned: str | None = None
+
+
+class Publisher(Channel):
+    """A channel in confirm mode; every message is mandatory."""
+
+    def __init__(self, connection: Any) -> None:
+        super().__init__(connection)
+        self._sent: dict[int, _Sent] = {}  # by delivery tag, in order
+        self._last = 0
+
+    async def open(self) -> None:
+        """Open it, and have the broker confirm."""
+        await super().open()
+        self.raw.add_on_return_callback(self._returned)
+        await self.call("confirm_delivery", self._confirmed)
+
+    def publish(self, messages: Sequence[Message]) -> Sending:
+        """Publish messages now, and return what to wait for."""
+        sending = Sending([UNKNOWN] * len(messages), self.future(), len(messages))
+        sending.done.add_done_callback(_noted)
+        if not messages:
+            sending.end_one()
+        if self.closed is not None:
+            return sending
+        for place, message in enumerate(messages):
+            properties = BasicProperties(**message.properties, headers=dict(message.headers) or None)
+            try:
+                self.raw.basic_publish(message.exchange, message.routing_key, message.body, properties, mandatory=True)
+            except AMQPError as error:
+                sending.error = sending.error or error
+                sending.end_one()
+            else:
+                self._last += 1
+                self._sent[self._last] = _Sent(message, sending, place)
+        return sending
+
+    def _confirmed(self, frame: Any) -> None:
+        method = frame.method
+        tags = [method.delivery_tag]
+        if method.multiple:
+            last = method.delivery_tag or self._last
+            tags = list(takewhile(lambda tag: tag <= last, self._sent))
+        trouble = None if type(method).NAME == "Basic.Ack" else NOT_ACCEPTED
+        for tag in tags:
+            if sent := self._sent.pop(tag, None):
+                sent.sending.answer(sent.place, trouble or sent.returned)
+
+    def _returned(self, _: Any, method: Any, properties: Any, __: bytes) -> None:
+        """Note which message the broker has returned: the first one with this place and id that waits."""
+        for sent in self._sent.values():
+            message = sent.message
+            place = message.exchange, message.routing_key, message.properties.get("message_id")
+            if sent.returned is None and place == (method.exchange, method.routing_key, properties.message_id):
+                sent.returned = str(method.reply_text)
+                return
+
+
+def _noted(done: asyncio.Future[None]) -> None:
+    """Look at how a request ended, so that a failure for which nobody waits any more is not logged."""
+    if not done.cancelled():
+        done.exception()
+
+
+def _finish(future: asyncio.Future[Any], value: Any) -> None:
+    if not future.done():
+        future.set_result(value)

@@ -1,0 +1,289 @@
+"""A connection to the broker, owned by one thread. Other threads hand it work and wait for the result."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Awaitable, Callable
+from concurrent.futures import CancelledError, Future
+from concurrent.futures import TimeoutError as NotInTime
+from contextlib import suppress
+from typing import Any, TypeVar
+
+import pika
+from pika.adapters.asyncio_connection import AsyncioConnection
+from pika.exceptions import AMQPConnectionError, AMQPError, StreamLostError
+
+from workkit.brokers.hutch.address import Address
+from workkit.brokers.hutch.message import text
+from workkit.brokers.hutch.topology import Topology
+from workkit.brokers.hutch.wire import refusal
+from workkit.brokers.hutch.wire.channel import Channel, Publisher
+from workkit.brokers.hutch.wire.declare import declare
+from workkit.brokers.hutch.wire.tls import context, server_name
+from workkit.errors import ServerError
+
+T = TypeVar("T")
+C = TypeVar("C", bound=Channel)
+
+logging.getLogger("pika").addHandler(logging.NullHandler())  # its errors are raised as ours; a program may log them too
+
+
+class Wire:
+    """One open connection. For the thread that owns it."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+        self._channels: list[Channel] = []
+        self._publisher: Publisher | None = None
+        self.closed: BaseException | None = None
+        self.on_loss: Callable[[], None] = lambda: None
+        self.is_blocked = False
+        self.known: set[str] = set()  # what was declared on it
+        self.order = asyncio.Lock()  # held while something is declared and sent, so that messages keep their order
+        connection.add_on_connection_blocked_callback(lambda *_: setattr(self, "is_blocked", True))
+        connection.add_on_connection_unblocked_callback(lambda *_: setattr(self, "is_blocked", False))
+
+    @property
+    def version(self) -> str:
+        """The release of the broker, as it says itself; empty where it does not."""
+        return text((self._connection.server_properties or {}).get("version"))
+
+    @property
+    def cluster(self) -> str:
+        """The name of the broker's cluster; empty where it says none."""
+        return text((self._connection.server_properties or {}).get("cluster_name"))
+
+    async def channel(self) -> Channel:
+        """Open a channel."""
+        return await self._opened(Channel(self._connection))
+
+    async def publisher(self) -> Publisher:
+        """Get the channel that publishes."""
+        if self._publisher is None or self._publisher.closed is not None:
+            self._publisher = await self.new_publisher()
+        return self._publisher
+
+    async def new_publisher(self) -> Publisher:
+        """Open a channel that publishes, for one caller alone."""
+        return await self._opened(Publisher(self._connection))
+
+    async def declare(self, topology: Topology) -> None:
+        """Declare what this connection has not declared yet."""
+        await declare(self.channel, topology, known=self.known)
+
+    def lost(self, reason: BaseException) -> None:
+        """End all that waits for it."""
+        if self.closed is None:
+            self.closed = reason
+            for channel in self._channels:
+                channel.fail(reason)
+            self.on_loss()
+
+    def close(self) -> None:
+        """Close it, if it is open."""
+        with suppress(AMQPError):
+            self._connection.close()
+
+    def abort(self) -> None:
+        """End it without a word: the broker does not answer. The client library has no public method for that."""
+        if not self._connection.is_closed:
+            self._connection._terminate_stream(StreamLostError("the broker does not answer"))
+
+    async def _opened(self, channel: C) -> C:
+        if self.closed is not None:
+            raise self.closed
+        self._channels = [one for one in self._channels if one.closed is None]
+        self._channels.append(channel)
+        await channel.open()
+        return channel
+
+
+class Link:
+    """Connects when it is first needed, and again after a loss: to the node that served last, else to the next."""
+
+    def __init__(self, address: Address, *, name: str, patience: float = 10.0) -> None:
+        self._address, self._name, self._patience = address, name, patience
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._guard = threading.Lock()
+        self._connecting: asyncio.Lock | None = None
+        self._wire: Wire | None = None
+        self._node = 0
+        self._is_over = False
+
+    @property
+    def wire(self) -> Wire | None:
+        """The open connection, if there is one. From any thread."""
+        wire = self._wire
+        return None if wire is None or wire.closed is not None else wire
+
+    def run(self, work: Callable[[Wire], Awaitable[T]]) -> T:
+        """Do work with an open connection, and return its result. From any other thread.
+
+        Raises ServerUnreachable, ServerRefused; after a loss in the middle it is not known what the broker has done.
+        """
+        return self.begin(work)()
+
+    def begin(self, work: Callable[[Wire], Awaitable[T]]) -> Callable[[], T]:
+        """Begin work, and return a function that waits for its result: see `run`."""
+        loop = self._started()
+        future = asyncio.run_coroutine_threadsafe(self._run(work), loop)
+
+        def result() -> T:
+            try:
+                return future.result()
+            except CancelledError:
+                raise refusal.translated(ConnectionError("it was closed here"), self._address.shown) from None
+
+        return result
+
+    def post(self, act: Callable[[], None]) -> None:
+        """Have the owning thread call something soon."""
+        with suppress(RuntimeError):  # the loop is closed: nothing is left to act on
+            self._started().call_soon_threadsafe(act)
+
+    def close(self) -> None:
+        """Close the connection and end the thread."""
+        with self._guard:
+            was_over, self._is_over = self._is_over, True
+            loop, thread = self._loop, self._thread
+        if was_over or loop is None or thread is None:
+            return
+        with suppress(RuntimeError, NotInTime, CancelledError):
+            asyncio.run_coroutine_threadsafe(self._end(), loop).result(self._patience)
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(loop.stop)
+        if thread is not threading.current_thread():
+            thread.join(self._patience)
+
+    def _started(self) -> asyncio.AbstractEventLoop:
+        with self._guard:
+            if self._is_over:
+                raise refusal.translated(ConnectionError("it was closed here"), self._address.shown)
+            if self._loop is None:
+                ready: Future[asyncio.AbstractEventLoop] = Future()
+                self._thread = threading.Thread(target=_serve, args=(ready,), name=f"workkit-{self._name}", daemon=True)
+                self._thread.start()
+                self._loop = ready.result()
+            return self._loop
+
+    async def _run(self, work: Callable[[Wire], Awaitable[T]]) -> T:
+        wire = None
+        try:
+            async with asyncio.timeout(self._patience):
+                wire = await self._open()
+                if wire.is_blocked:
+                    raise refusal.full(self._address.shown)
+                return await work(wire)
+        except ServerError:
+            raise
+        except TimeoutError as error:
+            if wire is not None and wire.is_blocked:
+                raise refusal.full(self._address.shown) from error
+            if wire is not None:  # its state is not known: begin anew
+                wire.lost(error)
+                wire.abort()
+            raise refusal.translated(error, self._address.shown) from error
+        except (AMQPError, OSError) as error:
+            raise refusal.translated(
+                error, self._address.shown, user=self._address.user, vhost=self._address.vhost
+            ) from error
+
+    async def _open(self) -> Wire:
+        if self._connecting is None:
+            self._connecting = asyncio.Lock()
+        async with self._connecting:
+            if self._wire is None or self._wire.closed is not None:
+                self._wire = await self._connect()
+            return self._wire
+
+    async def _connect(self) -> Wire:
+        """Try each node once, from the one that served last. Raises what the last one met with."""
+        nodes, error = self._address.nodes, None
+        for offset in range(len(nodes)):
+            place = (self._node + offset) % len(nodes)
+            try:
+                wire = await _connected(self._parameters(*nodes[place]))
+            except (AMQPError, OSError, TimeoutError) as failed:
+                error = failed
+            else:
+                self._node = place
+                return wire
+        assert error is not None
+        raise error
+
+    def _parameters(self, host: str, port: int) -> pika.ConnectionParameters:
+        address = self._address
+        return pika.ConnectionParameters(
+            host=host,
+            port=port,
+            virtual_host=address.vhost,
+            credentials=pika.PlainCredentials(address.user, address.password),
+            heartbeat=address.heartbeat,
+            socket_timeout=self._patience / 2,
+            stack_timeout=self._patience / 2,
+            ssl_options=_tls(address, host) if address.is_tls else None,
+            client_properties={"connection_name": self._name, "product": "workkit"},
+        )
+
+    async def _end(self) -> None:
+        for task in asyncio.all_tasks():
+            if task is not asyncio.current_task():
+                task.cancel()
+        wire = self._wire
+        if wire is None or wire.closed is not None:
+            return
+        gone = asyncio.Event()
+        wire.on_loss = gone.set
+        for end, seconds in ((wire.close, min(2.0, self._patience / 2)), (wire.abort, 1.0)):
+            end()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(gone.wait(), seconds)
+                return
+
+
+def _serve(ready: Future[asyncio.AbstractEventLoop]) -> None:
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    loop.call_soon(ready.set_result, loop)
+    try:
+        loop.run_forever()
+    finally:
+        loop.close()
+
+
+async def _connected(parameters: pika.ConnectionParameters) -> Wire:
+    opened: asyncio.Future[Wire] = asyncio.get_running_loop().create_future()
+    said: list[Any] = []  # how the broker closed it
+
+    def begin(connection: Any) -> None:
+        if not opened.done():
+            opened.set_result(Wire(connection))
+
+    def end(_: Any, reason: BaseException) -> None:
+        if not opened.done():  # some of its errors share no class with the others
+            reason = refusal.certain(reason, said)
+            opened.set_exception(reason if isinstance(reason, AMQPError | OSError) else AMQPConnectionError(reason))
+        elif not opened.cancelled() and opened.exception() is None:
+            opened.result().lost(reason)
+
+    connection = AsyncioConnection(
+        parameters,
+        on_open_callback=begin,
+        on_open_error_callback=end,
+        on_close_callback=end,
+        custom_ioloop=asyncio.get_running_loop(),
+    )
+    connection.callbacks.add(0, pika.spec.Connection.Close, lambda frame: said.append(frame.method))
+    try:
+        return await opened
+    except asyncio.CancelledError:
+        with suppress(AMQPError):
+            connection.close()
+        raise
+
+
+def _tls(address: Address, host: str) -> pika.SSLOptions:
+    return pika.SSLOptions(context(address.tls), server_name(address.tls, host))

@@ -1,0 +1,66 @@
+"""Read and write `S:control`: pauses, and the schedule's own limits. Pure. The scripts read pauses by the same rules
+(`lua/parts/pause.lua`). A value that cannot be read has no effect on any listener; `workkit doctor` names it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+import msgpack
+
+from workkit.brokers.redis_server.packed import read_packed
+from workkit.jobs.admission import FREE, Control, Pause
+from workkit.jobs.option_readers import LONGEST_MS
+from workkit.jobs.options import MOST_AT_ONCE
+
+LAST_MS = 253_402_300_799_999  # the last millisecond of the year 9999: nothing fires later
+PAUSED = b"paused:"
+_LIMIT, _TURN = re.compile(rb"\d{1,9}"), re.compile(rb"\d+\.?\d*(?:e[-+]?\d+)?")
+_ARRAYS = range(0x92, 0xA0)  # the first byte of a packed array of 2 to 15
+
+
+def read_control(pairs: Sequence[bytes]) -> tuple[bytes, Control]:
+    """Read the version, pauses and limits from fields and values. Unknown fields belong to later versions."""
+    fields = dict(zip(pairs[::2], pairs[1::2], strict=True))
+    paused = {
+        name.removeprefix(PAUSED).decode("utf-8", "surrogateescape"): pause
+        for name, value in fields.items()
+        if name.startswith(PAUSED) and (pause := read_pause(value)) is not None
+    }
+    limit, turn = read_limit(fields.get(b"limit", b"")), read_turn(fields.get(b"turn_ms", b""))
+    control = Control(paused=paused, limit=limit, turn_ms=turn)
+    return fields.get(b"v", b""), FREE if control == FREE else control
+
+
+def read_limit(text: bytes) -> int | None:
+    """Read how many runs the limit allows; None if the text is no such number."""
+    limit = int(text) if _LIMIT.fullmatch(text) else 0
+    return limit if 1 <= limit <= MOST_AT_ONCE else None
+
+
+def read_turn(text: bytes) -> float | None:
+    """Read the milliseconds between two starts; None if the text is no such number."""
+    turn = float(text) if _TURN.fullmatch(text) else 0.0
+    return turn if 0 < turn <= LONGEST_MS else None
+
+
+def read_pause(packed: bytes) -> Pause | None:
+    """Read a pause; None if the bytes are none."""
+    fields = read_packed(packed) if packed[:1] and packed[0] in _ARRAYS else None
+    match fields:
+        case [str() | None as reason, None, *_]:
+            return Pause(reason=reason)
+        case [str() | None as reason, int() | float() as until_ms, *_] if _is_time(until_ms):
+            return Pause(reason=reason, until_ms=None if until_ms > LAST_MS else math.floor(until_ms))
+    return None
+
+
+def _is_time(ms: float) -> bool:
+    return type(ms) is not bool and math.isfinite(ms)
+
+
+def write_pause(pause: Pause) -> bytes:
+    """Write a pause: the inverse of `read_pause`."""
+    return bytes(msgpack.packb([pause.reason, pause.until_ms]))
