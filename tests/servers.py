@@ -21,6 +21,7 @@ from tests.processes import until
 from workkit.brokers.embedded import program as embedded_program
 
 PRODUCTS = ("redis", "valkey")
+PAST = ("lately", "days", "runs", "past")  # keys of the native layout that tell of runs which are over
 
 
 def program(product: str) -> str:

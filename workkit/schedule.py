@@ -1,103 +1,47 @@
 """The verbs: create a schedule, add jobs to it, look at them, take them out, listen.
 
 The one place where times, functions, brokers and listeners meet. `create` does no I/O; the first verb that needs the
-server connects.
+server connects. `create` stands in `verbs/creation.py`, the verbs that run jobs in `verbs/serving.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Unpack
-from zoneinfo import ZoneInfo
+from typing import Any, Unpack
 
 from workkit import tracing
+from workkit.contract.history import Bucket, PastRun
 from workkit.contract.inspector import Counts, Missed
 from workkit.contract.layout import PLAIN_LAYOUTS
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.producer import Added
 from workkit.contract.tally import Tally
-from workkit.errors import InvalidOptions, NotFound
+from workkit.errors import NotFound
 from workkit.jobs.call import FunctionCall
 from workkit.jobs.job import STATES, Job, JobState, matches
 from workkit.jobs.names import Fn, shown
 from workkit.jobs.option_readers import option_error
-from workkit.jobs.option_types import AddOptions, ForwardOptions, ListenOptions
+from workkit.jobs.option_types import AddOptions
 from workkit.verbs.addition import addition
 from workkit.verbs.bulk import BadRow, add_rows
-from workkit.verbs.control import (
-    check_dead,
-    check_one,
-    check_run,
-    check_skip,
-    pause_until,
-    paused_target,
-    target,
-    unseen,
-)  # fmt: skip
+from workkit.verbs.control import check_dead, check_one, check_run, check_skip, pause_until, paused_target, target
+from workkit.verbs.creation import Schedule, check_schedule, create
 from workkit.verbs.dead import chosen, discard_dead, pause_ms, retry_dead
 from workkit.verbs.error_place import located
 from workkit.verbs.new_job import as_job
-from workkit.verbs.opening import (
-    Schedule,
-    check_schedule,
-    described_schedule,
-    forwarding_ends,
-    listening_brokers,
-    producer_of,
-)
+from workkit.verbs.opening import producer_of
 from workkit.verbs.partly_added import PartlyAdded
+from workkit.verbs.past import history_of, job_of, read_limit, read_span, runs_of, subject_of
 from workkit.verbs.plan import Plan, carry_out, compare, read_plan
-
-if TYPE_CHECKING:
-    import redis as redis_client
-
-    from workkit.worker.listener import Listener
+from workkit.verbs.serving import drain, forward, forwarder, listen, listener
+from workkit.verbs.which import Which, changeable, text_of
 
 __all__ = [
     "Schedule", "add", "add_many", "add_now", "cancel", "counts", "create", "dead", "discard", "drain", "forward",
-    "forwarder", "job", "jobs", "listen", "listener", "listeners", "missed", "pause", "resume", "retry", "run", "skip",
-    "sync",
+    "forwarder", "history", "job", "jobs", "listen", "listener", "listeners", "missed", "pause", "resume", "retry",
+    "run", "runs", "skip", "sync",
 ]  # fmt: skip
-
-Which = str | Job
-
-
-def create(
-    name: str,
-    *,
-    redis: str | redis_client.Redis | redis_client.RedisCluster | None = None,
-    tz: str | ZoneInfo | None = None,
-    dialect: str | None = None,
-    shards: int = 1,
-    limit: int | None = None,
-    rate: str | None = None,
-    layout: str | None = None,
-    amqp: str | None = None,
-    namespace: str | None = None,
-    management: str | None = None,
-) -> Schedule:
-    """Name a schedule. No I/O.
-
-    `redis` is a URL or a client whose connection settings are used; else WORKKIT_REDIS_URL, REDIS_URL, then
-    redis://127.0.0.1:6379/. `tz` is the zone in which words are read (else WORKKIT_TZ, then UTC). `dialect` "cuckoo"
-    shares a schedule with the Clojure code that stores crons second first (else WORKKIT_DIALECT, then "published").
-    `shards` (1 to 64) spreads it over so many slots of a cluster, each an ordinary schedule; every program must give
-    the same number. `limit` (how many jobs may run at once, over all listeners) and `rate` ("100/minute") are kept on
-    the server from the first verb on, for every listener; the last program to set them wins. `layout` "gocraft" makes
-    it a namespace that pools of the Go library gocraft/work share (else WORKKIT_LAYOUT, then "native"); "hutch" and
-    "event" make it an exchange of RabbitMQ, shared with the Ruby library hutch and the Go library wppurking/event. Then
-    `amqp` is the URL of the RabbitMQ (else WORKKIT_AMQP_URL, then amqp://guest:guest@127.0.0.1:5672/), and `namespace`
-    is what stands before the names of its queues (else WORKKIT_NAMESPACE, then NAME.workkit): listeners with the same
-    one share their messages. `redis`, where it is given here, is then a Redis beside the RabbitMQ, which keeps limits,
-    rates, unique keys, pauses and progress. `management` is the URL of RabbitMQ's management API, which the doctor and
-    the verbs that look ask where it answers (else WORKKIT_AMQP_MANAGEMENT_URL, then the host and login of `amqp` with
-    port 15672, with TLS 15671). Raises InvalidSchedule, InvalidOptions, TriggerError.
-    """
-    return described_schedule(
-        name, redis=redis, tz=tz, dialect=dialect, shards=shards, limit=limit, rate=rate, layout=layout,
-        amqp=amqp, namespace=namespace, management=management,
-    )  # fmt: skip
 
 
 def add(
@@ -202,21 +146,10 @@ def sync(s: Schedule, plan: Mapping[str, Mapping[str, object]], *, prune: bool =
 
 
 def job(s: Schedule, which: Which) -> Job:
-    """One job, by name, id, the beginning of an id (6 or more digits), or a Job. Raises NotFound."""
-    if not isinstance(which, str | Job):
-        trouble, remedy = "is neither a name, an id nor a Job", "Write an id as text."
-        raise InvalidOptions.about(repr(which), trouble, remedy, where="which", given=which)
-    return producer_of(s).inspector.job(which.id if isinstance(which, Job) else which)
-
-
-def _changeable(s: Schedule, which: Which) -> Job:
-    """Find a job that waits or runs. Raises NotFound; Unsupported where the layout cannot see such jobs."""
-    try:
-        return job(s, which)
-    except NotFound as error:
-        if reasons := producer_of(s).inspector.unlisted():
-            raise unseen(str(error.given), reasons.values()) from error
-        raise
+    """One job, by name, id, the beginning of an id (6 or more digits), or a Job. One that is over has the state "done"
+    and its `ending`, as long as history has it. Raises NotFound.
+    """
+    return job_of(producer_of(s).inspector, text_of(which), schedule=s.name)
 
 
 def jobs(s: Schedule, *, state: JobState | None = None, where: str | None = None) -> Iterator[Job]:
@@ -248,8 +181,9 @@ def cancel(s: Schedule, which: Which, *, missing_ok: bool = False) -> Job:
 
     Raises NotFound, unless `missing_ok`.
     """
+    broker = producer_of(s)
     try:
-        return producer_of(s).admin.cancel(_changeable(s, which))
+        return broker.admin.cancel(changeable(broker.inspector, which))
     except NotFound:
         if not missing_ok:
             raise
@@ -273,7 +207,7 @@ def pause(
     check_one(which, fn)
     broker = producer_of(s)
     said = pause_until(reason, until, tz=s.tz, now_ms=broker.now_ms())
-    found = None if which is None else check_dead(_changeable(s, which))
+    found = None if which is None else check_dead(changeable(broker.inspector, which))
     broker.admin.pause(target(found, fn, plain=s.layout in PLAIN_LAYOUTS), said)
 
 
@@ -288,18 +222,50 @@ def resume(s: Schedule, which: Which | None = None, *, fn: Fn | None = None) -> 
 
 def skip(s: Schedule, which: Which) -> Job:
     """Leave out the next run of a recurring job; it is returned as it waits then. Raises NotFound, InvalidOptions."""
-    return producer_of(s).admin.skip(check_skip(_changeable(s, which)))
+    broker = producer_of(s)
+    return broker.admin.skip(check_skip(changeable(broker.inspector, which)))
 
 
 def run(s: Schedule, which: Which) -> Job:
     """Run a job once now; a recurring one keeps its times beside that. Raises NotFound, InvalidOptions."""
     broker = producer_of(s)
-    return broker.admin.run(check_run(_changeable(s, which), broker.inspector.control()))
+    return broker.admin.run(check_run(changeable(broker.inspector, which), broker.inspector.control()))
 
 
 def missed(s: Schedule) -> Iterator[Missed]:
     """Runs that did not take place, the last one first; about 10,000 are kept."""
     return producer_of(s).inspector.missed()
+
+
+def runs(s: Schedule, which: Which | None = None, *, limit: int = 60) -> list[PastRun]:
+    """Read the last runs of one job, or of the whole schedule, the last one first; spec/history.md says which are kept.
+
+    Of a recurring job, the last 60 are always there. A job that is over is known as long as history has it. Raises
+    NotFound, InvalidOptions; Unsupported where the layout keeps no history.
+    """
+    return runs_of(producer_of(s).inspector, None if which is None else text_of(which), limit=read_limit(limit))
+
+
+def history(
+    s: Schedule,
+    which: Which | None = None,
+    *,
+    fn: Fn | None = None,
+    over: str | timedelta | None = None,
+    each: str | None = None,
+) -> list[Bucket]:
+    """Count the runs of a span that ends now, in buckets, the first one first: those of the schedule, of one recurring
+    job, or of a function.
+
+    `over`: a length of time; None: the last day. `each`: what one bucket covers, "minute" (of the schedule only),
+    "5 minutes", "hour" or "day"; None: as finely as history has it. The cells of buckets can be added. Raises NotFound,
+    InvalidOptions, TriggerError; Unsupported where the layout keeps no history.
+    """
+    check_one(which, fn)
+    broker = producer_of(s)
+    span_ms, tier = read_span(over, each, has_subject=which is not None or fn is not None)
+    subject = target(None, fn) if which is None else subject_of(broker.inspector, text_of(which))
+    return history_of(broker.inspector, subject, now_ms=broker.now_ms(), span_ms=span_ms, tier=tier)
 
 
 def dead(s: Schedule, which: Which | None = None, *, where: str | None = None) -> list[Job]:
@@ -331,79 +297,3 @@ def retry(
 def discard(s: Schedule, which: Which | None = None, *, where: str | None = None) -> int:
     """Forget dead jobs, chosen as in `retry`. Returns how many there were. Raises NotFound."""
     return discard_dead(producer_of(s).admin, dead(s, which, where=where))
-
-
-def listen(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: Unpack[ListenOptions]) -> Tally:
-    """Run due jobs here until SIGINT or SIGTERM: finish what runs within the deadline, give back the rest.
-
-    `s` is one schedule, several, or a mapping to weights. `how`: threads=10, imports=(), folder=Path.cwd() (None: only
-    imports), jobs=None (in the layouts gocraft, hutch and event, the job names to serve: "send_email:10"),
-    consumers=None (functions under job names, without a mark: {"orders.created": "app.orders:on_created"}),
-    deadline="25s", strict=False (schedules strictly in order), burst=False (only what is due now),
-    listener_timeout="10s" (others take over from a listener without heartbeat for so long), health_port=None (a port,
-    or "ADDRESS:PORT", for /livez, /readyz and /metrics). Raises ServerUnreachable where the server cannot be reached at
-    the start; later it waits. What it has to report goes to the standard logger `workkit`: a dead job is one ERROR. A
-    loop that does nothing for three times listener_timeout ends the process with status 70.
-    """
-    from workkit.verbs.listening import until_stopped
-
-    return until_stopped(lambda: listener(s, **how), verb="listen")
-
-
-def listener(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: Unpack[ListenOptions]) -> Listener:
-    """The same, not yet started: ``.start() .stop(deadline) .quiet() .resume() .wait()``; ``with`` starts and stops."""
-    from workkit.verbs.listening import listener_of
-
-    return listener_of(s, how)
-
-
-def forward(s: Schedule, *, to: Schedule, **how: Unpack[ForwardOptions]) -> Tally:
-    """Publish each due job of `s` to the schedule `to`, of any layout, until SIGINT or SIGTERM. Its function need not
-    exist here.
-
-    A job of `s` has ended once `to` has acknowledged it: at least once, and once while no process and no server dies.
-    While `to` cannot be reached, or is full, its jobs wait. One that the layout of `to` refuses is dead in `s`, with
-    the reason. `how`: deadline="25s", burst=False (only what is due now), listener_timeout="10s", health_port=None, as
-    in `listen`. Raises InvalidSchedule; ServerUnreachable where a server cannot be reached at the start.
-    """
-    from workkit.verbs.listening import until_stopped
-
-    return until_stopped(lambda: forwarder(s, to=to, **how), verb="forward")
-
-
-def forwarder(s: Schedule, *, to: Schedule, **how: Unpack[ForwardOptions]) -> Listener:
-    """The same as `forward`, not yet started, as `listener` is: ``with`` starts and stops it in a thread of its own."""
-    from workkit.verbs.listening import forwarder_of
-
-    return forwarder_of(s, to, how)
-
-
-def drain(
-    s: Schedule,
-    *,
-    to: Schedule | None = None,
-    now: datetime | None = None,
-    limit: int | None = None,
-    raise_errors: bool = True,
-    **how: Unpack[ListenOptions],
-) -> Tally:
-    """Run what is due, here and one by one, until nothing is; for tests and one-off runs.
-
-    `now` pretends that time passes until then, as if a listener was there: each occurrence of a recurring job, and each
-    further attempt, runs at its own time. `to`: jobs are published there, as by `forward`. `limit` ends after so many
-    runs. An error of a handler is recorded, then raised, also if another attempt follows; with `raise_errors` False it
-    is only counted, as `failed` or `retried`.
-    """
-    from workkit.verbs.listen_options import read_how
-    from workkit.worker.drain import drain_brokers
-
-    if now is not None and now.tzinfo is None:
-        raise option_error("now", now, "has no zone", "Use datetime.now(UTC).")
-    read, timeout_ms = read_how(how)
-    now_ms = None if now is None else round(now.timestamp() * 1000)
-    other = None
-    if to is None:
-        brokers = listening_brokers(s, timeout_ms=timeout_ms)
-    else:
-        brokers, other = forwarding_ends(s, to, timeout_ms=timeout_ms)
-    return drain_brokers(brokers, how=read, now_ms=now_ms, limit=limit, raise_errors=raise_errors, to=other)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 from workkit.errors import NotFound
-from workkit.jobs.admission import Pause
+from workkit.jobs.admission import History, Pause
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 
@@ -35,6 +35,12 @@ class Admin(Protocol):
 
     def declare(self, *, limit: int | None, turn_ms: float | None) -> None:
         """Set the schedule's own limits: how many jobs run at once, and the milliseconds between two starts."""
+
+    def remember(self, history: History) -> None:
+        """Set what listeners keep of past runs, for all of them: see `contract.history`."""
+
+    def forget_history(self) -> None:
+        """Remove all that is kept of past runs. Listeners begin anew."""
 
     def skip(self, job: Job) -> Job:
         """Leave out the next run of a recurring job. Raises NotFound where the job no longer waits."""

@@ -7,8 +7,9 @@ from typing import Any, Protocol
 
 from workkit.contract.claim import Claim, Ending, Orders, Turn
 from workkit.contract.connection import Connection
+from workkit.contract.history import Counted
 from workkit.contract.listener import ListenerInfo
-from workkit.jobs.admission import Admission
+from workkit.jobs.admission import Admission, History
 
 
 class Consumer(Connection, Protocol):
@@ -48,6 +49,13 @@ class Consumer(Connection, Protocol):
 
     def trace_of(self, claim: Claim) -> str | None:
         """Read the trace context of the addition of a job; None if there is none. From any thread."""
+
+    @property
+    def history(self) -> History:
+        """What it keeps of past runs, as its last answers say; `off` where the layout keeps nothing."""
+
+    def count(self, counted: Counted) -> None:
+        """Store what this listener has counted. Never repeated: if the answer is lost, the counts may be."""
 
     def maintain(self) -> list[tuple[str, int]]:
         """Take back the claims of dead listeners, and return (listener, number of jobs) for each; end pauses whose

@@ -17,7 +17,7 @@ from workkit.contract.producer import Added, Batch, BatchStep, NewJob, Producer
 from workkit.contract.tally import Tally
 from workkit.errors import Invalid, InvalidOptions, ServerError, Unsupported, WorkkitError
 from workkit.verbs.addition import addition
-from workkit.verbs.opening import Schedule
+from workkit.verbs.creation import Schedule
 from workkit.verbs.partly_added import PartlyAdded
 
 CHUNK = 500  # jobs in one round trip

@@ -14,8 +14,8 @@ from workkit.jobs.job import Job
 from workkit.jobs.option_readers import option_error
 from workkit.verbs.addition import NowMs, addition
 from workkit.verbs.bulk import Bulk
+from workkit.verbs.creation import Schedule
 from workkit.verbs.error_place import located
-from workkit.verbs.opening import Schedule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

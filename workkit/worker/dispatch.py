@@ -14,7 +14,7 @@ from workkit.contract.tally import Tally
 from workkit.errors import CannotRun
 from workkit.jobs.admission import FREE
 from workkit.jobs.names import LONGEST
-from workkit.jobs.outcome import DONE, Again, Dead, Done, Failure, Outcome, Released
+from workkit.jobs.outcome import DONE, Again, Dead, Done, Failure, Outcome, Ran, Released, measured
 from workkit.jobs.registry import MOST_NAMES
 from workkit.worker import report
 from workkit.worker.hands import Hands
@@ -93,6 +93,8 @@ class Dispatch:
             else:
                 self._hand_out(lane, claim)
         for claim, reason in turn.missed:
+            if lane.counter is not None:
+                lane.counter.missed(claim)
             report.missed(claim, reason)
             if self.table is not None:
                 self.table.missed(lane.broker.schedule, claim.fn)
@@ -143,6 +145,8 @@ class Dispatch:
                 wanted = events.wanted("done")
                 continue
             outcome = DONE
+            if (counter := run.lane.counter) is not None:
+                counter.plain(run.claim, run.late_ms, attempt.took_ms)
             # fault: decided {type(outcome).__name__}
             if table is not None:
                 counted.append(attempt)
@@ -162,6 +166,8 @@ class Dispatch:
             self._cannot_run(lane, claim, attempt.error)
             return
         outcome = attempt.decide()
+        if outcome is not DONE or claim.standing is not None:
+            outcome = measured(outcome, Ran(late_ms=attempt.run.late_ms, took_ms=round(attempt.took_ms)))
         # fault: decided {type(outcome).__name__}
         if self.table is not None:
             self._note(self.table, attempt, outcome)
@@ -172,6 +178,8 @@ class Dispatch:
             lane.look = True  # a job that waits for the slot is due with this ending
         if self._fenced and claim.receipt in self._fenced:
             return
+        if lane.counter is not None:
+            lane.counter.ended(claim, attempt.run.late_ms, attempt.took_ms, outcome)
         if isinstance(outcome, Done):
             self._ran += 1
         elif isinstance(outcome, Dead):

@@ -262,6 +262,7 @@ class Loop:
                 self._exchange.beat(lane, lane.broker.heartbeat(trouble=self.trouble()))
             if lane.progress is not None and now >= lane.progress.at:
                 lane.progress.write(self._hands.runs)
+            self._exchange.count(lane)
             lane.back()
         except ServerError as error:
             lane.lost(error, running=len(self._hands.runs))

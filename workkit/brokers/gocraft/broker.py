@@ -27,10 +27,11 @@ from workkit.brokers.redis_server.clock import ServerClock
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.claim import Claim, Ending, Orders, Turn
+from workkit.contract.history import Counted
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.producer import Added, Batch, BatchStep, NewJob
 from workkit.errors import InvalidOptions, ServerUnreachable, Unsupported
-from workkit.jobs.admission import Admission
+from workkit.jobs.admission import Admission, History
 
 if TYPE_CHECKING:
     from workkit.brokers.gocraft.care.doctor import GocraftDoctor
@@ -212,6 +213,14 @@ class GocraftBroker:
     def tell(self, said: Mapping[Any, str | None]) -> None:
         """Show the check-ins of runs."""
         self._session.tell(said)
+
+    @property
+    def history(self) -> History:
+        """Nothing is kept of past runs."""
+        return "off"
+
+    def count(self, counted: Counted) -> None:
+        """Keep no counts: a namespace has no place for them."""
 
     def maintain(self) -> list[tuple[str, int]]:
         """Enqueue periodic jobs; take back the jobs of dead pools, ours and Go's: (pool, jobs) for each. Hold what Go

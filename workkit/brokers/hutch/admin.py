@@ -14,7 +14,7 @@ from workkit.brokers.hutch.names import Names
 from workkit.brokers.hutch.topology import MOST_DEAD
 from workkit.contract.admin import Arguments, Revival
 from workkit.errors import Unsupported
-from workkit.jobs.admission import Pause
+from workkit.jobs.admission import History, Pause
 from workkit.jobs.job import Job
 
 NATIVE = "Keep such jobs in a native schedule, and forward it here."
@@ -44,6 +44,14 @@ class HutchAdmin:
     def declare(self, *, limit: int | None, turn_ms: float | None) -> None:
         """Set the limits of all listeners of this exchange: see `Admin.declare`."""
         self._pauses("a limit or a rate over all listeners").declare(limit=limit, turn_ms=turn_ms)
+
+    def remember(self, history: History) -> None:
+        """Raise Unsupported: an exchange keeps nothing of past runs."""
+        self._refuse(f"history={history!r}", "Leave it out. " + NATIVE)
+
+    def forget_history(self) -> None:
+        """Raise Unsupported: an exchange keeps nothing of past runs."""
+        self._refuse("history", "There is nothing to remove.")
 
     def skip(self, job: Job) -> Job:
         """Raise Unsupported: no job recurs here."""

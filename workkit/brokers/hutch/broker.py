@@ -24,11 +24,12 @@ from workkit.brokers.hutch.wire.outlet import Outlet
 from workkit.contract.admin import Admin
 from workkit.contract.claim import Claim, Ending, Orders, Turn
 from workkit.contract.doctor import Doctor
+from workkit.contract.history import Counted
 from workkit.contract.inspector import Inspector
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.producer import Added, Batch, BatchStep, NewJob
 from workkit.errors import InvalidOptions, Unsupported
-from workkit.jobs.admission import Admission
+from workkit.jobs.admission import Admission, History
 
 
 class HutchBroker:
@@ -177,6 +178,14 @@ class HutchBroker:
     def tell(self, said: Mapping[Any, str | None]) -> None:
         """Store the progress of runs in the Redis beside; without one nobody could read it."""
         self._gate.tell(said)
+
+    @property
+    def history(self) -> History:
+        """Nothing is kept of past runs."""
+        return "off"
+
+    def count(self, counted: Counted) -> None:
+        """Keep no counts: an exchange has no place for them."""
 
     def maintain(self) -> list[tuple[str, int]]:
         """Free what dead listeners held in the Redis beside. RabbitMQ itself takes back their messages."""

@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from workkit.brokers.native.codec import Codec, Stored
+from workkit.brokers.native.history.store import tally_call
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.put import is_special, put_args, read_answer, trace_rows
 from workkit.brokers.native.session import MOST, Session
@@ -20,10 +21,11 @@ from workkit.brokers.redis_server.clock import ServerClock
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Call, Server
 from workkit.contract.claim import Claim, Ending, Orders, Turn
+from workkit.contract.history import Counted
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.producer import Added, Batch, BatchStep, NewJob
 from workkit.errors import ServerUnreachable
-from workkit.jobs.admission import Admission
+from workkit.jobs.admission import Admission, History
 from workkit.jobs.terms import PLAIN, USUAL
 
 if TYPE_CHECKING:
@@ -326,6 +328,16 @@ class NativeBroker:
     def tell(self, said: Mapping[Any, str | None]) -> None:
         """Show the progress of runs."""
         self._session.tell(said)
+
+    @property
+    def history(self) -> History:
+        """What is kept of past runs, as the last answers say."""
+        return self._session.control.history
+
+    def count(self, counted: Counted) -> None:
+        """Store what this listener has counted: see `Consumer.count`."""
+        now_ms, me = self.now_ms(), self.listener
+        self._server.call(*tally_call(self._keys, counted, listener=me, history=self.history, now_ms=now_ms))
 
     def maintain(self) -> list[tuple[str, int]]:
         """Take back the claims of dead listeners: (listener, jobs) for each. End pauses whose time has passed.

@@ -12,11 +12,12 @@ from workkit.brokers.native.change.runs import Runs
 from workkit.brokers.native.codec import Codec, is_once
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.items import other_items, parked_items, plain_item
+from workkit.brokers.native.look.past import Past
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.admin import Arguments, Revival, dead_refusal
 from workkit.errors import NotFound
-from workkit.jobs.admission import Pause
+from workkit.jobs.admission import History, Pause
 from workkit.jobs.job import Job, JobState
 
 
@@ -62,9 +63,22 @@ class NativeAdmin:
 
     def declare(self, *, limit: int | None, turn_ms: float | None) -> None:
         """Set the schedule's own limits: see `Admin.declare`."""
-        args = ["" if limit is None else limit, "" if turn_ms is None else repr(float(turn_ms))]
+        turn = "" if turn_ms is None else repr(float(turn_ms))
+        self._set("limit", "" if limit is None else limit, "turn_ms", turn)
+
+    def remember(self, history: History) -> None:
+        """Set what is kept of past runs: see `Admin.remember`."""
+        self._set("history", "" if history == "full" else history)
+
+    def forget_history(self) -> None:
+        """Remove all that is kept of past runs."""
+        keys = Past(server=self.server, keys=self.keys).all_keys()
+        with self.server.translated() as client:
+            client.unlink(*keys)
+
+    def _set(self, *settings: str | int) -> None:
         script = load("native")["declare"]
-        self.server.call(script, script.keys(self.keys), args)
+        self.server.call(script, script.keys(self.keys), settings)
 
     def skip(self, job: Job) -> Job:
         """Leave out the next run of a recurring job: see `Admin.skip`."""

@@ -9,6 +9,8 @@ from typing import Any
 
 from workkit.brokers.native.codec import Codec, at_due, is_once
 from workkit.brokers.native.entry import Entry, due_ms
+from workkit.brokers.native.history.record import skip_row
+from workkit.brokers.native.history.store import packed
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.items import (
     other_items,
@@ -21,6 +23,7 @@ from workkit.brokers.native.look.items import (
 from workkit.brokers.native.look.parked import PAUSED
 from workkit.brokers.native.look.pauses import JOB
 from workkit.brokers.native.settle import occurrence
+from workkit.brokers.redis_server.control_key import read_history
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.errors import InvalidOptions, NotFound
@@ -55,7 +58,7 @@ class Runs:
                         f"Take it out: workkit cancel {job.schedule} {job.id[:8]}.",
                         given=job.id,
                     )
-                if self._script("reschedule", [item, repr(score), job.id, due]):
+                if self._script("reschedule", [item, repr(score), job.id, due, self._left_out(job, repr(score))]):
                     return at_due(job, due, state="waiting", attempt=0, error=None, failure=None, progress=None)
             if not standing_items(self.server, k, job.id):
                 break
@@ -90,6 +93,12 @@ class Runs:
         if not self._script("run", args):
             raise NotFound(f"{_named(job)} no longer waits in {job.schedule}.", given=job.id)
         return at_due(job, now, state="due", attempt=0, error=None, failure=None, progress=None)
+
+    def _left_out(self, job: Job, score: str) -> bytes:
+        """Write the record of the occurrence that is left out; empty if none is kept."""
+        with self.server.translated() as client:
+            history = read_history(client.hget(self.keys.control, "history") or b"")
+        return packed(skip_row(job, due_ms=due_ms(score))) if history == "full" else b""
 
     def _unable(self, id: str, now_ms: int) -> int:
         """Count the listeners that send heartbeats if none of them can run this job; else 0."""

@@ -10,7 +10,7 @@ from workkit.brokers.native.look.sharded import ShardedInspector
 from workkit.brokers.native.shards import first_found
 from workkit.contract.admin import Arguments, Revival
 from workkit.errors import Unsupported
-from workkit.jobs.admission import Pause
+from workkit.jobs.admission import History, Pause
 from workkit.jobs.job import Job
 
 
@@ -51,6 +51,16 @@ class ShardedAdmin:
             )
         for shard in self._shards:
             shard.declare(limit=None, turn_ms=None)
+
+    def remember(self, history: History) -> None:
+        """Set what is kept of past runs, in all shards."""
+        for shard in self._shards:
+            shard.remember(history)
+
+    def forget_history(self) -> None:
+        """Remove all that is kept of past runs, in all shards."""
+        for shard in self._shards:
+            shard.forget_history()
 
     def skip(self, job: Job) -> Job:
         """Leave out the next run of a recurring job. Raises NotFound, InvalidOptions."""

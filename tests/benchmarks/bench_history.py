@@ -1,0 +1,90 @@
+"""What history costs: one listener, with history full, counts and off in turns.
+
+    python -m tests.benchmarks.bench_history [plain | recurring] [JOBS] [RUNS]
+
+plain: one-shots that do nothing. recurring: JOBS jobs that recur every second, for 5 seconds; give so many that one
+listener cannot keep up. For each, runs a second, and the processor time that a run costs listener and server together,
+which other programs on the machine disturb less. Medians; on Linux.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import sys
+import time
+from pathlib import Path
+
+from tests.benchmarks.stage import stage
+from tests.processes import Processes, until
+from tests.servers import Server
+from workkit import schedule
+from workkit.jobs.admission import HISTORIES, History
+
+APP = "def note(n): pass\n"
+SECONDS = 5
+Figure = tuple[float, float]  # runs a second; us of processor time for one
+
+
+def _spent(*pids: int) -> float:
+    """The processor time of these processes so far, in seconds."""
+    ticks = 0
+    for pid in pids:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def plain(server: Server, processes: Processes, jobs: int, history: History) -> Figure:
+    """From the first claim to the last ending."""
+    s, client = schedule.create("bench", redis=server.url, history=history), server.client()
+    schedule.add_many(s, ({"fn": "app:note", "at": "now", "args": [n]} for n in range(jobs)))
+    listener = processes.workkit("listen", "bench", "-q", "--redis", server.url)
+    until(lambda: client.zcard("bench:next") < jobs, timeout=60)
+    before, began, left = _spent(listener.pid, server.pid), time.perf_counter(), client.hlen("bench:jobs")
+    while client.exists("bench:jobs"):
+        time.sleep(0.01)
+    took, spent = time.perf_counter() - began, _spent(listener.pid, server.pid) - before
+    listener.close()
+    return int(left) / took, 1e6 * spent / int(left)
+
+
+def recurring(server: Server, processes: Processes, jobs: int, history: History) -> Figure:
+    """Of jobs that recur, once all are running."""
+    s, client = schedule.create("bench", redis=server.url, history=history), server.client()
+    schedule.add_many(s, ({"fn": "app:note", "every": "second", "args": [n]} for n in range(jobs)))
+    listener = processes.workkit("listen", "bench", "-q", "--redis", server.url)
+
+    def done() -> int:
+        return sum(int(n) for what, n in client.hgetall("bench:stats").items() if what.startswith(b"done:"))
+
+    until(lambda: done() > jobs, timeout=60)
+    before, first, began = _spent(listener.pid, server.pid), done(), time.perf_counter()
+    time.sleep(SECONDS)
+    ran, took = done() - first, time.perf_counter() - began
+    spent = _spent(listener.pid, server.pid) - before
+    listener.close()
+    return ran / took, 1e6 * spent / ran
+
+
+def main(what: str, jobs: int, runs: int) -> None:
+    figures: dict[History, list[Figure]] = {history: [] for history in HISTORIES}
+    with stage(APP) as (server, processes, _folder):
+        for run in range(runs + 1):
+            for history in HISTORIES if run % 2 else reversed(HISTORIES):
+                figure = {"plain": plain, "recurring": recurring}[what](server, processes, jobs, history)
+                server.client().flushall()
+                if run:
+                    figures[history].append(figure)
+    print(f"{what}, {jobs:,} jobs, medians of {runs}")
+    rates = {history: statistics.median(rate for rate, _ in values) for history, values in figures.items()}
+    costs = {history: statistics.median(cost for _, cost in values) for history, values in figures.items()}
+    for history in HISTORIES:
+        rate, cost = rates[history], costs[history]
+        beside = f"{rate / rates['off']:.1%} of off, {cost / costs['off'] - 1:+.1%} processor time"
+        print(f"{history:6} {rate:8,.0f}/s {cost:6.1f} us a run: {beside}")
+
+
+if __name__ == "__main__":
+    chosen, count, times = (*sys.argv[1:], *("plain", "50000", "5")[len(sys.argv) - 1 :])
+    main(chosen, int(count), int(times))
