@@ -20,6 +20,7 @@ from tests.processes import Processes, until
 from tests.servers import Server
 from workkit import schedule
 from workkit.jobs.admission import HISTORIES, History
+from workkit.verbs.opening import producer_of
 
 APP = "def note(n): pass\n"
 SECONDS = 5
@@ -37,7 +38,8 @@ def _spent(*pids: int) -> float:
 
 def plain(server: Server, processes: Processes, jobs: int, history: History) -> Figure:
     """From the first claim to the last ending."""
-    s, client = schedule.create("bench", redis=server.url, history=history), server.client()
+    s, client = schedule.create("bench", redis=server.url), server.client()
+    producer_of(s).admin.remember(history)  # each time: the server has forgotten all
     schedule.add_many(s, ({"fn": "app:note", "at": "now", "args": [n]} for n in range(jobs)))
     listener = processes.workkit("listen", "bench", "-q", "--redis", server.url)
     until(lambda: client.zcard("bench:next") < jobs, timeout=60)
@@ -51,7 +53,8 @@ def plain(server: Server, processes: Processes, jobs: int, history: History) -> 
 
 def recurring(server: Server, processes: Processes, jobs: int, history: History) -> Figure:
     """Of jobs that recur, once all are running."""
-    s, client = schedule.create("bench", redis=server.url, history=history), server.client()
+    s, client = schedule.create("bench", redis=server.url), server.client()
+    producer_of(s).admin.remember(history)  # each time: the server has forgotten all
     schedule.add_many(s, ({"fn": "app:note", "every": "second", "args": [n]} for n in range(jobs)))
     listener = processes.workkit("listen", "bench", "-q", "--redis", server.url)
 
