@@ -5,8 +5,8 @@
 limits: a limit of 5 over 4 listener processes; every job counts itself in and out on the server, in one step each, and
 the most that were ever in is printed beside the limit. slots: a limit of 1 over 2 processes, each job of 5 ms; from the
 end of one handler to the start of the next. schedules: one listener on one schedule, and on 50 of which 49
-are empty, in turns. metrics: one listener without metrics, and one whose `/metrics` is
-scraped each second, in turns. Every job must run exactly once, or the figures are void.
+are empty, in turns. metrics: one listener with `/metrics` scraped each second, with history, with both, and with
+neither, in turns. Every job must run exactly once, or the figures are void.
 """
 
 from __future__ import annotations
@@ -24,8 +24,13 @@ from tests.benchmarks.stage import stage
 from tests.processes import Processes, until
 from tests.servers import Server, free_port
 from workkit import schedule
+from workkit.jobs.admission import History
+from workkit.verbs.opening import producer_of
 
 LIMIT, PROCESSES, SCHEDULES = 5, 4, 50
+ARMS: dict[str, tuple[History, bool]] = {  # what is kept of runs, and whether metrics are scraped
+    "neither": ("off", False), "metrics": ("off", True), "history": ("full", False), "both": ("full", True),
+}  # fmt: skip
 APP = """
 import json
 import os
@@ -107,23 +112,34 @@ def schedules(jobs: int, runs: int) -> None:
 
 
 def metrics(jobs: int, runs: int) -> None:
-    """What counting runs and scraping them each second costs."""
-    figures: dict[bool, list[float]] = {False: [], True: []}
+    """What counting runs and scraping them each second costs, beside what history costs."""
+    figures: dict[str, list[float]] = {name: [] for name in ARMS}
     with stage(APP) as (server, processes, folder):
         for run in range(runs + 1):
-            for scraped in (False, True) if run % 2 else (True, False):
-                rate = _drained(server, processes, folder, jobs=jobs, count=1, scraped=scraped)
+            for name in ARMS if run % 2 else reversed(ARMS):
+                history, scraped = ARMS[name]
+                rate = _drained(server, processes, folder, jobs=jobs, count=1, scraped=scraped, history=history)
                 if run:
-                    figures[scraped].append(rate)
-    off, on = (statistics.median(values) for values in figures.values())
-    print(f"{jobs:,} jobs, medians of {runs}: without metrics {off:,.0f}/s, scraped each second {on:,.0f}/s")
-    print(f"of the throughput without metrics: {on / off:.1%}")
+                    figures[name].append(rate)
+    rates = {name: statistics.median(values) for name, values in figures.items()}
+    print(f"{jobs:,} jobs, medians of {runs}")
+    for name, rate in rates.items():
+        least, most = min(figures[name]), max(figures[name])
+        print(f"{name:16} {rate:8,.0f}/s ({least:,.0f} to {most:,.0f}): {rate / rates['neither']:.1%}")
 
 
 def _drained(
-    server: Server, processes: Processes, folder: Path, *, jobs: int, count: int, scraped: bool = False
+    server: Server,
+    processes: Processes,
+    folder: Path,
+    *,
+    jobs: int,
+    count: int,
+    scraped: bool = False,
+    history: History = "full",
 ) -> float:
     s, client = schedule.create("s0", redis=server.url), server.client()
+    producer_of(s).admin.remember(history)  # each time: the server has forgotten all
     schedule.add_many(s, ({"fn": "app:note", "at": "now", "args": [n]} for n in range(jobs)))
     port = ["--health-port", str(free_port())] if scraped else []
     listener = processes.workkit("listen", *(f"s{n}" for n in range(count)), "-q", *port, "--redis", server.url)
