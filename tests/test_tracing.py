@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 
+from tests import rabbit
 from tests.optional import needed
 from tests.processes import ROOT, Processes
 from tests.servers import Server
 from workkit import schedule, tracing
+from workkit.brokers.hutch.names import Names
 
 PROGRAM = """
 import json, sys
@@ -50,6 +52,9 @@ def work_elsewhere(path):
     with open(path, "w") as file:
         file.write(format(trace.get_current_span().get_span_context().trace_id, "032x"))
 
+def take(body):
+    pass
+
 def told(span):
     def ids(context):
         return [format(context.trace_id, "032x"), format(context.span_id, "016x")]
@@ -60,7 +65,8 @@ def told(span):
     }
 
 if __name__ == "__main__":
-    s = schedule.create(sys.argv[1], redis=sys.argv[2])
+    where = {"redis": sys.argv[2]} if sys.argv[2].startswith("redis") else {"amqp": sys.argv[2], "layout": "hutch"}
+    s = schedule.create(sys.argv[1], **where)
     said = eval(sys.argv[3])
     print(json.dumps({"said": said, "spans": [told(span) for span in exporter.get_finished_spans()]}))
 """
@@ -69,17 +75,19 @@ RUN = 'schedule.drain(s, raise_errors=False, imports=["app"], folder=None).ran'
 
 @pytest.fixture
 def act(server: Server, name: str, tmp_path: Path) -> Any:
-    """Make a function that evaluates an expression in a process of its own, and returns its value and its spans."""
+    """Make a function that evaluates an expression in a process of its own, and returns its value and its spans. `s` is
+    a schedule of that name on the server, or the exchange.
+    """
     needed("opentelemetry.sdk.trace")
     (tmp_path / "app.py").write_text(PROGRAM)
     processes = Processes(tmp_path)
 
-    def run(expression: str) -> tuple[Any, list[dict[str, Any]]]:
+    def run(expression: str, url: str = server.url) -> tuple[Any, list[dict[str, Any]]]:
         process = processes.run(
             sys.executable,
             "app.py",
             name,
-            server.url,
+            url,
             expression,
             cwd=tmp_path,
             env={"PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"},
@@ -207,3 +215,32 @@ def test_a_context_that_cannot_be_read_is_no_link(act: Any, server: Server, name
     server.client().set(f"{name}:trace:{id}", b"\xff not a context")
     _, spans = act(RUN)
     assert [span["links"] for span in runs(spans)] == [[]]
+
+
+def test_runs_on_rabbitmq_are_linked_to_additions_there_and_to_those_of_a_forwarded_schedule(
+    act: Any, amqp: str, server: Server, name: str
+) -> None:
+    to = schedule.create(name, amqp=amqp, layout="hutch")
+    names = Names(exchange=name, dialect="hutch")
+    try:
+        schedule.drain(to, consumers={"work.traced": "tests.handlers:note"}, folder=None)  # so that its queue is there
+        here = f"schedule.create({name!r}, redis={server.url!r})"
+        add = 'schedule.add_now({}, "{}", args=[{{"n": 1}}]).id'
+        (id, _), added = act(f"[{add.format('s', 'work.traced')}, {add.format(here, '@work.traced')}]", amqp)
+        assert schedule.forward(schedule.create(name, redis=server.url), to=to, burst=True).ran == 1
+        _, spans = act('schedule.drain(s, consumers={"work.traced": "app:take"}, folder=None).ran', amqp)
+    finally:
+        rabbit.forget(amqp, names, names.queue("work.traced"))
+    assert [span["kind"] for span in spans] == ["CONSUMER", "CONSUMER"]
+    linked = {span["attributes"]["messaging.message.id"]: span["links"] for span in spans}
+    assert linked.pop(id) == [added[0]["ids"]]
+    assert list(linked.values()) == [[added[1]["ids"]]], "the addition in the source, though nothing traces the forward"
+
+
+def test_a_forward_to_a_native_schedule_passes_the_context_on(act: Any, server: Server, name: str) -> None:
+    _, (added,) = act('schedule.add_now(s, "app:work").id')
+    to = schedule.create(f"{name}-to", redis=server.url)
+    assert schedule.drain(schedule.create(name, redis=server.url), to=to).ran == 1
+    (job,) = schedule.jobs(to)
+    kept = server.client().get(f"{name}-to:trace:{job.id}").decode()
+    assert kept.split("-")[1:3] == added["ids"]

@@ -1,8 +1,8 @@
 """Spans of OpenTelemetry: one for each addition, one for each run, linked. They need the extra `otel`, and a program
 that has set OpenTelemetry up; without one, each function here costs next to nothing.
 
-An addition passes its context on as a text, `traceparent` of W3C Trace Context. A layout carries it beside the job,
-never in it: the context must not change the id of a job.
+An addition passes its context on in the texts of W3C Trace Context. A layout carries them beside the job, never in it:
+the context must not change the id of a job.
 """
 
 from __future__ import annotations
@@ -12,13 +12,27 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from workkit._version import __version__
 from workkit.errors import Discard, Retry, text_of, type_name
 
-TRACEPARENT = re.compile(r"00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
+_IDS = r"(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
+TRACEPARENT = re.compile(rf"00-{_IDS}|(?!00|ff)[0-9a-f]{{2}}-{_IDS}(-.*)?")  # later versions may add to it
+_READ = 55  # characters that every version has
 SYSTEM = "workkit"
+
+
+class TraceContext(NamedTuple):
+    """The context of a span as W3C Trace Context writes it: the texts `traceparent` and `tracestate`."""
+
+    parent: str
+    state: str = ""
+
+
+def read_context(parent: str, state: str = "") -> TraceContext | None:
+    """Read what another program wrote; None if it is no context."""
+    return None if TRACEPARENT.fullmatch(parent) is None else TraceContext(parent, state)
 
 
 def _api() -> Any:
@@ -65,14 +79,15 @@ def counted(span: Any, jobs: int) -> None:
         span.set_attribute("messaging.batch.message_count", jobs)
 
 
-def context_of(span: Any) -> str | None:
-    """Write the context of a span as `traceparent`; None if it has none."""
+def context_of(span: Any) -> TraceContext | None:
+    """Write the context of a span; None if it has none."""
     if span is None or not (found := span.get_span_context()).is_valid:
         return None
-    return f"00-{found.trace_id:032x}-{found.span_id:016x}-{int(found.trace_flags):02x}"
+    parent = f"00-{found.trace_id:032x}-{found.span_id:016x}-{int(found.trace_flags):02x}"
+    return TraceContext(parent, found.trace_state.to_header())
 
 
-def here() -> str | None:
+def here() -> TraceContext | None:
     """Write the context of the current span of this thread, for a process that carries a run out; None if it has
     none.
     """
@@ -100,7 +115,7 @@ class RunSpan:
         context.detach(self._token)
 
 
-def running(schedule: str, *, origin: str | None, id: str, fn: str, more: Mapping[str, Any]) -> RunSpan | None:
+def running(schedule: str, *, origin: TraceContext | None, id: str, fn: str, more: Mapping[str, Any]) -> RunSpan | None:
     """Begin the span of a run, and make it the current one of this thread; None if nobody wants it. `origin`: the
     context of the addition, to which it is linked. Never raises.
     """
@@ -112,8 +127,7 @@ def running(schedule: str, *, origin: str | None, id: str, fn: str, more: Mappin
 
         attributes = {**_attributes("run", "process", schedule, fn), "messaging.message.id": id, **more}
         attributes = {name: value for name, value in attributes.items() if value is not None}
-        link = _read(origin)
-        links = [] if link is None else [api.Link(link)]
+        links = [] if origin is None else [api.Link(_remote(origin))]
         tracer = api.get_tracer(SYSTEM, __version__)
         span = tracer.start_span(f"run {schedule}", kind=api.SpanKind.CONSUMER, attributes=attributes, links=links)
         return RunSpan(span, context.attach(api.set_span_in_context(span)))
@@ -122,29 +136,32 @@ def running(schedule: str, *, origin: str | None, id: str, fn: str, more: Mappin
 
 
 @contextmanager
-def within(origin: str | None) -> Iterator[None]:
+def within(origin: TraceContext | None) -> Iterator[None]:
     """Make a remote span the current one inside the block: that of the listener, in its worker process."""
-    if origin is None or (found := _read(origin)) is None:
+    if origin is None:
         yield
         return
     from opentelemetry import context, trace
 
-    token = context.attach(trace.set_span_in_context(trace.NonRecordingSpan(found)))
+    token = context.attach(trace.set_span_in_context(trace.NonRecordingSpan(_remote(origin))))
     try:
         yield
     finally:
         context.detach(token)
 
 
-def _read(origin: str | None) -> Any:
-    """Read a `traceparent` as the context of a remote span; None if it is none."""
-    if origin is None or TRACEPARENT.fullmatch(origin) is None:
-        return None
-    from opentelemetry.trace import SpanContext, TraceFlags
+def _remote(origin: TraceContext) -> Any:
+    """Make the context of a remote span; a `tracestate` that is none is left out."""
+    from opentelemetry.trace import SpanContext, TraceFlags, TraceState
 
-    _, trace_id, span_id, flags = origin.split("-")
-    context = SpanContext(int(trace_id, 16), int(span_id, 16), is_remote=True, trace_flags=TraceFlags(int(flags, 16)))
-    return context if context.is_valid else None
+    _, trace_id, span_id, flags = origin.parent[:_READ].split("-")
+    return SpanContext(
+        int(trace_id, 16),
+        int(span_id, 16),
+        is_remote=True,
+        trace_flags=TraceFlags(int(flags, 16)),
+        trace_state=TraceState.from_header([origin.state]) if origin.state else None,
+    )
 
 
 def _attributes(operation: str, kind: str, schedule: str, fn: str | None) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from workkit.contract.doctor import Doctor
 from workkit.contract.inspector import Inspector
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.jobs.terms import PLAIN, USUAL, Entrance, Terms
+from workkit.tracing import TraceContext
 from workkit.triggers import Trigger
 
 
@@ -36,7 +37,7 @@ class NewJob:
     terms: Terms = PLAIN
     entrance: Entrance = USUAL
     identity: str | None = None
-    trace: str | None = None
+    trace: TraceContext | None = None
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

@@ -32,6 +32,7 @@ from workkit.contract.listener import ListenerInfo
 from workkit.contract.producer import Added, Batch, BatchStep, NewJob
 from workkit.errors import InvalidOptions, ServerUnreachable, Unsupported
 from workkit.jobs.admission import Admission, History
+from workkit.tracing import TraceContext
 
 if TYPE_CHECKING:
     from workkit.brokers.gocraft.care.doctor import GocraftDoctor
@@ -244,9 +245,9 @@ class GocraftBroker:
             self._woken_by = found[0]
         return found is not None
 
-    def trace_of(self, claim: Claim) -> str | None:
+    def traces_of(self, claims: Sequence[Claim]) -> list[TraceContext | None]:
         """Find none: this layout carries no trace context."""
-        return None
+        return [None] * len(claims)
 
     def pass_on(self) -> None:
         """Pass the last wake-up on to another listener of the same name."""

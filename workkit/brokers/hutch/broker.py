@@ -30,6 +30,7 @@ from workkit.contract.listener import ListenerInfo
 from workkit.contract.producer import Added, Batch, BatchStep, NewJob
 from workkit.errors import InvalidOptions, Unsupported
 from workkit.jobs.admission import Admission, History
+from workkit.tracing import TraceContext
 
 
 class HutchBroker:
@@ -195,9 +196,9 @@ class HutchBroker:
         """Wait for a message that was pushed to this listener: True if one came, False if the time is over."""
         return self._session.wait(seconds)
 
-    def trace_of(self, claim: Claim) -> str | None:
-        """Find none: this layout carries no trace context."""
-        return None
+    def traces_of(self, claims: Sequence[Claim]) -> list[TraceContext | None]:
+        """Read them in the headers of the messages."""
+        return [claim.receipt.message.trace for claim in claims]
 
     def pass_on(self) -> None:
         """Do nothing: RabbitMQ pushes a message to one listener only, and it is given back if it waits too long."""

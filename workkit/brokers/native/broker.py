@@ -27,6 +27,7 @@ from workkit.contract.producer import Added, Batch, BatchStep, NewJob
 from workkit.errors import ServerUnreachable
 from workkit.jobs.admission import Admission, History
 from workkit.jobs.terms import PLAIN, USUAL
+from workkit.tracing import TraceContext, read_context
 
 if TYPE_CHECKING:
     from workkit.brokers.native.care.doctor import NativeDoctor
@@ -367,11 +368,11 @@ class NativeBroker:
         with self._waiting.translated() as client:
             return client.blpop([self._keys.wake], timeout=seconds) is not None
 
-    def trace_of(self, claim: Claim) -> str | None:
-        """Read the trace context of the addition of a job; None if there is none. From any thread."""
+    def traces_of(self, claims: Sequence[Claim]) -> list[TraceContext | None]:
+        """Read the trace contexts of the additions of these jobs; None where there is none. From any thread."""
         with self._server.translated() as client:
-            found = client.get(self._keys.trace(claim.id))
-        return None if found is None else bytes(found).decode("ascii", "replace")
+            found = client.mget([self._keys.trace(claim.id) for claim in claims])
+        return [None if text is None else read_context(bytes(text).decode("ascii", "replace")) for text in found]
 
     def pass_on(self) -> None:
         """Pass a wake-up on to another listener."""

@@ -36,7 +36,7 @@ def trace_rows(
         first, second = (what.second_id, "") if is_fresh and what.second_id else (what.id, what.second_id)
         lives = (0 if job.due_ms is None else max(0, job.due_ms - now_ms)) + TRACED_MS
         ids += (first, second or first)
-        rows += (first, second, min(lives, LONGEST_TRACE_MS), job.trace)
+        rows += (first, second, min(lives, LONGEST_TRACE_MS), job.trace.parent)
     return tuple(ids), rows
 
 

@@ -12,7 +12,7 @@ def begun(run: LaneRun) -> tracing.RunSpan | None:
     """Begin the span of a run in this thread; None if nobody wants it. Never raises."""
     claim, broker = run.claim, run.lane.broker
     try:
-        origin = broker.trace_of(claim)
+        (origin,) = broker.traces_of([claim])
     except WorkkitError:  # without its server the run has a span, and no link
         origin = None
     more = {

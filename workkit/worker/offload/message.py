@@ -7,6 +7,7 @@ from pathlib import Path
 
 from workkit.jobs.job import Job
 from workkit.jobs.outcome import Failure
+from workkit.tracing import TraceContext
 from workkit.worker.run.progress import Progress
 
 Function = tuple[str, str]  # module and name
@@ -32,7 +33,7 @@ class Order:
     handler: Function
     schedule: str
     around: tuple[Function, ...] = ()
-    trace: str | None = None
+    trace: TraceContext | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
