@@ -11,8 +11,8 @@ from workkit import aio, schedule, triggers, wire
 
 def test_the_public_names_are_these() -> None:
     assert set(workkit.__all__) == {
-        "schedule", "aio", "events", "triggers", "wire", "job", "call", "clojure", "current_job", "Job", "JobLogFilter",
-        "Schedule", "Retry", "Discard", "WorkkitError", "__version__",
+        "schedule", "aio", "events", "metrics", "triggers", "wire", "job", "call", "clojure", "current_job", "Job",
+        "JobLogFilter", "Schedule", "Retry", "Discard", "WorkkitError", "__version__",
     }  # fmt: skip
     for name in workkit.__all__:
         assert getattr(workkit, name) is not None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from workkit._version import __version__
 
 if TYPE_CHECKING:
-    from workkit import aio, events, schedule, triggers, wire
+    from workkit import aio, events, metrics, schedule, triggers, wire
     from workkit.errors import Discard, Retry, WorkkitError
     from workkit.jobs.call import call
     from workkit.jobs.job import Job
@@ -37,6 +37,7 @@ __all__ = [
     "current_job",
     "events",
     "job",
+    "metrics",
     "schedule",
     "triggers",
     "wire",
@@ -54,7 +55,7 @@ _HOMES = {
     "current_job": "worker.run.current",
     "job": "jobs.registry",
 }
-_MODULES = ("aio", "events", "schedule", "triggers", "wire")
+_MODULES = ("aio", "events", "metrics", "schedule", "triggers", "wire")
 
 
 def __getattr__(name: str) -> Any:

@@ -10,9 +10,10 @@ from functools import partial
 
 from workkit import events
 from workkit.contract.broker import Broker
+from workkit.contract.inspector import Inspector
 from workkit.contract.producer import Producer
 from workkit.contract.tally import Tally
-from workkit.errors import ListenerStopped, WorkkitError, described, text_of
+from workkit.errors import ListenerStopped, Unsupported, WorkkitError, described, text_of
 from workkit.triggers.duration import duration
 from workkit.worker.health import Pages, Watchdog
 from workkit.worker.logbook import logbook
@@ -41,6 +42,7 @@ class Listener:
         self._pages: Pages | None = None
         self._end_log: Callable[[], None] = lambda: None
         self._is_counted = False  # in a table that its supervisor reads
+        self._is_over = False
         self._beside: list[Listener] = []
         self._failed: Callable[[], None] = lambda: None  # what to do when it has ended by an error, in its own thread
 
@@ -138,14 +140,23 @@ class Listener:
         """Begin to count runs, and return what writes the page; None without prometheus-client."""
         if not is_installed():
             return None
-        totals, inspectors = Totals(), {}
+        totals, gauges = Totals(), Gauges()
+        self.measure_into(totals, gauges)
+        return metrics_page(totals, gauges)
+
+    def measure_into(self, totals: Totals, gauges: Gauges) -> None:
+        """Count runs from now on, also those of listeners beside, into these sums; and have gauges look at their
+        schedules until they stop.
+        """
         for one in (self, *self._beside):
-            table = RunTable()
-            one._loop.count_into(table)
-            totals.add(table)
+            totals.add(one._loop.counted())
             for broker in one._loop.brokers:
-                inspectors[broker.schedule] = partial(getattr, broker, "inspector")
-        return metrics_page(totals, Gauges(inspectors))
+                gauges.add(broker.schedule, partial(one._inspector, broker))
+
+    def _inspector(self, broker: Broker) -> Inspector:
+        if self._is_over:
+            raise Unsupported.about("a listener that has stopped", "looks at nothing", "Make a new one.")
+        return broker.inspector
 
     def dead(self) -> str | None:
         """Word why its loop does not move, or that of one beside it; None if all do. From any thread."""
@@ -163,6 +174,7 @@ class Listener:
             other.wait()
 
     def _close(self) -> None:
+        self._is_over = True
         for other in self._beside:
             other.ask_to_stop()
         self._end_log()

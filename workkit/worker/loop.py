@@ -117,6 +117,12 @@ class Loop:
         """Count each run that ends in this table. Before `open`."""
         self._dispatch.table = table
 
+    def counted(self) -> RunTable:
+        """Count each run that ends from now on, and return the table. From any thread."""
+        if self._dispatch.table is None:
+            self._dispatch.table = RunTable()
+        return self._dispatch.table
+
     @property
     def brokers(self) -> list[Broker]:
         """The brokers of its schedules."""

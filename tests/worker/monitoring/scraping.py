@@ -6,20 +6,31 @@ import urllib.request
 
 from tests.optional import needed
 
+Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]  # name and labels -> value
 
-def scrape(url: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
-    """Read the samples of a page: name and labels -> value."""
-    parser = needed("prometheus_client.parser")
+
+def scrape(url: str) -> Samples:
+    """Read the samples of a page."""
     with urllib.request.urlopen(f"{url}/metrics", timeout=10) as answer:
         assert answer.headers["Content-Type"].startswith("text/plain; version=")
-        text = answer.read().decode()
-    samples = [sample for family in parser.text_string_to_metric_families(text) for sample in family.samples]
-    found = {(one.name, frozenset(one.labels.items())): one.value for one in samples}
-    assert len(found) == len(samples), "a sample is there twice"
-    return found
+        return samples(answer.read().decode())
+
+
+def samples(text: str) -> Samples:
+    """Read the samples of a text, each of which may be there once."""
+    parser = needed("prometheus_client.parser")
+    found = [sample for family in parser.text_string_to_metric_families(text) for sample in family.samples]
+    by_key = {(one.name, frozenset(one.labels.items())): one.value for one in found}
+    assert len(by_key) == len(found), "a sample is there twice"
+    return by_key
+
+
+def total(found: Samples, name: str, **labels: str) -> float:
+    """Sum the samples of a name that have these labels, and perhaps others."""
+    wanted = set(labels.items())
+    return sum(number for (key, has), number in found.items() if key == name and wanted <= has)
 
 
 def value(url: str, name: str, **labels: str) -> float:
-    """Sum the samples of a name that have these labels, and perhaps others."""
-    wanted = set(labels.items())
-    return sum(number for (key, has), number in scrape(url).items() if key == name and wanted <= has)
+    """Sum them on a page."""
+    return total(scrape(url), name, **labels)

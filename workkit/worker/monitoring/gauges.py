@@ -28,12 +28,16 @@ class Gauge:
 class Gauges:
     """The counts of some schedules, at most a second old unless reading them takes long. From any thread."""
 
-    def __init__(self, inspectors: Mapping[str, Callable[[], Inspector]]) -> None:
-        self._inspectors = inspectors
+    def __init__(self, inspectors: Mapping[str, Callable[[], Inspector]] | None = None) -> None:
+        self._inspectors = {schedule: [inspector] for schedule, inspector in (inspectors or {}).items()}
         self._lock = threading.Lock()
         self._read: tuple[Gauge, ...] = ()
         self._next_at = 0.0
         self._looking: threading.Thread | None = None
+
+    def add(self, schedule: str, inspector: Callable[[], Inspector]) -> None:
+        """Look at a schedule too, by the first of its inspectors that is there. Before `read`."""
+        self._inspectors.setdefault(schedule, []).append(inspector)
 
     def read(self) -> tuple[Gauge, ...]:
         """Return what was found last, after a new look where one is due."""
@@ -56,10 +60,12 @@ class Gauges:
                 self._looking = None
 
     def _found(self) -> Iterator[Gauge]:
-        for schedule, inspector in self._inspectors.items():
-            try:
-                yield Gauge(schedule, inspector().counts())
-            except Unsupported:  # a layout that cannot count has no gauges
-                continue
-            except WorkkitError:
-                yield Gauge(schedule, None)
+        for schedule, inspectors in self._inspectors.items():
+            for inspector in inspectors:
+                try:
+                    yield Gauge(schedule, inspector().counts())
+                except Unsupported:  # a layout that cannot count, or a listener that has stopped, has no gauges
+                    continue
+                except WorkkitError:
+                    yield Gauge(schedule, None)
+                break

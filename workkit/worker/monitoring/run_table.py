@@ -14,7 +14,7 @@ import os
 import struct
 import tempfile
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -190,7 +190,7 @@ def _cut(schedule: str, fn: str) -> Key:
     return schedule, fn
 
 
-def histogram(numbers: list[int], at: int) -> Histogram:
+def histogram(numbers: Sequence[int], at: int) -> Histogram:
     """Take a histogram from the numbers of a row: the one at `LATENESS` or `DURATION`."""
     return Histogram(tuple(numbers[at : at + _BUCKETS]), numbers[at + _BUCKETS] / 1_000_000)
 
