@@ -18,6 +18,7 @@ from workkit.brokers.native.look.search import Search, all_jobs, named_entry
 from workkit.brokers.redis_server.listener_info import read_info
 from workkit.brokers.redis_server.server import Server
 from workkit.brokers.redis_server.standing import standing_control
+from workkit.contract.changes import Change
 from workkit.contract.history import Bucket, Day, PastRun, Tier
 from workkit.contract.inspector import Counts, Missed, Named, QueueInfo, no_queues
 from workkit.contract.listener import ListenerInfo
@@ -110,6 +111,10 @@ class NativeInspector:
     def runs(self, *, since_ms: int = 0) -> Iterator[PastRun]:
         """Page through the single runs that are kept, the last one first."""
         return self._past.runs(since_ms=since_ms)
+
+    def changes(self) -> Iterator[Change]:
+        """Page through who changed what, the last change first."""
+        return self._past.changes()
 
     def history_bytes(self) -> int:
         """Estimate how much memory the history takes."""
