@@ -6,7 +6,8 @@ limits: a limit of 5 over 4 listener processes; every job counts itself in and o
 the most that were ever in is printed beside the limit. slots: a limit of 1 over 2 processes, each job of 5 ms; from the
 end of one handler to the start of the next. schedules: one listener on one schedule, and on 50 of which 49
 are empty, in turns. metrics: one listener with `/metrics` scraped each second, with history, with both, and with
-neither, in turns. Every job must run exactly once, or the figures are void.
+neither, in turns; also the processor time of listener and server for one run, which other programs on the machine
+disturb less; on Linux. Every job must run exactly once, or the figures are void.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import urllib.request
 from itertools import pairwise
 from pathlib import Path
 
-from tests.benchmarks.stage import stage
+from tests.benchmarks.stage import spent, stage
 from tests.processes import Processes, until
 from tests.servers import Server, free_port
 from workkit import schedule
@@ -103,7 +104,7 @@ def schedules(jobs: int, runs: int) -> None:
     with stage(APP) as (server, processes, folder):
         for run in range(runs + 1):
             for count in figures if run % 2 else reversed(figures):
-                rate = _drained(server, processes, folder, jobs=jobs, count=count)
+                rate, _ = _drained(server, processes, folder, jobs=jobs, count=count)
                 if run:
                     figures[count].append(rate)
     one, many = (statistics.median(values) for values in figures.values())
@@ -113,19 +114,24 @@ def schedules(jobs: int, runs: int) -> None:
 
 def metrics(jobs: int, runs: int) -> None:
     """What counting runs and scraping them each second costs, beside what history costs."""
-    figures: dict[str, list[float]] = {name: [] for name in ARMS}
+    figures: dict[str, list[tuple[float, float]]] = {name: [] for name in ARMS}
     with stage(APP) as (server, processes, folder):
         for run in range(runs + 1):
             for name in ARMS if run % 2 else reversed(ARMS):
                 history, scraped = ARMS[name]
-                rate = _drained(server, processes, folder, jobs=jobs, count=1, scraped=scraped, history=history)
+                figure = _drained(server, processes, folder, jobs=jobs, count=1, scraped=scraped, history=history)
                 if run:
-                    figures[name].append(rate)
-    rates = {name: statistics.median(values) for name, values in figures.items()}
+                    figures[name].append(figure)
+    rates = {name: statistics.median(rate for rate, _ in values) for name, values in figures.items()}
+    costs = {name: statistics.median(cost for _, cost in values) for name, values in figures.items()}
     print(f"{jobs:,} jobs, medians of {runs}")
-    for name, rate in rates.items():
-        least, most = min(figures[name]), max(figures[name])
-        print(f"{name:16} {rate:8,.0f}/s ({least:,.0f} to {most:,.0f}): {rate / rates['neither']:.1%}")
+    for name, values in figures.items():
+        least, most = min(values)[0], max(values)[0]
+        rate, cost = rates[name] / rates["neither"], costs[name] / costs["neither"]
+        print(
+            f"{name:8} {rates[name]:8,.0f}/s ({least:,.0f} to {most:,.0f}) {costs[name]:6.1f} us a run: "
+            f"{rate:.1%} of neither, {cost - 1:+.1%} processor time"
+        )
 
 
 def _drained(
@@ -137,7 +143,8 @@ def _drained(
     count: int,
     scraped: bool = False,
     history: History = "full",
-) -> float:
+) -> tuple[float, float]:
+    """Runs a second, and us of processor time for one."""
     s, client = schedule.create("s0", redis=server.url), server.client()
     producer_of(s).admin.remember(history)  # each time: the server has forgotten all
     schedule.add_many(s, ({"fn": "app:note", "at": "now", "args": [n]} for n in range(jobs)))
@@ -148,10 +155,11 @@ def _drained(
     if scraped:
         urllib.request.urlopen(f"http://127.0.0.1:{port[1]}/metrics", timeout=10).read()  # what it imports is no matter
         threading.Thread(target=_scrape, args=(f"http://127.0.0.1:{port[1]}/metrics", scraping), daemon=True).start()
-    began, left = time.perf_counter(), client.hlen("s0:jobs")
+    before, began, left = spent(listener.pid, server.pid), time.perf_counter(), client.hlen("s0:jobs")
     while client.exists("s0:jobs"):
         time.sleep(0.01)
     rate = int(left) / (time.perf_counter() - began)
+    cost = 1e6 * (spent(listener.pid, server.pid) - before) / int(left)
     scraping.set()
     told = folder / "told"
     schedule.add_now(s, "app:tell", args=[str(told)])
@@ -160,7 +168,7 @@ def _drained(
     told.unlink()
     listener.close()
     client.flushall()
-    return rate
+    return rate, cost
 
 
 def _scrape(url: str, over: threading.Event) -> None:

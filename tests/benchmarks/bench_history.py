@@ -12,13 +12,11 @@ kept: what is left in the keys of history after so many one-shots of 200 functio
 
 from __future__ import annotations
 
-import os
 import statistics
 import sys
 import time
-from pathlib import Path
 
-from tests.benchmarks.stage import stage
+from tests.benchmarks.stage import spent, stage
 from tests.processes import Processes, until
 from tests.servers import Server
 from workkit import schedule
@@ -31,15 +29,6 @@ SECONDS, PORTION = 5, 50_000
 Figure = tuple[float, float]  # runs a second; us of processor time for one
 
 
-def _spent(*pids: int) -> float:
-    """The processor time of these processes so far, in seconds."""
-    ticks = 0
-    for pid in pids:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        ticks += int(fields[11]) + int(fields[12])
-    return ticks / os.sysconf("SC_CLK_TCK")
-
-
 def plain(server: Server, processes: Processes, jobs: int, history: History) -> Figure:
     """From the first claim to the last ending."""
     s, client = schedule.create("bench", redis=server.url), server.client()
@@ -47,12 +36,12 @@ def plain(server: Server, processes: Processes, jobs: int, history: History) -> 
     schedule.add_many(s, ({"fn": "app:note", "at": "now", "args": [n]} for n in range(jobs)))
     listener = processes.workkit("listen", "bench", "-q", "--redis", server.url)
     until(lambda: client.zcard("bench:next") < jobs, timeout=60)
-    before, began, left = _spent(listener.pid, server.pid), time.perf_counter(), client.hlen("bench:jobs")
+    before, began, left = spent(listener.pid, server.pid), time.perf_counter(), client.hlen("bench:jobs")
     while client.exists("bench:jobs"):
         time.sleep(0.01)
-    took, spent = time.perf_counter() - began, _spent(listener.pid, server.pid) - before
+    took, used = time.perf_counter() - began, spent(listener.pid, server.pid) - before
     listener.close()
-    return int(left) / took, 1e6 * spent / int(left)
+    return int(left) / took, 1e6 * used / int(left)
 
 
 def recurring(server: Server, processes: Processes, jobs: int, history: History) -> Figure:
@@ -66,12 +55,12 @@ def recurring(server: Server, processes: Processes, jobs: int, history: History)
         return sum(int(n) for what, n in client.hgetall("bench:stats").items() if what.startswith(b"done:"))
 
     until(lambda: done() > jobs, timeout=60)
-    before, first, began = _spent(listener.pid, server.pid), done(), time.perf_counter()
+    before, first, began = spent(listener.pid, server.pid), done(), time.perf_counter()
     time.sleep(SECONDS)
     ran, took = done() - first, time.perf_counter() - began
-    spent = _spent(listener.pid, server.pid) - before
+    used = spent(listener.pid, server.pid) - before
     listener.close()
-    return ran / took, 1e6 * spent / ran
+    return ran / took, 1e6 * used / ran
 
 
 def kept(jobs: int) -> None:
