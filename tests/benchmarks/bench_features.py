@@ -13,6 +13,7 @@ disturb less; on Linux. Every job must run exactly once, or the figures are void
 from __future__ import annotations
 
 import json
+import re
 import statistics
 import sys
 import threading
@@ -166,6 +167,10 @@ def _drained(
     until(lambda: told.exists() and told.read_text().endswith("]"), timeout=30)
     assert told.read_text() == str(list(range(jobs))), "not every job ran exactly once: these figures are void"
     told.unlink()
+    assert producer_of(s).inspector.control().history == history, "history was not as it should be"
+    if scraped:
+        page = urllib.request.urlopen(f"http://127.0.0.1:{port[1]}/metrics", timeout=10).read().decode()
+        assert re.search(rf"duration_seconds_count\{{[^}}]*app\.note[^}}]*\}} {float(jobs)}$", page, re.MULTILINE), page
     listener.close()
     client.flushall()
     return rate, cost
