@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from workkit._version import __version__
 
 if TYPE_CHECKING:
-    from workkit import aio, schedule, triggers, wire
+    from workkit import aio, events, metrics, schedule, triggers, wire
     from workkit.errors import Discard, Retry, WorkkitError
     from workkit.jobs.call import call
     from workkit.jobs.job import Job
@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from workkit.jobs.names import clojure
     from workkit.schedule import Schedule
     from workkit.worker.run.current import current_job
+    from workkit.worker.run.log_filter import JobLogFilter
 
 __all__ = [
     "Discard",
     "Job",
+    "JobLogFilter",
     "Retry",
     "Schedule",
     "WorkkitError",
@@ -33,7 +35,9 @@ __all__ = [
     "call",
     "clojure",
     "current_job",
+    "events",
     "job",
+    "metrics",
     "schedule",
     "triggers",
     "wire",
@@ -42,6 +46,7 @@ __all__ = [
 _HOMES = {
     "Discard": "errors",
     "Job": "jobs.job",
+    "JobLogFilter": "worker.run.log_filter",
     "Retry": "errors",
     "Schedule": "schedule",
     "WorkkitError": "errors",
@@ -50,7 +55,7 @@ _HOMES = {
     "current_job": "worker.run.current",
     "job": "jobs.marks",
 }
-_MODULES = ("aio", "schedule", "triggers", "wire")
+_MODULES = ("aio", "events", "metrics", "schedule", "triggers", "wire")
 
 
 def __getattr__(name: str) -> Any:

@@ -20,8 +20,9 @@ from workkit.schedule import Schedule, create
 from workkit.worker.listener import Listener
 
 __all__ = [
-    "add", "add_many", "add_now", "cancel", "counts", "create", "dead", "discard", "drain", "forwarder",
-    "job", "jobs", "listener", "listeners", "missed", "pause", "resume", "retry", "run", "skip", "sync",
+    "add", "add_many", "add_now", "cancel", "changes", "counts", "create", "dead", "discard", "drain", "forwarder",
+    "history", "job", "jobs", "listener", "listeners", "missed", "pause", "resume", "retry", "run", "runs", "skip",
+    "sync",
 ]  # fmt: skip
 
 P = ParamSpec("P")
@@ -39,16 +40,19 @@ def _coroutine(verb: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
 add = _coroutine(schedule.add)
 add_now = _coroutine(schedule.add_now)
 cancel = _coroutine(schedule.cancel)
+changes = _coroutine(schedule.changes)
 counts = _coroutine(schedule.counts)
 dead = _coroutine(schedule.dead)
 discard = _coroutine(schedule.discard)
 drain = _coroutine(schedule.drain)
+history = _coroutine(schedule.history)
 job = _coroutine(schedule.job)
 listeners = _coroutine(schedule.listeners)
 pause = _coroutine(schedule.pause)
 resume = _coroutine(schedule.resume)
 retry = _coroutine(schedule.retry)
 run = _coroutine(schedule.run)
+runs = _coroutine(schedule.runs)
 skip = _coroutine(schedule.skip)
 sync = _coroutine(schedule.sync)
 

@@ -27,6 +27,7 @@ ADMINISTRATION = {
         "bury",
         "declare",
         "discard",
+        "note",
         "repair",
         "pause",
         "reschedule",
@@ -39,7 +40,10 @@ ADMINISTRATION = {
     "gocraft": {"aside", "cancel", "know", "pause", "release", "requeue", "resume"},
 }
 TOGETHER = {"native": ("settle+claim",), "gocraft": ()}  # scripts sent as one request, by layout
-NEVER = {"native": (), "gocraft": ("admitted",)}  # a pool takes no job that must wait for a slot
+NEVER = {
+    "native": (),
+    "gocraft": ("admitted", "counted"),
+}  # a pool takes no job that must wait for a slot, and counts no runs
 OUTCOMES = ("Done", "Again", "Dead")  # what `decide` answers for a run; Released is never decided by it
 
 

@@ -26,7 +26,7 @@ import redis
 from tests.acceptance import crash_cast
 from tests.acceptance.stage import Stage
 from tests.processes import is_alive, until
-from tests.servers import PRODUCTS, Server, program
+from tests.servers import PAST, PRODUCTS, Server, program
 from workkit import schedule, wire
 from workkit.brokers.embedded.attachment import attach
 
@@ -163,7 +163,7 @@ class Scene:
         client, name = self.client, self.name
         assert client.zcard(f"{name}:next") == client.hlen(f"{name}:jobs") == len(self.scores)
         kinds = {key.decode().removeprefix(f"{name}:").partition(":")[0] for key in client.scan_iter(f"{name}:*")}
-        assert kinds <= {"jobs", "next", "crashed", "stats", "producer", "watch", "missed"}, kinds
+        assert kinds <= {"jobs", "next", "crashed", "stats", "producer", "watch", "missed", *PAST}, kinds
         printed = [file.read_text() for file in self.folder.glob("listener-*")]
         assert not any(printed), printed
 

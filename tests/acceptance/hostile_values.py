@@ -285,6 +285,38 @@ def _first(r: Random, aim: Aim) -> Value:
     return Value(name="first", kind="zset", of=r.choice((1, 2, 3)), member=item(r), score=score)
 
 
+def _ring(r: Random, aim: Aim) -> Value:
+    value = r.choice((r.randbytes(16 * r.randint(0, 70)), r.randbytes(r.randint(0, 99)), b"\xff" * 976, b"\0" * 32))
+    return Value(name="lately", kind="hash", member=r.choice((id_of(r), b"hostile", noise(r))), value=value)
+
+
+def _days(r: Random, aim: Aim) -> Value:
+    value = r.choice((r.randbytes(5 * r.randint(0, 500)), noise(r)))
+    return Value(name="days", kind="hash", member=r.choice((id_of(r), b"hostile", noise(r))), value=value)
+
+
+def _runs(r: Random, aim: Aim) -> Value:
+    fields = {b"i": id_of(r), b"n": b"hostile", b"f": FN.encode(), b"r": r.randbytes(16), b"w": b"", b"m": noise(r)}
+    fields[r.choice(list(fields))] = token(r)
+    return Value(name="runs", kind="stream", pairs=tuple(fields.items()))
+
+
+def _cells(r: Random, aim: Aim) -> Value:
+    nan = float("nan")
+    value = packed(r, [1, 0, 0, 0, 0, r.choice((0, nan)), 5, [r.choice((1, nan, "x")), 2], [7]])
+    member = r.choice((b"schedule", b"more", b"fn:" + FN.encode(), noise(r)))
+    slot_of = f"h:{aim.now_ms // HOUR_MS}"
+    return Value(name="past", kind="hash", of=slot_of, member=member, value=value)
+
+
+def _changes(r: Random, aim: Aim) -> Value:
+    fields = {b"by": b"hostile", b"via": b"cli", b"verb": b"pause", b"target": b"schedule", b"times": b"1"}
+    fields[r.choice(list(fields))] = token(r)
+    state = r.choice(({"until": PAST}, {"until": 1e300, "due": "x", "limit": [1, b"x"]}, ["why", PAST], [None, 2**70]))
+    fields[r.choice((b"before", b"after"))] = r.choice((packed(r, state), noise(r)))
+    return Value(name="changes", kind="stream", pairs=tuple(fields.items()))
+
+
 MAKERS: Mapping[str, Maker] = {
     "jobs": _jobs,
     "next": _zset("next", item),
@@ -313,6 +345,11 @@ MAKERS: Mapping[str, Maker] = {
     "crashed": _hash("crashed", run_of, token),
     "first": _first,
     "missed": _missed,
+    "lately": _ring,
+    "days": _days,
+    "runs": _runs,
+    "past": _cells,
+    "changes": _changes,
     "producer": _answer,
 }
 

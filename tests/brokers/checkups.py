@@ -7,7 +7,7 @@ import socket
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from tests.servers import Server
+from tests.servers import PAST, Server
 from workkit import schedule, wire
 from workkit.brokers.connect import open_broker
 from workkit.brokers.native.broker import NativeBroker
@@ -62,7 +62,7 @@ def keys(client: Any, name: str) -> dict[str, Any]:
     out = {}
     for key in client.scan_iter(f"{name}:*"):
         short = key.decode().removeprefix(f"{name}:")
-        if not short.startswith(("producer", "running", "listeners", "wake", "watch", "stats")):
+        if not short.startswith(("producer", "running", "listeners", "wake", "watch", "stats", *PAST)):
             kind = client.type(key)
             out[short] = (
                 client.hgetall(key)

@@ -17,6 +17,7 @@ REMOVING = frozenset({"DEL", "EXPIRE", "HDEL", "SREM", "XDEL", "ZREM", "ZREMRANG
 _FUNCTION = re.compile(r"^local function (\w+)\((.*?)\)(.*)$")
 _CALL = re.compile(rf"redis\.p?call\('({'|'.join(sorted(WRITING | REMOVING))})', ")
 _EACH = re.compile(r"for _, (\w+) in ipairs\(([^\n]*)\) do")
+_LISTED = re.compile(r"local (\w+) = KEYS\[(\w+)_at\b")
 _COMMENT = re.compile(r"--.*$", re.MULTILINE)
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
@@ -61,6 +62,8 @@ def changed(script: Script, commands: Set[str]) -> set[str]:
         for variable, among in _EACH.findall(body):
             if keys := frozenset().union(*(here.get(word, frozenset()) for word in _NAME.findall(among))):
                 here[variable] = keys
+        for variable, keys_of in _LISTED.findall(body):
+            here[variable] = here.get(variable, frozenset()) | here.get(keys_of, frozenset())
         for command in _CALL.finditer(body):
             if command[1] not in commands:
                 continue
@@ -68,6 +71,8 @@ def changed(script: Script, commands: Set[str]) -> set[str]:
             for argument in arguments if command[1] == "DEL" else arguments[:1]:
                 if word := _NAME.match(argument):
                     found |= here.get(word[0], frozenset())
+                if listed := re.match(r"KEYS\[(\w+)_at", argument):
+                    found.add(listed[1])
         for other in functions.values():
             for call in re.finditer(rf"(?<![\w.]){other.name}\(", body) if other.name else ():
                 arguments = list(_arguments(body, call.end()))

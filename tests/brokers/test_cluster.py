@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -20,8 +21,10 @@ from tests.servers import Server, free_port
 from workkit import schedule
 from workkit.brokers.connect import open_broker, open_brokers
 from workkit.brokers.native.shards import shard_names
+from workkit.contract.listener import ListenerInfo
 from workkit.contract.producer import NewJob
 from workkit.errors import ServerError, ServerRefused, ServerUnreachable
+from workkit.tracing import TraceContext
 from workkit.triggers.trigger import once
 
 DUE = "2040-01-01 09:00"
@@ -69,6 +72,15 @@ def test_any_node_leads_to_the_owner(fleet: ClusterFleet, name: str) -> None:
         s = schedule.create(name, redis=url)
         assert schedule.add(s, "app:note", at=DUE, args=[number]).new
     assert fleet.client(fleet.owner(name)).hlen(f"{name}:jobs") == 3
+
+
+def test_trace_contexts_are_kept_and_read_in_a_cluster(fleet: ClusterFleet, name: str) -> None:
+    traces = [TraceContext(f"00-{n:032x}-{n:016x}-01") for n in (1, 2)]
+    with closing(open_broker(name, redis=fleet.url)) as broker:
+        broker.register(ListenerInfo(listener="", host="h", pid=1, version="0", schedules={name: 1}, threads=1))
+        broker.add([replace(new_job(n), due_ms=1000, trace=trace) for n, trace in enumerate((*traces, None))])
+        claims = sorted(broker.claim(3).claims, key=lambda claim: claim.args[0])
+        assert broker.traces_of(claims) == [*traces, None]
 
 
 def test_a_client_of_a_cluster_says_where_it_is(fleet: ClusterFleet, name: str) -> None:

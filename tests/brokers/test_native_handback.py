@@ -9,7 +9,7 @@ import pytest
 
 from tests.brokers.test_native_resync import remembered
 from tests.brokers.test_native_session import INFO, add, claim_one, listening, standing
-from tests.servers import Server
+from tests.servers import PAST, Server
 from workkit import schedule, wire
 from workkit.brokers.connect import open_broker
 from workkit.brokers.native.broker import NativeBroker
@@ -75,7 +75,7 @@ def test_what_a_dead_listener_had_not_admitted_goes_back_with_its_score(
 
 def standing_now(client: Any, name: str) -> set[str]:
     keys = {key.decode().removeprefix(f"{name}:").partition(":")[0] for key in client.scan_iter(f"{name}:*")}
-    return keys - {"producer", "stats", "listeners", "running", "watch", "wake", "skip"}
+    return keys - {"producer", "stats", "listeners", "running", "watch", "wake", "skip", *PAST}
 
 
 def test_crashes_are_counted_while_the_job_waits_in_the_published_queue(

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests import handlers
-from tests.servers import Server
+from tests.servers import PAST, Server
 from workkit import schedule, wire
 from workkit.brokers.native.keys import Keys
 
@@ -140,7 +140,7 @@ def test_draining_leaves_no_key_but_counts(s: schedule.Schedule, server: Server)
 def left(server: Server, s: schedule.Schedule) -> set[str]:
     """Suffixes of the keys that stand, but for those with a time to live and the counts."""
     keys = {key.decode().removeprefix(f"{s.name}:") for key in server.client().scan_iter(f"{s.name}:*")}
-    return {key for key in keys if not key.startswith("producer:") and key != "stats"}
+    return {key for key in keys if key.partition(":")[0] not in {"producer", "stats", *PAST}}
 
 
 def test_runs_in_the_future_are_pretended(s: schedule.Schedule) -> None:
@@ -182,7 +182,7 @@ def test_keys_are_those_of_the_specification() -> None:
     keys = Keys("S")
     named = {getattr(keys, k) for k in vars(type(keys)) if isinstance(vars(type(keys))[k], property)}
     named |= {keys.running("<L>"), keys.skip("<L>"), keys.producer("<token>")}
-    named |= {keys.first(1), keys.progress("<L>")}
+    named |= {keys.first(1), keys.progress("<L>"), keys.trace("<id>"), keys.past("<slot>")}
     from pathlib import Path
 
     spec = (Path(__file__).parents[2] / "spec" / "layouts" / "native.md").read_text()

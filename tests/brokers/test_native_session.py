@@ -8,7 +8,7 @@ import pytest
 
 from tests.contract.lossy import Lossy
 from tests.processes import until
-from tests.servers import Server
+from tests.servers import PAST, Server
 from workkit import schedule, wire
 from workkit.brokers.native.broker import NativeBroker
 from workkit.brokers.redis_server.server import connect
@@ -46,7 +46,7 @@ def claim_one(b: NativeBroker) -> Claim:
 
 def standing(server: Server, name: str) -> set[str]:
     keys = {key.decode().removeprefix(f"{name}:").partition(":")[0] for key in server.client().scan_iter(f"{name}:*")}
-    return keys - {"producer", "stats", "listeners", "running", "watch", "wake"}
+    return keys - {"producer", "stats", "listeners", "running", "watch", "wake", *PAST}
 
 
 def test_a_claim_moves_the_item_into_a_record(server: Server, name: str) -> None:

@@ -180,10 +180,10 @@ def test_a_long_argument_is_cut_in_a_table_and_whole_in_show(run: Run, on: Serve
 
 
 def test_a_job_that_is_not_there_may_have_finished(run: Run, on: Server, name: str) -> None:
-    s = schedule.create(name, redis=on.url)
+    s = schedule.create(name, redis=on.url, history="counts")
     done = schedule.add_now(s, "tests.handlers:note")
     assert schedule.drain(s, imports=["tests.handlers"], folder=None).ran == 1
-    said = f'no job "{done.id}" in {name}. It may have finished, which leaves no record, or it never was.'
+    said = f'no job "{done.id}" in {name}. It may have finished, and history does not have it, or it never was.'
     with pytest.raises(NotFound) as caught:
         schedule.job(s, done)
     assert str(caught.value) == f"{said} All: workkit list {name}."

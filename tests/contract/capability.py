@@ -39,6 +39,7 @@ class Can(StrEnum):
     LOOK = "list jobs in every state, find one, count them"
     LOOK_AT_DUE = "list what is due and what is dead, find such a job, count it"
     LIST_LISTENERS = "list listeners and what they hold"
+    REMEMBER = "keep past runs"
     CHECK = "check a schedule, and name what is wrong"
 
 

@@ -147,6 +147,7 @@ class Server(NamedTuple):
     `pardoned`, runs that a cancel has made neither required nor forbidden; `replaced`, one-shots that gave way before
     they began, and must never start. Of `S:slots`, `slots` are open occurrences and `owners` those of limit keys.
     `crashes` counts those of occurrences that came back into `nxt`; a claim takes the count with the item.
+    `unrecorded`: attempts by their ending, and how much more often they ended than history has them; always empty.
     """
 
     jobs: frozenset[str] = frozenset()
@@ -167,6 +168,7 @@ class Server(NamedTuple):
     owed: frozenset[Occ] = frozenset()
     pardoned: frozenset[Occ] = frozenset()
     replaced: frozenset[Occ] = frozenset()
+    unrecorded: Pairs[tuple[Occ, int, str], int] = frozenset()
 
 
 class State(NamedTuple):

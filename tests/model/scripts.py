@@ -245,8 +245,12 @@ class Scripts:
             for end in ends:
                 t = t._replace(s=self.slots.freed(t.s, end.entry.at, end.entry.slots))
         if refused and not (refused == ("gone",) and "stale_settle" in self.bugs):
+            for end in ends if "record_refused" in self.bugs else ():
+                t = _accounted(t, end, -1)
             return [(t, refused)]
         if seq == stored and "no_settle_seq" not in self.bugs:
+            for end in ends if "record_repeated" in self.bugs else ():
+                t = _accounted(t, end, -1)
             return [(t, ("ok",))]
         stale = []
         for end in ends:
@@ -256,7 +260,9 @@ class Scripts:
                 stale.append(end.receipt)
                 continue
             t = t._replace(s=with_records(t.s, who, run))
-            t = self._apply(t, end)
+            t = _accounted(self._apply(t, end), end, 1)
+            if "record_apart" not in self.bugs:
+                t = _accounted(t, end, -1)
         if stored is not None:
             t = t._replace(s=t.s._replace(regs=put(t.s.regs, who, seq)))
         return [(t, ("ok", *stale))]
@@ -346,3 +352,12 @@ class Scripts:
         for entry in back:
             s = handed_back(s, entry, self.plan)
         return [(t._replace(s=s._replace(regs=put(s.regs, who, seq))), ("ok", *sorted(mine)))]
+
+
+def _accounted(t: State, end: End, by: int) -> State:
+    """Note that an attempt has ended (1), or that history has it (-1); what is given back is no ending."""
+    if end.how not in "FDX":
+        return t
+    place = end.entry.at, end.entry.attempt, end.how
+    open_ = bump(t.s.unrecorded, place, by)
+    return t._replace(s=t.s._replace(unrecorded=frozenset((key, n) for key, n in open_ if n)))

@@ -8,14 +8,14 @@ import pytest
 
 from tests import handlers
 from tests.processes import until
-from tests.servers import Server
+from tests.servers import PAST, Server
 from tests.worker.observation import HOW, named
 from workkit import errors, schedule
 from workkit.events import Event
 
 
 def standing(server: Server, name: str) -> set[str]:
-    return {key.decode().split(":")[1] for key in server.client().scan_iter(f"{name}:*")} - {"producer", "stats"}
+    return {key.decode().split(":")[1] for key in server.client().scan_iter(f"{name}:*")} - {"producer", "stats", *PAST}
 
 
 def test_a_job_is_tried_again_until_its_attempts_are_used_up(

@@ -148,7 +148,7 @@ def _schedules(_: str, url: str | None, layout: str | None) -> Found:
         return {}
     from workkit.brokers.native.look.schedules import schedule_names
     from workkit.brokers.redis_server.server import connect
-    from workkit.verbs.opening import DEFAULT_URL
+    from workkit.verbs.creation import DEFAULT_URL
 
     return dict.fromkeys(sorted(islice(schedule_names(connect(url or DEFAULT_URL)), MOST)), "")
 

@@ -38,6 +38,8 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
         "listeners": CommandEntry("listeners", "who is listening and what they run"),
         "queues": CommandEntry("queues", "queues of an exchange on RabbitMQ, and who consumes"),
         "stats": CommandEntry("listeners", "counts by state, and how late work is"),
+        "runs": CommandEntry("runs", "what ran lately, of one job or of a schedule"),
+        "changes": CommandEntry("changes", "who changed what lately: pauses, cancellations, runs by hand, syncs"),
         "dead": CommandEntry("list", "jobs that failed for good, with errors"),
     },
     "Change": {

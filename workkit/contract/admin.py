@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol
 
+from workkit.contract.changes import Author
 from workkit.errors import NotFound
-from workkit.jobs.admission import Pause
+from workkit.jobs.admission import History, Pause
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 
@@ -24,6 +25,16 @@ class Admin(Protocol):
     def at_once(self) -> int:
         """How many dead jobs `retry` and `discard` take in one call."""
 
+    def by(self, author: Author | None) -> Admin:
+        """Make the same admin, whose changes are recorded as made by somebody. None, as at first: none is recorded. A
+        layout that keeps no changes ignores it.
+        """
+
+    def note(self, verb: str, after: Mapping[str, Any], *, times: int = 1) -> None:
+        """Record a change of the schedule that is made of several steps, before the first one. `after`: what differs
+        then; `times`: how many jobs.
+        """
+
     def cancel(self, job: Job) -> Job:
         """Remove a waiting job, or flag a running one. Raises NotFound where the job has ended."""
 
@@ -35,6 +46,12 @@ class Admin(Protocol):
 
     def declare(self, *, limit: int | None, turn_ms: float | None) -> None:
         """Set the schedule's own limits: how many jobs run at once, and the milliseconds between two starts."""
+
+    def remember(self, history: History) -> None:
+        """Set what listeners keep of past runs, for all of them: see `contract.history`."""
+
+    def forget_history(self) -> None:
+        """Remove all that is kept of past runs. Listeners begin anew."""
 
     def skip(self, job: Job) -> Job:
         """Leave out the next run of a recurring job. Raises NotFound where the job no longer waits."""

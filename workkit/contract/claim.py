@@ -33,9 +33,9 @@ class Claim:
     listener settles such a claim like any other.
 
     `armed` False: the listener must put the next occurrence back by `admit` before this one may start. `standing`
-    None: a plain claim, with no limits and no unique key. `usual`: the options of the run in this layout where neither
-    the job nor its handler says them. `attempt` and `crashes` count from 0. A claim never changes;
-    it is not frozen because a listener makes many thousands in a second.
+    None: a plain claim of a job that does not recur, with no limits and no unique key. `usual`: the options of the run
+    in this layout where neither the job nor its handler says them. `attempt` and `crashes` count from 0. A claim never
+    changes; it is not frozen because a listener makes many thousands in a second.
     """
 
     receipt: Any
@@ -53,6 +53,7 @@ class Claim:
     reason: str | None = None
     armed: bool = True
     usual: RunOptions = UNSAID
+    recurs: bool = False
 
     @property
     def terms(self) -> Terms:

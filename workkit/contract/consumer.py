@@ -7,8 +7,10 @@ from typing import Any, Protocol
 
 from workkit.contract.claim import Claim, Ending, Orders, Turn
 from workkit.contract.connection import Connection
+from workkit.contract.history import Counted
 from workkit.contract.listener import ListenerInfo
-from workkit.jobs.admission import Admission
+from workkit.jobs.admission import Admission, History
+from workkit.tracing import TraceContext
 
 
 class Consumer(Connection, Protocol):
@@ -45,6 +47,16 @@ class Consumer(Connection, Protocol):
 
     def tell(self, said: Mapping[Any, str | None]) -> None:
         """Show the progress of runs: receipt -> progress as JSON; None where the run is over."""
+
+    def traces_of(self, claims: Sequence[Claim]) -> list[TraceContext | None]:
+        """Read the trace contexts of the additions of these jobs; None where there is none. From any thread."""
+
+    @property
+    def history(self) -> History:
+        """What it keeps of past runs, as its last answers say; `off` where the layout keeps nothing."""
+
+    def count(self, counted: Counted) -> None:
+        """Store what this listener has counted. Never repeated: if the answer is lost, the counts may be."""
 
     def maintain(self) -> list[tuple[str, int]]:
         """Take back the claims of dead listeners, and return (listener, number of jobs) for each; end pauses whose

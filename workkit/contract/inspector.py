@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, Protocol
 
+from workkit.contract.changes import Change
+from workkit.contract.history import Bucket, Day, PastRun, Tier
 from workkit.contract.listener import ListenerInfo
 from workkit.errors import Unsupported
 from workkit.jobs.admission import Control
@@ -91,7 +93,7 @@ def no_queues(schedule: str) -> Unsupported:
 
 
 class Inspector(Protocol):
-    """Looks at one schedule. Reads in pages."""
+    """Looks at one schedule. Reads in pages. A method that the layout cannot keep raises Unsupported."""
 
     def counts(self) -> Counts:
         """Count the jobs in each state."""
@@ -123,3 +125,23 @@ class Inspector(Protocol):
 
     def missed(self) -> Iterator[Missed]:
         """Page through the occurrences that did not run, the last one first."""
+
+    def lately(self, jobs: Sequence[str]) -> Mapping[str, Sequence[PastRun]]:
+        """Read the last 60 runs of recurring jobs, by name or else id, the last one first."""
+
+    def days(self, job: str) -> list[Day]:
+        """Read the last 400 days on which a recurring job ran, by its name or else id, the first one first."""
+
+    def past(self, subject: str, *, since_ms: int, until_ms: int, tier: Tier) -> list[Bucket]:
+        """Read the counts of a subject (see `contract.history`) in each span of time, the first one first. A span
+        without runs has an empty cell. Spans that are no longer kept are left out.
+        """
+
+    def runs(self, *, since_ms: int = 0) -> Iterator[PastRun]:
+        """Page through the single runs that are kept, about 50,000, the last one first; those written from then on."""
+
+    def changes(self) -> Iterator[Change]:
+        """Page through who changed what, the last change first; about 10,000 are kept."""
+
+    def history_bytes(self) -> int:
+        """Estimate how much of the server's memory the past runs take, from samples."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from workkit.jobs.run_options import RunOptions
 from workkit.jobs.terms import PLAIN, Terms
@@ -34,9 +34,16 @@ def pause_text(pause: Pause) -> str:
     return f"paused{till}" + (f": {pause.reason}" if pause.reason else "")
 
 
+History = Literal["full", "counts", "off"]
+HISTORIES: tuple[History, ...] = ("full", "counts", "off")
+"""What is kept of past runs. `full`: single runs, days and counts; `counts`: counts only; `off`: nothing."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Control:
     """The pauses and limits of a schedule at this moment, for all listeners.
+
+    `history`: what listeners keep of past runs (spec/history.md). Two values that differ only there are equal.
 
     Targets: ``schedule``, ``fn:<name as stored>``, ``job:<name, or else id>``.
     """
@@ -44,6 +51,7 @@ class Control:
     paused: Mapping[str, Pause] = field(default_factory=dict)
     limit: int | None = None
     turn_ms: float | None = None  # between two starts
+    history: History = field(default="full", compare=False)
 
     def lapsed(self, now_ms: int) -> list[str]:
         """List the targets whose pause has reached its end."""

@@ -15,8 +15,9 @@ from workkit.jobs.terms import PLAIN, Terms
 from workkit.text.brief import brief_repr
 from workkit.triggers import Trigger
 
-JobState = Literal["waiting", "due", "running", "cancelling", "retrying", "held", "paused", "dead"]
+JobState = Literal["waiting", "due", "running", "cancelling", "retrying", "held", "paused", "dead", "done"]
 STATES: tuple[JobState, ...] = ("waiting", "due", "running", "cancelling", "retrying", "held", "paused", "dead")
+"""States in which a schedule has a job. `done` is only told of one that is over, as long as history has it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +31,7 @@ class Job:
     said for this job; `terms` what else it asked for; `replaced` is the id of the job whose place `add` gave it; `why`
     says what a held or paused one waits for; `dead_id` names its record in the dead set, where it stands there; `queue`
     is the work queue of a message, in the layouts of RabbitMQ. There `why` is the reason of a dead one: "failed",
-    "crashed" or "corrupt".
+    "crashed" or "corrupt". `ending` says how one that is `done` ended (spec/history.md).
     """
 
     id: str
@@ -53,6 +54,7 @@ class Job:
     progress: tuple[float, float] | str | None = None
     why: str | None = None
     queue: str | None = None
+    ending: str | None = None
 
     __repr__ = brief_repr
 

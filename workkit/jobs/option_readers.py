@@ -17,6 +17,8 @@ from workkit.jobs.names import has_wildcard, is_plain
 MOST_PRIORITY = 100_000
 LONGEST_MS = 400 * 86_400_000  # of every duration here: a longer one is a mistake
 Reader = Callable[[Any, str], Any]
+LONGEST_URL = 500  # characters
+_WEB_URL = re.compile(r"https?://(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?(?:[/?][!-~]*)?", re.ASCII)
 _RATE = re.compile(r"\s*(\d{1,9})\s*(?:/|per\b)\s*(\S.*?)\s*", re.IGNORECASE | re.ASCII)
 
 
@@ -86,6 +88,19 @@ def read_text(most: int, *, forbidden: re.Pattern[str]) -> Reader:
         return value
 
     return read
+
+
+def web_url(value: Any, name: str) -> str:
+    """Read a URL of the web."""
+    if not is_web_url(value):
+        remedy = f'Write {name}="https://...", at most {LONGEST_URL} characters, without blanks.'
+        raise option_error(name, value, "is not a URL that begins with https:// or http://", remedy)
+    return str(value)
+
+
+def is_web_url(value: Any) -> bool:
+    """Tell whether a text is a URL of the web, as `web_url` accepts it."""
+    return isinstance(value, str) and len(value) <= LONGEST_URL and _WEB_URL.fullmatch(value) is not None
 
 
 CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\ud800-\\udfff]")  # lone surrogates: no server takes them

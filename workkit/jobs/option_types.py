@@ -60,6 +60,7 @@ class AddOptions(RunKeywords, total=False):
     throttle: Duration | None
     debounce: Duration | None
     priority: int | None
+    ping: str | None
     start: Instant | None
     end: Instant | None
     count: int | None

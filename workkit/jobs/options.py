@@ -119,6 +119,8 @@ OPTIONS: tuple[VerbOption, ...] = (
     VerbOption(name="priority", **_AMONG, type=int, read=read.choice(PRIORITIES), value="N",
                meaning="0 to 3; of due jobs, higher first", default="0",
                member="priority", fits=read.among(PRIORITIES)),
+    VerbOption(name="ping", **_AMONG, type=str, read=read.web_url, value="URL", member="ping", fits=read.is_web_url,
+               meaning="a monitor's URL for a job with a name: it is told of starts, successes and failures"),
 
     VerbOption(name="start", **_RECURS, type=Instant, read=read.as_given, value="TIME",
                meaning="no run before this instant; intervals are counted from it"),
@@ -187,7 +189,7 @@ OPTIONS: tuple[VerbOption, ...] = (
     VerbOption(name="listener_timeout", **_BOTH_LISTEN, type=Duration, read=read.timeout_seconds, value="",
                default='"10s"', meaning="a listener without a heartbeat for so long loses its jobs to others"),
     VerbOption(name="health_port", **_BOTH_LISTEN, type=int | str, read=read.address, value="PORT",
-               meaning="serve /livez and /readyz on 127.0.0.1, or elsewhere with ADDRESS:PORT"),
+               meaning="serve /livez, /readyz and /metrics on 127.0.0.1, or elsewhere with ADDRESS:PORT"),
 )  # fmt: skip
 
 BY_NAME: Mapping[str, VerbOption] = {option.name: option for option in OPTIONS}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from workkit.errors import CannotRun, Discard, InvalidArguments, JobCancelled, Retry, TriggerError
@@ -31,10 +31,19 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """What a listener measured of a run: how late it started, and how long its handler took, in ms."""
+
+    late_ms: int
+    took_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
     """The run is over and counted; `discarded` carries the reason of a `Discard`."""
 
     discarded: str | None = None
+    ran: Ran | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +53,7 @@ class Again:
     delay_ms: int
     attempt: int
     failure: Failure | None = None
+    ran: Ran | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +62,7 @@ class Dead:
 
     failure: Failure
     reason: str = "failed"
+    ran: Ran | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +75,11 @@ class Released:
 
 DONE = Done()  # the usual one
 Outcome = Done | Again | Dead | Released
+
+
+def measured(outcome: Outcome, ran: Ran) -> Outcome:
+    """Return the outcome with what was measured of its run; a release has none."""
+    return outcome if isinstance(outcome, Released) else replace(outcome, ran=ran)
 
 
 def decide(

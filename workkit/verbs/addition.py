@@ -22,9 +22,9 @@ from workkit.triggers.trigger import once
 from workkit.triggers.when import KEYWORDS as TIMES
 from workkit.triggers.when import When, read_when
 from workkit.verbs.add_options import KEYWORDS, NO_OPTIONS, Options, read_add_options
+from workkit.verbs.creation import Schedule
 from workkit.verbs.middleware import through_middleware
 from workkit.verbs.new_job import called, is_foreign, is_said_as_clojure, read_call
-from workkit.verbs.opening import Schedule
 from workkit.verbs.warning import warn_caller
 
 NowMs = Callable[[], int]

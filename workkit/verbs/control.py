@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
 from workkit.contract.inspector import Inspector
-from workkit.errors import InvalidOptions, PhraseError, TriggerError, Unsupported
+from workkit.errors import InvalidOptions, PhraseError, TriggerError
 from workkit.jobs.admission import SCHEDULE, Control, Pause
 from workkit.jobs.job import Job
 from workkit.jobs.marks import plain_fn
@@ -112,12 +111,6 @@ def check_run(job: Job, control: Control) -> Job:
     if _is_once(job) and job.state == "held":
         raise _refused(job, f"is due, and waits: {job.why}", "It runs as soon as it may.")
     return job
-
-
-def unseen(which: str, reasons: Iterable[str]) -> Unsupported:
-    """Make the error for a job that was not found where a layout cannot see all jobs."""
-    trouble = f"cannot be found and changed. {' '.join(dict.fromkeys(reasons)).rstrip('.')}"
-    return Unsupported.about(f'"{which}"', trouble, given=which)
 
 
 def _refused(job: Job, trouble: str, remedy: str) -> InvalidOptions:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from workkit.contract.tally import Tally
 from workkit.errors import InvalidOptions, ListenerStopped
+from workkit.jobs.option_readers import option_error
 from workkit.jobs.registry import importing
+from workkit.verbs.creation import Schedule, check_schedule
 from workkit.verbs.listen_options import read_forward, read_how
-from workkit.verbs.opening import Schedule, check_schedule, forwarding_ends, listening_brokers
+from workkit.verbs.opening import forwarding_ends, listening_brokers
 from workkit.worker.listener import Listener
 from workkit.worker.signals import obeyed
 
@@ -49,3 +52,27 @@ def until_stopped(make: Callable[[], Listener], *, verb: str) -> Tally:
     ours = make()
     with obeyed(ours):
         return ours.run()
+
+
+def drained(
+    s: Schedule,
+    how: Mapping[str, Any],
+    *,
+    to: Schedule | None,
+    now: datetime | None,
+    limit: int | None,
+    raise_errors: bool,
+) -> Tally:
+    """See `schedule.drain`. Raises an `Invalid`, ServerUnreachable, ServerRefused."""
+    from workkit.worker.drain import drain_brokers
+
+    if now is not None and now.tzinfo is None:
+        raise option_error("now", now, "has no zone", "Use datetime.now(UTC).")
+    read, timeout_ms = read_how(how)
+    now_ms = None if now is None else round(now.timestamp() * 1000)
+    other = None
+    if to is None:
+        brokers = listening_brokers(s, timeout_ms=timeout_ms)
+    else:
+        brokers, other = forwarding_ends(s, to, timeout_ms=timeout_ms)
+    return drain_brokers(brokers, how=read, now_ms=now_ms, limit=limit, raise_errors=raise_errors, to=other)

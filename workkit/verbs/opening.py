@@ -1,246 +1,19 @@
-"""A schedule as a value: its name, its server and its settings; and the brokers that reach it."""
+"""The brokers that reach a schedule: one for its producers, and those of a listener or a forward."""
 
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import Any
 
-from workkit.brokers.redis_server.address import masked
 from workkit.contract.broker import Broker
-from workkit.contract.layout import AMQP_LAYOUTS, LAYOUTS, PLAIN_LAYOUTS, OnRabbitmq
+from workkit.contract.inspector import Inspector
 from workkit.contract.producer import Producer
 from workkit.errors import InvalidSchedule
-from workkit.jobs import middleware
-from workkit.jobs.options import BY_NAME
-from workkit.text.brief import brief_repr, one_line
-from workkit.triggers.clock.zone import zone
-
-if TYPE_CHECKING:
-    from zoneinfo import ZoneInfo
-
-    import redis as redis_client
-
-DEFAULT_URL = "redis://127.0.0.1:6379/"
-DIALECTS = ("published", "cuckoo")
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Schedule:
-    """A named set of jobs on one server. A value: it holds no connection. Made by `create`. `limit`: how many may run
-    at once; `turn_ms`: the time between two starts; None: nothing was said here. `amqp`: the URL of a RabbitMQ; then
-    `redis` is one beside it, or None; `namespace`: what its queues are named after; `management`: the URL of its
-    management API, empty where that follows from `amqp`.
-    """
-
-    name: str
-    redis: str | redis_client.Redis | redis_client.RedisCluster | None = None
-    tz: str = "UTC"
-    dialect: str = "published"
-    shards: int = 1
-    limit: int | None = None
-    turn_ms: float | None = None
-    layout: str = "native"
-    amqp: str | None = None
-    namespace: str = ""
-    management: str = ""
-
-    @property
-    def server(self) -> Any:
-        """The server that it is on, as brokers are opened: a URL, a Redis client, or an `OnRabbitmq`."""
-        if self.amqp is None:
-            return self.redis
-        return OnRabbitmq(amqp=self.amqp, namespace=self.namespace, management=self.management, redis=self.redis)
-
-    def __repr__(self) -> str:
-        """Show what differs from the defaults, the servers without their passwords."""
-        shown = self
-        if self.amqp is not None:
-            shown = replace(self, amqp=masked(self.amqp), management=masked(self.management))
-        if self.redis is None:
-            return brief_repr(shown)
-        if isinstance(self.redis, str):
-            return brief_repr(replace(shown, redis=masked(self.redis)))
-        from workkit.brokers.redis_server.server import shown_client
-
-        return brief_repr(replace(shown, redis=shown_client(self.redis)))
-
-    @overload
-    def middleware(self, fn: F, /, *, on: str = "run") -> F: ...
-    @overload
-    def middleware(self, fn: None = None, /, *, on: str = "run") -> Callable[[F], F]: ...
-    def middleware(self, fn: Any = None, /, *, on: str = "run") -> Any:
-        """Register a generator function with one `yield` around every run here, or with ``on="add"`` in the way of
-        every addition, and return it: `workkit.jobs.middleware.register`. Raises InvalidFunction.
-        """
-        return _registered(fn, on=on, schedule=self.name, shards=self.shards)
-
-
-def _registered(fn: Any, *, on: str, schedule: str, shards: int) -> Any:
-    """Register middleware, also where it is written as ``@s.middleware(on=...)``; return the function itself.
-
-    A listener knows a schedule of several shards by their names. Raises InvalidFunction.
-    """
-    if fn is None:
-        return partial(_registered, on=on, schedule=schedule, shards=shards)
-    if shards == 1 or on == "add":
-        return middleware.register((schedule,), fn, on=on)
-    from workkit.brokers.native.shards import shard_names
-
-    return middleware.register(shard_names(schedule, shards), fn, on=on)
-
-
-def described_schedule(
-    name: str,
-    *,
-    redis: str | redis_client.Redis | redis_client.RedisCluster | None,
-    tz: str | ZoneInfo | None,
-    dialect: str | None,
-    shards: int,
-    limit: int | None,
-    rate: str | None,
-    layout: str | None = None,
-    amqp: str | None = None,
-    namespace: str | None = None,
-    management: str | None = None,
-) -> Schedule:
-    """Check the arguments of `create`; missing ones come from the environment. Raises an `Invalid`."""
-    if not isinstance(name, str) or not name:  # type: ignore[redundant-expr]
-        remedy = 'Write a text such as "app-tasks".'
-        raise InvalidSchedule.about(f"schedule {name!r}", "is not a name", remedy, where="name", given=name)
-    if "://" in name:
-        trouble, remedy = "is a URL, not a name", f'Write a name such as "app-tasks", and redis="{masked(name)}".'
-        raise InvalidSchedule.about(f'schedule "{masked(name)}"', trouble, remedy, where="name", given=masked(name))
-    if found := re.search(r"[\s\x00-\x1f\x7f]", name):
-        better = re.sub(r"[\s\x00-\x1f\x7f]+", "-", name).strip("-")
-        what = "a blank" if found[0].isspace() else "a control character"
-        raise InvalidSchedule.about(
-            f'schedule "{name}"',
-            f"has {what} at column {found.start() + 1}",
-            f'Names have no blanks or control characters: "{better}" would do.',
-            where="name",
-            given=name,
-            position=found.start(),
-            suggestion=better,
-        )
-    dialect = dialect or os.environ.get("WORKKIT_DIALECT") or "published"
-    if dialect not in DIALECTS:
-        remedy = f"Accepted: {', '.join(DIALECTS)}."
-        raise InvalidSchedule.about(f"dialect={dialect!r}", "is not known", remedy, where="dialect", given=dialect)
-    layout = layout or os.environ.get("WORKKIT_LAYOUT") or "native"
-    if layout not in LAYOUTS:
-        remedy = f"Accepted: {', '.join(LAYOUTS)}."
-        raise InvalidSchedule.about(f"layout={layout!r}", "is not known", remedy, where="layout", given=layout)
-    if layout in PLAIN_LAYOUTS:
-        has_limits = layout in AMQP_LAYOUTS and redis is not None
-        what = "a namespace" if layout == "gocraft" else "an exchange"
-        for option, value in (("shards", shards if shards != 1 else None), ("limit", limit), ("rate", rate)):
-            if value is not None and (option == "shards" or not has_limits):
-                trouble, remedy = f"with layout={layout!r}: {what} has no such thing", "Leave it out."
-                if option != "shards" and layout in AMQP_LAYOUTS:
-                    trouble = f"with layout={layout!r}: RabbitMQ alone keeps no limits over all listeners"
-                    remedy = 'Name a Redis beside it: redis="redis://...".'
-                raise InvalidSchedule.about(f"{option}={value!r}", trouble, remedy, where=option, given=value)
-    if layout in AMQP_LAYOUTS:
-        made = _on_rabbitmq(
-            name,
-            redis=redis,
-            tz=tz,
-            dialect=dialect,
-            layout=layout,
-            amqp=amqp,
-            namespace=namespace,
-            management=management,
-        )
-        return replace(made, limit=_read_limit(limit), turn_ms=_read_rate(rate))
-    for option, text in (("amqp", amqp), ("namespace", namespace), ("management", management)):
-        if text is not None:
-            trouble = f"with layout={layout!r}: only layouts on RabbitMQ have it"
-            remedy = f"Write layout={' or layout='.join(map(repr, AMQP_LAYOUTS))}."
-            shown = masked(text)
-            raise InvalidSchedule.about(f"{option}={shown!r}", trouble, remedy, where=option, given=shown)
-    if redis is None:
-        redis = os.environ.get("WORKKIT_REDIS_URL") or os.environ.get("REDIS_URL") or DEFAULT_URL
-    from workkit.brokers.connect import check
-
-    check(redis, schedule=name, shards=shards)
-    for option, value in (("limit", limit), ("rate", rate)):
-        if value is not None and shards != 1:
-            trouble = f"with shards={shards}: each shard would count for itself"
-            remedy = f"Leave out one of them, or divide {option} yourself and give it to @job."
-            raise InvalidSchedule.about(f"{option}={value!r}", trouble, remedy, where=option, given=value)
-    return Schedule(
-        name=name,
-        redis=redis,
-        tz=_zone_name(tz),
-        dialect=dialect,
-        shards=shards,
-        limit=_read_limit(limit),
-        turn_ms=_read_rate(rate),
-        layout=layout,
-    )
-
-
-def _read_limit(limit: int | None) -> int | None:
-    return None if limit is None else int(BY_NAME["limit"].read(limit, "limit"))
-
-
-def _read_rate(rate: str | None) -> float | None:
-    return None if rate is None else float(BY_NAME["rate"].read(rate, "rate"))
-
-
-def _on_rabbitmq(
-    name: str,
-    *,
-    redis: Any,
-    tz: Any,
-    dialect: str,
-    layout: str,
-    amqp: str | None,
-    namespace: str | None,
-    management: str | None,
-) -> Schedule:
-    """Make a schedule that is an exchange. A Redis beside it counts only where it is given here: programs with
-    different surroundings would keep different limits. Raises InvalidSchedule, TriggerError.
-    """
-    from workkit.brokers.connect import DEFAULT_AMQP_URL, check_amqp
-
-    made = Schedule(
-        name=name,
-        redis=redis,
-        tz=_zone_name(tz),
-        dialect=dialect,
-        layout=layout,
-        amqp=amqp or os.environ.get("WORKKIT_AMQP_URL") or DEFAULT_AMQP_URL,
-        namespace=namespace or os.environ.get("WORKKIT_NAMESPACE") or "",
-        management=management or os.environ.get("WORKKIT_AMQP_MANAGEMENT_URL") or "",
-    )
-    check_amqp(made.server, schedule=name, layout=layout)
-    return made
-
-
-def _zone_name(tz: Any) -> str:
-    chosen = str(tz or os.environ.get("WORKKIT_TZ") or "UTC")
-    zone(chosen)
-    return chosen
-
-
-def check_schedule(s: Any, *, where: str = "s") -> None:
-    """Refuse what stands where a Schedule belongs, such as its name. Raises InvalidSchedule."""
-    if isinstance(s, Schedule):
-        return
-    shown = masked(one_line(s))
-    if isinstance(s, str):
-        trouble, remedy = "is a text, not a Schedule", f"Write s = schedule.create({shown}), and give s."
-    else:
-        trouble, remedy = f"is a {type(s).__name__}, not a Schedule", "Give what schedule.create returned."
-    raise InvalidSchedule.about(shown, trouble, remedy, where=where, given=shown)
+from workkit.verbs.author import author_of
+from workkit.verbs.creation import Schedule, check_schedule
 
 
 def producer_of(s: Schedule) -> Producer:
@@ -258,6 +31,15 @@ def _opened(s: Schedule, pid: int) -> Producer:
     return broker
 
 
+def inspectors_of(schedules: Iterable[Schedule]) -> dict[str, Callable[[], Inspector]]:
+    """The sides that look at some schedules, by name. They connect when they are called."""
+    return {s.name: partial(_inspector, s) for s in schedules}
+
+
+def _inspector(s: Schedule) -> Inspector:
+    return producer_of(s).inspector
+
+
 def present(s: Schedule) -> datetime:
     """Now, by the clock of the schedule's server: what it dates is early, late or old by that clock alone."""
     return datetime.fromtimestamp(producer_of(s).now_ms() / 1000, UTC)
@@ -271,7 +53,7 @@ def listening_brokers(s: Schedule, *, timeout_ms: int) -> list[Broker]:
     brokers = open_brokers(
         s.name, redis=s.server, dialect=s.dialect, shards=s.shards, timeout_ms=timeout_ms, layout=s.layout
     )
-    if s.limit is not None or s.turn_ms is not None:
+    if s.limit is not None or s.turn_ms is not None or s.history is not None:
         producer_of(s)  # says so to all listeners
     return list(brokers)
 
@@ -294,5 +76,8 @@ def forwarding_ends(s: Schedule, to: Any, *, timeout_ms: int) -> tuple[list[Brok
 
 
 def _declare(s: Schedule, broker: Producer) -> None:
+    admin = broker.admin.by(author_of(None))
     if s.limit is not None or s.turn_ms is not None:
-        broker.admin.declare(limit=s.limit, turn_ms=s.turn_ms)
+        admin.declare(limit=s.limit, turn_ms=s.turn_ms)
+    if s.history is not None:
+        admin.remember(s.history)

@@ -14,11 +14,12 @@ from workkit.contract.tally import Tally
 from workkit.errors import CannotRun
 from workkit.jobs.admission import FREE
 from workkit.jobs.names import LONGEST
-from workkit.jobs.outcome import DONE, Again, Dead, Done, Failure, Released
+from workkit.jobs.outcome import DONE, Again, Dead, Done, Failure, Outcome, Ran, Released, measured
 from workkit.jobs.registry import MOST_NAMES
 from workkit.worker import report
 from workkit.worker.hands import Hands
 from workkit.worker.lane import Lane
+from workkit.worker.monitoring.run_table import RunOutcome, RunTable, run_outcome
 from workkit.worker.run.attempt import Attempt
 from workkit.worker.task import LaneRun, LookUp
 
@@ -32,6 +33,7 @@ class Dispatch:
 
     hands: Hands
     stopping: bool = False
+    table: RunTable | None = None  # where runs are counted for metrics
     _fenced: dict[Any, float] = field(default_factory=dict)  # receipts of runs that others have now: seconds away
     _reported: set[str] = field(default_factory=set)  # names whose refusal was reported
     _ran: int = 0
@@ -91,7 +93,11 @@ class Dispatch:
             else:
                 self._hand_out(lane, claim)
         for claim, reason in turn.missed:
+            if lane.counter is not None:
+                lane.counter.missed(claim)
             report.missed(claim, reason)
+            if self.table is not None:
+                self.table.missed(lane.broker.schedule, claim.fn)
 
     def _hand_out(self, lane: Lane, claim: Claim) -> None:
         if not claim.crashes or not self.hands.runs_code:
@@ -99,6 +105,8 @@ class Dispatch:
         elif claim.crashes >= CRASHES:
             failure = Failure(type="Crashed", message=f"crashed its listener {claim.crashes} times")
             report.dead(claim, failure)
+            if self.hands.pings is not None:
+                self.hands.pings.put(claim, "fail")
             lane.ends.append((claim, Dead(failure=failure, reason="crashed")))
         elif claim.crashes < CRASHES - 1:
             self.hands.execute(lane, claim)
@@ -128,7 +136,8 @@ class Dispatch:
     def ended(self, attempts: Sequence[Attempt[LaneRun]]) -> None:
         """Decide what becomes of runs that have ended. A run that returned, the usual case, takes the short way."""
         self.hands.ended(attempts)
-        unsaid, latest_ms, wanted = 0, 0, events.wanted("done")
+        unsaid, latest_ms, wanted, table = 0, 0, events.wanted("done"), self.table
+        counted: list[Attempt[LaneRun]] = []
         for attempt in attempts:
             run = attempt.run
             if wanted or attempt.error is not None or self._fenced or run.claim.standing is not None:
@@ -136,11 +145,17 @@ class Dispatch:
                 wanted = events.wanted("done")
                 continue
             outcome = DONE
+            if (counter := run.lane.counter) is not None:
+                counter.plain(run.claim, run.late_ms, attempt.took_ms)
             # fault: decided {type(outcome).__name__}
+            if table is not None:
+                counted.append(attempt)
             run.lane.ends.append((run.claim, outcome))
             unsaid += 1
             if run.late_ms > latest_ms:
                 latest_ms = run.late_ms
+        if table is not None:
+            table.done(counted)
         if unsaid:
             self._ran += unsaid
             events.count("done", unsaid, latest_ms)
@@ -151,7 +166,11 @@ class Dispatch:
             self._cannot_run(lane, claim, attempt.error)
             return
         outcome = attempt.decide()
+        if outcome is not DONE or claim.standing is not None:
+            outcome = measured(outcome, Ran(late_ms=attempt.run.late_ms, took_ms=round(attempt.took_ms)))
         # fault: decided {type(outcome).__name__}
+        if self.table is not None:
+            self._note(self.table, attempt, outcome)
         lane.ends.append((claim, outcome))
         if isinstance(outcome, Again):
             lane.wake_in(outcome.delay_ms)
@@ -159,6 +178,8 @@ class Dispatch:
             lane.look = True  # a job that waits for the slot is due with this ending
         if self._fenced and claim.receipt in self._fenced:
             return
+        if lane.counter is not None:
+            lane.counter.ended(claim, attempt.run.late_ms, attempt.took_ms, outcome)
         if isinstance(outcome, Done):
             self._ran += 1
         elif isinstance(outcome, Dead):
@@ -166,6 +187,26 @@ class Dispatch:
         elif isinstance(outcome, Again):
             self._retried += 1
         report.ended(attempt, outcome)
+        if self.hands.pings is not None and claim.standing is not None:
+            match run_outcome(outcome, attempt.error):
+                case "done" | "discarded":
+                    self.hands.pings.put(claim, "success")
+                case "failed":
+                    self.hands.pings.put(claim, "fail")
+
+    def show_counts(self) -> None:
+        """Show others the counts of runs. Before their endings are sent: what is settled is counted, however this
+        process ends.
+        """
+        if self.table is not None:
+            self.table.flush()
+
+    def _note(self, table: RunTable, attempt: Attempt[LaneRun], outcome: Outcome) -> None:
+        run, ending = attempt.run, run_outcome(outcome, attempt.error)
+        if ending is not None:
+            fenced: RunOutcome = "fenced" if run.claim.receipt in self._fenced else ending
+            late_ms = run.late_ms if not run.claim.attempt else None
+            table.note(run.lane.broker.schedule, run.claim.fn, fenced, took_ms=attempt.took_ms, late_ms=late_ms)
 
     def _cannot_run(self, lane: Lane, claim: Claim, error: BaseException) -> None:
         name = claim.fn[:LONGEST]

@@ -134,6 +134,7 @@ class _Drain:
             self._exchange.admit(lane)
             self._dispatch.give_last_chance()
             self._hands.do_here()
+        self._exchange.count(lane)
         return bool(turn.claims) or turn.asked or self._dispatch.is_waiting
 
     def _conclude(self, lane: Lane, posted: Sequence[Posted]) -> None:

@@ -5,6 +5,8 @@ The loop and `drain` share these steps. Each raises ServerUnreachable or ServerR
 
 from __future__ import annotations
 
+import math
+import time
 from dataclasses import dataclass
 
 from workkit import events
@@ -23,6 +25,7 @@ class Exchange:
 
     def claim(self, lane: Lane, limit: int) -> Turn:
         """Settle what has ended, claim up to `limit` jobs, and route them."""
+        self.dispatch.show_counts()
         ends, lane.ends = lane.ends, []
         turn = lane.broker.claim(limit, ends=ends, now_ms=lane.pretended_ms)  # it keeps the endings even if it raises
         now = lane.seen_at = lane.answered()
@@ -68,9 +71,17 @@ class Exchange:
             lane.look = True
             events.emit("crashed", lane.broker.schedule, listener=name, jobs=jobs)
 
+    def count(self, lane: Lane, *, is_last: bool = False) -> None:
+        """Send the counts of runs if it is time, or if no other time comes."""
+        counter = lane.counter
+        if counter is not None and (counter.at <= time.monotonic() or (is_last and counter.at < math.inf)):
+            counter.write(lane.broker)
+            # fault: counted
+
     def farewell(self, lane: Lane) -> None:
         """Settle what has ended, give back what still arrives, and end the registration."""
         while True:
+            self.dispatch.show_counts()
             ends, lane.ends = lane.ends, []
             turn = lane.broker.claim(0, ends=ends, now_ms=lane.pretended_ms)
             lane.answered()
@@ -78,5 +89,6 @@ class Exchange:
             for claim in turn.claims:
                 self.dispatch.release(lane, claim)
             if not lane.ends:
+                self.count(lane, is_last=True)
                 lane.broker.leave()
                 return

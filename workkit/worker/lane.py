@@ -13,6 +13,7 @@ from workkit.contract.broker import Broker
 from workkit.contract.claim import Claim, Ending
 from workkit.errors import ServerError, ServerRefused, WorkkitError
 from workkit.jobs.admission import FREE, Admission, Control
+from workkit.worker.counting import RunCounter
 from workkit.worker.run.progress import ProgressWriter
 
 TICK = 0.9  # seconds between looks when idle, so that an addition by a foreign producer is seen within a second
@@ -47,7 +48,18 @@ class Lane:
     room: threading.Event = field(default_factory=threading.Event)  # set while this listener can use a wake-up
     waiter: threading.Thread | None = None
     progress: ProgressWriter | None = None  # None: nobody reads it
+    counter: RunCounter | None = None  # None: the layout, or the schedule, keeps no counts
     pretended_ms: int | None = None  # the time to claim for, if it is not the server's
+
+    def __post_init__(self) -> None:
+        """Count runs where the broker keeps counts."""
+        self._follow_history()
+
+    def _follow_history(self) -> None:
+        if self.broker.history == "off":
+            self.counter = None
+        elif self.counter is None:
+            self.counter = RunCounter()
 
     def next_at(self) -> float:
         """Compute when it needs something even if nothing arrives."""
@@ -56,8 +68,9 @@ class Lane:
         return min(self.wake_at, self.seen_at + TICK, self.beat_at + BEAT, self.writes_at())
 
     def writes_at(self) -> float:
-        """When progress of runs is due to be written."""
-        return float("inf") if self.progress is None else self.progress.at
+        """When progress or counts of runs are due to be written."""
+        progress = float("inf") if self.progress is None else self.progress.at
+        return progress if self.counter is None else min(progress, self.counter.at)
 
     def answered(self) -> float:
         """Note that the server has answered now."""
@@ -74,6 +87,7 @@ class Lane:
         """Keep the pauses and limits of the schedule, if they have changed."""
         if control is not None:
             self.control = FREE if control == FREE else control
+            self._follow_history()
 
     def wake_in(self, ms: float) -> None:
         """Ask again so soon: this listener has put something back, and other listeners may not know of it."""

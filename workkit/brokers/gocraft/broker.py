@@ -27,10 +27,12 @@ from workkit.brokers.redis_server.clock import ServerClock
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.claim import Claim, Ending, Orders, Turn
+from workkit.contract.history import Counted
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.producer import Added, Batch, BatchStep, NewJob
 from workkit.errors import InvalidOptions, ServerUnreachable, Unsupported
-from workkit.jobs.admission import Admission
+from workkit.jobs.admission import Admission, History
+from workkit.tracing import TraceContext
 
 if TYPE_CHECKING:
     from workkit.brokers.gocraft.care.doctor import GocraftDoctor
@@ -213,6 +215,14 @@ class GocraftBroker:
         """Show the check-ins of runs."""
         self._session.tell(said)
 
+    @property
+    def history(self) -> History:
+        """Nothing is kept of past runs."""
+        return "off"
+
+    def count(self, counted: Counted) -> None:
+        """Keep no counts: a namespace has no place for them."""
+
     def maintain(self) -> list[tuple[str, int]]:
         """Enqueue periodic jobs; take back the jobs of dead pools, ours and Go's: (pool, jobs) for each. Hold what Go
         pools would bury.
@@ -234,6 +244,10 @@ class GocraftBroker:
         if found is not None:
             self._woken_by = found[0]
         return found is not None
+
+    def traces_of(self, claims: Sequence[Claim]) -> list[TraceContext | None]:
+        """Find none: this layout carries no trace context."""
+        return [None] * len(claims)
 
     def pass_on(self) -> None:
         """Pass the last wake-up on to another listener of the same name."""

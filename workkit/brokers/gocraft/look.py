@@ -15,6 +15,7 @@ from workkit.brokers.gocraft.text import read
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.inspector import Counts, Missed, Named, QueueInfo, no_queues
 from workkit.contract.listener import ListenerInfo, Serving
+from workkit.contract.without_history import WithoutHistory
 from workkit.errors import CorruptRecord, NotFound
 from workkit.jobs.admission import Control, pause_text
 from workkit.jobs.job import Job, JobState
@@ -29,7 +30,7 @@ _TIMED: tuple[JobState, ...] = ("waiting", "retrying")
 
 
 @dataclass(frozen=True, slots=True)
-class GocraftInspector:
+class GocraftInspector(WithoutHistory):
     """Reads one namespace."""
 
     server: Server

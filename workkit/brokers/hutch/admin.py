@@ -12,15 +12,16 @@ from workkit.brokers.hutch.change.dead_queue import DeadQueueChange
 from workkit.brokers.hutch.codec import needs_redis
 from workkit.brokers.hutch.names import Names
 from workkit.contract.admin import Arguments, Revival
+from workkit.contract.without_history import WithoutChanges
 from workkit.errors import Unsupported
-from workkit.jobs.admission import Pause
+from workkit.jobs.admission import History, Pause
 from workkit.jobs.job import Job
 
 NATIVE = "Keep such jobs in a native schedule, and forward it here."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HutchAdmin:
+class HutchAdmin(WithoutChanges):
     """Changes one exchange. Each method may be repeated. Without a Redis beside pauses and limits raise Unsupported."""
 
     at_once: ClassVar[int] = 10_000  # each call reads the queue from its head
@@ -43,6 +44,14 @@ class HutchAdmin:
     def declare(self, *, limit: int | None, turn_ms: float | None) -> None:
         """Set the limits of all listeners of this exchange: see `Admin.declare`."""
         self._pauses("a limit or a rate over all listeners").declare(limit=limit, turn_ms=turn_ms)
+
+    def remember(self, history: History) -> None:
+        """Raise Unsupported: an exchange keeps nothing of past runs."""
+        self._refuse(f"history={history!r}", "Leave it out. " + NATIVE)
+
+    def forget_history(self) -> None:
+        """Raise Unsupported: an exchange keeps nothing of past runs."""
+        self._refuse("history", "There is nothing to remove.")
 
     def skip(self, job: Job) -> Job:
         """Raise Unsupported: no job recurs here."""

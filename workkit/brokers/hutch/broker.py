@@ -25,11 +25,13 @@ from workkit.brokers.hutch.wire.outlet import Outlet
 from workkit.contract.admin import Admin
 from workkit.contract.claim import Claim, Ending, Orders, Turn
 from workkit.contract.doctor import Doctor
+from workkit.contract.history import Counted
 from workkit.contract.inspector import Inspector
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.producer import Added, Batch, BatchStep, NewJob
 from workkit.errors import InvalidOptions, Unsupported
-from workkit.jobs.admission import Admission
+from workkit.jobs.admission import Admission, History
+from workkit.tracing import TraceContext
 
 
 class HutchBroker:
@@ -180,6 +182,14 @@ class HutchBroker:
         """Store the progress of runs in the Redis beside; without one nobody could read it."""
         self._gate.tell(said)
 
+    @property
+    def history(self) -> History:
+        """Nothing is kept of past runs."""
+        return "off"
+
+    def count(self, counted: Counted) -> None:
+        """Keep no counts: an exchange has no place for them."""
+
     def maintain(self) -> list[tuple[str, int]]:
         """Free what dead listeners held in the Redis beside. RabbitMQ itself takes back their messages."""
         return self._gate.maintain()
@@ -187,6 +197,10 @@ class HutchBroker:
     def wait(self, seconds: float) -> bool:
         """Wait for a message that was pushed to this listener: True if one came, False if the time is over."""
         return self._session.wait(seconds)
+
+    def traces_of(self, claims: Sequence[Claim]) -> list[TraceContext | None]:
+        """Read them in the headers of the messages."""
+        return [claim.receipt.message.trace for claim in claims]
 
     def pass_on(self) -> None:
         """Do nothing: RabbitMQ pushes a message to one listener only, and it is given back if it waits too long."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from workkit.brokers.hutch import body, compose
 from workkit.brokers.hutch.ladder import LONGEST_MS
-from workkit.brokers.hutch.message import UNIQUE, UNIQUE_UNTIL, Message
+from workkit.brokers.hutch.message import TRACEPARENT, TRACESTATE, UNIQUE, UNIQUE_UNTIL, Message
 from workkit.brokers.hutch.names import Names
 from workkit.brokers.hutch.retries import USUAL
 from workkit.contract.claim import Claim
@@ -99,7 +99,7 @@ def _message(names: Names, job: NewJob, now_ms: int, has_redis: bool) -> Message
     due_ms = job.due_ms if is_delayed else None
     content = _content(job, text, due_ms)
     made = compose.new(names, job.fn, text, now_ms=now_ms, due_ms=due_ms, content=content, priority=job.terms.priority)
-    said = _unique(job, text)
+    said = _unique(job, text) | _trace(job)
     return replace(made, headers={**made.headers, **said}) if said else made
 
 
@@ -112,6 +112,13 @@ def _unique(job: NewJob, text: bytes) -> dict[str, str]:
         content = sha1(f"{job.fn}\n".encode() + text, usedforsecurity=False).hexdigest()
         return {UNIQUE: f"content:{content}"}
     return {}
+
+
+def _trace(job: NewJob) -> dict[str, str]:
+    """Say the trace context of the addition, where OpenTelemetry puts it."""
+    if job.trace is None:
+        return {}
+    return {TRACEPARENT: job.trace.parent, **({TRACESTATE: job.trace.state} if job.trace.state else {})}
 
 
 def _content(job: NewJob, text: bytes, due_ms: int | None) -> bytes | None:

@@ -24,8 +24,12 @@ class AdmissionRequest:
     packed: bytes
 
 
-def admission_request(claim: Claim, wanted: Admission | None, *, now_ms: int, is_now: bool) -> AdmissionRequest:
-    """Make the request for one claim. `now_ms` is by the server's clock if `is_now`; else the caller names a time."""
+def admission_request(
+    claim: Claim, wanted: Admission | None, *, now_ms: int, is_now: bool, listener: str | None = None
+) -> AdmissionRequest:
+    """Make the request for one claim. `now_ms` is by the server's clock if `is_now`; else the caller names a time.
+    `listener`: who records what does not run; None if nothing is recorded.
+    """
     wanted, receipt = wanted or NOTHING, claim.receipt
     entry: Entry = receipt.entry
     has, needs = dict(entry.slots), dict(wanted.keys)
@@ -52,6 +56,8 @@ def admission_request(claim: Claim, wanted: Admission | None, *, now_ms: int, is
         "overlap": wanted.overlap,
         "frees": wanted.frees,
     }
+    if receipt.recurs and listener is not None:
+        asked["ring"] = [claim.terms.name or claim.id, listener]
     if wanted.overlap:
         asked["missed"] = [receipt.id, claim.terms.name or "", claim.fn, claim.due_ms]
     next_due = None

@@ -147,9 +147,37 @@ class Keys:
         """Stream of occurrences that did not run."""
         return self._key("missed")
 
+    @property
+    def lately(self) -> str:
+        """Hash: recurring job -> its last runs."""
+        return self._key("lately")
+
+    @property
+    def days(self) -> str:
+        """Hash: recurring job -> its past days."""
+        return self._key("days")
+
+    @property
+    def runs(self) -> str:
+        """Stream of single runs."""
+        return self._key("runs")
+
+    @property
+    def changes(self) -> str:
+        """Stream of who changed what."""
+        return self._key("changes")
+
+    def past(self, slot: str) -> str:
+        """Hash: subject -> what was counted in one span of time."""
+        return self._key(f"past:{slot}")
+
     def producer(self, token: str) -> str:
         """The last answer to one producer connection."""
         return self._key(f"producer:{token}")
+
+    def trace(self, id: str) -> str:
+        """String: the trace context of the addition of one job."""
+        return self._key(f"trace:{id}")
 
     @staticmethod
     def any_key(key: str) -> str:

@@ -74,9 +74,9 @@ def _read_with_care(receipt: Receipt, *, codec: Codec, cancelled: bool) -> Claim
         trouble, reason = "cancelled", "cancelled before it started"
     receipt.recurs = recurs or entry.kind == "o"
     standing = None
-    if entry.flags != "-" or job.terms is not PLAIN:
+    if entry.flags != "-" or job.terms is not PLAIN or receipt.recurs:
         standing = Standing(terms=job.terms, slots=tuple(key for key, _ in entry.slots))
-    receipt.is_bound = receipt.recurs or standing is not None
+    receipt.is_bound = standing is not None
     receipt.trigger = job.trigger if recurs else None
     return Claim(
         receipt=receipt,
@@ -90,6 +90,7 @@ def _read_with_care(receipt: Receipt, *, codec: Codec, cancelled: bool) -> Claim
         due_ms=entry.due_ms,
         attempt=entry.attempt,
         crashes=entry.crashes,
+        recurs=receipt.recurs,
         trouble=trouble,
         reason=reason,
         armed=trouble != "broken" and (not recurs or entry.kind == "o"),

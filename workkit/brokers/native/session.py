@@ -12,14 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import msgpack
-
 from workkit.brokers.native.admit import admission_request
 from workkit.brokers.native.codec import Codec
+from workkit.brokers.native.history.record import Recorder
+from workkit.brokers.native.history.settling import settle_args
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.record import heard_upto, read_claim
 from workkit.brokers.native.request import Answer, Forgotten, Gone, Request, jobs_in, more_is_due
-from workkit.brokers.native.settle import Receipt, ending, is_plain
+from workkit.brokers.native.settle import Receipt
 from workkit.brokers.redis_server.control_news import ControlNews
 from workkit.brokers.redis_server.description import Description, new_name
 from workkit.brokers.redis_server.script import load
@@ -63,6 +63,7 @@ class Session:
         self._excess = 0  # records that only the server knows
         self._now_ms = self._seq = 0
         self._name = ""
+        self._recorder = Recorder()
 
     @property
     def name(self) -> str:
@@ -324,7 +325,8 @@ class Session:
 
     def _admit(self, pairs: Sequence[tuple[Claim, Admission | None]], now_ms: int | None) -> Request:
         now, is_now = max(now_ms or 0, self._now_ms), now_ms is None
-        asked = [admission_request(claim, wanted, now_ms=now, is_now=is_now) for claim, wanted in pairs]
+        by = self._name if self.control.history == "full" else None
+        asked = [admission_request(claim, wanted, now_ms=now, is_now=is_now, listener=by) for claim, wanted in pairs]
 
         def done(reply: list[Any]) -> None:
             first = min((a.next_due_ms for a in asked if a.next_due_ms is not None), default=float("inf"))
@@ -367,16 +369,9 @@ class Session:
         return Request(self._call("resync", args), done)
 
     def _settle(self, ends: Sequence[Ending], now_ms: int | None) -> Request:
-        plain, others = [], []
-        for claim, outcome in ends:
-            if is_plain(claim, outcome):
-                plain.append(claim.receipt)
-            else:
-                others.append(ending(claim, outcome))
-        packed = msgpack.packb(others, use_bin_type=False, unicode_errors="surrogatepass")
-        args = [self._next_seq(), "" if now_ms is None else now_ms, packed, len(plain)]
-        args += [r.field for r in plain]
-        args += [r.id for r in plain]
+        recorder = self._recorder if self.control.history == "full" else None
+        said = settle_args(ends, recorder=recorder, listener=self._name, now_ms=max(now_ms or 0, self._now_ms))
+        args = [self._next_seq(), "" if now_ms is None else now_ms, *said]
 
         def done(reply: list[Any]) -> None:
             refused = set(reply[2])

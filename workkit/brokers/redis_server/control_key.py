@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import msgpack
 
 from workkit.brokers.redis_server.packed import read_packed
-from workkit.jobs.admission import FREE, Control, Pause
+from workkit.jobs.admission import HISTORIES, Control, History, Pause
 from workkit.jobs.option_readers import LONGEST_MS
 from workkit.jobs.options import MOST_AT_ONCE
 
@@ -32,8 +32,14 @@ def read_control(pairs: Sequence[bytes]) -> tuple[bytes, Control]:
         if name.startswith(PAUSED) and (pause := read_pause(value)) is not None
     }
     limit, turn = read_limit(fields.get(b"limit", b"")), read_turn(fields.get(b"turn_ms", b""))
-    control = Control(paused=paused, limit=limit, turn_ms=turn)
-    return fields.get(b"v", b""), FREE if control == FREE else control
+    history = read_history(fields.get(b"history", b""))
+    control = Control(paused=paused, limit=limit, turn_ms=turn, history=history)
+    return fields.get(b"v", b""), control
+
+
+def read_history(text: bytes) -> History:
+    """Read what is kept of past runs; all of it if the text is no such word."""
+    return next((known for known in HISTORIES if known.encode() == text), "full")
 
 
 def read_limit(text: bytes) -> int | None:

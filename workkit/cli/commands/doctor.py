@@ -15,9 +15,11 @@ import click
 from workkit.brokers.redis_server.address import masked
 from workkit.cli import failure
 from workkit.cli.command import Command, Option
+from workkit.cli.commands.history import forget_history, show_history
 from workkit.cli.live import ScheduleName
 from workkit.cli.options import (
     OPTIONAL,
+    by_option,
     chosen_schedules,
     is_typed,
     json_option,
@@ -58,7 +60,7 @@ class Patient:
     about=(
         "Check the server (version, persistence, eviction, clock, free memory), the schedules (orphans, unreadable "
         "records, jobs that nobody runs, overdue work) and the listeners (stale, stuck, mixed versions). Each finding: "
-        "what, why it matters, the command that repairs it.",
+        "what, why it matters, the command that repairs it. Then the memory that past runs take.",
         "With --layout hutch or event, check the bindings, arguments, dead queue and consumers of an exchange, by "
         "RabbitMQ's management API and by AMQP.",
         "--fix repairs what is safe, after showing it and asking. Exit status 0 all well, 1 findings.",
@@ -76,12 +78,21 @@ class Patient:
     f"that holds messages; default {PATIENCE}, {IN_LAYOUT['gocraft']} with --layout gocraft, {IN_LAYOUT['hutch']} on "
     "RabbitMQ",
 )
-@click.option("--yes", cls=Option, is_flag=True, help="repair without asking")
+@click.option("--purge-history", cls=Option, is_flag=True, help="remove all that is kept of past runs, after asking")
+@click.option("--yes", cls=Option, is_flag=True, help="repair, or remove, without asking")
 @json_option()
+@by_option
 @verbose_option
 @server_options
 def doctor_command(
-    schedules: tuple[str, ...], fix: bool, older_than: str | None, yes: bool, as_json: bool, server: str | None
+    schedules: tuple[str, ...],
+    fix: bool,
+    older_than: str | None,
+    purge_history: bool,
+    yes: bool,
+    as_json: bool,
+    by: str | None,
+    server: str | None,
 ) -> int:
     """Find what is wrong, and repair it with --fix."""
     from workkit.triggers.duration import duration
@@ -90,10 +101,11 @@ def doctor_command(
     patience_ms = round(duration(older_than, name="older_than") / timedelta(milliseconds=1))
     settings = read_settings()
     chosen = chosen_schedules(schedules, settings, command="doctor")
-    if fix and not yes and not terminal.is_terminal(sys.stdin):
+    if (fix or purge_history) and not yes and not terminal.is_terminal(sys.stdin):
+        what = ("--fix", "repairs") if fix else ("--purge-history", "removes anything")
         terminal.talk(
-            f"{terminal.paint('error:', 'red', sys.stderr)} --fix asks before it repairs, and nobody is there to "
-            "answer. Add --yes; without --fix it only looks."
+            f"{terminal.paint('error:', 'red', sys.stderr)} {what[0]} asks before it {what[1]}, and nobody is there to "
+            f"answer. Add --yes; without {what[0]} it only looks."
         )
         return failure.REFUSED
     names = list(chosen) if schedules else [weighted(name)[0] for name in chosen]
@@ -104,6 +116,9 @@ def doctor_command(
     patients = _examined(brokers, patience_ms)
     if not as_json:
         _show(patients, server_words(server) + _dialect_words())
+        show_history(brokers)
+    if purge_history:
+        forget_history(brokers, yes=yes, by=by)
     repaired = _repaired(patients, yes=yes) if fix else {}
     if as_json:
         records.show_json(_record(finding, repaired) for patient in patients for finding in patient.findings)

@@ -271,6 +271,8 @@ def _details(job: Job, zone: tzinfo, now: datetime) -> Iterator[tuple[str, str]]
         title = "failed" if job.state == "dead" else "due"  # the dead set keeps when it failed
         yield title, f"{wording.instant_text(job.due, zone)}, {wording.distance(job.due, now, 3)}"
     yield "state", job.state
+    if job.ending is not None:
+        yield "ended", job.ending
     if job.why is not None:
         yield "why", job.why
     if job.queue is not None:

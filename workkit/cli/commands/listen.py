@@ -47,7 +47,7 @@ def run_options(verb: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
             cls=Option,
             metavar="PORT",
             envvar="WORKKIT_HEALTH_PORT",
-            help="serve /livez and /readyz on 127.0.0.1 (elsewhere: ADDRESS:PORT)",
+            help="serve /livez, /readyz and /metrics on 127.0.0.1 (elsewhere: ADDRESS:PORT)",
         ),
         click.option(
             "--log",
@@ -219,7 +219,7 @@ def _listen(targets: Targets, how: Mapping[str, Any], *, processes: int, **style
     with subscribed(log, log):
         if processes > 1:
             read, _ = read_how(how)
-            return supervise(read, processes=processes)
+            return supervise(read, processes=processes, schedules=targets)
         verbs.listen(targets, **how)
     return 0
 

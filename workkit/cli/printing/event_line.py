@@ -22,7 +22,7 @@ TEXT_COLUMN = len("00:00:00  ") + WORD_WIDTH + 1  # where the text of a line beg
 LONGEST_CALL = 200
 CALM = {"done": "green", "back": "green", "listening": "green", "resumed": "green"}
 UNEASY = {"late", "lost", "missing", "crashed", "retrying", "cannot_run", "quiet", "stopping", "given_back", "failed"}
-UNEASY |= {"restarted", "orphaned"}
+UNEASY |= {"restarted", "orphaned", "no_ping"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

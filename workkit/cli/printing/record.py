@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from workkit.cli.printing import terminal, wording
+from workkit.contract.history import COUNTS, upper_ms
 
 if TYPE_CHECKING:
+    from workkit.contract.changes import Change
+    from workkit.contract.history import Bucket, Buckets, PastRun
     from workkit.contract.inspector import Counts, QueueInfo
     from workkit.contract.listener import ListenerInfo
     from workkit.jobs.job import Job
 
 Record = Mapping[str, Any]
-BEGUN = ("running", "cancelling", "dead")  # states in which the current attempt has begun
+BEGUN = ("running", "cancelling", "dead", "done")  # states in which the current attempt has begun
 
 
 def job_record(job: Job) -> dict[str, Any]:
@@ -60,6 +64,8 @@ def dead_record(job: Job) -> dict[str, Any]:
 
 def full_record(job: Job) -> dict[str, Any]:
     """Write a job as `show --json` does: all that is known of its last error too."""
+    if job.state == "done":
+        return job_record(job) | {"ending": job.ending}
     return dead_record(job) if job.state == "dead" else job_record(job)
 
 
@@ -114,6 +120,68 @@ def listener_record(info: ListenerInfo) -> dict[str, Any]:
         "serves": list(info.serves),
         "running": [{"id": job.id, "fn": job.fn, "started": None, "progress": job.progress} for job in info.running],
     }
+
+
+def run_record(run: PastRun) -> dict[str, Any]:
+    """Write a past run as `runs --json` does. `times`: how many runs it stands for."""
+    return {
+        "id": run.id,
+        "name": run.name,
+        "fn": run.fn,
+        "due": wording.iso(run.due),
+        "ended": wording.iso(run.ended),
+        "ending": run.ending,
+        "late_ms": run.late_ms,
+        "took_ms": run.took_ms,
+        "attempt": run.attempt + 1,
+        "by_hand": run.by_hand,
+        "listener": run.listener,
+        "error": run.error,
+        "times": run.times,
+    }
+
+
+def change_record(change: Change) -> dict[str, Any]:
+    """Write a change as `changes --json` does. `times`: how many jobs were changed in this step."""
+    return {
+        "at": wording.iso(change.at),
+        "by": change.by,
+        "via": change.via,
+        "verb": change.verb,
+        "target": change.target,
+        "id": change.id,
+        "fn": change.fn,
+        "before": _state(change.before),
+        "after": _state(change.after),
+        "reason": change.reason,
+        "times": change.times,
+    }
+
+
+def _state(state: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: wording.iso(value) if isinstance(value, datetime) else value for name, value in state.items()}
+
+
+def span_record(buckets: Sequence[Bucket]) -> dict[str, Any]:
+    """Write the counts of a span as `stats --over --json` does, bucket by bucket. `lateness` and `durations` are pairs:
+    the bound below which lengths lie, in ms (None: no bound), and how many do.
+    """
+    return {
+        "buckets": [
+            {
+                "start": wording.iso(bucket.start),
+                "end": wording.iso(bucket.end),
+                **{name: getattr(bucket.cell, name) for name in COUNTS},
+                "lateness": _below(bucket.cell.lateness),
+                "durations": _below(bucket.cell.durations),
+            }
+            for bucket in buckets
+        ]
+    }
+
+
+def _below(side: Buckets) -> list[list[float | None]]:
+    return [[None if math.isinf(end := upper_ms(place)) else end, n] for place, n in side.pairs()]
 
 
 def counts_record(schedule: str, counts: Counts) -> dict[str, Any]:

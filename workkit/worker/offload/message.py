@@ -7,6 +7,7 @@ from pathlib import Path
 
 from workkit.jobs.job import Job
 from workkit.jobs.outcome import Failure
+from workkit.tracing import TraceContext
 from workkit.worker.run.progress import Progress
 
 Function = tuple[str, str]  # module and name
@@ -23,13 +24,16 @@ class Setting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """To a process: run this handler. `schedule` is the name under which the middleware `around` is registered."""
+    """To a process: run this handler. `schedule` is the name under which the middleware `around` is registered; `trace`
+    is the context of the span of this run.
+    """
 
     job: Job
     late_ms: int
     handler: Function
     schedule: str
     around: tuple[Function, ...] = ()
+    trace: TraceContext | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

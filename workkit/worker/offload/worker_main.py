@@ -17,6 +17,7 @@ from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import NoReturn
 
+from workkit import tracing
 from workkit.contract.claim import Claim
 from workkit.errors import FunctionNotFound, InvalidFunction, described
 from workkit.jobs.consumers import Functions
@@ -110,7 +111,8 @@ class Worker:
         self._send(Begun())
         token = current.set(run)
         try:
-            within(around.plain, partial(_call, handler, claim, around))
+            with tracing.within(order.trace):
+                within(around.plain, partial(_call, handler, claim, around))
         except BaseException as error:  # a handler may raise anything, SystemExit included
             return _ended(explained(error, handler, args=claim.args, kwargs=claim.kwargs))
         finally:

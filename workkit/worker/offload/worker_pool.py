@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from workkit import tracing
 from workkit.errors import InvalidFunction, JobCancelled, JobTimeout, ListenerStopped, WorkerLost
 from workkit.jobs.marks import Handler, options_of
 from workkit.jobs.middleware import Around
@@ -54,6 +55,7 @@ class WorkerPool:
             handler=_import_path(handler),
             schedule=run.schedule,
             around=tuple(map(_import_path, made)),
+            trace=tracing.here(),
         )
         worker = self._taken(request)
         if worker is None:

@@ -12,13 +12,14 @@ from workkit.brokers.gocraft.change.pauses import Pauses
 from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.admin import Arguments, Revival
+from workkit.contract.without_history import WithoutChanges
 from workkit.errors import Unsupported
-from workkit.jobs.admission import Pause
+from workkit.jobs.admission import History, Pause
 from workkit.jobs.job import Job
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GocraftAdmin:
+class GocraftAdmin(WithoutChanges):
     """Changes one namespace. Each method may be repeated."""
 
     at_once: ClassVar[int] = 500  # in one step of the server
@@ -44,6 +45,15 @@ class GocraftAdmin:
         """Raise Unsupported: a namespace has no limit of its own."""
         remedy = "Give each name its limit: @job(NAME, limit=5)."
         raise Unsupported.about("a limit or a rate of a whole namespace", "is not known to gocraft pools", remedy)
+
+    def remember(self, history: History) -> None:
+        """Raise Unsupported: a namespace keeps nothing of past runs."""
+        remedy = "Leave it out, or use the native layout."
+        raise Unsupported.about(f"history={history!r}", "cannot be kept in a gocraft namespace", remedy, given=history)
+
+    def forget_history(self) -> None:
+        """Raise Unsupported: a namespace keeps nothing of past runs."""
+        raise Unsupported.about("history", "is not kept in a gocraft namespace", "There is nothing to remove.")
 
     def skip(self, job: Job) -> Job:
         """Raise Unsupported: no job recurs here."""

@@ -28,8 +28,8 @@ class Pauses:
 
     def declare(self, *, limit: int | None, turn_ms: float | None) -> None:
         """Set the limits of all listeners: see `Admin.declare`."""
-        args = ["" if limit is None else limit, "" if turn_ms is None else repr(float(turn_ms))]
-        self._beside.call("declare", args)
+        turn = "" if turn_ms is None else repr(float(turn_ms))
+        self._beside.call("declare", ["limit", "" if limit is None else limit, "turn_ms", turn])
 
 
 def _check(target: str) -> None:

@@ -21,6 +21,7 @@ from workkit.brokers.hutch.names import Names
 from workkit.brokers.hutch.wire.link import Link, Wire
 from workkit.contract.inspector import Counts, Missed, Named, QueueInfo
 from workkit.contract.listener import ListenerInfo
+from workkit.contract.without_history import WithoutHistory
 from workkit.errors import NotFound, Unsupported
 from workkit.jobs.admission import Control
 from workkit.jobs.job import Job, JobState
@@ -35,7 +36,7 @@ HELD: Final = "Messages that listeners hold cannot be listed, only counted."
 
 
 @dataclass(slots=True, kw_only=True)
-class HutchInspector:
+class HutchInspector(WithoutHistory):
     """Reads one exchange: by AMQP, and by the management API what AMQP cannot tell. Thread-safe."""
 
     link: Link

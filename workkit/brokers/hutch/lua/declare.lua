@@ -1,7 +1,7 @@
 -- declare: set the schedule's own limits, if they differ from these.
 -- KEYS control
--- ARGV limit turn_ms
---      limit: of runs at a time, '' = none; turn_ms: between two starts, '' = none
+-- ARGV settings...
+--      settings: fields of the control key with their values, '' = none: limit, of runs at a time; turn_ms, between two starts
 -- ->   1 they differed | 0
--- part: limits
-return declare_limits(limit, turn_ms)
+-- part: settings
+return declare_settings(settings_at)

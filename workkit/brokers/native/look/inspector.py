@@ -12,11 +12,14 @@ from workkit.brokers.native.look.dead_set import DeadSet
 from workkit.brokers.native.look.items import server_ms
 from workkit.brokers.native.look.listing import Listing, whole_ms
 from workkit.brokers.native.look.missed import missed_pages
+from workkit.brokers.native.look.past import Past
 from workkit.brokers.native.look.search import Search, all_jobs, named_entry
 from workkit.brokers.redis_server.listener_info import read_info
 from workkit.brokers.redis_server.pages import is_text
 from workkit.brokers.redis_server.server import Server
 from workkit.brokers.redis_server.standing import standing_control
+from workkit.contract.changes import Change
+from workkit.contract.history import Bucket, Day, PastRun, Tier
 from workkit.contract.inspector import Counts, Missed, Named, QueueInfo, no_queues
 from workkit.contract.listener import ListenerInfo
 from workkit.jobs.admission import Control
@@ -92,6 +95,34 @@ class NativeInspector:
         """Page through the missed occurrences, the last one first."""
         for page in missed_pages(self.server, self.keys):
             yield from (missed for _, missed in page if missed is not None)
+
+    def lately(self, jobs: Sequence[str]) -> dict[str, list[PastRun]]:
+        """Read the last runs of recurring jobs, by name or else id."""
+        return self._past.lately(jobs)
+
+    def days(self, job: str) -> list[Day]:
+        """Read the days of a recurring job."""
+        return self._past.days(job)
+
+    def past(self, subject: str, *, since_ms: int, until_ms: int, tier: Tier) -> list[Bucket]:
+        """Read the counts of a subject in each span of time."""
+        return self._past.past(subject, since_ms=since_ms, until_ms=until_ms, tier=tier)
+
+    def runs(self, *, since_ms: int = 0) -> Iterator[PastRun]:
+        """Page through the single runs that are kept, the last one first."""
+        return self._past.runs(since_ms=since_ms)
+
+    def changes(self) -> Iterator[Change]:
+        """Page through who changed what, the last change first."""
+        return self._past.changes()
+
+    def history_bytes(self) -> int:
+        """Estimate how much memory the history takes."""
+        return self._past.size()
+
+    @property
+    def _past(self) -> Past:
+        return Past(server=self.server, keys=self.keys)
 
     @property
     def search(self) -> Search:

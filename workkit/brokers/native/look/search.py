@@ -50,7 +50,8 @@ class Search:
                 return found
         near, hint = self._nearest(which)
         schedule = self.codec.schedule
-        remedy = f"It may have finished, which leaves no record, or it never was.{hint} All: workkit list {schedule}."
+        over = "It may have finished, and history does not have it, or it never was."
+        remedy = f"{over}{hint} All: workkit list {schedule}."
         raise NotFound.about(
             f'no job "{which}"', f"in {schedule}", remedy, where=schedule, given=which, suggestion=near
         )

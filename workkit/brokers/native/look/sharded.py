@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
+from datetime import datetime
 from heapq import merge
 
 from workkit.brokers.native.look.inspector import NativeInspector
 from workkit.brokers.native.look.search import ID_DIGITS, SHORTEST
 from workkit.brokers.native.shards import first_found, shard_of_text
+from workkit.contract.changes import Change
+from workkit.contract.history import Bucket, Day, PastRun, Tier
 from workkit.contract.inspector import Counts, Missed, Named, QueueInfo, no_queues
 from workkit.contract.listener import ListenerInfo
 from workkit.errors import NotFound
@@ -87,6 +90,36 @@ class ShardedInspector:
     def missed(self) -> Iterator[Missed]:
         """Page through the missed occurrences, roughly the last one first."""
         return merge(*(shard.missed() for shard in self._shards), key=lambda one: -one.due.timestamp())
+
+    def lately(self, jobs: Sequence[str]) -> dict[str, list[PastRun]]:
+        """Read the last runs of recurring jobs; each job runs in one shard."""
+        found = [shard.lately(jobs) for shard in self._shards]
+        return {job: next((one[job] for one in found if one[job]), []) for job in jobs}
+
+    def days(self, job: str) -> list[Day]:
+        """Read the days of a recurring job."""
+        return next((days for shard in self._shards if (days := shard.days(job))), [])
+
+    def past(self, subject: str, *, since_ms: int, until_ms: int, tier: Tier) -> list[Bucket]:
+        """Add up the counts of all shards."""
+        found: dict[datetime, Bucket] = {}
+        for shard in self._shards:
+            for bucket in shard.past(subject, since_ms=since_ms, until_ms=until_ms, tier=tier):
+                before = found.get(bucket.start)
+                found[bucket.start] = bucket if before is None else replace(bucket, cell=before.cell + bucket.cell)
+        return [found[start] for start in sorted(found)]
+
+    def runs(self, *, since_ms: int = 0) -> Iterator[PastRun]:
+        """Page through the single runs of all shards, roughly the last one first."""
+        return merge(*(shard.runs(since_ms=since_ms) for shard in self._shards), key=lambda one: -one.ended.timestamp())
+
+    def changes(self) -> Iterator[Change]:
+        """Page through who changed what in all shards, the last change first."""
+        return merge(*(shard.changes() for shard in self._shards), key=lambda one: -one.at.timestamp())
+
+    def history_bytes(self) -> int:
+        """Add up the memory of the history of all shards."""
+        return sum(shard.history_bytes() for shard in self._shards)
 
     def shard_of(self, job: Job) -> int:
         """Find the number of the shard that has a job. Raises NotFound."""

@@ -1,6 +1,6 @@
 -- admit: before claims start: re-arm recurring jobs, open their occurrences, take turns and slots. Park claims that must wait.
 -- KEYS jobs running(listener) next slots ended waiting again control rates unique counts missed cancelled wake
--- KEYS first(1) first(2) first(3)
+-- KEYS first(1) first(2) first(3) lately days runs
 -- ARGV number claims...
 --      claims: one msgpack map for each:
 --        receipt, id
@@ -11,6 +11,7 @@
 --        chain: of a recurring job: {item, next due ms ('' = none), 1 if that time may have come already}
 --        first: the priority of a recurring job; count: how often it runs at most
 --        late: it is too late to run; times: how many ticks it leaves out; missed {id, name, fn, due}: what S:missed records
+--        ring {field, listener}: the job in S:lately, and who records there what did not run
 --        overlap: what happens if its first key is full: skip, queue, cancel
 --        turns {rate key, ms, ...}; paid: it has taken them, and they are checked once more
 --        keys {{limit key, limit, flag, 1 if it has this slot}, ...}; drops: the keys of slots that it no longer needs
@@ -34,7 +35,7 @@ local function gives_way(m) -- its letter if an earlier run keeps it from starti
   local key, limit, _, is_its_own = unpack(m.overlap and m.keys[1] or {})
   if not key or is_its_own ~= 0 or count_slots(key) < limit then return nil end
   if m.overlap == 'skip' or first_parked(key) then
-    miss(m, 'overlap')
+    miss(m, 'overlap', now)
     return 'o'
   end
   if m.overlap == 'cancel' then
@@ -52,12 +53,12 @@ local function admit(m)
     return 'p'
   end
   if m.late then
-    miss(m, 'late')
+    miss(m, 'late', now)
     return 'm'
   end
   local letter = gives_way(m)
   if letter then return letter end
-  if m.chain then open(m) end
+  if m.chain then open(m, now) end
   for _, key in ipairs(m.drops) do give_up(m, key) end
   local flags = {}
   if m.paid or #m.turns > 0 then flags[1] = 'p' end

@@ -1,6 +1,6 @@
 -- settle: apply endings, each only if the listener holds its record. A job leaves one place and enters the next in one step.
 -- KEYS jobs running(listener) next again slots ended errors dead graves skip(listener) cancelled stats wake waiting unique
--- KEYS names counts first(1) first(2) first(3) crashed
+-- KEYS names counts first(1) first(2) first(3) crashed lately days runs
 -- ARGV number now endings count plain...
 --      now: ms; '' = by this server's clock
 --      endings: msgpack list of those that are not plain, each a map: receipt, and those of the following that apply:
@@ -10,6 +10,7 @@
 --        again {entry, delay ms}; dead {dead id, grave}; error {occurrence, bytes; '' = forget it}
 --        free {occurrence, limit key of each slot ...}; skip: the id of a job that this listener cannot run
 --        count: under which name it is counted
+--        ran: the record of the run: see the part of this name
 --      plain: the receipts of `count` one-shots that are done, then their ids
 -- ->   'gone' | 'old' | 'step', or 'ok', now, the receipts of records that the listener does not hold
 -- part: request
@@ -41,6 +42,7 @@ if #others == 0 then return { 'ok', now, refused } end -- most calls end here
 -- part: ending
 -- part: holder
 -- part: wake
+-- part: ran
 local function forget(e, id) -- without its payload, it gives up its name and its unique key
   if e.name then release(names, e.name, id) end
   if e.unique then release(unique, e.unique, id) end
@@ -96,6 +98,7 @@ for _, e in ipairs(others) do
       for k = 2, #e.free do due_now = free_slot(e.free[k], e.free[1]) or due_now end
     end
     if e.count then tally(e.count, 1, now) end
+    if e.ran then record(e.ran) end
   end
 end
 if due_now then wake_one() end

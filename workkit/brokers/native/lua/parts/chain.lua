@@ -3,9 +3,15 @@
 -- part: counter
 -- part: slots
 -- part: ending
-local function note(fields, reason, times)
+-- part: ran
+local function note(m, reason, times, now)
+  local fields = m.missed
   redis.pcall('XADD', missed, 'MAXLEN', '~', 10000, '*', 'id', fields[1], 'name', fields[2], 'fn', fields[3], 'due', fields[4],
     'reason', reason, 'times', times) -- a job runs even if the server refuses this
+  if not m.ring then return end
+  local late = math.max(0, math.min(4294967295, now - fields[4]))
+  local packed = struct.pack('>I6I4I4BB', now, late, 0, reason == 'overlap' and OVERLAP or MISSED, 0)
+  record({ m.ring[1], packed, times, 1, fields[1], fields[2], fields[3], m.ring[2], '' })
 end
 
 local function arm(m, counted) -- put the next occurrence into S:next, or mark the job as ended
@@ -19,15 +25,15 @@ local function arm(m, counted) -- put the next occurrence into S:next, or mark t
   if m.first then redis.call('ZADD', first[m.first], 'NX', due, item) end
 end
 
-local function open(m) -- an occurrence that begins
+local function open(m, now) -- an occurrence that begins
   arm(m, true)
   take_slot('run:' .. m.id, m.run)
-  if m.times > 0 then note(m.missed, 'late', m.times) end
+  if m.times > 0 then note(m, 'late', m.times, now) end
 end
 
-local function miss(m, reason) -- an occurrence that does not run
+local function miss(m, reason, now) -- an occurrence that does not run
   if m.chain then arm(m, false) end
-  note(m.missed, reason, 1)
+  note(m, reason, 1, now)
   redis.call('HDEL', running, m.receipt)
   drop_slot('run:' .. m.id, m.run)
   if redis.call('SISMEMBER', ended, m.id) == 1 and not is_open(m.id) then end_job(m.id) end

@@ -1,9 +1,10 @@
--- limits: the schedule's own limits, in its control key.
+-- settings: fields of the control key with their values, '' = none.
 -- KEYS control
 -- part: control
-local function declare_limits(most, apart) -- how many runs at a time, ms between two starts ('' = none); 1 if they differed
+local function declare_settings(first) -- the arguments from `first` on are fields and values; 1 if any differed
   local changed = 0
-  for field, wanted in pairs({ limit = most, turn_ms = apart }) do
+  for place = first, #ARGV, 2 do
+    local field, wanted = ARGV[place], ARGV[place + 1]
     if (redis.call('HGET', control, field) or '') ~= wanted then
       if wanted == '' then redis.call('HDEL', control, field) else redis.call('HSET', control, field, wanted) end
       changed = 1

@@ -1,0 +1,70 @@
+"""Past runs: each is told of with its ending, and all are counted."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.contract.capability import Can, promised
+from tests.contract.stage import FAILURE, HOW, Stage
+from workkit import schedule
+from workkit.contract.history import ALL, Cell, PastRun
+from workkit.errors import NotFound
+from workkit.jobs.outcome import Again, Dead, Ran
+from workkit.verbs.past import summed
+
+RAN = Ran(late_ms=3, took_ms=5)
+
+
+def of_ending(stage: Stage) -> dict[str, PastRun]:
+    return {run.ending: run for run in stage.producer.inspector.runs()}
+
+
+@promised(Can.REMEMBER)
+def test_a_run_that_failed_is_kept_with_its_error(stage: Stage) -> None:
+    peer = stage.peer()
+    stage.add_with(1)
+    peer.end(peer.claim_one(), Again(delay_ms=0, attempt=1, failure=FAILURE, ran=RAN))
+    stage.add_with(2)
+    for claim in peer.claim():
+        peer.end(claim, Dead(failure=FAILURE, ran=RAN))
+    found = of_ending(stage)
+    assert found.keys() == {"retried", "dead"}
+    for run in found.values():
+        assert (run.late_ms, run.took_ms, run.error) == (3, 5, "OSError: disk full")
+        assert (run.ended - run.due).total_seconds() == pytest.approx(0.008)
+
+
+@promised(Can.REMEMBER)
+def test_a_job_that_is_over_is_told_from_one_that_never_was(stage: Stage) -> None:
+    over = stage.add_with(1)
+    assert schedule.drain(stage.s, **HOW).ran == 1
+    assert [run.id for run in schedule.runs(stage.s, over.id)] == [over.id]
+    found = schedule.job(stage.s, over.id)
+    assert (found.state, found.ending, found.id) == ("done", "done", over.id)
+    with pytest.raises(NotFound):
+        schedule.job(stage.s, "f" * 40)
+    with pytest.raises(NotFound):
+        schedule.cancel(stage.s, over.id)
+    with pytest.raises(NotFound):
+        schedule.runs(stage.s, "f" * 40)
+
+
+@promised(Can.REMEMBER)
+def test_all_runs_are_counted(stage: Stage) -> None:
+    for n in range(20):
+        stage.add_with(n)
+    assert schedule.drain(stage.s, **HOW).ran == 20
+    cell = summed(schedule.history(stage.s, over="1 hour"))
+    assert (cell.done, cell.runs, cell.durations.total) == (20, 20, 20)
+    assert sum(run.times for run in schedule.runs(stage.s)) == 20
+    assert stage.producer.inspector.past(ALL, since_ms=0, until_ms=1, tier="d")[0].cell == Cell()
+
+
+@promised(Can.REMEMBER)
+def test_who_changed_what_is_kept(stage: Stage) -> None:
+    job = stage.add_with(1)
+    schedule.pause(stage.s, reason="migration", by="alice")
+    schedule.resume(stage.s, by="bob")
+    schedule.cancel(stage.s, job.id, by="carol")
+    found = [(change.verb, change.by, change.id) for change in schedule.changes(stage.s)]
+    assert found == [("cancel", "carol", job.id), ("resume", "bob", None), ("pause", "alice", None)]

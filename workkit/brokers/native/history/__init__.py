@@ -1,0 +1,1 @@
+"""What the native layout keeps of past runs, and its bytes: spec/history.md."""

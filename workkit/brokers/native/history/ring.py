@@ -1,0 +1,138 @@
+"""The bytes of single runs, of rings and of days. Pure. The script part `ran` writes them by the same rules."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+
+from workkit.brokers.native.codec import instant_of
+from workkit.contract.history import ENDINGS, Day, Ended, PastRun
+
+RUN, HEAD, DAY = 16, 16, 5  # bytes
+RUNS_KEPT, DAYS_KEPT = 60, 400
+_MOST_MS, _MOST_RUNS, _MOST_ATTEMPT = 2**32 - 1, 2**20 - 1, 255
+_LAST_MS = 2**48 - 1
+_BY_HAND = 1
+_EPOCH = date(1970, 1, 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One run in its 16 bytes: end (6 bytes, ms since 1970), lateness (4, ms), duration (4, ms), way and ending
+    (4 bits each), attempt (1). All numbers are big-endian.
+    """
+
+    ended_ms: int
+    late_ms: int
+    took_ms: int
+    ending: Ended
+    attempt: int = 0
+    by_hand: bool = False
+
+    @property
+    def due_ms(self) -> int:
+        """When it was due. The end is written as due time, lateness and duration together, so this is exact."""
+        return self.ended_ms - self.took_ms - self.late_ms
+
+    def encode(self) -> bytes:
+        """Write the bytes. A number beyond its field becomes the nearest one that fits."""
+        code = ENDINGS.index(self.ending) + 1 + 16 * (_BY_HAND if self.by_hand else 0)
+        late, took = _fit(self.late_ms, _MOST_MS), _fit(self.took_ms, _MOST_MS)
+        rest = struct.pack(">IIBB", late, took, code, _fit(self.attempt, _MOST_ATTEMPT))
+        return _fit(self.ended_ms, _LAST_MS).to_bytes(6, "big") + rest
+
+
+def entry_of(
+    due_ms: int, *, late_ms: int, took_ms: int, ending: Ended, attempt: int = 0, by_hand: bool = False
+) -> Entry:
+    """Make the entry of an occurrence. Its end is its due time, lateness and duration together."""
+    ended_ms = due_ms + late_ms + took_ms
+    return Entry(ended_ms=ended_ms, late_ms=late_ms, took_ms=took_ms, ending=ending, attempt=attempt, by_hand=by_hand)
+
+
+def read_entry(packed: bytes) -> Entry | None:
+    """Read 16 bytes; None if they are none of this version."""
+    if len(packed) != RUN:
+        return None
+    late, took, code, attempt = struct.unpack(">IIBB", packed[6:])
+    number, way = code % 16, code // 16
+    if not 1 <= number <= len(ENDINGS):
+        return None
+    return Entry(
+        ended_ms=int.from_bytes(packed[:6], "big"),
+        late_ms=late,
+        took_ms=took,
+        ending=ENDINGS[number - 1],
+        attempt=attempt,
+        by_hand=bool(way & _BY_HAND),
+    )
+
+
+def past_run(
+    entry: Entry,
+    *,
+    id: str | None,
+    name: str | None,
+    fn: str | None,
+    listener: str | None = None,
+    error: str | None = None,
+    times: int = 1,
+) -> PastRun | None:
+    """Make the value of an entry; None if its times are beyond the calendar."""
+    due, ended = instant_of(entry.due_ms), instant_of(entry.ended_ms)
+    if due is None or ended is None:
+        return None
+    return PastRun(
+        id=id,
+        name=name,
+        fn=fn,
+        due=due,
+        ended=ended,
+        ending=entry.ending,
+        late_ms=entry.late_ms,
+        took_ms=entry.took_ms,
+        attempt=entry.attempt,
+        by_hand=entry.by_hand,
+        listener=listener,
+        error=error,
+        times=times,
+    )
+
+
+def read_ring(value: bytes) -> list[Entry]:
+    """Read the runs of a ring, the last one first. A value with another length is none, and has no runs."""
+    if len(value) % RUN or not HEAD <= len(value) <= HEAD + RUNS_KEPT * RUN:
+        return []
+    found = (read_entry(value[at : at + RUN]) for at in range(HEAD, len(value), RUN))
+    return [entry for entry in found if entry is not None]
+
+
+def write_day(day: Day) -> bytes:
+    """Write a day: its number since 1970 (2 bytes), then the worst ending (4 bits) and the runs (20 bits)."""
+    worst = ENDINGS.index(day.worst) + 1
+    number = _fit((day.day - _EPOCH).days, 2**16 - 1)
+    return number.to_bytes(2, "big") + (worst << 20 | _fit(day.runs, _MOST_RUNS)).to_bytes(3, "big")
+
+
+def read_days(days: bytes, ring: bytes) -> list[Day]:
+    """Read the days of a recurring job, the first one first. The head of its ring holds the last one."""
+    found: dict[date, Day] = {}
+    whole = days if len(days) % DAY == 0 else b""
+    ends = ring[:DAY] if read_ring(ring) else b""
+    for packed in (part[at : at + DAY] for part in (whole, ends) for at in range(0, len(part), DAY)):
+        counted = int.from_bytes(packed[2:], "big")
+        worst = counted >> 20
+        if 1 <= worst <= len(ENDINGS):
+            day = _EPOCH + timedelta(days=int.from_bytes(packed[:2], "big"))
+            found[day] = Day(day=day, runs=counted & _MOST_RUNS, worst=ENDINGS[worst - 1])
+    return [found[day] for day in sorted(found)][-DAYS_KEPT:]
+
+
+def day_of(ms: int) -> date:
+    """Find the day (UTC) of an instant."""
+    return datetime.fromtimestamp(ms / 1000, UTC).date()
+
+
+def _fit(number: int, most: int) -> int:
+    return max(0, min(most, number))

@@ -1,0 +1,126 @@
+"""Read what a native schedule keeps of past runs: spec/history.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from workkit.brokers.native.codec import instant_of
+from workkit.brokers.native.history.cells import read_cell, slots
+from workkit.brokers.native.history.changes import read_change
+from workkit.brokers.native.history.ring import past_run, read_days, read_entry, read_ring
+from workkit.brokers.native.keys import Keys
+from workkit.brokers.native.look.items import server_ms
+from workkit.brokers.native.record import read_count
+from workkit.brokers.redis_server.server import Server
+from workkit.contract.changes import Change
+from workkit.contract.history import TIERS, Bucket, Cell, Day, PastRun, Tier
+
+SAMPLES = 20  # values of a key from which its bytes are estimated
+PAGE = 1_000  # entries of the stream, and cells, in one round trip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """The history of one schedule."""
+
+    server: Server
+    keys: Keys
+
+    def lately(self, jobs: Sequence[str]) -> dict[str, list[PastRun]]:
+        """Read the last runs of recurring jobs, by name or else id: see `Inspector.lately`."""
+        return {
+            job: _ring_runs(job, ring) for job, ring in zip(jobs, self._fields(self.keys.lately, jobs), strict=True)
+        }
+
+    def days(self, job: str) -> list[Day]:
+        """Read the days of a recurring job: see `Inspector.days`."""
+        (days,), (ring,) = self._fields(self.keys.days, [job]), self._fields(self.keys.lately, [job])
+        return read_days(days, ring)
+
+    def past(self, subject: str, *, since_ms: int, until_ms: int, tier: Tier) -> list[Bucket]:
+        """Read the counts of a subject: see `Inspector.past`."""
+        until_ms = min(until_ms, server_ms(self.server) + 1)
+        spans = list(slots(tier, since_ms, until_ms))
+        found: list[Bucket] = []
+        for at in range(0, len(spans), PAGE):
+            page = spans[at : at + PAGE]
+            with self.server.translated() as client:
+                pipe = client.pipeline(transaction=False)
+                for _, slot in page:
+                    pipe.hget(self.keys.past(slot), subject.encode("utf-8", "surrogateescape"))
+                values = pipe.execute(raise_on_error=False)  # a key of another type holds no counts
+            for (start_ms, _), value in zip(page, values, strict=True):
+                start, end = instant_of(start_ms), instant_of(start_ms + TIERS[tier])
+                if start is not None and end is not None:
+                    cell = read_cell(value) if isinstance(value, bytes) else None
+                    found.append(Bucket(start=start, end=end, cell=cell or Cell()))
+        return found
+
+    def runs(self, *, since_ms: int = 0) -> Iterator[PastRun]:
+        """Page through single runs, the last one first: see `Inspector.runs`."""
+        entries = self._entries(self.keys.runs, since_ms=since_ms)
+        return (run for _, fields in entries if (run := read_run(fields)) is not None)
+
+    def changes(self) -> Iterator[Change]:
+        """Page through who changed what, the last change first: see `Inspector.changes`."""
+        found = (read_change(number, fields) for number, fields in self._entries(self.keys.changes))
+        return (change for change in found if change is not None)
+
+    def _entries(self, stream: str, *, since_ms: int = 0) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
+        upto = "+"
+        while True:
+            with self.server.translated() as client:
+                page = client.xrevrange(stream, max=upto, min=max(0, since_ms), count=PAGE)
+            yield from page
+            if len(page) < PAGE:
+                return
+            upto = f"({page[-1][0].decode()}"
+
+    def size(self) -> int:
+        """Add up the bytes of all keys: see `Inspector.history_bytes`."""
+        with self.server.translated() as client:
+            pipe = client.pipeline(transaction=False)
+            for key in self.all_keys():
+                pipe.memory_usage(key, samples=SAMPLES)
+            return sum(found or 0 for found in pipe.execute())
+
+    def all_keys(self) -> list[str]:
+        """Name every key that history may have now."""
+        now = server_ms(self.server)
+        cells = [self.keys.past(slot) for tier in TIERS for _, slot in slots(tier, 0, now + 1)]
+        return [self.keys.lately, self.keys.days, self.keys.runs, *cells]
+
+    def _fields(self, key: str, jobs: Sequence[str]) -> list[bytes]:
+        if not jobs:
+            return []
+        with self.server.translated() as client:
+            if client.type(key) != b"hash":
+                return [b"" for _ in jobs]
+            found = client.hmget(key, [job.encode("utf-8", "surrogateescape") for job in jobs])
+        return [value or b"" for value in found]
+
+
+def _ring_runs(job: str, ring: bytes) -> list[PastRun]:
+    entries = read_ring(ring)
+    runs = (past_run(entry, id=None, name=None, fn=None) for entry in entries)
+    return [run for run in runs if run is not None]
+
+
+def read_run(fields: Mapping[bytes, bytes]) -> PastRun | None:
+    """Read an entry of `S:runs`; None if it cannot be read."""
+    entry, times = read_entry(fields.get(b"r", b"")), read_count(fields.get(b"x", b"1"))
+    if entry is None or times is None:
+        return None
+    said = {key: fields.get(key, b"").decode("utf-8", "replace") or None for key in (b"i", b"n", b"f", b"w", b"m")}
+    if said[b"i"] is None or said[b"f"] is None:
+        return None
+    return past_run(
+        entry,
+        id=said[b"i"],
+        name=said[b"n"],
+        fn=said[b"f"],
+        listener=said[b"w"],
+        error=said[b"m"],
+        times=times,
+    )

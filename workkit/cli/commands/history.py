@@ -1,0 +1,52 @@
+"""The memory that past runs take, as `doctor` shows it, and its removal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from workkit.cli.printing import terminal, wording
+from workkit.errors import ServerRefused, Unsupported
+
+if TYPE_CHECKING:
+    from workkit.contract.broker import Broker
+
+LEAST = 1_000_000  # bytes; less than this is not worth a line
+
+
+def show_history(brokers: Iterable[Broker]) -> None:
+    """Print how much memory the history of each schedule takes, if it is worth a line."""
+    for broker, size in _sizes(brokers):
+        if size >= LEAST:
+            text = f"{broker.schedule}: past runs take about {size / 1e6:,.1f} MB"
+            terminal.talk(f"{wording.printable(text)}. Remove them: workkit doctor {broker.schedule} --purge-history")
+
+
+def forget_history(brokers: Sequence[Broker], *, yes: bool, by: str | None) -> None:
+    """Ask, then remove the history of each schedule."""
+    from workkit.verbs.author import author_of
+
+    sizes = list(_sizes(brokers))
+    total = sum(size for _, size in sizes)
+    names = wording.listed([broker.schedule for broker, _ in sizes], "and")
+    if not total:
+        terminal.talk("no past runs are kept.")
+        return
+    said = f"all that is kept of past runs in {names}, about {total / 1e6:,.1f} MB"
+    if not yes and not click.confirm(f"Remove {said}?", err=True):
+        terminal.talk("nothing was removed.")
+        return
+    for broker, _ in sizes:
+        broker.admin.by(author_of(by)).forget_history()
+    terminal.talk(f"removed {said}.")
+
+
+def _sizes(brokers: Iterable[Broker]) -> Iterator[tuple[Broker, int]]:
+    """Leave out schedules that keep no history, and servers that do not tell."""
+    for broker in brokers:
+        try:
+            yield broker, broker.inspector.history_bytes()
+        except (Unsupported, ServerRefused):
+            continue

@@ -1,0 +1,189 @@
+"""What is kept of past runs, as values: single runs, days, counts of a span of time. The rules: spec/history.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from typing import Literal
+
+from workkit.jobs.outcome import Ran
+from workkit.text.brief import brief_repr
+
+Ended = Literal["done", "skipped", "discarded", "cancelled", "missed", "overlap", "retried", "dead"]
+ENDINGS: tuple[Ended, ...] = ("done", "skipped", "discarded", "cancelled", "missed", "overlap", "retried", "dead")
+"""How an occurrence ended, from the best to the worst. `retried`: an attempt failed, and another one follows."""
+NO_RUN = frozenset[Ended]({"skipped", "missed", "overlap"})  # endings of occurrences that no handler saw
+
+Tier = Literal["1", "5", "h", "d"]
+TIERS: dict[Tier, int] = {"1": 60_000, "5": 300_000, "h": 3_600_000, "d": 86_400_000}  # ms that one cell covers
+KEPT_MS: dict[Tier, int] = {"1": 3 * 3_600_000, "5": 26 * 3_600_000, "h": 15 * 86_400_000, "d": 400 * 86_400_000}
+
+ALL, FN, JOB, MORE = "schedule", "fn:", "job:", "more"
+"""Subjects of cells: the whole schedule, ``fn:<name as stored>``, ``job:<name, or else id>`` of a recurring job, and
+all that found no place of its own.
+"""
+
+BUCKETS = 64
+LATE_MS, LONG_MS = 1_000, 10_000  # a run that is so late, or takes so long, is kept by itself
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastRun:
+    """One occurrence that is over, or one attempt of it that failed.
+
+    `ended` is when the handler ended, by the server's clock as its listener knows it. `times`: how many runs this one
+    stands for; the others like it were not kept by themselves. `by_hand`: somebody asked for this run. `listener` and
+    `error` (type and message, at most 200 characters) are None where only the ring of its job knows it.
+    """
+
+    id: str | None
+    name: str | None
+    fn: str | None
+    due: datetime
+    ended: datetime
+    ending: Ended
+    late_ms: int = 0
+    took_ms: int = 0
+    attempt: int = 0
+    by_hand: bool = False
+    listener: str | None = None
+    error: str | None = None
+    times: int = 1
+
+    __repr__ = brief_repr
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Day:
+    """One day (UTC) of a recurring job: how many runs it had, and the worst ending among them."""
+
+    day: date
+    runs: int
+    worst: Ended
+
+    __repr__ = brief_repr
+
+
+def bucket_of(ms: float) -> int:
+    """Find the bucket of a length of time: the bits of the square of its tenths of a ms, at most 63. So two buckets
+    cover an octave.
+    """
+    tenths = int(ms * 10)
+    return min((tenths * tenths).bit_length(), BUCKETS - 1) if tenths > 0 else 0
+
+
+def upper_ms(bucket: int) -> float:
+    """Say below which length of time, in ms, all of a bucket lies. The last one has no end."""
+    return float(2.0 ** (bucket / 2) / 10) if bucket < BUCKETS - 1 else float("inf")
+
+
+class Buckets:
+    """How many lengths of time fell into each bucket. Two of them can be added."""
+
+    __slots__ = ("counts",)
+
+    def __init__(self, pairs: Iterable[tuple[int, int]] = ()) -> None:
+        self.counts = [0] * BUCKETS
+        for bucket, n in pairs:
+            self.counts[bucket] += n
+
+    def __add__(self, other: Buckets) -> Buckets:
+        """Add the counts of two."""
+        return Buckets([*self.pairs(), *other.pairs()])
+
+    def __eq__(self, other: object) -> bool:
+        """Compare the counts."""
+        return isinstance(other, Buckets) and self.counts == other.counts
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        """Show the buckets that are not empty."""
+        return f"Buckets({list(self.pairs())})"
+
+    def pairs(self) -> Iterator[tuple[int, int]]:
+        """Yield each bucket that is not empty, with its count."""
+        return ((bucket, n) for bucket, n in enumerate(self.counts) if n)
+
+    @property
+    def total(self) -> int:
+        """How many there are."""
+        return sum(self.counts)
+
+    def below_ms(self, share: float) -> float | None:
+        """Find the end of the bucket in which this share (0 to 1) of all is reached, in ms; None if there is nothing.
+        The true value is less than half an octave below.
+        """
+        wanted, seen = share * self.total, 0
+        for bucket, n in self.pairs():
+            seen += n
+            if seen >= wanted:
+                return upper_ms(bucket)
+        return None
+
+
+COUNTS = ("done", "retried", "dead", "discarded", "missed", "late", "busy_ms")
+
+
+@dataclass(slots=True, kw_only=True)
+class Cell:
+    """The counts of one subject in one span of time.
+
+    `late`: how many began 1 s late or more. `busy_ms`: the sum of all durations. `lateness` and `durations` count
+    every run, also those that failed. Cancelled runs are among the `discarded`, skipped occurrences nowhere.
+    """
+
+    done: int = 0
+    retried: int = 0
+    dead: int = 0
+    discarded: int = 0
+    missed: int = 0
+    late: int = 0
+    busy_ms: int = 0
+    lateness: Buckets = field(default_factory=Buckets)
+    durations: Buckets = field(default_factory=Buckets)
+
+    def __add__(self, other: Cell) -> Cell:
+        """Merge two cells."""
+        summed = {name: getattr(self, name) + getattr(other, name) for name in COUNTS}
+        return Cell(**summed, lateness=self.lateness + other.lateness, durations=self.durations + other.durations)
+
+    @property
+    def runs(self) -> int:
+        """How many runs ended."""
+        return self.done + self.retried + self.dead + self.discarded
+
+    __repr__ = brief_repr
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bucket:
+    """The counts of one span of time, from `start` up to `end` (aware UTC)."""
+
+    start: datetime
+    end: datetime
+    cell: Cell
+
+    __repr__ = brief_repr
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """A plain run that is kept by itself, and how many like it it stands for."""
+
+    id: str
+    name: str | None
+    fn: str
+    due_ms: int
+    ran: Ran
+    attempt: int
+    times: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """What a listener counted since it last told of it."""
+
+    cells: dict[str, Cell]
+    samples: Sequence[Sample] = ()

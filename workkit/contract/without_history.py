@@ -1,0 +1,53 @@
+"""The calls about past runs and changes, for a layout that keeps none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Self
+
+from workkit.contract.changes import Author, Change
+from workkit.contract.history import Bucket, Day, PastRun, Tier
+from workkit.errors import Unsupported
+
+
+class WithoutHistory:
+    """Refuses each call: see `Inspector`. Part of the inspector of a layout that keeps nothing of past runs."""
+
+    def lately(self, jobs: Sequence[str]) -> Mapping[str, Sequence[PastRun]]:
+        """Raise Unsupported."""
+        raise _refusal()
+
+    def days(self, job: str) -> list[Day]:
+        """Raise Unsupported."""
+        raise _refusal()
+
+    def past(self, subject: str, *, since_ms: int, until_ms: int, tier: Tier) -> list[Bucket]:
+        """Raise Unsupported."""
+        raise _refusal()
+
+    def runs(self, *, since_ms: int = 0) -> Iterator[PastRun]:
+        """Raise Unsupported."""
+        raise _refusal()
+
+    def changes(self) -> Iterator[Change]:
+        """Raise Unsupported."""
+        raise _refusal()
+
+    def history_bytes(self) -> int:
+        """Raise Unsupported."""
+        raise _refusal()
+
+
+def _refusal() -> Unsupported:
+    return Unsupported.about("history", "is not kept in this layout", "Only the native layout keeps past runs.")
+
+
+class WithoutChanges:
+    """Keeps nothing of who changed what: see `Admin`. Part of the admin of a layout that keeps nothing of past runs."""
+
+    def by(self, author: Author | None) -> Self:
+        """Return itself: changes are not recorded."""
+        return self
+
+    def note(self, verb: str, after: Mapping[str, Any], *, times: int = 1) -> None:
+        """Record nothing."""

@@ -1,0 +1,176 @@
+"""Reading past runs: which job is meant, single runs, counts over a span, and a job that is over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import reduce
+from itertools import islice
+from operator import add
+from typing import Any
+
+from workkit.contract.changes import Change
+from workkit.contract.history import JOB, KEPT_MS, TIERS, Bucket, Cell, PastRun, Tier
+from workkit.contract.inspector import Inspector
+from workkit.errors import NotFound, Unsupported
+from workkit.jobs.job import Job
+from workkit.jobs.option_readers import option_error
+from workkit.triggers.duration import duration
+
+SHORTEST = 6  # characters of the beginning of an id
+RING = 60  # runs of a recurring job that are always there
+SKEW_MS = 60_000  # by which an entry of the stream may be older than the run in it says
+SPANS: dict[str, Tier] = {"minute": "1", "5 minutes": "5", "hour": "h", "day": "d"}
+
+
+def read_limit(limit: Any) -> int:
+    """Check how many runs are asked for. Raises InvalidOptions."""
+    if type(limit) is not int or limit < 1:
+        raise option_error("limit", limit, "is not a number of runs", "Accepted: a whole number from 1.")
+    return limit
+
+
+def runs_of(inspector: Inspector, which: str | None, *, limit: int) -> list[PastRun]:
+    """Read the last runs of one job, or of all, the last one first. Raises NotFound where nothing is known of it."""
+    if which is None:
+        return list(islice(inspector.runs(), limit))
+    try:
+        job = inspector.job(which)
+    except NotFound:
+        found = _of_text(inspector, which, limit=limit)
+        if not found:
+            raise
+        return found
+    if job.trigger is None or not job.trigger.recurs:
+        return list(islice((run for run in inspector.runs() if run.id == job.id), limit))
+    return _of_ring(inspector, job.name or job.id, limit=limit, id=job.id, name=job.name, fn=job.fn)
+
+
+def _of_text(inspector: Inspector, which: str, *, limit: int) -> list[PastRun]:
+    """Find the runs of a job that is no longer there."""
+    if kept := _of_ring(inspector, which, limit=limit, id=None, name=None, fn=None):
+        return kept
+    return list(islice((run for run in inspector.runs() if is_run_of(run, which)), limit))
+
+
+def is_run_of(run: PastRun, which: str) -> bool:
+    """Say whether a text names the job of this run: by name, by id, or by the beginning of an id."""
+    assert run.id is not None, "single runs have an id"
+    return which in (run.name, run.id) or (len(which) >= SHORTEST and run.id.startswith(which))
+
+
+def _of_ring(
+    inspector: Inspector, field: str, *, limit: int, id: str | None, name: str | None, fn: str | None
+) -> list[PastRun]:
+    """Read a ring. What single runs know beside it, such as the error, is added; so are older runs beyond the ring."""
+    ring = list(inspector.lately([field])[field])
+    if not ring:
+        return []
+    is_whole = limit <= RING and all(run.ending == "done" for run in ring) and fn is not None
+    since = None if limit > RING else min(run.ended for run in ring)
+    single: dict[tuple[datetime, datetime, int], PastRun] = {}
+    for run in () if is_whole else inspector.runs(since_ms=_ms(since)):
+        if field in (run.name, run.id):
+            single.setdefault((run.due, run.ended, run.attempt), run)
+            id, name, fn = id or run.id, name or run.name, fn or run.fn
+    found = [replace(single.pop(_place(run), run), times=1) for run in ring[:limit]]
+    found = [replace(run, id=run.id or id, name=run.name or name, fn=run.fn or fn) for run in found]
+    if limit > RING:
+        oldest = min(run.ended for run in ring)
+        found += sorted((run for run in single.values() if run.ended < oldest), key=lambda run: run.ended, reverse=True)
+    return found[:limit]
+
+
+def _place(run: PastRun) -> tuple[datetime, datetime, int]:
+    return run.due, run.ended, run.attempt
+
+
+def _ms(at: datetime | None) -> int:
+    return 0 if at is None else max(0, round(at.timestamp() * 1000) - SKEW_MS)
+
+
+def job_of(inspector: Inspector, which: str, *, schedule: str) -> Job:
+    """Find a job that the schedule has, or that is over and still in its history. Raises NotFound."""
+    try:
+        return inspector.job(which)
+    except NotFound:
+        over = _finished(inspector, which, schedule=schedule)
+        if over is None:
+            raise
+        return over
+
+
+def _finished(inspector: Inspector, which: str, *, schedule: str) -> Job | None:
+    """Find a job that is over by its last single run; None where history does not have it."""
+    try:
+        last = next((run for run in inspector.runs() if is_run_of(run, which)), None)
+    except Unsupported:
+        return None
+    if last is None or last.ending in ("retried", "skipped"):
+        return None
+    assert last.id is not None, "single runs have an id"
+    return Job(
+        id=last.id,
+        schedule=schedule,
+        fn=last.fn or "?",
+        name=last.name,
+        due=last.due,
+        state="done",
+        attempt=last.attempt,
+        error=last.error,
+        ending=last.ending,
+    )
+
+
+def read_span(over: str | timedelta | None, each: str | None, *, has_subject: bool) -> tuple[int, Tier]:
+    """Read which span is asked for, in ms, and what one bucket covers. Raises InvalidOptions, TriggerError."""
+    span_ms = 86_400_000 if over is None else round(duration(over, name="over") / timedelta(milliseconds=1))
+    if span_ms < 1:
+        raise option_error("over", over, "is no time at all", 'Write a length such as "1 day".')
+    if each is not None and each not in SPANS:
+        raise option_error("each", each, "is not a span of one bucket", f"Accepted: {', '.join(SPANS)}.")
+    if each == "minute" and has_subject:
+        raise option_error("each", each, "is kept for the whole schedule only", 'Write each="5 minutes".')
+    if each is not None:
+        tier = SPANS[each]
+        if span_ms > KEPT_MS[tier]:
+            kept = f"Each {each} is kept for {KEPT_MS[tier] // 3_600_000} hours."
+            raise option_error("over", over, f"is longer than what is kept of each {each}", kept)
+        return span_ms, tier
+    for tier in TIERS:
+        if span_ms <= KEPT_MS[tier] and not (tier == "1" and has_subject):
+            return span_ms, tier
+    raise option_error("over", over, "is longer than what is kept", "Days are kept for 400 days.")
+
+
+def subject_of(inspector: Inspector, which: str) -> str:
+    """Name the subject of a recurring job's counts, also of one that is over. Raises NotFound."""
+    try:
+        job = inspector.job(which)
+    except NotFound:
+        if inspector.lately([which])[which]:
+            return JOB + which
+        raise
+    return JOB + (job.name or job.id)
+
+
+def history_of(inspector: Inspector, subject: str, *, now_ms: int, span_ms: int, tier: Tier) -> list[Bucket]:
+    """Read the buckets of a span that ends now."""
+    return inspector.past(subject, since_ms=now_ms - span_ms, until_ms=now_ms + 1, tier=tier)
+
+
+def changes_of(inspector: Inspector, which: str | None, *, limit: int) -> list[Change]:
+    """Read the last changes of one job, or of all, the last one first."""
+    field = None if which is None else JOB + which
+    found = (one for one in inspector.changes() if which is None or one.target == field or _is_id(one.id, which))
+    return list(islice(found, limit))
+
+
+def _is_id(id: str | None, which: str) -> bool:
+    return id is not None and (id == which or (len(which) >= SHORTEST and id.startswith(which)))
+
+
+def summed(buckets: Sequence[Bucket]) -> Cell:
+    """Add the counts of buckets up."""
+    return reduce(add, (bucket.cell for bucket in buckets), Cell())

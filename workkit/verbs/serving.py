@@ -1,0 +1,80 @@
+"""The verbs that run jobs: listen, forward, drain. They load what listens only when they are called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Unpack
+
+from workkit.contract.tally import Tally
+from workkit.jobs.option_types import ForwardOptions, ListenOptions
+from workkit.verbs.creation import Schedule
+
+if TYPE_CHECKING:
+    from workkit.worker.listener import Listener
+
+
+def listen(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: Unpack[ListenOptions]) -> Tally:
+    """Run due jobs here until SIGINT or SIGTERM: finish what runs within the deadline, give back the rest.
+
+    `s` is one schedule, several, or a mapping to weights. `how`: threads=10, imports=(), folder=Path.cwd() (None: only
+    imports), jobs=None (in the layouts gocraft, hutch and event, the job names to serve: "send_email:10"),
+    consumers=None (functions under job names, without a mark: {"orders.created": "app.orders:on_created"}),
+    deadline="25s", strict=False (schedules strictly in order), burst=False (only what is due now),
+    listener_timeout="10s" (others take over from a listener without heartbeat for so long), health_port=None (a port,
+    or "ADDRESS:PORT", for /livez, /readyz and /metrics). Raises ServerUnreachable where the server cannot be reached at
+    the start; later it waits. What it has to report goes to the standard logger `workkit`: a dead job is one ERROR. A
+    loop that does nothing for three times listener_timeout ends the process with status 70.
+    """
+    from workkit.verbs.listening import until_stopped
+
+    return until_stopped(lambda: listener(s, **how), verb="listen")
+
+
+def listener(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: Unpack[ListenOptions]) -> Listener:
+    """The same, not yet started: ``.start() .stop(deadline) .quiet() .resume() .wait()``; ``with`` starts and stops."""
+    from workkit.verbs.listening import listener_of
+
+    return listener_of(s, how)
+
+
+def forward(s: Schedule, *, to: Schedule, **how: Unpack[ForwardOptions]) -> Tally:
+    """Publish each due job of `s` to the schedule `to`, of any layout, until SIGINT or SIGTERM. Its function need not
+    exist here.
+
+    A job of `s` has ended once `to` has acknowledged it: at least once, and once while no process and no server dies.
+    While `to` cannot be reached, or is full, its jobs wait. One that the layout of `to` refuses is dead in `s`, with
+    the reason. `how`: deadline="25s", burst=False (only what is due now), listener_timeout="10s", health_port=None, as
+    in `listen`. Raises InvalidSchedule; ServerUnreachable where a server cannot be reached at the start.
+    """
+    from workkit.verbs.listening import until_stopped
+
+    return until_stopped(lambda: forwarder(s, to=to, **how), verb="forward")
+
+
+def forwarder(s: Schedule, *, to: Schedule, **how: Unpack[ForwardOptions]) -> Listener:
+    """The same as `forward`, not yet started, as `listener` is: ``with`` starts and stops it in a thread of its own."""
+    from workkit.verbs.listening import forwarder_of
+
+    return forwarder_of(s, to, how)
+
+
+def drain(
+    s: Schedule,
+    *,
+    to: Schedule | None = None,
+    now: datetime | None = None,
+    limit: int | None = None,
+    raise_errors: bool = True,
+    **how: Unpack[ListenOptions],
+) -> Tally:
+    """Run what is due, here and one by one, until nothing is; for tests and one-off runs.
+
+    `now` pretends that time passes until then, as if a listener was there: each occurrence of a recurring job, and each
+    further attempt, runs at its own time. `to`: jobs are published there, as by `forward`. `limit` ends after so many
+    runs. An error of a handler is recorded, then raised, also if another attempt follows; with `raise_errors` False it
+    is only counted, as `failed` or `retried`.
+    """
+    from workkit.verbs.listening import drained
+
+    return drained(s, how, to=to, now=now, limit=limit, raise_errors=raise_errors)
