@@ -43,7 +43,7 @@ HOARDED = 2.0  # seconds that a message may wait here for a free thread; then ot
 
 class Session:
     """One listener. For one thread, the listener's loop, except `wait` and `close`. Each method may raise
-    ServerUnreachable or ServerRefused; the next one then begins anew.
+    ServerUnreachable or ServerRefused; the next call then connects again.
     """
 
     def __init__(self, link: Link, outlet: Outlet, *, names: Names, gate: Gate) -> None:
