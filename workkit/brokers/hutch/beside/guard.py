@@ -126,8 +126,8 @@ class Guard:
             self._runs.pop(claim.receipt, None)
 
     def lose(self, claims: Iterable[Claim]) -> None:
-        """Note that RabbitMQ gives these messages to other listeners, though this one lives. Redis hears of it with the
-        next request.
+        """Note that RabbitMQ gives these messages to other listeners, although this one lives. The next request tells
+        Redis.
         """
         for claim in claims:
             if (run := self._runs.pop(claim.receipt, None)) is not None:
