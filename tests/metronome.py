@@ -11,7 +11,8 @@ _EVERY = 0.01  # seconds
 class Metronome:
     """A thread that wants to wake every 10 ms, and remembers by how much it overslept at most.
 
-    A test that says how late something may be gives it what the machine took meanwhile on top: `slack`.
+    A test that says how late something may be gives it what the machine took meanwhile on top: `slack`. On a machine
+    with little else to do that is some milliseconds. On a busy one the test asks for less, and never fails for it.
     """
 
     def __init__(self) -> None:

@@ -137,5 +137,5 @@ def test_a_job_added_from_the_shell_runs(server: Server, name: str, processes: P
     args = json.dumps(["from the shell", 7])
     adding = processes.run(str(shell), name, "#'app/say", args, "-p", str(server.port))
     assert adding.wait() == 0, adding.transcript()
-    listener.wait_for("said from the shell 7", timeout=3)
+    listener.wait_for("said from the shell 7")
     until(lambda: not server.client().exists(f"{name}:jobs", f"{name}:next"))
