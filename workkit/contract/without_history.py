@@ -1,10 +1,11 @@
-"""The inspector's calls about past runs, for a layout that keeps none."""
+"""The inspector's calls about past runs and their results, for a layout that keeps none."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
 from workkit.contract.history import Bucket, Day, PastRun, Tier
+from workkit.contract.result import Results, no_results
 from workkit.errors import Unsupported
 
 
@@ -26,6 +27,11 @@ class WithoutHistory:
     def runs(self, *, since_ms: int = 0) -> Iterator[PastRun]:
         """Raise Unsupported."""
         raise _refusal()
+
+    @property
+    def results(self) -> Results:
+        """Raise Unsupported."""
+        raise no_results("a result")
 
     def history_bytes(self) -> int:
         """Raise Unsupported."""

@@ -6,19 +6,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+import msgpack
+
 from workkit.brokers.native.change.dead_set import DeadSetChange
 from workkit.brokers.native.change.pauses import Pauses
 from workkit.brokers.native.change.runs import Runs
 from workkit.brokers.native.codec import Codec, is_once
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.native.look.items import other_items, parked_items, plain_item
+from workkit.brokers.native.look.items import other_items, parked_items, plain_item, server_ms
 from workkit.brokers.native.look.past import Past
+from workkit.brokers.native.results import write_fields
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.admin import Arguments, Revival, dead_refusal
 from workkit.errors import NotFound
 from workkit.jobs.admission import History, Pause
+from workkit.jobs.imported import imported_options
 from workkit.jobs.job import Job, JobState
+from workkit.jobs.result import of_cancelled
+from workkit.jobs.run_options import UNSAID
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,16 +42,19 @@ class NativeAdmin:
         script = load("native")["cancel"]
         recurs = 0 if is_once(job) or job.trigger is None else 1
         texts = {plain_item(job.id), *other_items(self.server, k, job.id)}
+        keep_ms = job.options.over(imported_options(job.fn) or UNSAID).keep_ms
         args = [
             job.id,
             recurs,
             job.name or "",
             job.terms.unique_key or "",
+            "" if keep_ms is None else keep_ms,
+            b"" if keep_ms is None else _cancelled_fields(keep_ms, server_ms(self.server)),
             len(texts),
             *texts,
             *parked_items(self.server, k, job.id),
         ]
-        reply = self.server.call(script, script.keys(k), args)
+        reply = self.server.call(script, script.keys(k, which=job.id), args)
         if reply == b"unknown" and job.state == "dead":
             raise dead_refusal(job)
         if reply == b"unknown":
@@ -109,3 +118,9 @@ class NativeAdmin:
     @property
     def _dead_set(self) -> DeadSetChange:
         return DeadSetChange(server=self.server, keys=self.keys, codec=self.codec)
+
+
+def _cancelled_fields(keep_ms: int, now_ms: int) -> bytes:
+    """Write the result of a job that is removed before it runs."""
+    fields = write_fields(of_cancelled(keep_ms, "cancelled before it started"), occurrence="", due_ms=now_ms)
+    return bytes(msgpack.packb(fields, use_bin_type=False, unicode_errors="surrogatepass"))
