@@ -24,30 +24,9 @@ from workkit.verbs.which import Which
 from workkit.worker.listener import Listener
 
 __all__ = [
-    "add",
-    "add_many",
-    "add_now",
-    "cancel",
-    "counts",
-    "create",
-    "dead",
-    "discard",
-    "drain",
-    "forwarder",
-    "history",
-    "job",
-    "jobs",
-    "listener",
-    "listeners",
-    "missed",
-    "pause",
-    "result",
-    "resume",
-    "retry",
-    "run",
-    "runs",
-    "skip",
-    "sync",
+    "add", "add_many", "add_now", "cancel", "changes", "counts", "create", "dead", "discard", "drain", "forwarder",
+    "history", "job", "jobs", "listener", "listeners", "missed", "pause", "result", "resume", "retry", "run", "runs",
+    "skip", "sync",
 ]  # fmt: skip
 
 P = ParamSpec("P")
@@ -65,6 +44,7 @@ def _coroutine(verb: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
 add = _coroutine(schedule.add)
 add_now = _coroutine(schedule.add_now)
 cancel = _coroutine(schedule.cancel)
+changes = _coroutine(schedule.changes)
 counts = _coroutine(schedule.counts)
 dead = _coroutine(schedule.dead)
 discard = _coroutine(schedule.discard)

@@ -27,6 +27,7 @@ ADMINISTRATION = {
         "bury",
         "declare",
         "discard",
+        "note",
         "repair",
         "pause",
         "reschedule",

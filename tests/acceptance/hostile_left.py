@@ -32,6 +32,7 @@ HARMLESS = frozenset(  # spec/layouts/native.md: means nothing where no job refe
         "days",
         "runs",
         "past",
+        "changes",
         "cancelled",
         "missed",
         "first",

@@ -1,10 +1,13 @@
 """What history costs: one listener, with history full, counts and off in turns.
 
     python -m tests.benchmarks.bench_history [plain | recurring] [JOBS] [RUNS]
+    python -m tests.benchmarks.bench_history kept [JOBS]
 
 plain: one-shots that do nothing. recurring: JOBS jobs that recur every second, for 5 seconds; give so many that one
 listener cannot keep up. For each, runs a second, and the processor time that a run costs listener and server together,
 which other programs on the machine disturb less. Medians; on Linux.
+
+kept: what is left in the keys of history after so many one-shots of 200 functions, a twentieth of them failures.
 """
 
 from __future__ import annotations
@@ -22,7 +25,8 @@ from workkit import schedule
 from workkit.jobs.admission import HISTORIES, History
 
 APP = "def note(n): pass\n"
-SECONDS = 5
+KEPT = "\n".join(f"def f{n}(i):\n    if i % 20 == 0: raise OSError('disk full')" for n in range(200))
+SECONDS, PORTION = 5, 50_000
 Figure = tuple[float, float]  # runs a second; us of processor time for one
 
 
@@ -67,6 +71,29 @@ def recurring(server: Server, processes: Processes, jobs: int, history: History)
     return ran / took, 1e6 * spent / ran
 
 
+def kept(jobs: int) -> None:
+    """Print the keys, entries and bytes of each kind of history after so many runs."""
+    with stage(KEPT) as (server, processes, _folder):
+        s, client = schedule.create("bench", redis=server.url), server.client()
+        listener = processes.workkit("listen", "bench", "-q", "--redis", server.url)
+        for first in range(0, jobs, PORTION):
+            of = range(first, min(jobs, first + PORTION))
+            schedule.add_many(s, ({"fn": f"app:f{n % 200}", "at": "now", "args": [n]} for n in of))
+            until(lambda: not client.exists("bench:jobs"), timeout=600)
+        listener.close()
+        found: dict[str, list[int]] = {}
+        for key in client.scan_iter("bench:*"):
+            kind = key.decode().split(":")[1]
+            if kind in ("lately", "days", "runs", "past"):
+                size = client.xlen(key) if kind == "runs" else client.hlen(key)
+                sums = found.setdefault(kind, [0, 0, 0])
+                for place, n in enumerate((1, size, client.memory_usage(key, samples=0))):
+                    sums[place] += n
+    for kind, (keys, entries, size) in found.items():
+        print(f"{kind:7} {keys:5,} keys  {entries:7,} entries  {size / 1e6:6.2f} MB")
+    print(f"after {jobs:,} runs: {sum(size for _, _, size in found.values()) / 1e6:.2f} MB")
+
+
 def main(what: str, jobs: int, runs: int) -> None:
     figures: dict[History, list[Figure]] = {history: [] for history in HISTORIES}
     with stage(APP) as (server, processes, _folder):
@@ -86,5 +113,8 @@ def main(what: str, jobs: int, runs: int) -> None:
 
 
 if __name__ == "__main__":
-    chosen, count, times = (*sys.argv[1:], *("plain", "50000", "5")[len(sys.argv) - 1 :])
-    main(chosen, int(count), int(times))
+    if sys.argv[1:2] == ["kept"]:
+        kept(int((*sys.argv[2:], "1000000")[0]))
+    else:
+        chosen, count, times = (*sys.argv[1:], *("plain", "50000", "5")[len(sys.argv) - 1 :])
+        main(chosen, int(count), int(times))

@@ -252,6 +252,7 @@ CALLS: dict[str, Callable[[Scene], object]] = {
     "listeners": lambda s: s.inspector.listeners(),
     "missed": lambda s: list(s.inspector.missed()),
     "control": lambda s: s.inspector.control(),
+    "changes": lambda s: list(s.inspector.changes()),
     "job by id": lambda s: _each(s, lambda job: None),
     "job nowhere": lambda s: s.inspector.job("nowhere"),
     "job by beginning": lambda s: s.inspector.job("abcdef"),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, Protocol
 
+from workkit.contract.changes import Change
 from workkit.contract.history import Bucket, Day, PastRun, Tier
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.result import Results
@@ -143,6 +144,9 @@ class Inspector(Protocol):
     @property
     def results(self) -> Results:
         """The kept results of runs. Raises Unsupported."""
+
+    def changes(self) -> Iterator[Change]:
+        """Page through who changed what, the last change first; about 10,000 are kept."""
 
     def history_bytes(self) -> int:
         """Estimate how much of the server's memory the past runs take, from samples."""

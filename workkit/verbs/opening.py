@@ -10,6 +10,7 @@ from typing import Any
 from workkit.contract.broker import Broker
 from workkit.contract.producer import Producer
 from workkit.errors import InvalidSchedule
+from workkit.verbs.author import author_of
 from workkit.verbs.creation import Schedule, check_schedule
 
 
@@ -64,7 +65,8 @@ def forwarding_ends(s: Schedule, to: Any, *, timeout_ms: int) -> tuple[list[Brok
 
 
 def _declare(s: Schedule, broker: Producer) -> None:
+    admin = broker.admin.by(author_of(None))
     if s.limit is not None or s.turn_ms is not None:
-        broker.admin.declare(limit=s.limit, turn_ms=s.turn_ms)
+        admin.declare(limit=s.limit, turn_ms=s.turn_ms)
     if s.history is not None:
-        broker.admin.remember(s.history)
+        admin.remember(s.history)

@@ -162,6 +162,11 @@ class Keys:
         """Stream of single runs."""
         return self._key("runs")
 
+    @property
+    def changes(self) -> str:
+        """Stream of who changed what."""
+        return self._key("changes")
+
     def past(self, slot: str) -> str:
         """Hash: subject -> what was counted in one span of time."""
         return self._key(f"past:{slot}")

@@ -13,7 +13,7 @@ import click
 from workkit.cli import failure
 from workkit.cli.command import Command, Option
 from workkit.cli.live import DeadWhich, ScheduleName
-from workkit.cli.options import server_options, verbose_option
+from workkit.cli.options import by_option, server_options, verbose_option
 from workkit.cli.printing import terminal, wording
 from workkit.errors import NotFound, WorkkitError
 
@@ -64,6 +64,7 @@ def _choice(function: Callable[..., Any]) -> Callable[..., Any]:
     help="other arguments, as a JSON list, or an object of named ones; for one job",
 )
 @click.option("--rate", cls=Option, metavar="N/UNIT", help="so many in a time: 100/minute, 3/10s; default at once")
+@by_option
 @verbose_option
 @server_options
 def retry_command(
@@ -75,6 +76,7 @@ def retry_command(
     yes: bool,
     args: str | None,
     rate: str | None,
+    by: str | None,
     server: str | None,
 ) -> int:
     """Put dead jobs back."""
@@ -83,7 +85,7 @@ def retry_command(
     _check_choice("retry", schedule, which, everything, where)
     pause_ms(rate)
     values = None if args is None else _arguments(args)
-    choice = _read(schedule, which, where, server)
+    choice = _read(schedule, which, where, server, by)
     if values is not None and choice.meant:
         check_args(values, choice.meant)
     if (status := choice.agreed("Retry", asks=not which, dry_run=dry_run, yes=yes)) is not None:
@@ -111,6 +113,7 @@ def retry_command(
     examples=("workkit discard app-tasks 54111adf", 'workkit discard app-tasks --where "disk full"'),
 )
 @_choice
+@by_option
 @verbose_option
 @server_options
 def discard_command(
@@ -120,13 +123,14 @@ def discard_command(
     where: str | None,
     dry_run: bool,
     yes: bool,
+    by: str | None,
     server: str | None,
 ) -> int:
     """Forget dead jobs."""
     from workkit.verbs.dead import discard_dead
 
     _check_choice("discard", schedule, which, everything, where)
-    choice = _read(schedule, which, where, server)
+    choice = _read(schedule, which, where, server, by)
     if (status := choice.agreed("Discard", asks=not which, dry_run=dry_run, yes=yes)) is not None:
         return status
     discarded = discard_dead(choice.admin, choice.meant)
@@ -210,13 +214,14 @@ class Choice:
         return failure.MISSING if self.missed else 0
 
 
-def _read(schedule: str, which: tuple[str, ...], where: str | None, server: str | None) -> Choice:
+def _read(schedule: str, which: tuple[str, ...], where: str | None, server: str | None, by: str | None) -> Choice:
     """Read the dead set once; a word that names none in it is said, and the others go on."""
     from workkit import schedule as verbs
+    from workkit.verbs.author import author_of
     from workkit.verbs.dead import chosen, named_dead
     from workkit.verbs.opening import producer_of
 
-    s = verbs.create(schedule, redis=server)
+    s, author = verbs.create(schedule, redis=server), author_of(by)
     broker = producer_of(s)
     found = chosen(broker.inspector, schedule=s.name, which=None, where=where)
     missed: list[NotFound] = []
@@ -228,7 +233,7 @@ def _read(schedule: str, which: tuple[str, ...], where: str | None, server: str 
             missed.append(error)
             failure.show_error(error)
     meant = [job for job in found if id(job) in wanted] if which else found
-    return Choice(admin=broker.admin, schedule=s.name, where=where, meant=meant, missed=missed)
+    return Choice(admin=broker.admin.by(author), schedule=s.name, where=where, meant=meant, missed=missed)
 
 
 def _line(job: Job) -> str:

@@ -19,6 +19,7 @@ from workkit.cli.commands.history import forget_history, show_history
 from workkit.cli.live import ScheduleName
 from workkit.cli.options import (
     OPTIONAL,
+    by_option,
     chosen_schedules,
     is_typed,
     json_option,
@@ -80,6 +81,7 @@ class Patient:
 @click.option("--purge-history", cls=Option, is_flag=True, help="remove all that is kept of past runs, after asking")
 @click.option("--yes", cls=Option, is_flag=True, help="repair, or remove, without asking")
 @json_option()
+@by_option
 @verbose_option
 @server_options
 def doctor_command(
@@ -89,6 +91,7 @@ def doctor_command(
     purge_history: bool,
     yes: bool,
     as_json: bool,
+    by: str | None,
     server: str | None,
 ) -> int:
     """Find what is wrong, and repair it with --fix."""
@@ -115,7 +118,7 @@ def doctor_command(
         _show(patients, server_words(server) + _dialect_words())
         show_history(brokers)
     if purge_history:
-        forget_history(brokers, yes=yes)
+        forget_history(brokers, yes=yes, by=by)
     repaired = _repaired(patients, yes=yes) if fix else {}
     if as_json:
         records.show_json(_record(finding, repaired) for patient in patients for finding in patient.findings)

@@ -24,8 +24,10 @@ def show_history(brokers: Iterable[Broker]) -> None:
             terminal.talk(f"{wording.printable(text)}. Remove them: workkit doctor {broker.schedule} --purge-history")
 
 
-def forget_history(brokers: Sequence[Broker], *, yes: bool) -> None:
+def forget_history(brokers: Sequence[Broker], *, yes: bool, by: str | None) -> None:
     """Ask, then remove the history of each schedule."""
+    from workkit.verbs.author import author_of
+
     sizes = list(_sizes(brokers))
     total = sum(size for _, size in sizes)
     names = wording.listed([broker.schedule for broker, _ in sizes], "and")
@@ -37,7 +39,7 @@ def forget_history(brokers: Sequence[Broker], *, yes: bool) -> None:
         terminal.talk("nothing was removed.")
         return
     for broker, _ in sizes:
-        broker.admin.forget_history()
+        broker.admin.by(author_of(by)).forget_history()
     terminal.talk(f"removed {said}.")
 
 

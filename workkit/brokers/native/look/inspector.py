@@ -19,6 +19,7 @@ from workkit.brokers.native.look.search import Search, all_jobs, named_entry
 from workkit.brokers.redis_server.listener_info import read_info
 from workkit.brokers.redis_server.server import Server
 from workkit.brokers.redis_server.standing import standing_control
+from workkit.contract.changes import Change
 from workkit.contract.history import Bucket, Day, PastRun, Tier
 from workkit.contract.inspector import Counts, Missed, Named, QueueInfo, no_queues
 from workkit.contract.listener import ListenerInfo
@@ -117,6 +118,10 @@ class NativeInspector:
     def results(self) -> NativeResults:
         """The kept results of runs."""
         return NativeResults(server=self.server, waiting=self.waiting or self.server, keys=self.keys)
+
+    def changes(self) -> Iterator[Change]:
+        """Page through who changed what, the last change first."""
+        return self._past.changes()
 
     def history_bytes(self) -> int:
         """Estimate how much memory the history takes."""

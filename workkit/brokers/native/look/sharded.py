@@ -11,6 +11,7 @@ from workkit.brokers.native.look.inspector import NativeInspector
 from workkit.brokers.native.look.results import ShardedResults
 from workkit.brokers.native.look.search import ID_DIGITS, SHORTEST
 from workkit.brokers.native.shards import first_found, shard_of_text
+from workkit.contract.changes import Change
 from workkit.contract.history import Bucket, Day, PastRun, Tier
 from workkit.contract.inspector import Counts, Missed, Named, QueueInfo, no_queues
 from workkit.contract.listener import ListenerInfo
@@ -117,6 +118,10 @@ class ShardedInspector:
     def results(self) -> ShardedResults:
         """The kept results of runs, of all shards."""
         return ShardedResults([shard.results for shard in self._shards])
+
+    def changes(self) -> Iterator[Change]:
+        """Page through who changed what in all shards, the last change first."""
+        return merge(*(shard.changes() for shard in self._shards), key=lambda one: -one.at.timestamp())
 
     def history_bytes(self) -> int:
         """Add up the memory of the history of all shards."""
