@@ -53,3 +53,11 @@ def test_what_is_not_there_has_statuses_of_its_own(run: Run, s: schedule.Schedul
     assert run("result", s.name, plain.id).status == 3
     assert run("result", s.name, "nothing").status == 3
     assert run("result", s.name, waits.id, "--wait", "30").status == 2
+
+
+def test_the_doctor_says_how_much_memory_results_take(run: Run, s: schedule.Schedule) -> None:
+    for n in range(3):
+        schedule.add_now(s, results.of_size, args=[900_000 - n], keep="1 minute")
+    drained(s)
+    assert f"{s.name}: kept results of 3 jobs take about " in run("doctor", s.name).err
+    assert run("wire", "verify", s.name).status == 0
