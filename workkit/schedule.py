@@ -36,13 +36,14 @@ from workkit.verbs.opening import producer_of
 from workkit.verbs.partly_added import PartlyAdded
 from workkit.verbs.past import changes_of, history_of, job_of, read_limit, read_span, runs_of, subject_of
 from workkit.verbs.plan import Plan, carry_out, compare, read_plan
+from workkit.verbs.result import read_wait, result_of
 from workkit.verbs.serving import drain, forward, forwarder, listen, listener
 from workkit.verbs.which import Which, changeable, text_of
 
 __all__ = [
     "Schedule", "add", "add_many", "add_now", "cancel", "changes", "counts", "create", "dead", "discard", "drain",
     "forward", "forwarder", "history", "job", "jobs", "listen", "listener", "listeners", "missed", "pause",
-    "resume", "retry", "run", "runs", "skip", "sync",
+    "result", "resume", "retry", "run", "runs", "skip", "sync",
 ]  # fmt: skip
 
 
@@ -72,8 +73,8 @@ def add(
     ("replace"), throttle=None, debounce=None (durations; of additions within one the first runs, or the last);
     overlap="allow" ("skip", "queue", "cancel"), catch_up="once" ("all", "skip"), catch_up_within=None, count=None,
     spread=None; priority=0 (to 3); ping=None (the URL of a monitor); and of its runs retries=0, backoff="exponential",
-    base="5s", cap="1h", jitter=True, timeout=None. What each means: `workkit.jobs.options.OPTIONS`; the rules:
-    spec/features.md.
+    base="5s", cap="1h", jitter=True, timeout=None, keep=None, keep_most="1MB". What each means:
+    `workkit.jobs.options.OPTIONS`; the rules: spec/features.md.
 
     Returns the job; `new` is False where it was there already. Warns (WorkkitWarning) where the time is likely a
     mistake. Raises an `Invalid` for an argument with an invalid value, ServerUnreachable or ServerRefused for the
@@ -261,6 +262,22 @@ def runs(s: Schedule, which: Which | None = None, *, limit: int = 60) -> list[Pa
     NotFound, InvalidOptions; Unsupported where the layout keeps no history.
     """
     return runs_of(producer_of(s).inspector, None if which is None else text_of(which), limit=read_limit(limit))
+
+
+def result(s: Schedule, which: Which, *, wait: str | timedelta | None = "30s") -> Any:
+    """Return what the handler of a job with `keep` returned, as JSON carries it; wait for its end, `wait` at most.
+
+    `which` is a Job, an id, the beginning of one, or a name. Of a recurring job it is the latest run with a result, or
+    the one that is named as ``ID@DUE``, the due time in ms since 1970. `wait=None` does not wait. The server wakes
+    those who wait; any number may wait for, or read, one result.
+
+    Raises JobFailed (with `type`, `message`, `traceback`) for a job that failed for good, or was discarded or
+    cancelled; ResultPending for one that is not over, and ResultTimeout if it is not over after `wait`; NoResult for
+    one that keeps none, or whose value could not be kept; NotFound for one that is not known, or whose result has
+    expired; TriggerError; Unsupported where the layout keeps no results.
+    """
+    wait_ms = read_wait(wait)
+    return result_of(producer_of(s).inspector, which, wait_ms=wait_ms, schedule=s.name)
 
 
 def history(

@@ -312,7 +312,7 @@ def _cells(r: Random, aim: Aim) -> Value:
 def _changes(r: Random, aim: Aim) -> Value:
     fields = {b"by": b"hostile", b"via": b"cli", b"verb": b"pause", b"target": b"schedule", b"times": b"1"}
     fields[r.choice(list(fields))] = token(r)
-    state = r.choice(({"until": PAST}, {"until": 1e300, "due": "x", "limit": [1, b"x"]}, ["why", PAST], [None, 2**70]))
+    state = r.choice(({"until": PAST}, {"until": 1e300, "due": "x", "limit": [1, b"x"]}, ["why", PAST], [None, 2**63]))
     fields[r.choice((b"before", b"after"))] = r.choice((packed(r, state), noise(r)))
     return Value(name="changes", kind="stream", pairs=tuple(fields.items()))
 

@@ -17,6 +17,7 @@ import redis
 
 from tests.acceptance import crash_cast, history
 from tests.acceptance.history import Promise, Verdict, write
+from tests.acceptance.kept import Found, check_results, look_results
 from tests.acceptance.leftovers import check_keys, look
 from tests.acceptance.records import Records, check_records, look_records
 from tests.acceptance.stage import Stage
@@ -74,6 +75,7 @@ class Scene:
         self._late: list[str] = []  # what was waited for in vain
         self._left: list[str] = []
         self._records: Records | None = None
+        self._results: Found | None = None
         self._read: list[Mapping[str, Any]] = []
         self._read_bytes = 0
 
@@ -112,7 +114,8 @@ class Scene:
             promises["victim"] = Promise()
         found = history.check(read, promises)
         kept = () if self._records is None else check_records(read, self._records, promises)
-        complaints = (*self._late, *found.complaints, *self._left, *kept)
+        results = () if self._results is None else check_results(read, self._results, promises)
+        complaints = (*self._late, *found.complaints, *self._left, *kept, *results)
         return Verdict(complaints=complaints, twice=found.twice)
 
     def close(self) -> None:
@@ -268,6 +271,7 @@ class Scene:
         marked = {line["id"] for line in self._lines("cancelled")}
         self._left += check_keys(look(self.client, NAME), cancelled=marked, dead=crash_cast.DEAD)
         self._records = look_records(self.client, NAME, url=self.server.url)
+        self._results = look_results(self.client, NAME, url=self.server.url)
 
     def _alive(self) -> list[int]:
         return [pid for who, pid in self._pids.items() if who != "producer" and is_alive(pid)]

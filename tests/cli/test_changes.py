@@ -57,6 +57,14 @@ def test_every_command_that_changes_something_says_who(run: Run, s: schedule.Sch
     assert [change["verb"] for change in reversed(found)] == verbs
 
 
+def test_a_repair_says_who_and_which_faults(run: Run, s: schedule.Schedule, server: Server) -> None:
+    server.client().zadd(f"{s.name}:next", {b'{"id":"%b"}' % (b"0" * 40): 1000})
+    assert run("doctor", s.name, "--fix", "--yes", "--by", "alice").status in (0, 1)
+    (record,) = json.loads(run("changes", s.name, "--json").out)
+    assert (record["by"], record["verb"], record["target"]) == ("alice", "repair", "schedule")
+    assert record["after"]["faults"]
+
+
 def test_changes_as_json_have_every_field(run: Run, s: schedule.Schedule) -> None:
     run("pause", s.name, "--until", "2035-03-01 12:00", "--by", "alice")
     (record,) = json.loads(run("changes", s.name, "--json").out)

@@ -32,7 +32,7 @@ class Admin(Protocol):
 
     def note(self, verb: str, after: Mapping[str, Any], *, times: int = 1) -> None:
         """Record a change of the schedule that is made of several steps, before the first one. `after`: what differs
-        then; `times`: how many jobs.
+        then; `times`: how many jobs, or faults.
         """
 
     def cancel(self, job: Job) -> Job:

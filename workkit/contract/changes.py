@@ -27,7 +27,7 @@ class Author:
 class Change:
     """One change of a schedule. `target`: as in `Control`, or "dead" for several dead jobs. `id` and `fn`: of one job.
 
-    `before` and `after`: what differs, by name; times are aware UTC. `times`: how many jobs were changed in this step.
+    `before` and `after`: what differs, by name; times are aware UTC. `times`: how many jobs, or faults of a repair.
     """
 
     at: datetime

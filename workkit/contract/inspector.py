@@ -10,6 +10,7 @@ from typing import Literal, Protocol
 from workkit.contract.changes import Change
 from workkit.contract.history import Bucket, Day, PastRun, Tier
 from workkit.contract.listener import ListenerInfo
+from workkit.contract.result import Results
 from workkit.errors import Unsupported
 from workkit.jobs.admission import Control
 from workkit.jobs.job import Job, JobState
@@ -139,6 +140,10 @@ class Inspector(Protocol):
 
     def runs(self, *, since_ms: int = 0) -> Iterator[PastRun]:
         """Page through the single runs that are kept, about 50,000, the last one first; those written from then on."""
+
+    @property
+    def results(self) -> Results:
+        """The kept results of runs. Raises Unsupported."""
 
     def changes(self) -> Iterator[Change]:
         """Page through who changed what, the last change first; about 10,000 are kept."""

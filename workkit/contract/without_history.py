@@ -1,4 +1,4 @@
-"""The calls about past runs and changes, for a layout that keeps none."""
+"""The calls about past runs, their results and changes, for a layout that keeps none."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from workkit.contract.changes import Author, Change
 from workkit.contract.history import Bucket, Day, PastRun, Tier
+from workkit.contract.result import Results, no_results
 from workkit.errors import Unsupported
 
 
@@ -28,6 +29,11 @@ class WithoutHistory:
     def runs(self, *, since_ms: int = 0) -> Iterator[PastRun]:
         """Raise Unsupported."""
         raise _refusal()
+
+    @property
+    def results(self) -> Results:
+        """Raise Unsupported."""
+        raise no_results("a result")
 
     def changes(self) -> Iterator[Change]:
         """Raise Unsupported."""

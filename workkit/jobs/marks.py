@@ -39,12 +39,12 @@ def job(name: Any = None, /, **options: Any) -> Any:
     ``@job`` or ``@job("your-app.cache/clear")``: the name by which a Clojure producer calls it. ``@job("send_email")``:
     its plain name, in the layouts gocraft, hutch and event.
     ``@job(retries=5, backoff="exponential", base="5s", cap="1h", jitter=True, retry_on=(OSError,), discard_on=(),
-    timeout="2m")``: the options of its runs; an option given to `add` wins. ``@job(limit=2, limit_key="customer",
-    rate="100/minute", cpu=True)``: how many run at once, and how many start in a time, over all listeners, for each
-    value of the parameter (or of a function of the same arguments); `cpu`: in a worker process. ``@job("clean",
-    periodic="0 0 * * * *", periodic_args={"days": 30})``: runs that pools of the gocraft layout enqueue. What each
-    option means: `workkit.jobs.options.OPTIONS`. Raises InvalidFunction where another function has the name,
-    InvalidOptions, TriggerError for a duration.
+    timeout="2m", keep="1 day", keep_most="5MB")``: the options of its runs; an option given to `add` wins.
+    ``@job(limit=2, limit_key="customer", rate="100/minute", cpu=True)``: how many run at once, and how many start in a
+    time, over all listeners, for each value of the parameter (or of a function of the same arguments); `cpu`: in a
+    worker process. ``@job("clean", periodic="0 0 * * * *", periodic_args={"days": 30})``: runs that pools of the
+    gocraft layout enqueue. What each option means: `workkit.jobs.options.OPTIONS`. Raises InvalidFunction where another
+    function has the name, InvalidOptions, TriggerError for a duration.
     """
     read = run_options(read_options(options, place=JOB, verb="@job"))
     if callable(name):

@@ -127,6 +127,26 @@ def seconds(value: Any, name: str) -> float:
     return duration(value, name=name) / timedelta(seconds=1)
 
 
+def size_bytes(most: int) -> Reader:
+    """Read a size of 1 to `most` bytes: a number of bytes, or a text such as "500 kB" or "5 MB"."""
+
+    def read(value: Any, name: str) -> int:
+        size = value if type(value) is int else None
+        if isinstance(value, str) and (found := _SIZE.fullmatch(value)):
+            size = round(float(found[1]) * _UNITS[found[2].lower()])
+        if size is None:
+            raise option_error(name, value, "is not a size", 'Write a number of bytes, or "5 MB" or "500 kB".')
+        if not 1 <= size <= most:
+            raise option_error(name, value, "is out of range", f"Accepted: 1 byte to {most // 1_000_000} MB.")
+        return size
+
+    return read
+
+
+_SIZE = re.compile(r"\s*(\d{1,12}(?:\.\d{1,6})?)\s*(|b|bytes?|kb|mb)\s*", re.IGNORECASE | re.ASCII)
+_UNITS = {"": 1, "b": 1, "byte": 1, "bytes": 1, "kb": 1_000, "mb": 1_000_000}
+
+
 def turn_ms(value: Any, name: str = "rate") -> float:
     """Read a rate such as "100/minute", "10 per hour" or "3/10s" as the milliseconds between two turns."""
     found = _RATE.fullmatch(value) if isinstance(value, str) else None

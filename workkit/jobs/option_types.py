@@ -33,6 +33,8 @@ class RunKeywords(TypedDict, total=False):
     cap: Duration | None
     jitter: bool | None
     timeout: Duration | None
+    keep: Duration | None
+    keep_most: int | str | None
 
 
 class JobOptions(RunKeywords, total=False):

@@ -40,6 +40,7 @@ OF_LISTENER = "The listener"
 PRIORITIES = (0, 1, 2, 3)
 MOST_RETRIES, MOST_AT_ONCE, MOST_RUNS, MOST_THREADS = 10_000, 100_000, 1_000_000_000, 1000
 LONGEST_NAME, LONGEST_KEY = 200, 500
+MOST_RESULT = 64_000_000  # bytes
 _NAME = re.compile(rf"{read.CONTROL.pattern}|\*|\A\s|\s\Z")
 
 
@@ -149,6 +150,10 @@ OPTIONS: tuple[VerbOption, ...] = (
     VerbOption(name="jitter", **_RUNS, type=bool, read=read.boolean, value="", member="jitter", fits=_is_boolean,
                meaning="False: pauses exactly so, not up to half shorter", default="True"),
     _duration("timeout", **_RUNS, meaning="end a run that takes longer"),
+    _duration("keep", **_RUNS, least=1000, meaning="keep what the handler returns for so long, for schedule.result"),
+    VerbOption(name="keep_most", **_RUNS, type=int | str, read=read.size_bytes(MOST_RESULT), value="SIZE",
+               meaning="the largest result that is kept, as JSON", default='"1MB"',
+               member="keep_most", fits=_at_least(1, MOST_RESULT)),
 
     VerbOption(name="retry_on", **_FUNCTION, type=ErrorTypes, read=read.error_types, default="any",
                meaning="exception types worth another attempt"),

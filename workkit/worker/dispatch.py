@@ -16,6 +16,7 @@ from workkit.jobs.admission import FREE
 from workkit.jobs.names import LONGEST
 from workkit.jobs.outcome import DONE, Again, Dead, Done, Failure, Outcome, Ran, Released, measured
 from workkit.jobs.registry import MOST_NAMES
+from workkit.jobs.result import of_cancelled, with_result
 from workkit.worker import report
 from workkit.worker.hands import Hands
 from workkit.worker.lane import Lane
@@ -75,7 +76,8 @@ class Dispatch:
 
     def _end_troubled(self, lane: Lane, claim: Claim) -> None:
         report.trouble(claim)
-        lane.ends.append((claim, Done()))
+        ms = self.hands.options(claim).keep_ms if claim.trouble == "cancelled" else None
+        lane.ends.append((claim, Done(kept=None if ms is None else of_cancelled(ms, claim.reason or "cancelled"))))
 
     def looked_up(self, found: LookUp) -> None:
         """Route a claim whose function was looked up; a failed lookup gives it back."""
@@ -107,7 +109,7 @@ class Dispatch:
             report.dead(claim, failure)
             if self.hands.pings is not None:
                 self.hands.pings.put(claim, "fail")
-            lane.ends.append((claim, Dead(failure=failure, reason="crashed")))
+            lane.ends.append((claim, with_result(Dead(failure=failure, reason="crashed"), self.hands.options(claim))))
         elif claim.crashes < CRASHES - 1:
             self.hands.execute(lane, claim)
         elif self._last_chance is None and not any(_is_last_chance(run.claim) for run in self.hands.runs):
@@ -140,7 +142,8 @@ class Dispatch:
         counted: list[Attempt[LaneRun]] = []
         for attempt in attempts:
             run = attempt.run
-            if wanted or attempt.error is not None or self._fenced or run.claim.standing is not None:
+            kept = attempt.kept is not None
+            if wanted or attempt.error is not None or self._fenced or run.claim.standing is not None or kept:
                 self._ended(attempt)
                 wanted = events.wanted("done")
                 continue

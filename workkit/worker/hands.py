@@ -15,6 +15,7 @@ from workkit.errors import CannotRun, FunctionNotFound, described
 from workkit.jobs.admission import Admission, Control
 from workkit.jobs.names import brief
 from workkit.jobs.registry import MOST_NAMES
+from workkit.jobs.run_options import RunOptions
 from workkit.worker import report
 from workkit.worker.executor import Executor
 from workkit.worker.lane import Lane
@@ -148,6 +149,13 @@ class Hands:
                 self.free.clear()
             self.free.add(claim.fn)
         return wanted
+
+    def options(self, claim: Claim) -> RunOptions:
+        """Return the options of a claim's run, with those of its function as far as it is known here."""
+        registry = self.executor.registry
+        if not registry.knows(claim.fn) or registry.refusal(claim.fn) is not None:
+            return claim.options
+        return claim.options.over(registry.handler(claim.fn)[1])
 
     def execute(self, lane: Lane, claim: Claim) -> None:
         """Make a thread run it, after the next `flush`; its Attempt is posted."""

@@ -29,6 +29,7 @@ from workkit.contract.history import Counted
 from workkit.contract.inspector import Inspector
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.producer import Added, Batch, BatchStep, NewJob
+from workkit.contract.result import no_results
 from workkit.errors import InvalidOptions, Unsupported
 from workkit.jobs.admission import Admission, History
 from workkit.tracing import TraceContext
@@ -147,6 +148,8 @@ class HutchBroker:
             raise InvalidOptions.about("imports=", trouble, remedy, where="imports")
         for name, serving in info.serves.items():
             options = serving.options
+            if options.keep_ms is not None:
+                raise no_results(f'keep= of @job("{name}")')
             if serving.priority != 1:
                 where = f'jobs="{name}:{serving.priority}"'
                 remedy = f'Write "{name}": each queue pushes its messages by itself.'

@@ -19,6 +19,7 @@ from workkit.brokers.hutch.names import Names
 from workkit.brokers.hutch.retries import USUAL
 from workkit.contract.claim import Claim
 from workkit.contract.producer import NewJob
+from workkit.contract.result import no_results
 from workkit.errors import CorruptRecord, InvalidArguments, InvalidOptions, Unsupported
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.run_options import UNSAID
@@ -147,6 +148,8 @@ def check(names: Names, job: NewJob, *, has_redis: bool = False) -> None:
             f"or workkit forward SCHEDULE --to NAME --to-layout {names.dialect}."
         )
         raise Unsupported.about(f'"{job.fn}"', trouble, remedy, given=job.fn)
+    if job.options.keep_ms is not None:
+        raise no_results()
     if job.options is not UNSAID:
         said = ", ".join(f"{name}=" for name in sorted(job.options.fields())) or "an option of runs"
         raise _refused(said, "Give it to @job, for all messages of this key.")

@@ -15,7 +15,7 @@ from workkit.brokers.native.codec import Codec, Stored
 from workkit.brokers.native.history.store import tally_call
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.put import is_special, put_args, read_answer, trace_rows
-from workkit.brokers.native.session import MOST, Session
+from workkit.brokers.native.session import Session
 from workkit.brokers.redis_server.batch import BATCH_SECONDS, batch_text, read_batch, read_step, step_text, token_of
 from workkit.brokers.redis_server.clock import ServerClock
 from workkit.brokers.redis_server.script import load
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from workkit.brokers.native.change.admin import NativeAdmin
     from workkit.brokers.native.look.inspector import NativeInspector
 
+MOST = 1000  # jobs in one call
 STALE = 1.0  # seconds in which a request on a closed connection fails; after a later failure the caller decides
 PROMPT = 0.02  # seconds; an answer that takes longer is no good measure of the clock
 LOOKS_APART_MS = 1900  # two looks are needed: after a failover every listener may look stale
@@ -103,7 +104,7 @@ class NativeBroker:
         """The part of the broker that reads a schedule."""
         from workkit.brokers.native.look.inspector import NativeInspector
 
-        return NativeInspector(server=self._server, keys=self._keys, codec=self._codec)
+        return NativeInspector(server=self._server, keys=self._keys, codec=self._codec, waiting=self._waiting)
 
     @property
     def admin(self) -> NativeAdmin:

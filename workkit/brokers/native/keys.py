@@ -171,6 +171,10 @@ class Keys:
         """Hash: subject -> what was counted in one span of time."""
         return self._key(f"past:{slot}")
 
+    def result(self, which: str) -> str:
+        """Stream of the kept results of the job with this id; or, for ``name:<name>``, the id of such a job."""
+        return self._key(f"result:{which}")
+
     def producer(self, token: str) -> str:
         """The last answer to one producer connection."""
         return self._key(f"producer:{token}")

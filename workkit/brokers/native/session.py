@@ -15,7 +15,7 @@ from typing import Any
 from workkit.brokers.native.admit import admission_request
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.history.record import Recorder
-from workkit.brokers.native.history.settling import settle_args
+from workkit.brokers.native.history.settling import portion, settlement
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.record import heard_upto, read_claim
 from workkit.brokers.native.request import Answer, Forgotten, Gone, Request, jobs_in, more_is_due
@@ -28,7 +28,6 @@ from workkit.contract.claim import Claim, Ending, Orders, Turn
 from workkit.contract.listener import ListenerInfo
 from workkit.jobs.admission import Admission, Control
 
-MOST = 1000  # jobs, or endings, in one call
 PORTION = 500  # jobs in one claim: while the server looks for more, endings wait
 MANY = 200  # jobs; this many or more are claimed in two portions, the second while the first is read
 _MISSED = {b"m": "late", b"o": "overlap"}
@@ -213,10 +212,10 @@ class Session:
                 self._ends = [end for request in self._outstanding for end in request.ends] + self._ends
                 self._ask([self._resync()])
 
-    def _call(self, verb: str, args: Sequence[Any], *, listener: str | None = None) -> Call:
+    def _call(self, verb: str, args: Sequence[Any], *, listener: str | None = None, **of: tuple[str, ...]) -> Call:
         """Make the call of a script about this listener, or about another, whose name may be empty."""
         script, whom = self._scripts[verb], self._name if listener is None else listener
-        return script, script.keys(self._keys, listener=whom), args
+        return script, script.keys(self._keys, listener=whom, **of), args
 
     def _ask(self, requests: Sequence[Request]) -> None:
         self._send(requests)
@@ -269,7 +268,8 @@ class Session:
 
     def _current(self) -> list[Ending]:
         """Take the next endings to send. Endings of an earlier registration are refused here."""
-        ends, self._ends = self._ends[:MOST], self._ends[MOST:]
+        most = portion(self._ends)
+        ends, self._ends = self._ends[:most], self._ends[most:]
         current: list[Ending] = []
         for claim, outcome in ends:
             receipt: Receipt = claim.receipt
@@ -370,8 +370,8 @@ class Session:
 
     def _settle(self, ends: Sequence[Ending], now_ms: int | None) -> Request:
         recorder = self._recorder if self.control.history == "full" else None
-        said = settle_args(ends, recorder=recorder, listener=self._name, now_ms=max(now_ms or 0, self._now_ms))
-        args = [self._next_seq(), "" if now_ms is None else now_ms, *said]
+        said = settlement(ends, recorder=recorder, listener=self._name, now_ms=max(now_ms or 0, self._now_ms))
+        args = [self._next_seq(), "" if now_ms is None else now_ms, *said.args]
 
         def done(reply: list[Any]) -> None:
             refused = set(reply[2])
@@ -380,4 +380,4 @@ class Session:
                 if claim.receipt.field in refused and held is not None:
                     self._refused.append(held)
 
-        return Request(self._call("settle", args), done, ends)
+        return Request(self._call("settle", args, kept=said.kept), done, ends)

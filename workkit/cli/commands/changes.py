@@ -37,8 +37,8 @@ CHANGES = (
     takes="SCHEDULE [WHICH] [OPTIONS]",
     about=(
         "List who changed what by a command or a verb, the last change first: of one job, or of the whole schedule.",
-        "Pauses, resumes, cancellations, skipped runs, runs by hand, retries, discards, syncs and limits; about 10,000 "
-        "are kept. What listeners and producers do is not among them.",
+        "Pauses, resumes, cancellations, skipped runs, runs by hand, retries, discards, syncs, limits and repairs; "
+        "about 10,000 are kept. What listeners and producers do is not among them.",
     ),
     examples=("workkit changes app-tasks", "workkit changes app-tasks nightly --json"),
 )
@@ -88,7 +88,7 @@ def _target(change: Change) -> str:
 
 def _differences(change: Change, zone: tzinfo) -> Iterator[str]:
     if change.times != 1:
-        yield wording.plural(change.times, "job")
+        yield wording.plural(change.times, "fault" if change.verb == "repair" else "job")
     for name in dict.fromkeys([*change.before, *change.after]):
         if name == "reason":
             continue

@@ -1,4 +1,4 @@
-"""The memory that past runs take, as `doctor` shows it, and its removal."""
+"""The memory that past runs and kept results take, as `doctor` shows it, and the removal of past runs."""
 
 from __future__ import annotations
 
@@ -17,11 +17,22 @@ LEAST = 1_000_000  # bytes; less than this is not worth a line
 
 
 def show_history(brokers: Iterable[Broker]) -> None:
-    """Print how much memory the history of each schedule takes, if it is worth a line."""
+    """Print how much memory the history and the kept results of each schedule take, if it is worth a line."""
+    brokers = list(brokers)
     for broker, size in _sizes(brokers):
         if size >= LEAST:
             text = f"{broker.schedule}: past runs take about {size / 1e6:,.1f} MB"
             terminal.talk(f"{wording.printable(text)}. Remove them: workkit doctor {broker.schedule} --purge-history")
+    for broker in brokers:
+        try:
+            count, size = broker.inspector.results.size()
+        except (Unsupported, ServerRefused):
+            continue
+        if size >= LEAST:
+            jobs = wording.plural(count, "job")
+            terminal.talk(
+                wording.printable(f"{broker.schedule}: kept results of {jobs} take about {size / 1e6:,.1f} MB.")
+            )
 
 
 def forget_history(brokers: Sequence[Broker], *, yes: bool, by: str | None) -> None:

@@ -142,7 +142,7 @@ def run_record(run: PastRun) -> dict[str, Any]:
 
 
 def change_record(change: Change) -> dict[str, Any]:
-    """Write a change as `changes --json` does. `times`: how many jobs were changed in this step."""
+    """Write a change as `changes --json` does. `times`: how many jobs, or faults of a repair."""
     return {
         "at": wording.iso(change.at),
         "by": change.by,

@@ -31,8 +31,9 @@ from workkit.worker.run.current import current
 from workkit.worker.run.event_loop import Watched, run_alone
 from workkit.worker.run.failure import explained, failure_of
 from workkit.worker.run.interruption import Clock
-from workkit.worker.run.invocation import invoke
+from workkit.worker.run.invocation import invoke, is_coroutine
 from workkit.worker.run.progress import Progress, Reports
+from workkit.worker.run.returned import kept_value
 from workkit.worker.run.run import Run
 
 APART = 0.1  # seconds between two reports of progress
@@ -112,12 +113,12 @@ class Worker:
         token = current.set(run)
         try:
             with tracing.within(order.trace):
-                within(around.plain, partial(_call, handler, claim, around))
+                within(around.plain, partial(_call, handler, run, around))
         except BaseException as error:  # a handler may raise anything, SystemExit included
             return _ended(explained(error, handler, args=claim.args, kwargs=claim.kwargs))
         finally:
             current.reset(token)
-        return Ended()
+        return Ended(kept=kept_value(run.returned, order.options))
 
     def _send(self, message: Begun | Reported | Extended | Ended) -> None:
         if forks.count != self._born:  # a handler or its middleware forked this process: the socket is its parent's
@@ -167,9 +168,9 @@ class _Clock(Clock):
         self._send(Extended(seconds=seconds))
 
 
-def _call(handler: Handler, claim: Claim, around: Around) -> None:
-    if (coroutine := invoke(handler, claim.args, claim.kwargs)) is not None:
-        run_alone(within_async(around.coroutines, Watched(coroutine)))
+def _call(handler: Handler, run: Run, around: Around) -> None:
+    result = invoke(handler, run.claim.args, run.claim.kwargs)
+    run.returned = run_alone(within_async(around.coroutines, Watched(result))) if is_coroutine(result) else result
 
 
 def _import(modules: Iterable[str], *, fn: str) -> None:

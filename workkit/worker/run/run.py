@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from workkit.contract.claim import Claim
 from workkit.errors import JobCancelled
@@ -30,6 +31,7 @@ class Run:
     clock: Clock | None = field(default=None, init=False)
     interruption: Interruption | None = field(default=None, init=False)  # the clock, if there is one
     thread: int = field(default=0, init=False)  # the thread that calls the handler; 0 before and after
+    returned: Any = field(default=None, init=False)  # by the handler
 
     @property
     def schedule(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from workkit.brokers.native.care.endless import EndlessResults
 from workkit.brokers.native.care.fleet import Fleet, fleet
 from workkit.brokers.native.care.inventory import Inventory
 from workkit.brokers.native.care.leftovers import Leftovers
@@ -72,6 +73,7 @@ class NativeDoctor:
         yield from self._tried("the jobs", inventory.findings)
         leftovers = Leftovers(places=places, unlisted=None if unlisted is None else tuple(unlisted))
         yield from self._tried("what is kept beside the jobs", leftovers.findings)
+        yield from self._tried("kept results", EndlessResults(places=places).findings)
         yield from self._tried("whether everything can be read", Unread(places=places).findings)
         yield from self._tried("the dead set", self._dead)
 

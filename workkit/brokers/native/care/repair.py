@@ -26,6 +26,7 @@ from workkit.jobs.outcome import Failure
 
 Trouble = Literal["unreadable", "absent", "score"]
 MOST_MOVED = 500  # records in one step
+DAY_MS = 86_400_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +82,14 @@ class Hidden:
     entries: tuple[bytes, ...]
 
 
-Subject = Loose | Unreadable | Misplaced | Unlisted | Parted | Garbled | Hidden
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endless:
+    """A key of results without a time to live."""
+
+    key: bytes
+
+
+Subject = Loose | Unreadable | Misplaced | Unlisted | Parted | Garbled | Hidden | Endless
 
 
 def repair(places: Places, subject: Subject) -> bool:
@@ -101,6 +109,8 @@ def repair(places: Places, subject: Subject) -> bool:
             return _tidy(places, key, [kind, name, value])
         case Hidden(entries=entries):
             return _restore(places, entries)
+        case Endless(key=key):
+            return _end(places, key)
     assert_never(subject)
 
 
@@ -212,6 +222,12 @@ def _restore(places: Places, entries: tuple[bytes, ...]) -> bool:
     for start in range(0, len(entries), MOST_MOVED):
         moved += int(places.server.call(script, script.keys(places.keys), entries[start : start + MOST_MOVED]))
     return moved > 0
+
+
+def _end(places: Places, key: bytes) -> bool:
+    """Let a key expire a day from now: it is not known for how long it was wanted."""
+    with places.server.translated() as client:
+        return client.pttl(key) == -1 and bool(client.pexpire(key, DAY_MS))
 
 
 def _grave(id: bytes, payload: bytes | None, entry: Entry, reason: str) -> bytes:

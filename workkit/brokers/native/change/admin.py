@@ -6,21 +6,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+import msgpack
+
 from workkit.brokers.native.change.dead_set import DeadSetChange
 from workkit.brokers.native.change.pauses import Pauses
 from workkit.brokers.native.change.runs import Runs
 from workkit.brokers.native.codec import Codec, is_once
 from workkit.brokers.native.history.changes import DEAD, Act, job_target, packed_change, pause_act
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.native.look.items import other_items, parked_items, plain_item
+from workkit.brokers.native.look.items import other_items, parked_items, plain_item, server_ms
 from workkit.brokers.native.look.past import Past
+from workkit.brokers.native.results import write_fields
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.admin import Arguments, Revival, dead_refusal
 from workkit.contract.changes import Author
 from workkit.errors import NotFound
 from workkit.jobs.admission import SCHEDULE, History, Pause
+from workkit.jobs.imported import imported_options
 from workkit.jobs.job import Job, JobState
+from workkit.jobs.result import of_cancelled
+from workkit.jobs.run_options import UNSAID
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,17 +53,20 @@ class NativeAdmin:
         k = self.keys
         recurs = 0 if is_once(job) or job.trigger is None else 1
         texts = {plain_item(job.id), *other_items(self.server, k, job.id)}
+        keep_ms = job.options.over(imported_options(job.fn) or UNSAID).keep_ms
         args = [
             job.id,
             recurs,
             job.name or "",
             job.terms.unique_key or "",
+            "" if keep_ms is None else keep_ms,
+            b"" if keep_ms is None else _cancelled_fields(keep_ms, server_ms(self.server)),
             self._change(_act("cancel", job, before={"due": job.due})),
             len(texts),
             *texts,
             *parked_items(self.server, k, job.id),
         ]
-        reply = self._call("cancel", args)
+        reply = self._call("cancel", args, which=job.id)
         if reply == b"unknown" and job.state == "dead":
             raise dead_refusal(job)
         if reply == b"unknown":
@@ -93,9 +102,9 @@ class NativeAdmin:
         act = Act(verb="declare", target=SCHEDULE, after=settings)
         self._call("declare", [self._change(act), *(text for pair in settings.items() for text in pair)])
 
-    def _call(self, verb: str, args: Sequence[Any]) -> Any:
+    def _call(self, verb: str, args: Sequence[Any], **of: str) -> Any:
         script = load("native")[verb]
-        return self.server.call(script, script.keys(self.keys), args)
+        return self.server.call(script, script.keys(self.keys, **of), args)
 
     def _change(self, act: Act) -> bytes:
         return packed_change(self.author, act)
@@ -130,6 +139,12 @@ class NativeAdmin:
     @property
     def _dead_set(self) -> DeadSetChange:
         return DeadSetChange(server=self.server, keys=self.keys, codec=self.codec)
+
+
+def _cancelled_fields(keep_ms: int, now_ms: int) -> bytes:
+    """Write the result of a job that is removed before it runs."""
+    fields = write_fields(of_cancelled(keep_ms, "cancelled before it started"), occurrence="", due_ms=now_ms)
+    return bytes(msgpack.packb(fields, use_bin_type=False, unicode_errors="surrogatepass"))
 
 
 def _act(verb: str, job: Job, *, before: Mapping[str, Any] | None = None) -> Act:

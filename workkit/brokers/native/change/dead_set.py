@@ -46,6 +46,7 @@ class DeadSetChange:
             stands, graves = pipe.execute()
         answers: list[Revival] = ["gone"] * len(names)
         asked: dict[int, dict[str, Any]] = {}
+        over: list[str] = []  # ids of one-shots that run again: what is kept of them is no result any more
         for place, name in enumerate(names):
             if stands[place] is None:
                 continue
@@ -54,10 +55,13 @@ class DeadSetChange:
                 answers[place] = "unreadable"
             else:
                 asked[place] = {"dead": name, "delay": delays_ms[place] if delays_ms else 0, **revived}
+                if args is None and "item" in revived:
+                    asked[place]["result"] = len(over)
+                    over.append(revived["id"])
         if asked:
             packed = msgpack.packb([*asked.values()], use_bin_type=False, unicode_errors="surrogatepass")
             revive = load("native")["revive"]
-            states = self.server.call(revive, revive.keys(self.keys), [packed, change])
+            states = self.server.call(revive, revive.keys(self.keys, revived=tuple(over)), [packed, change])
             for place, state in zip(asked, states, strict=True):
                 answers[place] = state.decode()
         return answers

@@ -13,6 +13,7 @@ from workkit.brokers.native.look.items import server_ms
 from workkit.brokers.native.look.listing import Listing, whole_ms
 from workkit.brokers.native.look.missed import missed_pages
 from workkit.brokers.native.look.past import Past
+from workkit.brokers.native.look.results import NativeResults
 from workkit.brokers.native.look.search import Search, all_jobs, named_entry
 from workkit.brokers.redis_server.listener_info import read_info
 from workkit.brokers.redis_server.pages import is_text
@@ -33,6 +34,7 @@ class NativeInspector:
     server: Server
     keys: Keys
     codec: Codec
+    waiting: Server | None = None  # connections that may wait
 
     def counts(self) -> Counts:
         """Count the jobs in each state: see `Inspector.counts`."""
@@ -111,6 +113,11 @@ class NativeInspector:
     def runs(self, *, since_ms: int = 0) -> Iterator[PastRun]:
         """Page through the single runs that are kept, the last one first."""
         return self._past.runs(since_ms=since_ms)
+
+    @property
+    def results(self) -> NativeResults:
+        """The kept results of runs."""
+        return NativeResults(server=self.server, waiting=self.waiting or self.server, keys=self.keys)
 
     def changes(self) -> Iterator[Change]:
         """Page through who changed what, the last change first."""

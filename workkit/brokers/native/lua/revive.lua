@@ -1,9 +1,10 @@
 -- revive: put dead occurrences back, so that they run again. Skip those that are no longer dead. A repetition changes nothing.
--- KEYS dead graves jobs next again slots ended cancelled wake changes
+-- KEYS dead graves jobs next again slots ended cancelled wake changes result(revived)...
 -- ARGV revivals change
 --      revivals: msgpack list of maps: dead (its dead id), id, payload, delay ms, and one of
 --        item: a one-shot, or a new job in its place
 --        entry, occurrence: one occurrence of a recurring job, which may be over
+--        result: of a one-shot, the place of its key among the results: the failure that it left there is forgotten
 -- ->   for each: revived | gone (it is not dead any more) | waits (S:jobs has the same job already)
 -- part: clock
 -- part: slots
@@ -30,6 +31,10 @@ for i, e in ipairs(cmsgpack.unpack(revivals)) do
     redis.call('ZREM', cancelled, e.id)
     redis.call('ZREM', dead, e.dead)
     redis.call('HDEL', graves, e.dead)
+    if e.result then
+      local kept = KEYS[result_at + e.result]
+      redis.call('DEL', kept)
+    end
     if e.delay == 0 then due_now = true end
     revived = revived + 1
   end
