@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from workkit.jobs.marks import Handler, marked, options_of
 from workkit.jobs.names import Name, main_module, read_name
-from workkit.jobs.registry import Handler, marked, options_of
 from workkit.jobs.run_options import RunOptions
 
 

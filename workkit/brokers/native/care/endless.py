@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from workkit.brokers.native.care.repair import Endless
-from workkit.brokers.native.look.location import MOST_PAGES, Places, literally
+from workkit.brokers.native.look.location import Places
+from workkit.brokers.redis_server.pages import MOST_PAGES, STEP, literally
 from workkit.contract.doctor import Finding
 from workkit.text.raw import brief_bytes, bytes_text
 
@@ -37,7 +38,7 @@ class EndlessResults:
         cursor, seen = 0, set[bytes]()
         for _ in range(MOST_PAGES):
             with self.places.server.translated() as client:
-                cursor, page = client.scan(cursor, match=pattern, count=1000)
+                cursor, page = client.scan(cursor, match=pattern, count=STEP)
                 pipe = client.pipeline(transaction=False)
                 for key in page:
                     pipe.pttl(key)

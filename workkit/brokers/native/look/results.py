@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.items import server_ms
-from workkit.brokers.native.look.location import literally
 from workkit.brokers.native.results import NAMED, read_result
 from workkit.brokers.native.shards import by_home
+from workkit.brokers.redis_server.pages import literally
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.result import Result
 from workkit.errors import NotFound
