@@ -37,7 +37,7 @@ class BesideDoctor:
                 kind="unchecked",
                 what=f"the Redis beside it could not be checked: {str(error).rstrip('.')}",
                 why="Without it listeners take no messages, and nobody can add jobs with a unique key.",
-                remedy="start it again, or correct --redis",
+                remedy="start it again, or correct its address",
                 about=("redis",),
             )
 
