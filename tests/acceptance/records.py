@@ -69,6 +69,8 @@ def check_records(history: History, records: Records, promises: Mapping[str, Pro
     for record in (*in_rings.values(), *single.values()):
         if record.ending in NO_RUN:
             continue
+        if record.ending == "cancelled" and record.id in history.cancelled:
+            continue  # it may have been interrupted before its first line
         if not any(_fits(run, record) for run in ended.get(record.place, ())):
             yield f"history has {record}, and no run ended so"
     for name, found in (("its ring", [r for ring in records.rings.values() for r in ring]), ("S:runs", records.single)):
@@ -81,7 +83,7 @@ def check_records(history: History, records: Records, promises: Mapping[str, Pro
         runs = sum(record.ending not in NO_RUN for record in ring)
         if len(ring) < 60 and records.days.get(job) != runs:
             yield f"the days of {job[:8]} have {records.days.get(job)} runs, its ring {runs}"
-        if job not in recurring:
+        if job not in recurring and job not in history.cancelled:
             yield f"{job[:8]} has a ring, and does not recur"
 
 

@@ -45,8 +45,8 @@ BAD: dict[str, tuple[list[Any], list[str]]] = {
     "cap": (["soon", 5, "500 days"], ["soon", "5", "500 days"]),
     "jitter": ([5], []),
     "timeout": (["soon", 5, "0s"], ["soon", "5", "0s"]),
-    "keep": (["soon", 5, "0s"], ["soon", "5", "0s"]),
-    "keep_most": (["big", 0, "5XB"], ["big", "0", "5XB"]),
+    "keep": (["soon", 5, "0s", "500 days"], ["soon", "5", "0s", "500 days"]),
+    "keep_most": (["much", 0, 1.5, "65 MB"], ["much", "0", "65 MB"]),
     "ping": (["", 5, "ftp://monitor.example/1"], ["", "ftp://monitor.example/1"]),
 }
 PAIRS: list[dict[str, Any]] = [

@@ -168,8 +168,8 @@ class Dispatch:
         if attempt.error is not None and issubclass(type(attempt.error), CannotRun):
             self._cannot_run(lane, claim, attempt.error)
             return
-        outcome = attempt.decide()
-        if outcome is not DONE or claim.standing is not None:
+        outcome, has_begun = attempt.decide(), not attempt.run.is_prevented
+        if has_begun and (outcome is not DONE or claim.standing is not None):
             outcome = measured(outcome, Ran(late_ms=attempt.run.late_ms, took_ms=round(attempt.took_ms)))
         # fault: decided {type(outcome).__name__}
         if self.table is not None:
@@ -181,7 +181,7 @@ class Dispatch:
             lane.look = True  # a job that waits for the slot is due with this ending
         if self._fenced and claim.receipt in self._fenced:
             return
-        if lane.counter is not None:
+        if lane.counter is not None and has_begun:
             lane.counter.ended(claim, attempt.run.late_ms, attempt.took_ms, outcome)
         if isinstance(outcome, Done):
             self._ran += 1
