@@ -301,6 +301,19 @@ def _runs(r: Random, aim: Aim) -> Value:
     return Value(name="runs", kind="stream", pairs=tuple(fields.items()))
 
 
+def _result(r: Random, aim: Aim) -> Value:
+    fields = {
+        b"t": b"1000",
+        b"k": r.choice((b"value", b"failed")),
+        b"o": run_of(r),
+        b"d": due(r),
+        b"v": noise(r),
+    }
+    fields[r.choice(list(fields))] = token(r)
+    of = r.choice((id_of(r).decode("ascii", "replace"), "name:hostile"))
+    return Value(name="result", kind="stream", of=of, pairs=tuple(fields.items()))
+
+
 def _cells(r: Random, aim: Aim) -> Value:
     nan = float("nan")
     value = packed(r, [1, 0, 0, 0, 0, r.choice((0, nan)), 5, [r.choice((1, nan, "x")), 2], [7]])
@@ -350,6 +363,7 @@ MAKERS: Mapping[str, Maker] = {
     "runs": _runs,
     "past": _cells,
     "changes": _changes,
+    "result": _result,
     "producer": _answer,
 }
 

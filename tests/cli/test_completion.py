@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run
-from tests.metronome import Metronome
 from tests.servers import Server, free_port
 from workkit import schedule
 from workkit.cli.commands.completion import SHELLS
@@ -51,7 +50,7 @@ def completed(run: Run, monkeypatch: pytest.MonkeyPatch, *words: str, shell: str
         (("next", "noon", "--dialect", "s"), ["standard"]),
         (("list", "--tz", "Europe/Pari"), ["Europe/Paris"]),
         (("list", "--wa"), ["--watch"]),
-        (("ret"), ["retry"]),
+        (("re"), ["result", "resume", "retry"]),
     ],
 )
 def test_values_and_commands_are_offered(
@@ -108,10 +107,8 @@ def test_every_shell_gets_a_script_and_answers(
     assert any("digest" in line for line in offered)
 
 
-def test_a_server_that_does_not_answer_costs_a_moment(
-    run: Run, name: str, monkeypatch: pytest.MonkeyPatch, machine: Metronome
-) -> None:
+def test_a_server_that_does_not_answer_costs_a_moment(run: Run, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WORKKIT_REDIS_URL", f"redis://10.255.255.1:{free_port()}/0")
     began = time.monotonic()
     assert completed(run, monkeypatch, "cancel", name, "") == []
-    assert time.monotonic() - began < 3 + machine.slack
+    assert time.monotonic() - began < 3

@@ -7,9 +7,11 @@ import pytest
 from tests.contract.capability import Can, promised
 from tests.contract.stage import FAILURE, Stage
 from workkit import schedule
+from workkit.contract.listener import ListenerInfo, Serving
 from workkit.errors import JobFailed, ResultPending
 from workkit.jobs.outcome import DONE, Again, Dead, Kept
 from workkit.jobs.result import with_result
+from workkit.jobs.run_options import RunOptions
 
 KEPT = Kept(ms=60_000, kind="value", text=b"[1]")
 
@@ -38,3 +40,12 @@ def test_an_attempt_leaves_no_result_and_the_last_failure_one(stage: Stage) -> N
         peer.end(claim, with_result(Dead(failure=FAILURE), claim.options))
     with pytest.raises(JobFailed, match="disk full"):
         schedule.result(stage.s, job, wait=None)
+
+
+@promised(Can.KEEP_RESULT)
+def test_a_listener_serves_a_function_that_keeps_its_result(stage: Stage) -> None:
+    serves = {"note": Serving(options=RunOptions(keep_ms=60_000))}
+    info = ListenerInfo(listener="", host="here", pid=1, version="0", schedules={}, threads=1, serves=serves)
+    for line in stage.peer().lines:
+        line.consumer.leave()
+        line.consumer.register(info)

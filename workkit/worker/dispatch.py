@@ -172,7 +172,7 @@ class Dispatch:
         if has_begun and (outcome is not DONE or claim.standing is not None):
             outcome = measured(outcome, Ran(late_ms=attempt.run.late_ms, took_ms=round(attempt.took_ms)))
         # fault: decided {type(outcome).__name__}
-        if self.table is not None:
+        if self.table is not None and has_begun:
             self._note(self.table, attempt, outcome)
         lane.ends.append((claim, outcome))
         if isinstance(outcome, Again):

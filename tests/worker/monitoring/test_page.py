@@ -17,6 +17,8 @@ from tests.worker.observation import HOW, named
 from workkit import schedule
 from workkit.events import Event
 from workkit.schedule import Schedule
+from workkit.worker.executor import Executor
+from workkit.worker.run.run import Run
 
 
 @pytest.fixture
@@ -43,6 +45,24 @@ def test_runs_are_counted_by_function_and_outcome(serving: str, s: Schedule) -> 
     assert value(serving, "workkit_job_duration_seconds_bucket", le="+Inf") == 7
     assert value(serving, "workkit_job_lateness_seconds_count") == 6, "without the further attempt"
     assert 0 < value(serving, "workkit_job_duration_seconds_sum") < 5
+
+
+def test_a_run_that_is_cancelled_before_its_handler_begins_is_none(
+    serving: str, s: Schedule, seen: list[Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    perform = Executor._perform
+
+    def cancelled_first(self: Executor, run: Run, *how: Any) -> Any:
+        run.cancel()
+        return perform(self, run, *how)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Executor, "_perform", cancelled_first)
+        schedule.add_now(s, handlers.note)
+        until(lambda: named(seen, "discarded"), what="the end of what was cancelled")
+    schedule.add_now(s, handlers.note, args=["later"])
+    until(lambda: value(serving, "workkit_job_runs_total", outcome="done") == 1)
+    assert value(serving, "workkit_job_runs_total") == value(serving, "workkit_job_duration_seconds_count") == 1
 
 
 def test_the_gauges_are_the_counts_of_the_inspector(serving: str, s: Schedule) -> None:

@@ -34,10 +34,10 @@ class NativeResults:
             pipe = client.pipeline(transaction=False)
             pipe.get(self.keys.result(NAMED + which))
             pipe.exists(self.keys.result(which))
-            named, is_id = pipe.execute()
-        if named is not None:
-            return bytes(named).decode("utf-8", "replace")
-        if is_id:
+            named, is_id = pipe.execute(raise_on_error=False)  # a key of another type leads nowhere
+        if isinstance(named, bytes):
+            return named.decode("utf-8", "replace")
+        if is_id == 1:
             return which
         if not SHORTEST <= len(which) < ID_DIGITS or not all(c in "0123456789abcdef" for c in which):
             return None
@@ -49,7 +49,11 @@ class NativeResults:
     def of(self, id: str) -> Sequence[Result]:
         """Read the results of a job: see `Results.of`."""
         with self.server.translated() as client:
-            entries = client.xrevrange(self.keys.result(id))
+            pipe = client.pipeline(transaction=False)
+            pipe.xrevrange(self.keys.result(id))
+            (entries,) = pipe.execute(raise_on_error=False)
+        if not isinstance(entries, list):  # the next ending replaces a key of another type
+            return []
         now_ms = server_ms(self.server)
         return [found for place, fields in entries if (found := read_result(place, fields, now_ms=now_ms)) is not None]
 
