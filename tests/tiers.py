@@ -142,6 +142,7 @@ ONE_PRODUCT = (
     "test_changes.py",
     "test_intervals.py",
     "test_readme.py",
+    "test_results.py",
     "test_sync.py",
     "worker/",
 )
