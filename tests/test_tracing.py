@@ -223,7 +223,8 @@ def test_runs_on_rabbitmq_are_linked_to_additions_there_and_to_those_of_a_forwar
     to = schedule.create(name, amqp=amqp, layout="hutch")
     names = Names(exchange=name, dialect="hutch")
     try:
-        schedule.drain(to, consumers={"work.traced": "tests.handlers:note"}, folder=None)  # so that its queue is there
+        consumers = {"work.traced": "tests.handlers:note"}
+        schedule.drain(to, consumers=consumers, folder=None, jobs=["work.traced"])  # so that its queue is there
         here = f"schedule.create({name!r}, redis={server.url!r})"
         add = 'schedule.add_now({}, "{}", args=[{{"n": 1}}]).id'
         (id, _), added = act(f"[{add.format('s', 'work.traced')}, {add.format(here, '@work.traced')}]", amqp)

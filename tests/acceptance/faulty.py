@@ -36,6 +36,7 @@ ADMINISTRATION = {
         "revive",
         "run",
         "tidy",
+        "trace",
     },
     "gocraft": {"aside", "cancel", "know", "pause", "release", "requeue", "resume"},
 }

@@ -31,6 +31,7 @@ NAME = "scene"
 OF_PRODUCER = ("add", "put", "cancel")
 STOPPED = ("leave", "given back")  # points that only a listener comes to that is told to stop
 PATIENCE = 60.0  # seconds; whoever waits in vain waits longer on a busy machine, and nobody else does
+FIRES = 20.0  # seconds; then the scene is played again
 # A write is in the kernel before its reply leaves, so that a killed server has lost nothing; with `everysec` Redis
 # puts writes off for up to two seconds while a sync is going on.
 DURABLE = ("--appendonly", "yes", "--appendfsync", "no")
@@ -96,7 +97,7 @@ class Scene:
                 until(lambda: self._lines("said listening"), what="the listener")
             self._produce(is_faulty=self.fault.is_producers)
             self._provoke()
-            until(lambda: self.has_fired, timeout=PATIENCE, what="the fault")
+            until(lambda: self.has_fired, timeout=FIRES, what="the fault")
             self._follow()
             until(lambda: not is_alive(self._pids["producer"]), timeout=PATIENCE, what="the producer's end")
             until(self._is_over, timeout=PATIENCE, what="the end of all work")

@@ -97,6 +97,7 @@ def test_counts_are_those_of_all_runs_but_for_the_last_second_of_a_killed_proces
     victim = max(first)
     os.kill(victim, signal.SIGKILL)
     until(lambda: not client.exists(f"{name}:jobs"), timeout=60, what="the end of all jobs")
+    until(lambda: len({info.pid for info in schedule.listeners(s)} - {victim}) == 4, what="the victim's successor")
     listener.send(signal.SIGTERM)
     assert listener.wait(timeout=30) == 0
 

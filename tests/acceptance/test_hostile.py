@@ -32,7 +32,7 @@ def hostile(*args): r.sadd("ran", current_job().id.encode("utf-8", "surrogatepas
 def _secret(*args): r.set("pwned", 1)
 """
 SEED = 20261120
-LATEST = 2.0  # seconds; what is asked for is one
+LATEST = 5.0  # seconds; one is asked for, and a record that stops a listener costs ten
 Fate = Literal["runs", "dead", "missing", "unrun", "told", "runs when repaired"]
 
 

@@ -54,6 +54,17 @@ def test_a_run_beyond_all_edges_is_in_the_last_bucket() -> None:
         assert histogram(numbers, at).buckets[-1] == 1
 
 
+def test_a_lateness_beyond_all_numbers_is_the_largest_number() -> None:
+    """The due time of a record is what anybody wrote."""
+    table = RunTable()
+    for _ in range(2):
+        table.note("s", "f", "done", took_ms=1.0, late_ms=10**300)
+        table.flush()
+    ((_, numbers),) = table.rows()
+    assert histogram(numbers, LATENESS).buckets[-1] == 2
+    assert histogram(numbers, LATENESS).sum == (2**64 - 1) / 1e6
+
+
 def test_functions_beyond_the_bound_share_one_row_for_each_schedule() -> None:
     table = RunTable()
     for schedule in ("a", "b"):

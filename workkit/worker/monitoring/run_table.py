@@ -45,6 +45,7 @@ _ROW = _NAME + NUMBERS
 _ROWS = MOST_FUNCTIONS + MOST_SCHEDULES + 1
 _PACKED = struct.Struct(f"@{NUMBERS}Q")  # native: each number is written at once
 SIZE = 8 * (1 + _ROWS * _ROW)
+_MOST = 2**64 - 1
 _MOST_CACHED = 10_000
 
 Key = tuple[str, str]  # schedule and function
@@ -73,7 +74,7 @@ class Row:
         """Write the numbers, with what follows from others."""
         numbers = self.numbers
         numbers[DURATION + _BUCKETS] = int(self.worked_ms * 1000)
-        numbers[LATENESS + _BUCKETS] = self.waited_ms * 1000
+        numbers[LATENESS + _BUCKETS] = min(_MOST, self.waited_ms * 1000)  # a record may claim to be due at any time
         numbers[0] = sum(numbers[DURATION : DURATION + _BUCKETS]) - sum(numbers[1:MISSED])
         return _PACKED.pack(*numbers)
 
