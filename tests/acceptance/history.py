@@ -92,6 +92,10 @@ class History:
         """The lines of these kinds, in order."""
         return (line for line in self.lines if line["what"] in what)
 
+    def is_forgotten(self, run: Run) -> bool:
+        """Whether the server may have forgotten how this run ended: it went back to an earlier state after that."""
+        return run.end is not None and any(run.end <= line["at"] for line in self.of("rewound"))
+
     @property
     def cancelled(self) -> dict[str, float]:
         """Ids that were cancelled, and when that was acknowledged."""

@@ -97,6 +97,8 @@ def _not_kept(
     """Every run of a recurring job, and every failure, has its record; but a cancelled job's ending may be refused."""
     for place, runs in ended.items():
         id = place[0]
+        if any(history.is_forgotten(run) for run in runs):
+            continue
         if id in recurring and place not in in_rings and id not in history.cancelled:
             yield f"{runs[0].occurrence} ended, and its ring does not have it"
         if all(run.how != "returned" for run in runs) and place not in single:
