@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 from workkit import events
@@ -25,6 +27,7 @@ from workkit.worker.run.attempt import Attempt
 from workkit.worker.task import LaneRun, LookUp
 
 CRASHES = 3  # a job that so many listeners died with is assumed to have killed them
+_LANE = attrgetter("run.lane")
 ALONE_MS = 1000  # the delay of a job on its last chance while another one is held here
 
 
@@ -138,8 +141,8 @@ class Dispatch:
     def ended(self, attempts: Sequence[Attempt[LaneRun]]) -> None:
         """Decide what becomes of runs that have ended. A run that returned, the usual case, takes the short way."""
         self.hands.ended(attempts)
-        unsaid, latest_ms, wanted, table = 0, 0, events.wanted("done"), self.table
-        counted: list[Attempt[LaneRun]] = []
+        latest_ms, wanted = 0, events.wanted("done")
+        usual: list[Attempt[LaneRun]] = []
         for attempt in attempts:
             run = attempt.run
             kept = attempt.kept is not None
@@ -148,20 +151,22 @@ class Dispatch:
                 wanted = events.wanted("done")
                 continue
             outcome = DONE
-            if (counter := run.lane.counter) is not None:
-                counter.plain(run.claim, run.late_ms, attempt.took_ms)
             # fault: decided {type(outcome).__name__}
-            if table is not None:
-                counted.append(attempt)
             run.lane.ends.append((run.claim, outcome))
-            unsaid += 1
+            usual.append(attempt)
             if run.late_ms > latest_ms:
                 latest_ms = run.late_ms
-        if table is not None:
-            table.done(counted)
-        if unsaid:
-            self._ran += unsaid
-            events.count("done", unsaid, latest_ms)
+        if usual:
+            self._count(usual)
+            events.count("done", len(usual), latest_ms)
+
+    def _count(self, done: Sequence[Attempt[LaneRun]]) -> None:
+        self._ran += len(done)
+        if self.table is not None:
+            self.table.done(done)
+        for lane, attempts in groupby(done, key=_LANE):
+            if lane.counter is not None:
+                lane.counter.done(list(attempts))
 
     def _ended(self, attempt: Attempt[LaneRun]) -> None:
         lane, claim = attempt.run.lane, attempt.run.claim
@@ -182,7 +187,7 @@ class Dispatch:
         if self._fenced and claim.receipt in self._fenced:
             return
         if lane.counter is not None and has_begun:
-            lane.counter.ended(claim, attempt.run.late_ms, attempt.took_ms, outcome)
+            lane.counter.ended(attempt, outcome)
         if isinstance(outcome, Done):
             self._ran += 1
         elif isinstance(outcome, Dead):
