@@ -10,14 +10,15 @@ from collections.abc import Sequence
 
 from workkit.contract.broker import Broker
 from workkit.contract.claim import Claim
-from workkit.contract.history import ALL, FN, JOB, LATE_MS, LONG_MS, MORE, Cell, Counted, Sample
+from workkit.contract.history import ALL, FN, JOB, LATE_MS, LONG_MS, MORE, Cell, Counted, Sample, bucket_of
 from workkit.jobs.outcome import Again, Dead, Done, Outcome, Ran
 from workkit.worker.run.attempt import AnyRun, Attempt
 
 APART = 1.0  # seconds between two writes
 SAMPLED, SLOW = 10, 40  # plain runs kept by themselves in one write: of any kind, and of the late and long ones beside
 SUBJECTS = 500  # in one write; further ones are counted together
-BITS = 63  # the last bucket
+_KNOWN = 16_384
+_BUCKETS = bytes(bucket_of(tenths / 10) for tenths in range(_KNOWN))  # calls would cost more
 
 Measured = tuple[Claim, Ran]
 
@@ -42,7 +43,7 @@ class RunCounter:
         """Count runs that are done, of jobs that do not recur. There may be many thousands a second: what is here costs
         each of them. For each it does what `_measure` does.
         """
-        slow, fn, most = 0, None, BITS
+        fn, slow = None, []
         for attempt in attempts:
             run, took_ms = attempt.run, attempt.took_ms
             claim, late_ms = run.claim, run.late_ms
@@ -52,21 +53,20 @@ class RunCounter:
                 lateness, durations = cell.lateness.counts, cell.durations.counts
             cell.done += 1
             took = int(took_ms * 10)
-            bucket = (took * took).bit_length()
-            durations[min(most, bucket)] += 1
+            durations[_BUCKETS[took] if took < _KNOWN else bucket_of(took_ms)] += 1
             late = late_ms * 10
-            bucket = (late * late).bit_length()
-            lateness[min(most, bucket)] += 1
-            if late_ms >= LATE_MS or took_ms >= LONG_MS:
+            lateness[_BUCKETS[late] if late < _KNOWN else bucket_of(late_ms)] += 1
+            if took_ms >= 1:
                 cell.busy_ms += int(took_ms)
-                cell.late += late_ms >= LATE_MS
-                slow += 1
-                if len(self._slow) < SLOW:
-                    self._slow.append((claim, _ran(attempt)))
-            elif took_ms >= 1:
-                cell.busy_ms += int(took_ms)
-        self._slow_seen += slow
-        self._plain += len(attempts) - slow
+            if late_ms >= LATE_MS:
+                cell.late += 1
+                slow.append(attempt)
+            elif took_ms >= LONG_MS:
+                slow.append(attempt)
+        self._slow_seen += len(slow)
+        self._plain += len(attempts) - len(slow)
+        if room := SLOW - len(self._slow):
+            self._slow += [(attempt.run.claim, _ran(attempt)) for attempt in slow[:room]]
         if len(self._sampled) < SAMPLED:
             self._sample(attempts)
 
@@ -139,19 +139,11 @@ def _ran(attempt: Attempt[AnyRun]) -> Ran:
 
 
 def _measure(cell: Cell, late_ms: int, took_ms: float) -> None:
-    """Add one run to the sums. This is `bucket_of`, without the calls."""
-    took = int(took_ms * 10)
-    bucket = (took * took).bit_length()
-    cell.durations.counts[min(BITS, bucket)] += 1
+    """Add one run to the sums."""
+    cell.durations.counts[bucket_of(took_ms)] += 1
+    cell.lateness.counts[bucket_of(late_ms)] += 1
     cell.busy_ms += int(took_ms)
-    if late_ms > 0:
-        late = late_ms * 10
-        bucket = (late * late).bit_length()
-        cell.lateness.counts[min(BITS, bucket)] += 1
-        if late_ms >= LATE_MS:
-            cell.late += 1
-    else:
-        cell.lateness.counts[0] += 1
+    cell.late += late_ms >= LATE_MS
 
 
 def _samples(kept: list[Measured], seen: int) -> list[Sample]:
