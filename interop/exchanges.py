@@ -28,14 +28,15 @@ sys.path[:0] = [str(HERE.parent), str(HERE / "python")]
 from peers import exchange  # noqa: E402
 
 from tests.brokers.hutch.peer.ruby_peer import RubyPeer, lacking  # noqa: E402
-from tests.rabbit import SCRIPTS, Rabbit  # noqa: E402
+from tests.rabbit import SCRIPTS, shared  # noqa: E402
 from workkit import schedule  # noqa: E402
 from workkit.errors import WorkkitError  # noqa: E402
 
 SCENARIOS = HERE / "scenarios" / "hutch"
 MODES = ("hutch", "event")  # of the peer, and the layouts of workkit
 AT_ONCE = 8
-WITHIN, LATE, QUIET = 15.0, 4.0, 0.3  # seconds: for a step to come true; a busy machine; nothing more comes
+WITHIN = 15.0  # seconds for a step to come true, unless it says another number
+LATE, QUIET = 4.0, 0.3  # seconds: a busy machine; nothing more comes
 
 
 class Failed(Exception):
@@ -78,8 +79,7 @@ def play_exchanges(wanted: Sequence[str], *, verbose: bool) -> bool:
     begun = time.monotonic()
     logging.disable()  # handlers fail on purpose
     with ExitStack() as ends:
-        broker = ends.enter_context(closing(Rabbit(Path(ends.enter_context(tempfile.TemporaryDirectory())) / "node")))
-        broker.start()
+        broker = ends.enter_context(shared(Path(ends.enter_context(tempfile.TemporaryDirectory()))))
         ruby = ends.enter_context(closing(RubyPeer()))
         with ThreadPoolExecutor(AT_ONCE) as pool:
             found = list(pool.map(lambda play: _played(*play, ruby=ruby, url=broker.url), plays))
@@ -115,6 +115,7 @@ class Play:
     def __init__(self, scenario: str, mode: str, layout: str, *, ruby: RubyPeer, url: str, ends: ExitStack) -> None:
         self.mode, self.layout, self.url, self.ends = mode, layout, url, ends
         self.step = 0
+        self._within = WITHIN
         self._expected: dict[str, Any] = {}
         self._asked = 0.0  # when the last step was done that expects something
         self.exchange = f"{scenario}-{uuid.uuid4().hex[:8]}"
@@ -128,6 +129,7 @@ class Play:
         """Do a step: of theirs, of ours, of a third program, or an expectation."""
         ((who, what),) = ((who, step[who]) for who in ("theirs", "ours", "raw", "expect") if who in step)
         refused = step.get("refused")
+        self._within = step.get("within", WITHIN)
         if who != "expect":
             self._asked = time.time()
         try:
@@ -176,7 +178,7 @@ class Play:
                 raise Failed(f"it took {took:.2f} s, not {after} s")
 
     def _await(self, name: str) -> None:
-        deadline = time.monotonic() + WITHIN
+        deadline = time.monotonic() + self._within
         while self._found(name) != _sorted(self._expected[name]):
             if time.monotonic() > deadline:
                 raise Failed(self._says(name))

@@ -23,7 +23,7 @@ from pathlib import Path
 import kinds
 from fleet import play_fleet
 from kinds import KINDS
-from play import SCENARIOS, Failed, Play, Scenario, read
+from play import SCENARIOS, Failed, Metronome, Play, Scenario, read
 from processes import Peer, PeerError, Server, shared_order
 
 AT_ONCE = 24  # scenarios; most of the time they wait
@@ -147,16 +147,17 @@ def play_all(scenarios: Sequence[Scenario], server: Server, peers: Sequence[Peer
     starting = [play for play in plays if play[0].crashes]
     others = [play for play in plays if play not in heavy and play not in starting]
     results = []
-    for part, at_once in ((starting, STARTS_AT_ONCE), (others, AT_ONCE), (heavy, HEAVY_AT_ONCE)):
-        with ThreadPoolExecutor(at_once) as pool:
-            results += pool.map(lambda play: _played(*play, server=server), part)
+    with closing(Metronome()) as machine:
+        for part, at_once in ((starting, STARTS_AT_ONCE), (others, AT_ONCE), (heavy, HEAVY_AT_ONCE)):
+            with ThreadPoolExecutor(at_once) as pool:
+                results += pool.map(lambda play: _played(*play, server=server, machine=machine), part)
     return results
 
 
-def _played(scenario: Scenario, producer: Peer, consumer: Peer, *, server: Server) -> Result:
+def _played(scenario: Scenario, producer: Peer, consumer: Peer, *, server: Server, machine: Metronome) -> Result:
     play, error, begun = None, None, time.monotonic()
     try:
-        play = Play(scenario, server, producer=producer, consumer=consumer)
+        play = Play(scenario, server, producer=producer, consumer=consumer, machine=machine)
         play.run()
     except (Failed, PeerError) as failure:
         error = f"{failure}\n{play.transcript() if play else ''}"

@@ -4,21 +4,26 @@
 `own_server` gives a durable one that the test may stop and kill. Only processes started here are ended, by pid.
 
 With `-n` (pytest-xdist) each worker process is a session of its own, with its own servers. `tests/tiers.py` says which
-tests are slow, which stay together and which run alone.
+tests are slow, which stay together, and of which only one runs at a time.
 """
 
 from __future__ import annotations
 
+import atexit
 import os
 import uuid
 from collections.abc import Generator, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
+from importlib import import_module
 from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
 
 import pytest
 from hypothesis import settings
 
 from tests import rabbit, tiers
+from tests.metronome import Metronome
 from tests.processes import Processes
 from tests.servers import PRODUCTS, Server, program
 
@@ -27,6 +32,25 @@ settings.register_profile("ci", derandomize=True, deadline=None)
 settings.register_profile("laptop", deadline=None)
 settings.register_profile("hunt", max_examples=5000, deadline=None)
 settings.load_profile("ci" if os.environ.get("CI") else "laptop")
+
+
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
+    # The tests start thousands of processes, and each would compile everything anew. The checkout stays clean anyway.
+    os.environ["PYTHONPYCACHEPREFIX"] = compiled = mkdtemp(prefix="workkit-compiled-")
+    atexit.register(rmtree, compiled, ignore_errors=True)
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Have each worker process compile a share of the tests before it collects all: what one has compiled, the others
+    only read.
+    """
+    worker = getattr(session.config, "workerinput", None)
+    if worker is None or session.config.args != ["tests"]:  # a part is not worth it
+        return
+    number, files = int(worker["workerid"].removeprefix("gw")), sorted(tiers.TESTS.rglob("test_*.py"))
+    for file in files[number :: worker["workercount"]]:
+        with suppress(Exception, pytest.skip.Exception):  # the collection tells it
+            import_module(".".join(file.relative_to(tiers.TESTS.parent).with_suffix("").parts))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -41,22 +65,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, N
 
 @pytest.hookimpl(tryfirst=True)  # before pytest reads the marker
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Give one server to a test in which the product plays no part."""
-    if "server" in metafunc.fixturenames and (product := tiers.one_product(metafunc.definition)):
-        metafunc.definition.add_marker(pytest.mark.parametrize("server", [product], indirect=True))
+    """Give one server to a test in which the product plays no part, unless it says itself which."""
+    said = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
+    for name in ("server", "own_server"):
+        if name in metafunc.fixturenames and name not in said and (product := tiers.one_product(metafunc.definition)):
+            metafunc.definition.add_marker(pytest.mark.parametrize(name, [product], indirect=True))
 
 
 @pytest.hookimpl(optionalhook=True)  # so that a run with `-p no:xdist` works too
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> tiers.Scheduling:
     """Choose how a run with `-n` is shared out."""
     return tiers.Scheduling(config, log)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Run a test when it may run beside those of the other workers."""
-    with tiers.turn(item):
-        return (yield)
 
 
 @pytest.fixture(scope="session")
@@ -112,12 +131,30 @@ def management(rabbitmq: rabbit.Shared) -> str:
     return rabbitmq.management
 
 
+@pytest.fixture(scope="session")
+def _spare_rabbit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[rabbit.Rabbit]:
+    with closing(rabbit.Rabbit(tmp_path_factory.mktemp("rabbit"))) as spare:
+        yield spare
+
+
 @pytest.fixture
 def own_rabbit(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[rabbit.Rabbit]:
-    """A RabbitMQ of this test alone: to be stopped, started and killed. Its parameter is its configuration."""
-    with closing(rabbit.Rabbit(tmp_path_factory.mktemp("rabbit"), conf=getattr(request, "param", ""))) as own:
-        own.start()
-        yield own
+    """A RabbitMQ that no other test uses meanwhile: to be stopped, started and killed.
+
+    It takes seconds to start, so the next test of this worker gets the same, unless a parameter, its configuration,
+    asks for another one.
+    """
+    if conf := getattr(request, "param", ""):
+        with closing(rabbit.Rabbit(tmp_path_factory.mktemp("rabbit"), conf=conf)) as own:
+            own.start()
+            yield own
+        return
+    spare: rabbit.Rabbit = request.getfixturevalue("_spare_rabbit")
+    if not spare.runs:
+        spare.start()
+    yield spare
+    if spare.runs:
+        spare.thaw()
 
 
 @pytest.fixture
@@ -136,6 +173,13 @@ def clean(request: pytest.FixtureRequest) -> Iterator[None]:
         client.flushall()
         assert client.dbsize() == 0, "something still writes to the shared server after the test"
         client.close()
+
+
+@pytest.fixture
+def machine() -> Iterator[Metronome]:
+    """Tells by how much the machine held up this process during the test."""
+    with closing(Metronome()) as ticking:
+        yield ticking
 
 
 @pytest.fixture

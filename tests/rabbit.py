@@ -22,6 +22,7 @@ from typing import IO, Any, NamedTuple
 import pika
 import pytest
 
+from tests.daemon import Daemon, await_answer, begun
 from tests.processes import is_alive, until
 from tests.servers import free_port
 from workkit.brokers.hutch.ladder import ladder, step_exchange
@@ -53,7 +54,7 @@ def program(name: str = "rabbitmq-server") -> str:
     pytest.skip(missing)
 
 
-class Rabbit:
+class Rabbit(Daemon):
     """A broker that may be stopped, started again on the same port, and killed."""
 
     def __init__(self, folder: Path, *, conf: str = "", manages: bool = False) -> None:
@@ -61,15 +62,23 @@ class Rabbit:
         self.port, self._dist, self._names, self._web = (free_port() for _ in range(4))
         self.manages = manages  # whether it has the management API, which costs half a second
         self.conf = f"{conf}\n{MANAGED.format(port=self._web)}" if manages else conf
-        self.pid = self.mapper = 0  # the node, and the program that knows its name
+        self._node = self.mapper = 0  # the node, and the program that knows its name
 
     @property
     def url(self) -> str:
         return f"amqp://guest:guest@127.0.0.1:{self.port}/"
 
     @property
+    def pid(self) -> int:
+        return self._node
+
+    @property
     def management(self) -> str:
         return f"http://guest:guest@127.0.0.1:{self._web}"
+
+    @property
+    def runs(self) -> bool:
+        return bool(self.pid) and is_alive(self.pid)
 
     def start(self) -> None:
         """Start it and wait until it takes connections."""
@@ -79,30 +88,11 @@ class Rabbit:
         if not self.mapper:
             self.mapper = self._begun("epmd", "-port", str(self._names), "-address", "127.0.0.1").pid
         child = self._begun(program())
-        self.pid = child.pid
-        try:
-            until(lambda: child.poll() is not None or self._answers(), timeout=START, what="RabbitMQ to answer")
-            if self.manages:
-                until(self._tells, timeout=START, what="the management API to answer")
-            assert child.poll() is None, f"RabbitMQ does not start:\n{(self.folder / 'log').read_text()[-3000:]}"
-        except BaseException:
-            self.kill()
-            raise
-
-    def stop(self) -> None:
-        """Stop it as an operator would."""
-        self._end(signal.SIGTERM)
-
-    def kill(self) -> None:
-        """End it as a crash would."""
-        self._end(signal.SIGKILL)
-
-    def freeze(self) -> None:
-        """Have it hang, its connections open, until `thaw`."""
-        os.kill(self.pid, signal.SIGSTOP)
-
-    def thaw(self) -> None:
-        os.kill(self.pid, signal.SIGCONT)
+        self._node = child.pid
+        answers = await_answer(child, self._answers, what="RabbitMQ", seconds=START)
+        if answers and self.manages:
+            answers = await_answer(child, self._tells, what="the management API", seconds=START)
+        assert answers, f"RabbitMQ does not start:\n{(self.folder / 'log').read_text()[-3000:]}"
 
     def control(self, *words: str) -> str:
         """Run rabbitmqctl and return what it prints. It takes a second or two."""
@@ -114,21 +104,19 @@ class Rabbit:
 
     def close(self) -> None:
         """End it, and what belongs to it."""
-        if self.pid:
+        if self._node:
             self.kill()
         if self.mapper:
             mapper, self.mapper = self.mapper, 0
             _end(mapper, signal.SIGTERM)
 
-    def _end(self, number: signal.Signals) -> None:
-        pid, self.pid = self.pid, 0
+    def end(self, number: signal.Signals) -> None:
+        """Send a signal that ends its node, and wait."""
+        pid, self._node = self._node, 0
         _end(pid, number)
 
     def _begun(self, *command: str) -> subprocess.Popen[bytes]:
-        with open(self.folder / "log", "ab") as log:
-            child = subprocess.Popen(
-                command, env=self._environ(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
-            )
+        child = begun(command, log=self.folder / "log", env=self._environ())
         _CHILDREN[child.pid] = child
         return child
 

@@ -17,11 +17,11 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from tests.processes import until
+from tests.daemon import Daemon, await_answer, begun
 from workkit.brokers.embedded import program as embedded_program
 
 PRODUCTS = ("redis", "valkey")
-PAST = ("lately", "days", "runs", "past")  # keys of the native layout that tell of runs which are over
+PAST = ("lately", "days", "runs", "past", "changes")  # keys of the native layout that tell of what is over
 
 
 def program(product: str) -> str:
@@ -38,7 +38,7 @@ def program(product: str) -> str:
     pytest.skip(missing)
 
 
-class Server:
+class Server(Daemon):
     """A server that a test may stop, start again on the same port, and kill.
 
     `options` are further arguments of its command line, a password among them is said in `password` too; `conf` is what
@@ -91,21 +91,6 @@ class Server:
                 return
         raise AssertionError(f"{self.program} does not start:\n{(self.folder / 'log').read_text()}")
 
-    def stop(self) -> None:
-        """Stop it as an operator would, its data saved if it is durable."""
-        self._end(signal.SIGTERM)
-
-    def kill(self) -> None:
-        """End it as a crash would."""
-        self._end(signal.SIGKILL)
-
-    def freeze(self) -> None:
-        """Have it hang, its connections open, until `thaw`."""
-        os.kill(self.pid, signal.SIGSTOP)
-
-    def thaw(self) -> None:
-        os.kill(self.pid, signal.SIGCONT)
-
     @property
     def is_running(self) -> bool:
         return self._child is not None
@@ -121,16 +106,9 @@ class Server:
         if "--sentinel" not in self.options:
             command += ["--save", "", "--appendonly", "yes" if self.is_durable else "no"]
         command += self.options
-        with open(self.folder / "log", "ab") as log:
-            child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
-        try:
-            until(lambda: child.poll() is not None or self._answers(port, child.pid), what=f"{self.program} to answer")
-        except BaseException:
-            child.kill()
-            child.wait()
-            raise
-        if child.poll() is not None:  # the port was taken meanwhile, or the server cannot run at all
-            return False
+        child = begun(command, log=self.folder / "log")
+        if not await_answer(child, lambda: self._answers(port, child.pid), what=self.program):
+            return False  # the port was taken meanwhile, or the server cannot run at all
         self.port, self._child = port, child
         return True
 
@@ -151,7 +129,8 @@ class Server:
             file.write_text(self.conf)
         return [str(file)]
 
-    def _end(self, number: signal.Signals) -> None:
+    def end(self, number: signal.Signals) -> None:
+        """Send a signal that ends it, and wait. A durable one that is stopped saves its data."""
         assert self._child is not None, "the server does not run"
         self._child.send_signal(number)
         self._child.wait(20)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import signal
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -28,7 +30,7 @@ SAID = {  # what each prints, wherever in its lines
         "resize_image waits for a pool in Go",
         "its arguments: {'path': 'cat.png', 'width': 640}",
     ),
-    "limits.py": ("at most alice: 2 all: 3 bob: 2", "six calls took half a second, or more"),
+    "limits.py": ("at most alice: [12] all: [123] bob: [12]", "six calls took half a second, or more"),
     "middleware.py": ("tracy greets ada", "a run took a moment", "tracy greets nobody", "ran 2, failed 0"),
     "named.py": (
         "first: 2 added",
@@ -39,8 +41,11 @@ SAID = {  # what each prints, wherever in its lines
     "order.py": ("priority 3, priority 2, priority 1, priority 0", r"most were \w+; then the rest: 200"),
     "pausing.py": ("cleaned", r"paused until .* UTC: the mail server moves", "mail to tracy@domain.com"),
     "progress.py": (r"it is at \d+ 1000000", "cancelled, and tidied up"),
-    "recurring.py": ("every second: .*every second: ", "once, late: ", "polled.*polled", "missed: poll, overlap, 1"),
+    "recurring.py": ("every second: .*every second: ", "once, late: ", "polled.*polled", r"missed: poll, overlap, \d"),
     "request_id.py": ("request-7: charged order 42", "request-7: thanked for order 42", "-: no request here"),
+    "sentry_errors.py": (
+        "fails twice\nto Sentry: OSError: disk full on monday in export, tags {.*sentry-errors.*}(?!.*to Sentry)",
+    ),
     "unique.py": (
         "kept rebuilt from 1",
         "replaced rebuilt from 2",
@@ -49,6 +54,8 @@ SAID = {  # what each prints, wherever in its lines
     ),
     "web.py": ("welcome, tracy@domain.com",),
 }
+
+NEEDS = {"sentry_errors.py": "sentry_sdk"}  # packages that CI has, and others may have
 
 
 @pytest.fixture
@@ -76,9 +83,10 @@ def test_one_file_adds_and_listens_and_another_listener_runs_the_same(processes:
 def test_all_others_run_side_by_side_on_the_server_of_their_folder(processes: Processes, examples: Path) -> None:
     program("valkey")
     assert sorted([*SAID, "app.py", "hutch_events.py"]) == sorted(path.name for path in examples.glob("*.py"))
-    running = {name: processes.run(sys.executable, name, cwd=examples) for name in SAID}
+    chosen = [name for name in SAID if name not in NEEDS or os.environ.get("CI") or find_spec(NEEDS[name])]
+    running = {name: processes.run(sys.executable, name, cwd=examples) for name in chosen}
     for name, process in running.items():
-        assert process.wait(timeout=40) == 0, process.transcript()
+        assert process.wait(timeout=120) == 0, process.transcript()
         for said in SAID[name]:
             assert re.search(said, "\n".join(process.lines), re.DOTALL), f"no {said!r}\n{process.transcript()}"
 
@@ -129,5 +137,5 @@ def test_a_job_added_from_the_shell_runs(server: Server, name: str, processes: P
     args = json.dumps(["from the shell", 7])
     adding = processes.run(str(shell), name, "#'app/say", args, "-p", str(server.port))
     assert adding.wait() == 0, adding.transcript()
-    listener.wait_for("said from the shell 7", timeout=3)
+    listener.wait_for("said from the shell 7")
     until(lambda: not server.client().exists(f"{name}:jobs", f"{name}:next"))

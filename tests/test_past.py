@@ -13,6 +13,8 @@ from tests import handlers
 from tests.servers import Server
 from workkit import aio, errors, schedule
 from workkit.verbs.past import read_span, summed
+from workkit.worker.executor import Executor
+from workkit.worker.run.run import Run
 
 HOW: dict[str, Any] = {"imports": ["tests.handlers"], "folder": None, "raise_errors": False}
 
@@ -39,6 +41,25 @@ def test_the_runs_of_a_recurring_job_say_what_is_known_of_each(s: schedule.Sched
     assert schedule.job(s, "broken").state == "dead"
     schedule.discard(s)
     assert (schedule.job(s, "broken").state, schedule.job(s, "broken").ending) == ("done", "dead")
+
+
+@pytest.mark.parametrize("recurs", [True, False])
+def test_a_run_that_is_cancelled_before_its_handler_begins_leaves_nothing(
+    s: schedule.Schedule, monkeypatch: pytest.MonkeyPatch, recurs: bool
+) -> None:
+    perform = Executor._perform
+
+    def cancelled_first(self: Executor, run: Run, *how: Any) -> Any:
+        run.cancel()
+        return perform(self, run, *how)
+
+    monkeypatch.setattr(Executor, "_perform", cancelled_first)
+    job = schedule.add(s, handlers.note, every="hour") if recurs else schedule.add_now(s, handlers.note)
+    schedule.run(s, job)
+    schedule.drain(s, **HOW)
+    assert handlers.calls == []
+    assert schedule.runs(s) == []
+    assert summed(schedule.history(s)).runs == 0
 
 
 def test_a_one_shot_that_was_retried_is_found_with_each_attempt(s: schedule.Schedule) -> None:

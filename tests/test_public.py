@@ -11,8 +11,8 @@ from workkit import aio, schedule, triggers, wire
 
 def test_the_public_names_are_these() -> None:
     assert set(workkit.__all__) == {
-        "schedule", "aio", "triggers", "wire", "job", "call", "clojure", "current_job", "Job", "Schedule", "Retry",
-        "Discard", "WorkkitError", "__version__",
+        "schedule", "aio", "events", "metrics", "triggers", "wire", "job", "call", "clojure", "current_job", "Job",
+        "JobLogFilter", "Schedule", "Retry", "Discard", "WorkkitError", "__version__",
     }  # fmt: skip
     for name in workkit.__all__:
         assert getattr(workkit, name) is not None
@@ -22,6 +22,10 @@ def test_the_public_names_are_these() -> None:
 def test_the_same_verbs_stand_in_aio() -> None:
     verbs = {name for name in schedule.__all__ if name not in ("Schedule", "listen", "forward")}
     assert set(aio.__all__) == verbs
+
+
+def test_events_are_for_subscribers() -> None:
+    assert set(workkit.events.__all__) == {"Event", "LEVELS", "Subscriber", "subscribe"}
 
 
 def test_triggers_and_wire_are_functions_not_modules() -> None:

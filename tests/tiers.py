@@ -4,16 +4,15 @@ Two tiers: fast (`-m "not slow"`, what one runs while working) and whole (everyt
 took longer than about 1.5 s when it was measured with `pytest --durations=60`.
 
 In a run with `-n` tests run beside others, as they mostly wait. Slow tests go to the workers one by one, fast ones by
-the file. A file in `TOGETHER` shares something dear, so one worker runs the whole of it. A test in `ALONE` fills the
-machine with processes, or measures how long something takes: no other test runs meanwhile.
+the file. A file in `TOGETHER` shares something dear, so one worker runs the whole of it. The tests in `OWN_RABBIT` stop
+and kill one RabbitMQ, so one worker runs all of them. A test in `HEAVY` fills the machine with processes: one worker
+runs all of these, one after the other, so that no two do it at the same time. What a test measures it compares with
+what the machine took meanwhile (`metronome.py`): others run beside it.
 """
 
 from __future__ import annotations
 
-import fcntl
-import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -81,9 +80,9 @@ SLOW = (
     "test_examples.py",
     "test_interop.py",
     "test_intervals.py",
-    "test_readme.py",
     "test_schedule.py::test_tls_spoken_to_a_plain_port",
     "test_sync.py::test_a_large_plan",
+    "test_tracing.py",
     "test_wire.py::test_a_payload_reads_back",
     "triggers/test_standard.py::test_the_values_are_those_of_a_crontab",
     "triggers/test_zones.py::test_every_change_of_every_zone",
@@ -93,6 +92,8 @@ SLOW = (
     "worker/test_forward_rabbitmq.py::test_a_broker",
     "worker/test_forward_rabbitmq.py::test_a_cut_connection",
     "worker/test_health.py::test_a_loop_that",
+    "worker/monitoring/test_page.py::test_without_its_server",
+    "worker/monitoring/test_processes.py",
     "worker/test_logbook.py::test_a_program_without_logging",
     "worker/test_offload.py",
     "worker/test_rate.py",
@@ -102,47 +103,59 @@ SLOW = (
 )
 
 TOGETHER = (
-    "acceptance/test_crashes.py",
-    "acceptance/test_features_crash.py",
     "acceptance/test_features_owned.py",
-    "acceptance/test_pool_crashes.py",
     "acceptance/test_processes.py",
     "brokers/gocraft/test_go_peer.py",
     "brokers/hutch/peer/test_recorded.py",
+    "brokers/hutch/test_tls.py",
     "brokers/test_cluster.py",
     "brokers/test_sentinel.py",
     "brokers/test_tls.py",
 )
 
-ALONE = (
+OWN_RABBIT = (
+    "acceptance/test_hutch_fleet.py::test_kills_and_cuts",
+    "brokers/hutch/test_delays.py::test_delays_survive",
+    "brokers/hutch/test_outages.py::test_a_broker_that",
+    "brokers/hutch/test_outages.py::test_a_run_that",
+    "worker/test_forward_rabbitmq.py::test_a_broker_that_is_away",
+)
+
+HEAVY = (
     "acceptance/test_crashes.py",
     "acceptance/test_features_crash.py",
-    "acceptance/test_main_job.py::test_a_job_starts_within_20_ms",
-    "acceptance/test_main_job.py::test_a_killed_listeners_work",
     "acceptance/test_pool_crashes.py",
-    "brokers/gocraft/serving/test_listeners.py",
-    "brokers/gocraft/test_go_peer_pools.py",
-    "brokers/test_native_checkup.py::test_a_hundred_thousand_jobs",
+    "acceptance/test_soak_short.py",
+    "brokers/gocraft/serving/test_listeners.py::test_a_killed_listener",
+    "brokers/test_native_checkup.py::test_a_listener_at_full_speed",
     "test_examples.py::test_all_others_run_side_by_side",
-    "worker/test_progress.py::test_more_is_written_once",
-    "worker/test_rate.py",
     "test_interop.py::test_each_peer_runs",
 )
 
 # Above the brokers it plays no part which product the server is. Half of these tests run with Redis, half with Valkey.
 ONE_PRODUCT = (
+    "acceptance/test_crowd.py",
     "acceptance/test_features_order.py",
     "acceptance/test_features_running.py",
+    "acceptance/test_hostile.py",
+    "acceptance/test_hostile_values.py",
+    "acceptance/test_main_job.py",
     "acceptance/test_poison.py",
     "brokers/gocraft/serving/test_listeners.py",
     "brokers/gocraft/serving/test_replay_pools.py",
     "brokers/history/test_bounds.py",
+    "brokers/history/test_changes.py",
     "brokers/hutch/",
     "cli/",
     "jobs/",
+    "test_changes.py",
     "test_intervals.py",
-    "test_readme.py",
+    "test_readme.py::test_every_",
+    "test_results.py",
+    "test_schedule.py",
+    "test_steering.py",
     "test_sync.py",
+    "test_tracing.py",
     "web/",
     "worker/",
 )
@@ -156,8 +169,11 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # untyped
         config.option.loadscopereorder = False
 
     def _split_scope(self, nodeid: str) -> str:
-        """Return what is given to one worker as a whole: a file, or a single slow test."""
+        """Return what is given to one worker as a whole: one of the two lists, a file, or a single slow test."""
         place = nodeid.removeprefix(f"{TESTS.name}/")
+        for tests, together in ((HEAVY, "heavy"), (OWN_RABBIT, "own rabbit")):
+            if place.startswith(tests):
+                return together
         return nodeid if place.startswith(SLOW) and not place.startswith(TOGETHER) else nodeid.partition("::")[0]
 
 
@@ -169,41 +185,22 @@ def mark(items: Sequence[pytest.Item]) -> None:
 
 
 def ordered(items: Sequence[pytest.Item]) -> list[pytest.Item]:
-    """Return the tests in the order of a run: those that run alone, then the slow ones, then the fast ones, which fill
-    the gaps at the end.
+    """Return the tests in the order of a run: those that take one worker long, then the slow ones, then the fast ones,
+    which fill the gaps at the end.
     """
-    return sorted(items, key=lambda item: (not is_alone(item), item.get_closest_marker("slow") is None))
 
+    def rank(item: pytest.Item) -> int:
+        if _place(item).startswith((*HEAVY, *OWN_RABBIT)):
+            return 0
+        return 1 if item.get_closest_marker("slow") else 2
 
-def is_alone(item: pytest.Item) -> bool:
-    """Tell whether no other test may run beside this one."""
-    return _place(item).startswith(ALONE)
+    return sorted(items, key=rank)
 
 
 def one_product(item: pytest.Item) -> str:
     """Return the server of a test that runs with one only: always the same. Empty for one that runs with each."""
     place = _place(item)
     return ("redis", "valkey")[crc32(place.encode()) % 2] if place.startswith(ONE_PRODUCT) else ""
-
-
-@contextmanager
-def turn(item: pytest.Item) -> Iterator[None]:
-    """Wait until this test may run beside those of the other workers, and hold its place until it has ended.
-
-    The locks lie on two files of the checkout: nobody has to remove them, and they end with their process. Whoever
-    comes passes the gate, so a test that runs alone waits only for those that run already.
-    """
-    if "PYTEST_XDIST_WORKER" not in os.environ:
-        yield
-        return
-    with open(TESTS / "conftest.py") as gate, open(TESTS / "tiers.py") as room:
-        fcntl.flock(gate, fcntl.LOCK_EX)
-        fcntl.flock(room, fcntl.LOCK_EX if is_alone(item) else fcntl.LOCK_SH)
-        fcntl.flock(gate, fcntl.LOCK_UN)
-        try:
-            yield
-        finally:
-            fcntl.flock(room, fcntl.LOCK_UN)
 
 
 def _place(item: pytest.Item) -> str:

@@ -13,18 +13,20 @@ from typing import TYPE_CHECKING, Any
 from workkit._version import __version__
 
 if TYPE_CHECKING:
-    from workkit import aio, schedule, triggers, wire
+    from workkit import aio, events, metrics, schedule, triggers, wire
     from workkit.errors import Discard, Retry, WorkkitError
     from workkit.jobs.call import call
     from workkit.jobs.job import Job
+    from workkit.jobs.marks import job
     from workkit.jobs.names import clojure
-    from workkit.jobs.registry import job
     from workkit.schedule import Schedule
     from workkit.worker.run.current import current_job
+    from workkit.worker.run.log_filter import JobLogFilter
 
 __all__ = [
     "Discard",
     "Job",
+    "JobLogFilter",
     "Retry",
     "Schedule",
     "WorkkitError",
@@ -33,7 +35,9 @@ __all__ = [
     "call",
     "clojure",
     "current_job",
+    "events",
     "job",
+    "metrics",
     "schedule",
     "triggers",
     "wire",
@@ -42,15 +46,16 @@ __all__ = [
 _HOMES = {
     "Discard": "errors",
     "Job": "jobs.job",
+    "JobLogFilter": "worker.run.log_filter",
     "Retry": "errors",
     "Schedule": "schedule",
     "WorkkitError": "errors",
     "call": "jobs.call",
     "clojure": "jobs.names",
     "current_job": "worker.run.current",
-    "job": "jobs.registry",
+    "job": "jobs.marks",
 }
-_MODULES = ("aio", "schedule", "triggers", "wire")
+_MODULES = ("aio", "events", "metrics", "schedule", "triggers", "wire")
 
 
 def __getattr__(name: str) -> Any:

@@ -1,14 +1,17 @@
 """The verbs of `workkit.schedule` as coroutines: same names, same arguments, on the same Schedule.
 
-Each runs in a thread of asyncio's default executor, so that an event loop is never held up by the network.
+Each runs in a thread of asyncio's default executor, so that an event loop is never held up by the network; `result`,
+which may wait for long, in a thread of its own.
 """
 
 from __future__ import annotations
 
 import asyncio
 import functools
+import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
 from typing import Any, ParamSpec, TypeVar, Unpack
 
 from workkit import schedule
@@ -17,11 +20,13 @@ from workkit.contract.tally import Tally
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.option_types import ForwardOptions, ListenOptions
 from workkit.schedule import Schedule, create
+from workkit.verbs.which import Which
 from workkit.worker.listener import Listener
 
 __all__ = [
-    "add", "add_many", "add_now", "cancel", "counts", "create", "dead", "discard", "drain", "forwarder", "history",
-    "job", "jobs", "listener", "listeners", "missed", "pause", "resume", "retry", "run", "runs", "skip", "sync",
+    "add", "add_many", "add_now", "cancel", "changes", "counts", "create", "dead", "discard", "drain", "forwarder",
+    "history", "job", "jobs", "listener", "listeners", "missed", "pause", "result", "resume", "retry", "run", "runs",
+    "skip", "sync",
 ]  # fmt: skip
 
 P = ParamSpec("P")
@@ -39,6 +44,7 @@ def _coroutine(verb: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
 add = _coroutine(schedule.add)
 add_now = _coroutine(schedule.add_now)
 cancel = _coroutine(schedule.cancel)
+changes = _coroutine(schedule.changes)
 counts = _coroutine(schedule.counts)
 dead = _coroutine(schedule.dead)
 discard = _coroutine(schedule.discard)
@@ -53,6 +59,28 @@ run = _coroutine(schedule.run)
 runs = _coroutine(schedule.runs)
 skip = _coroutine(schedule.skip)
 sync = _coroutine(schedule.sync)
+
+
+async def result(s: Schedule, which: Which, *, wait: str | timedelta | None = "30s") -> Any:
+    """As `schedule.result`. Those that wait hold up no other verb."""
+    loop = asyncio.get_running_loop()
+    found: asyncio.Future[Any] = loop.create_future()
+
+    def put(answer: Any, error: BaseException | None) -> None:
+        if not found.done():
+            found.set_result(answer) if error is None else found.set_exception(error)
+
+    def serve() -> None:
+        answer, raised = None, None
+        try:
+            answer = schedule.result(s, which, wait=wait)
+        except BaseException as error:
+            raised = error
+        with suppress(RuntimeError):  # the event loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(put, answer, raised)
+
+    threading.Thread(target=serve, name="workkit-result", daemon=True).start()
+    return await found
 
 
 async def add_many(s: Schedule, rows: Iterable[Mapping[str, object]]) -> Tally:

@@ -12,6 +12,10 @@ Knows nothing of times, wires or threads, so that every floor may use it.
     │  ├─ InvalidArguments           args, kwargs
     │  └─ InvalidOptions             the rest
     ├─ NotFound (LookupError)
+    │  └─ NoResult                   a job is over, or keeps no result
+    ├─ JobFailed                     the job whose result was asked for
+    ├─ ResultPending                 it is not over yet
+    │  └─ ResultTimeout (TimeoutError)
     ├─ ServerError (ConnectionError)
     │  ├─ ServerUnreachable          no answer
     │  └─ ServerRefused              it answered, and said no
@@ -110,6 +114,31 @@ class InvalidOptions(Invalid):
 
 class NotFound(WorkkitError, LookupError):
     """No such job, name or file."""
+
+
+class NoResult(NotFound):
+    """A job has no result, and will have none: it keeps none, it has expired, or its value could not be kept."""
+
+
+class JobFailed(WorkkitError):
+    """The job whose result was asked for has none, because it failed for good, was discarded or cancelled.
+
+    `type` and `message` of its error, `traceback` as text (the handler's frames). `ending`: "failed", "discarded" or
+    "cancelled"; `type` is then "Discard" or "JobCancelled".
+    """
+
+    type: str = "?"
+    message: str = ""
+    traceback: str = ""
+    ending: str = "failed"
+
+
+class ResultPending(WorkkitError):
+    """The job whose result was asked for is not over yet."""
+
+
+class ResultTimeout(ResultPending, TimeoutError):
+    """The job was not over when the time to wait for its result was."""
 
 
 class ServerError(WorkkitError, ConnectionError):

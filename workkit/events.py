@@ -1,7 +1,8 @@
 """The events of workkit: their names and fields, subscribe and emit.
 
-Knows nothing of log lines, terminals or metrics; these are subscribers. The names below are public: console and
-JSON logs print them, metrics count them.
+Knows nothing of log lines, terminals or metrics; these are subscribers. A program subscribes with
+`workkit.events.subscribe(print)`. The names below are public: console and JSON logs print them, metrics count them.
+Further names and fields may come.
 
     listening    schedules (name -> weight), url, listener, threads, pid, version, processes (if several)
     quiet, resumed   taking nothing new; taking work again
@@ -16,6 +17,7 @@ JSON logs print them, metrics count them.
     cannot_run   job, reason, trouble   (once for each name)  cancelled             job
     corrupt      job_id, reason                               missing               job_id
     missed       job, reason     (late or overlap: an occurrence that does not run)
+    no_ping      job, reason     (its monitor was not told)
     given_back   job                                          crashed               listener, jobs
     health       url             (where its pages are)        stuck                 reason   (its loop does not move)
     restarted    pid, status, after_ms, reason   (a process of several; after_ms: the pause until another begins)
@@ -35,6 +37,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+__all__ = ["LEVELS", "Event", "Subscriber", "subscribe"]
+
 INFO, WARNING, ERROR, DEBUG = logging.INFO, logging.WARNING, logging.ERROR, logging.DEBUG
 
 LEVELS: Mapping[str, int] = {
@@ -45,6 +49,7 @@ LEVELS: Mapping[str, int] = {
     "lost": WARNING,
     "missing": WARNING,
     "missed": WARNING,
+    "no_ping": WARNING,
     "crashed": WARNING,
     "restarted": WARNING,
     "orphaned": WARNING,

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Unpack
 
+from workkit import tracing
+from workkit.contract.changes import Change
 from workkit.contract.history import Bucket, PastRun
 from workkit.contract.inspector import Counts, Missed
 from workkit.contract.layout import PLAIN_LAYOUTS
@@ -19,10 +21,11 @@ from workkit.contract.tally import Tally
 from workkit.errors import NotFound
 from workkit.jobs.call import FunctionCall
 from workkit.jobs.job import STATES, Job, JobState, matches
-from workkit.jobs.names import Fn
+from workkit.jobs.names import Fn, shown
 from workkit.jobs.option_readers import option_error
 from workkit.jobs.option_types import AddOptions
 from workkit.verbs.addition import addition
+from workkit.verbs.author import author_of
 from workkit.verbs.bulk import BadRow, add_rows
 from workkit.verbs.control import check_dead, check_one, check_run, check_skip, pause_until, paused_target, target
 from workkit.verbs.creation import Schedule, check_schedule, create
@@ -31,15 +34,16 @@ from workkit.verbs.error_place import located
 from workkit.verbs.new_job import as_job
 from workkit.verbs.opening import producer_of
 from workkit.verbs.partly_added import PartlyAdded
-from workkit.verbs.past import history_of, job_of, read_limit, read_span, runs_of, subject_of
+from workkit.verbs.past import changes_of, history_of, job_of, read_limit, read_span, runs_of, subject_of
 from workkit.verbs.plan import Plan, carry_out, compare, read_plan
+from workkit.verbs.result import read_wait, result_of
 from workkit.verbs.serving import drain, forward, forwarder, listen, listener
 from workkit.verbs.which import Which, changeable, text_of
 
 __all__ = [
-    "Schedule", "add", "add_many", "add_now", "cancel", "counts", "create", "dead", "discard", "drain", "forward",
-    "forwarder", "history", "job", "jobs", "listen", "listener", "listeners", "missed", "pause", "resume", "retry",
-    "run", "runs", "skip", "sync",
+    "Schedule", "add", "add_many", "add_now", "cancel", "changes", "counts", "create", "dead", "discard", "drain",
+    "forward", "forwarder", "history", "job", "jobs", "listen", "listener", "listeners", "missed", "pause",
+    "result", "resume", "retry", "run", "runs", "skip", "sync",
 ]  # fmt: skip
 
 
@@ -68,8 +72,9 @@ def add(
     job under it is replaced); unique=True, unique_key=None, unique_until="done" ("started"), on_conflict="keep"
     ("replace"), throttle=None, debounce=None (durations; of additions within one the first runs, or the last);
     overlap="allow" ("skip", "queue", "cancel"), catch_up="once" ("all", "skip"), catch_up_within=None, count=None,
-    spread=None; priority=0 (to 3); and of its runs retries=0, backoff="exponential", base="5s", cap="1h", jitter=True,
-    timeout=None. What each means: `workkit.jobs.options.OPTIONS`; the rules: spec/features.md.
+    spread=None; priority=0 (to 3); ping=None (the URL of a monitor); and of its runs retries=0, backoff="exponential",
+    base="5s", cap="1h", jitter=True, timeout=None, keep=None, keep_most="1MB". What each means:
+    `workkit.jobs.options.OPTIONS`; the rules: spec/features.md.
 
     Returns the job; `new` is False where it was there already. Warns (WorkkitWarning) where the time is likely a
     mistake. Raises an `Invalid` for an argument with an invalid value, ServerUnreachable or ServerRefused for the
@@ -99,7 +104,11 @@ def add_now(
 def _added(s: Schedule, given: Mapping[str, Any], *, verb: str) -> Job:
     check_schedule(s)
     new = addition(given, s=s, now_ms=lambda: producer_of(s).now_ms(), verb=verb)
-    return as_job(new, schedule=s.name, added=producer_of(s).add([new])[0])
+    with tracing.adding(s.name, fn=shown(new.fn)) as span:
+        new.trace = tracing.context_of(span)
+        found = producer_of(s).add([new])[0]
+        tracing.added(span, found.id)
+    return as_job(new, schedule=s.name, added=found)
 
 
 def add_many(s: Schedule, rows: Iterable[Mapping[str, object]]) -> Tally:
@@ -118,14 +127,22 @@ def add_many(s: Schedule, rows: Iterable[Mapping[str, object]]) -> Tally:
         raise partly.worded(lambda number: f"row {number:,}") from partly.error.__cause__
 
 
-def sync(s: Schedule, plan: Mapping[str, Mapping[str, object]], *, prune: bool = False, dry_run: bool = False) -> Plan:
+def sync(
+    s: Schedule,
+    plan: Mapping[str, Mapping[str, object]],
+    *,
+    prune: bool = False,
+    dry_run: bool = False,
+    by: str | None = None,
+) -> Plan:
     """Make named jobs equal to a plan: name -> `add`'s keywords, `fn` or `call` among them. Returns what was added,
     changed, removed and left.
 
-    `prune`: named recurring jobs that are not in the plan are cancelled. `dry_run`: nothing is written. Every entry is
-    read first; the first bad one raises with the job's name, and nothing is written.
+    `prune`: named recurring jobs that are not in the plan are cancelled. `dry_run`: nothing is written. `by`: who does
+    so, as `changes` tells it. Every entry is read first; the first bad one raises with the job's name, and nothing is
+    written.
     """
-    broker = producer_of(s)
+    broker, author = producer_of(s), author_of(by)
     now_ms = broker.now_ms()
     wanted = read_plan(plan, s=s, now_ms=lambda: now_ms)
     contents = dict(zip(wanted, broker.contents(list(wanted.values())), strict=True))
@@ -135,7 +152,7 @@ def sync(s: Schedule, plan: Mapping[str, Mapping[str, object]], *, prune: bool =
     }
     found = compare(after, contents=contents, standing=broker.inspector.named(), prune=prune)
     if not dry_run:
-        carry_out(found, wanted, broker=broker)
+        carry_out(found, wanted, broker=broker, author=author)
     return found
 
 
@@ -169,15 +186,16 @@ def listeners(s: Schedule) -> list[ListenerInfo]:
     return producer_of(s).inspector.listeners()
 
 
-def cancel(s: Schedule, which: Which, *, missing_ok: bool = False) -> Job:
+def cancel(s: Schedule, which: Which, *, missing_ok: bool = False, by: str | None = None) -> Job:
     """Take a job out. Waiting: it is gone. Running: it is flagged, and its state is "cancelling". Recurring: it never
     runs again.
 
-    Raises NotFound, unless `missing_ok`.
+    `by`: who does so, as `changes` tells it; None: as WORKKIT_BY says, else user@host of this program. Raises NotFound,
+    unless `missing_ok`.
     """
-    broker = producer_of(s)
+    broker, author = producer_of(s), author_of(by)
     try:
-        return broker.admin.cancel(changeable(broker.inspector, which))
+        return broker.admin.by(author).cancel(changeable(broker.inspector, which))
     except NotFound:
         if not missing_ok:
             raise
@@ -193,37 +211,43 @@ def pause(
     fn: Fn | None = None,
     reason: str | None = None,
     until: str | datetime | None = None,
+    by: str | None = None,
 ) -> None:
     """Start nothing more of one job, of a function, or of the whole schedule; running jobs continue.
 
-    It lasts until `resume`, or `until` an instant (words, or an aware datetime). Raises NotFound, an `Invalid`.
+    It lasts until `resume`, or `until` an instant (words, or an aware datetime). `by`: who does so, as in `cancel`.
+    Raises NotFound, an `Invalid`.
     """
     check_one(which, fn)
-    broker = producer_of(s)
+    broker, author = producer_of(s), author_of(by)
     said = pause_until(reason, until, tz=s.tz, now_ms=broker.now_ms())
     found = None if which is None else check_dead(changeable(broker.inspector, which))
-    broker.admin.pause(target(found, fn, plain=s.layout in PLAIN_LAYOUTS), said)
+    broker.admin.by(author).pause(target(found, fn, plain=s.layout in PLAIN_LAYOUTS), said)
 
 
-def resume(s: Schedule, which: Which | None = None, *, fn: Fn | None = None) -> None:
+def resume(s: Schedule, which: Which | None = None, *, fn: Fn | None = None, by: str | None = None) -> None:
     """The inverse of `pause`; harmless where nothing is paused. A recurring job comes back at its next time, what else
-    was due meanwhile runs late. Raises NotFound.
+    was due meanwhile runs late. `by`: as in `cancel`. Raises NotFound.
     """
     check_one(which, fn)
-    broker = producer_of(s)
-    broker.admin.resume(paused_target(broker.inspector, which, fn, plain=s.layout in PLAIN_LAYOUTS))
+    broker, author = producer_of(s), author_of(by)
+    broker.admin.by(author).resume(paused_target(broker.inspector, which, fn, plain=s.layout in PLAIN_LAYOUTS))
 
 
-def skip(s: Schedule, which: Which) -> Job:
-    """Leave out the next run of a recurring job; it is returned as it waits then. Raises NotFound, InvalidOptions."""
-    broker = producer_of(s)
-    return broker.admin.skip(check_skip(changeable(broker.inspector, which)))
+def skip(s: Schedule, which: Which, *, by: str | None = None) -> Job:
+    """Leave out the next run of a recurring job; it is returned as it waits then. `by`: as in `cancel`. Raises
+    NotFound, InvalidOptions.
+    """
+    broker, author = producer_of(s), author_of(by)
+    return broker.admin.by(author).skip(check_skip(changeable(broker.inspector, which)))
 
 
-def run(s: Schedule, which: Which) -> Job:
-    """Run a job once now; a recurring one keeps its times beside that. Raises NotFound, InvalidOptions."""
-    broker = producer_of(s)
-    return broker.admin.run(check_run(changeable(broker.inspector, which), broker.inspector.control()))
+def run(s: Schedule, which: Which, *, by: str | None = None) -> Job:
+    """Run a job once now; a recurring one keeps its times beside that. `by`: as in `cancel`. Raises NotFound,
+    InvalidOptions.
+    """
+    broker, author = producer_of(s), author_of(by)
+    return broker.admin.by(author).run(check_run(changeable(broker.inspector, which), broker.inspector.control()))
 
 
 def missed(s: Schedule) -> Iterator[Missed]:
@@ -238,6 +262,22 @@ def runs(s: Schedule, which: Which | None = None, *, limit: int = 60) -> list[Pa
     NotFound, InvalidOptions; Unsupported where the layout keeps no history.
     """
     return runs_of(producer_of(s).inspector, None if which is None else text_of(which), limit=read_limit(limit))
+
+
+def result(s: Schedule, which: Which, *, wait: str | timedelta | None = "30s") -> Any:
+    """Return what the handler of a job with `keep` returned, as JSON carries it; wait for its end, `wait` at most.
+
+    `which` is a Job, an id, the beginning of one, or a name. Of a recurring job it is the latest run with a result, or
+    the one that is named as ``ID@DUE``, the due time in ms since 1970. `wait=None` does not wait. The server wakes
+    those who wait; any number may wait for, or read, one result.
+
+    Raises JobFailed (with `type`, `message`, `traceback`) for a job that failed for good, or was discarded or
+    cancelled; ResultPending for one that is not over, and ResultTimeout if it is not over after `wait`; NoResult for
+    one that keeps none, or whose value could not be kept; NotFound for one that is not known, or whose result has
+    expired; TriggerError; Unsupported where the layout keeps no results.
+    """
+    wait_ms = read_wait(wait)
+    return result_of(producer_of(s).inspector, which, wait_ms=wait_ms, schedule=s.name)
 
 
 def history(
@@ -262,6 +302,13 @@ def history(
     return history_of(broker.inspector, subject, now_ms=broker.now_ms(), span_ms=span_ms, tier=tier)
 
 
+def changes(s: Schedule, which: Which | None = None, *, limit: int = 60) -> list[Change]:
+    """Read who changed what by a verb, the last change first: of one job, also of one that is over, or of all. About
+    10,000 are kept. Raises InvalidOptions; Unsupported where the layout keeps no history.
+    """
+    return changes_of(producer_of(s).inspector, None if which is None else text_of(which), limit=read_limit(limit))
+
+
 def dead(s: Schedule, which: Which | None = None, *, where: str | None = None) -> list[Job]:
     """Find dead jobs, latest first; `which` and `where` choose as in `retry`. Raises NotFound."""
     return chosen(producer_of(s).inspector, schedule=s.name, which=which, where=where)
@@ -274,20 +321,22 @@ def retry(
     where: str | None = None,
     args: Sequence[Any] | Mapping[str, Any] | None = None,
     rate: str | None = None,
+    by: str | None = None,
 ) -> int:
     """Put dead jobs back; their attempts count from the start. Returns how many.
 
     `which` is a name, an id, the beginning of one, or a Job; `where` keeps those whose function, arguments or error
     contain the text; neither means all. `args` makes a new job of one: a list replaces
     the positional arguments, a dictionary those given by name. `rate` ("100/minute", "3/10s")
-    spreads them. Raises NotFound, InvalidOptions, InvalidArguments; CorruptRecord where the record of the named job
-    cannot be read.
+    spreads them. `by`: as in `cancel`. Raises NotFound, InvalidOptions, InvalidArguments; CorruptRecord where the
+    record of the named job cannot be read.
     """
     pause_ms(rate)
-    found = dead(s, which, where=where)
-    return retry_dead(producer_of(s).admin, found, args=args, rate=rate, one=which is not None)
+    author, found = author_of(by), dead(s, which, where=where)
+    return retry_dead(producer_of(s).admin.by(author), found, args=args, rate=rate, one=which is not None)
 
 
-def discard(s: Schedule, which: Which | None = None, *, where: str | None = None) -> int:
-    """Forget dead jobs, chosen as in `retry`. Returns how many there were. Raises NotFound."""
-    return discard_dead(producer_of(s).admin, dead(s, which, where=where))
+def discard(s: Schedule, which: Which | None = None, *, where: str | None = None, by: str | None = None) -> int:
+    """Forget dead jobs, chosen as in `retry`. `by`: as in `cancel`. Returns how many there were. Raises NotFound."""
+    author = author_of(by)
+    return discard_dead(producer_of(s).admin.by(author), dead(s, which, where=where))

@@ -71,6 +71,14 @@ def json_text(value: Any) -> bytes:
     return _text(value, "value").encode("ascii")
 
 
+def value_text(value: Any, place: str) -> bytes:
+    """Write one value as `payload` writes an argument, and refuse what it refuses. `place` names it in an error."""
+    text = _text(value, place)
+    if "\\ud" in text:
+        _refuse_surrogates(value, place)
+    return text.encode("ascii")
+
+
 def job_id(payload: bytes) -> str:
     """Hash the stored bytes: lower-case hexadecimal SHA-1, 40 digits."""
     return sha1(payload, usedforsecurity=False).hexdigest()

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 from tests.acceptance.history import Promise, complete_lines, write
+from tests.acceptance.kept import KEEP
 from workkit import Retry, current_job, events, job, schedule
 from workkit.errors import NotFound, TriggerError
 from workkit.worker import read_ahead
@@ -124,17 +125,17 @@ def produce(*, url: str, name: str, lead: int, after: str = "") -> None:
     rows = [{"fn": fn(), "at": second, "args": [f"many-{n}"]} for n in range(MANY)]
     add: dict[str, Callable[[], Any]] = {  # first what has a time, lest this passes before it is added
         "once": lambda: schedule.add(s, fn(), at=second, args=["once"]),
-        "tick": lambda: schedule.add(s, fn(), cron=ticks, args=["tick"]),
+        "tick": lambda: schedule.add(s, fn(), cron=ticks, args=["tick"], keep=KEEP),
         "named": lambda: schedule.add(s, fn(), at=second, args=["named"], name="named"),
         "keyed": lambda: schedule.add(s, fn(), at=second, args=["keyed"], unique_key="key", priority=1),
         "many": lambda: schedule.add_many(s, rows),
         **{f"one-{n}": partial(schedule.add_now, s, f"{HERE}:one", args=[f"one-{n}"]) for n in range(ONES)},
         "slow": lambda: schedule.add_now(s, f"{HERE}:slow", args=["slow", 1.5]),
-        "now-0": lambda: schedule.add_now(s, fn(), args=["now-0"]),
+        "now-0": lambda: schedule.add_now(s, fn(), args=["now-0"], keep=KEEP),
         "now-1": lambda: schedule.add_now(s, fn(), args=["now-1"]),
-        "fails": lambda: schedule.add_now(s, f"{HERE}:fail", args=["fails", 2], retries=3),
-        "asks": lambda: schedule.add_now(s, f"{HERE}:ask", args=["asks", 1], retries=1),
-        "dies": lambda: schedule.add_now(s, f"{HERE}:fail", args=["dies", 9], retries=1),
+        "fails": lambda: schedule.add_now(s, f"{HERE}:fail", args=["fails", 2], retries=3, keep=KEEP),
+        "asks": lambda: schedule.add_now(s, f"{HERE}:ask", args=["asks", 1], retries=1, keep=KEEP),
+        "dies": lambda: schedule.add_now(s, f"{HERE}:fail", args=["dies", 9], retries=1, keep=KEEP),
         "later": lambda: schedule.add(s, fn(), in_="1 hour", args=["later"]),
         "endless": lambda: schedule.add(s, fn(), every="second", args=["endless"]),
         "nowhere": lambda: schedule.add_now(s, "no_such_place:gone", args=["nowhere"]),

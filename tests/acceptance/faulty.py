@@ -27,6 +27,7 @@ ADMINISTRATION = {
         "bury",
         "declare",
         "discard",
+        "note",
         "repair",
         "pause",
         "reschedule",
@@ -35,6 +36,7 @@ ADMINISTRATION = {
         "revive",
         "run",
         "tidy",
+        "trace",
     },
     "gocraft": {"aside", "cancel", "know", "pause", "release", "requeue", "resume"},
 }

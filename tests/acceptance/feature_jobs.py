@@ -314,7 +314,7 @@ class Cast:
         """Wait until nothing is left for any job."""
         until(lambda: not schedule.counts(s).running, what="the last settle", timeout=WAIT)
         try:
-            until(lambda: not self.left(s), timeout=3.0)
+            until(lambda: not self.left(s), timeout=WAIT)
         except AssertionError:
             raise AssertionError(f"left of {s.name}: {self.left(s)}") from None
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 SIGNAL = 0.1  # seconds that a signal may take to arrive
-MARGIN = 1.0  # seconds between the end of a run and the moment from which its settle is certain, on a busy machine
+MARGIN = 1.0  # seconds between the end of a run and the moment from which its settle is certain
 
 
 def write(file: str, **line: Any) -> None:
@@ -70,22 +70,31 @@ class Run:
     def occurrence(self) -> str:
         return f"{self.label} {self.id[:8]}@{self.due} attempt {self.attempt}"
 
-    def was_in_flight(self, at: float) -> bool:
+    def was_in_flight(self, at: float, *, margin: float) -> bool:
         """Whether it had begun, and its settle may not have been done."""
-        return self.start <= at + SIGNAL and (self.end is None or at <= self.end + MARGIN)
+        return self.start <= at + SIGNAL and (self.end is None or at <= self.end + margin)
 
 
 @dataclass(slots=True, kw_only=True)
 class History:
-    """The lines, sorted by what they speak of."""
+    """The lines, sorted by what they speak of. `slack`: seconds by which the machine may have held up anybody."""
 
     runs: list[Run] = field(default_factory=list)
     acknowledged: dict[str, list[Mapping[str, Any]]] = field(default_factory=lambda: defaultdict(list))
     lines: list[Mapping[str, Any]] = field(default_factory=list)
+    slack: float = 0.0
+
+    @property
+    def margin(self) -> float:
+        return MARGIN + self.slack
 
     def of(self, *what: str) -> Iterator[Mapping[str, Any]]:
         """The lines of these kinds, in order."""
         return (line for line in self.lines if line["what"] in what)
+
+    def is_forgotten(self, run: Run) -> bool:
+        """Whether the server may have forgotten how this run ended: it went back to an earlier state after that."""
+        return run.end is not None and any(run.end <= line["at"] for line in self.of("rewound"))
 
     @property
     def cancelled(self) -> dict[str, float]:
@@ -93,11 +102,12 @@ class History:
         return {line["id"]: line["at"] for line in self.of("cancelled")}
 
 
-def read(lines: Iterable[str]) -> History:
+def read(lines: Iterable[str], *, slack: float = 0.0) -> History:
     """Read the lines of one scene, by their times: a process may be stopped between looking at the clock and writing.
     An end without its start is an error of the scene.
     """
-    history = History(lines=sorted((json.loads(line) for line in lines), key=lambda line: float(line["at"])))
+    by_time = sorted((json.loads(line) for line in lines), key=lambda line: float(line["at"]))
+    history = History(lines=by_time, slack=slack)
     running: dict[tuple[Any, ...], Run] = {}
     for line in history.lines:
         match line["what"]:
@@ -210,19 +220,19 @@ def _repeated(history: History) -> Iterator[list[tuple[str, Run]]]:
 
 def _cause(history: History, run: Run, then: Run) -> str:
     for line in history.of("killed", "fenced"):
-        if line["pid"] == run.pid and line["at"] <= then.start and run.was_in_flight(line["at"]):
+        if line["pid"] == run.pid and line["at"] <= then.start and run.was_in_flight(line["at"], margin=history.margin):
             return str(line["what"])
     for line in history.of("resumed"):
         late = {then.pid: then.start, run.pid: run.start}.get(line["pid"], 0.0)
-        if line["at"] <= late <= line["at"] + MARGIN:
+        if line["at"] <= late <= line["at"] + history.margin:
             return "fenced"  # it was claimed before, and begun before its listener heard that it had lost it
     for line in history.of("given_back"):
-        if (line["pid"], line["id"]) == (run.pid, run.id) and run.was_in_flight(line["at"]):
+        if (line["pid"], line["id"]) == (run.pid, run.id) and run.was_in_flight(line["at"], margin=history.margin):
             return "given back"
-    if any(run.start - MARGIN <= line["at"] <= then.start for line in history.of("rewound")):
+    if any(run.start - history.margin <= line["at"] <= then.start for line in history.of("rewound")):
         return "rewound"  # also where it was claimed before, and begun before its listener heard of it
     for line in history.of("ack"):  # by a second producer, within the second of its time: then it is a job once more
-        if line["label"] == run.label and run.end is not None and run.end <= line["at"] <= then.start + MARGIN:
+        if line["label"] == run.label and run.end is not None and run.end <= line["at"] <= then.start + history.margin:
             return "added again"
     return ""
 
@@ -230,7 +240,7 @@ def _cause(history: History, run: Run, then: Run) -> str:
 def _after_cancel(history: History) -> Iterator[str]:
     for run in history.runs:
         cancelled = history.cancelled.get(run.id)
-        if cancelled is not None and run.start > cancelled + MARGIN:
+        if cancelled is not None and run.start > cancelled + history.margin:
             yield f"{run.occurrence} began {run.start - cancelled:.1f} s after it was cancelled"
 
 

@@ -142,7 +142,7 @@ class Names:
         yield ("show", s, self.good, "--json")
         for id in (IDS[n % len(IDS)], IDS[n * 7 % len(IDS)][:8], "hostile", "nowhere", "abcdef"):
             yield ("show", s, id, *(("--json",) if n % 2 else ()))
-        for verb in ("listeners", "stats", "dead"):
+        for verb in ("listeners", "stats", "dead", "runs", "changes"):
             yield (verb, s)
             yield (verb, s, "--json")
         yield ("dead", s, "--all")
@@ -186,6 +186,9 @@ def looked(name: str, url: str, *, seconds: float = HANG) -> Iterator[str]:
         "dead": lambda: schedule.dead(s),
         "missed": lambda: list(schedule.missed(s)),
         "control": inspector.control,
+        "runs": lambda: schedule.runs(s, limit=100_000),
+        "history": lambda: schedule.history(s, over="1 hour"),
+        "changes": lambda: schedule.changes(s, limit=100_000),
         "named": inspector.named,
     }
     for verb, act in verbs.items():

@@ -301,12 +301,38 @@ def _runs(r: Random, aim: Aim) -> Value:
     return Value(name="runs", kind="stream", pairs=tuple(fields.items()))
 
 
+def _result(r: Random, aim: Aim) -> Value:
+    fields = {
+        b"t": b"1000",
+        b"k": r.choice((b"value", b"failed")),
+        b"o": run_of(r),
+        b"d": due(r),
+        b"v": noise(r),
+    }
+    fields[r.choice(list(fields))] = token(r)
+    of = r.choice((id_of(r).decode("ascii", "replace"), "name:hostile"))
+    return Value(name="result", kind="stream", of=of, pairs=tuple(fields.items()))
+
+
+def _trace(r: Random, aim: Aim) -> Value:
+    member = r.choice((noise(r), b"00-" + b"a" * 32 + b"-" + b"0" * 16 + b"-01", b"00-" + b"a" * 10_000))
+    return Value(name="trace", kind="string", of=id_of(r).decode("ascii", "replace"), member=member)
+
+
 def _cells(r: Random, aim: Aim) -> Value:
     nan = float("nan")
     value = packed(r, [1, 0, 0, 0, 0, r.choice((0, nan)), 5, [r.choice((1, nan, "x")), 2], [7]])
     member = r.choice((b"schedule", b"more", b"fn:" + FN.encode(), noise(r)))
     slot_of = f"h:{aim.now_ms // HOUR_MS}"
     return Value(name="past", kind="hash", of=slot_of, member=member, value=value)
+
+
+def _changes(r: Random, aim: Aim) -> Value:
+    fields = {b"by": b"hostile", b"via": b"cli", b"verb": b"pause", b"target": b"schedule", b"times": b"1"}
+    fields[r.choice(list(fields))] = token(r)
+    state = r.choice(({"until": PAST}, {"until": 1e300, "due": "x", "limit": [1, b"x"]}, ["why", PAST], [None, 2**63]))
+    fields[r.choice((b"before", b"after"))] = r.choice((packed(r, state), noise(r)))
+    return Value(name="changes", kind="stream", pairs=tuple(fields.items()))
 
 
 MAKERS: Mapping[str, Maker] = {
@@ -341,6 +367,9 @@ MAKERS: Mapping[str, Maker] = {
     "days": _days,
     "runs": _runs,
     "past": _cells,
+    "changes": _changes,
+    "result": _result,
+    "trace": _trace,
     "producer": _answer,
 }
 

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections import Counter
@@ -28,11 +26,12 @@ from typing import Any
 import pika
 
 from tests.acceptance import fleet_log, hutch_verdict
+from tests.acceptance.fleet_process import begun, carried_out, counts, end_all
 from tests.acceptance.hutch_cast import EXCHANGE, HERE, JOBS
 from tests.acceptance.hutch_verdict import Dead, Owed
 from tests.acceptance.soak_verdict import Incident
 from tests.brokers.hutch.relay import Relay
-from tests.processes import ROOT, until
+from tests.processes import until
 from tests.rabbit import Rabbit, connected
 from workkit import schedule
 from workkit.brokers.hutch.ladder import first_step, ladder
@@ -89,9 +88,6 @@ class Report:
     seconds: float = 0.0
 
     def __str__(self) -> str:
-        def counts(found: Mapping[str, int]) -> str:
-            return ", ".join(f"{number:,} {what}" for what, number in sorted(found.items())) or "none"
-
         return "\n".join(
             [
                 f"confirmed       {self.added:,}; {self.unheard:,} of them published again, as no confirm was heard",
@@ -201,10 +197,7 @@ class Fleet:
         return self.report
 
     def close(self) -> None:
-        for process in self._processes.values():
-            if process.poll() is None:
-                process.kill()
-            process.wait()
+        end_all(self._processes.values())
         for relay in self._relays.values():
             relay.__exit__()
 
@@ -213,18 +206,9 @@ class Fleet:
     def _start(self) -> None:
         number = len(self._processes) + 1
         self._relays[number] = relay = Relay(self.broker.port)
-        log = self.folder / f"listener-{number}.log"
-        log.touch()
-        env = {name: value for name, value in os.environ.items() if not name.startswith("WORKKIT_")}
-        with open(self.folder / f"output-{number}", "ab") as output:
-            self._processes[number] = subprocess.Popen(
-                [sys.executable, "-c", LISTEN, f"amqp://guest:guest@127.0.0.1:{relay.port}/"],
-                cwd=ROOT,
-                env={**env, fleet_log.LOG: str(log), "PYTHONPATH": str(ROOT)},
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-            )
+        command = [sys.executable, "-c", LISTEN, f"amqp://guest:guest@127.0.0.1:{relay.port}/"]
+        log, output = self.folder / f"listener-{number}.log", self.folder / f"output-{number}"
+        self._processes[number] = begun(command, log=log, output=output)
         self._alive.add(number)
 
     def _are_all_there(self) -> bool:
@@ -358,18 +342,18 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--rate", type=float, default=600.0, help="messages published a second")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args(words)
-    folder = Path(tempfile.mkdtemp(prefix="hutch-"))
-    print(f"seed {given.seed}, files in {folder}", flush=True)
-    broker = Rabbit(folder / "node")
-    fleet = Fleet(folder, broker, seed=given.seed)
-    try:
-        broker.start()
-        report = fleet.run(given.jobs, rate=given.rate, troubles=EVERY)
-    finally:
-        fleet.close()
-        broker.close()
-    print(report)
-    return 1 if report.complaints else 0
+
+    def run(folder: Path) -> Report:
+        broker = Rabbit(folder / "node")
+        fleet = Fleet(folder, broker, seed=given.seed)
+        try:
+            broker.start()
+            return fleet.run(given.jobs, rate=given.rate, troubles=EVERY)
+        finally:
+            fleet.close()
+            broker.close()
+
+    return carried_out("hutch", seed=given.seed, run=run)
 
 
 if __name__ == "__main__":

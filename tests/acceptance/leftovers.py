@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.servers import PAST
 
-BY_EXPIRY = ("watch", "producer", "crashed")
+BY_EXPIRY = ("watch", "producer", "crashed", "result")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -24,11 +22,11 @@ from typing import Any
 
 from tests.acceptance import fleet_log, soak_verdict
 from tests.acceptance import mixed_verdict as verdict
-from tests.acceptance.fleet_log import LOG
+from tests.acceptance.fleet_process import begun, carried_out, counts, end_all
 from tests.acceptance.mixed_cast import HERE, LIMIT, NAMESPACE
 from tests.acceptance.soak_verdict import Incident
 from tests.brokers.gocraft import go_peer
-from tests.processes import ROOT, until
+from tests.processes import until
 from tests.servers import Server, program
 from workkit import schedule
 from workkit.brokers.gocraft.keys import Keys
@@ -84,9 +82,6 @@ class Report:
     seconds: float = 0.0
 
     def __str__(self) -> str:
-        def counts(found: Mapping[str, int]) -> str:
-            return ", ".join(f"{number:,} {what}" for what, number in sorted(found.items())) or "none"
-
         return "\n".join(
             [
                 f"added           {sum(self.added.values()):,} by: {counts(self.added)}; {self.seconds:.0f} s",
@@ -149,11 +144,7 @@ class Fleet:
         return self.report
 
     def close(self) -> None:
-        for process in self._processes.values():
-            if process.poll() is None:
-                process.send_signal(signal.SIGCONT)
-                process.kill()
-            process.wait()
+        end_all(self._processes.values())
         self.server.close()
 
     # Who takes part.
@@ -161,7 +152,6 @@ class Fleet:
     def _start(self, *, is_ours: bool) -> None:
         number = len(self._processes) + 1
         log = self.folder / f"{'ours' if is_ours else 'go'}-{number}.log"
-        log.touch()
         place = ["--redis", f"127.0.0.1:{self.server.port}"]
         if is_ours:
             command = [sys.executable, "-c", LISTEN, self.server.url, "5s" if self.is_quick else "10s"]
@@ -180,16 +170,7 @@ class Fleet:
             ]
             if self.is_quick:
                 command += ["--heartbeat", "1s", "--sleeps", "0,10,100"]
-        env = {name: value for name, value in os.environ.items() if not name.startswith("WORKKIT_")}
-        with open(self.folder / "output", "ab") as output:
-            self._processes[number] = subprocess.Popen(
-                command,
-                cwd=ROOT,
-                env={**env, LOG: str(log), "PYTHONPATH": str(ROOT)},
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-            )
+        self._processes[number] = begun(command, log=log, output=self.folder / "output")
         self._born[number] = time.monotonic()
         self._alive.add(number)
         if is_ours:
@@ -332,15 +313,15 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--rate", type=float, default=200.0, help="jobs added a second")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args(words)
-    folder = Path(tempfile.mkdtemp(prefix="mixed-"))
-    print(f"seed {given.seed}, files in {folder}", flush=True)
-    fleet = Fleet(folder, seed=given.seed)
-    try:
-        report = fleet.run(given.jobs, rate=given.rate, kill_every=2.0, freeze_every=12.0)
-    finally:
-        fleet.close()
-    print(report)
-    return 1 if report.complaints else 0
+
+    def run(folder: Path) -> Report:
+        fleet = Fleet(folder, seed=given.seed)
+        try:
+            return fleet.run(given.jobs, rate=given.rate, kill_every=2.0, freeze_every=12.0)
+        finally:
+            fleet.close()
+
+    return carried_out("mixed", seed=given.seed, run=run)
 
 
 if __name__ == "__main__":

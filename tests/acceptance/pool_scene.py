@@ -50,12 +50,10 @@ class PoolScene(Scene):
             return True
         return False
 
-    def _note_death(self, who: str) -> None:
-        """Wait for the end of a process, and let its heartbeat be old, so that nobody waits until it is."""
-        super()._note_death(who)
+    def _let_time_pass(self, silent: int) -> None:
         for pool in self.client.smembers(KEYS.worker_pools):
             key = KEYS.worker_pool(pool.decode())
-            if int(self.client.hget(key, "pid") or 0) == self._pids[who]:
+            if int(self.client.hget(key, "pid") or 0) == silent:
                 self.client.hset(key, "heartbeat_at", int(time.time()) - 60)
 
     def _add_victim(self) -> Any:

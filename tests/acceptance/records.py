@@ -69,6 +69,8 @@ def check_records(history: History, records: Records, promises: Mapping[str, Pro
     for record in (*in_rings.values(), *single.values()):
         if record.ending in NO_RUN:
             continue
+        if record.ending == "cancelled" and record.id in history.cancelled:
+            continue  # it may have been interrupted before its first line
         if not any(_fits(run, record) for run in ended.get(record.place, ())):
             yield f"history has {record}, and no run ended so"
     for name, found in (("its ring", [r for ring in records.rings.values() for r in ring]), ("S:runs", records.single)):
@@ -81,7 +83,7 @@ def check_records(history: History, records: Records, promises: Mapping[str, Pro
         runs = sum(record.ending not in NO_RUN for record in ring)
         if len(ring) < 60 and records.days.get(job) != runs:
             yield f"the days of {job[:8]} have {records.days.get(job)} runs, its ring {runs}"
-        if job not in recurring:
+        if job not in recurring and job not in history.cancelled:
             yield f"{job[:8]} has a ring, and does not recur"
 
 
@@ -95,6 +97,8 @@ def _not_kept(
     """Every run of a recurring job, and every failure, has its record; but a cancelled job's ending may be refused."""
     for place, runs in ended.items():
         id = place[0]
+        if any(history.is_forgotten(run) for run in runs):
+            continue
         if id in recurring and place not in in_rings and id not in history.cancelled:
             yield f"{runs[0].occurrence} ended, and its ring does not have it"
         if all(run.how != "returned" for run in runs) and place not in single:

@@ -13,7 +13,6 @@ import random
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -24,6 +23,7 @@ from unittest.mock import patch
 import redis
 
 from tests.acceptance import soak_cast, soak_verdict
+from tests.acceptance.fleet_process import carried_out
 from tests.acceptance.leftovers import check_keys, look
 from tests.acceptance.scene import DURABLE
 from tests.acceptance.soak_hostile import Hostile, is_good, is_owned
@@ -362,15 +362,15 @@ def main() -> int:
     parser.add_argument("--product", choices=("redis", "valkey"), default="redis")
     parser.add_argument("--hostile", action="store_true", help="write hostile values into all keys meanwhile")
     given = parser.parse_args()
-    folder = Path(tempfile.mkdtemp(prefix="soak-"))
-    print(f"seed {given.seed}, files in {folder}", flush=True)
-    soak = Soak(folder, rate=given.rate, seed=given.seed, product=given.product)
-    try:
-        report = soak.run(given.minutes * 60, troubles=(*USUAL, HOSTILE) if given.hostile else USUAL)
-    finally:
-        soak.close()
-    print(report)
-    return 1 if report.complaints else 0
+
+    def run(folder: Path) -> Report:
+        soak = Soak(folder, rate=given.rate, seed=given.seed, product=given.product)
+        try:
+            return soak.run(given.minutes * 60, troubles=(*USUAL, HOSTILE) if given.hostile else USUAL)
+        finally:
+            soak.close()
+
+    return carried_out("soak", seed=given.seed, run=run)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ import pytest
 
 from tests.acceptance import feature_jobs
 from tests.acceptance.feature_jobs import RATE_APART, SLACK, TIMEOUT, WAIT, Cast, doubled, most_at_once, watched
+from tests.metronome import Metronome
 from tests.processes import is_alive, until
 from tests.servers import Server, program
 from workkit import schedule
@@ -38,6 +39,12 @@ class Wreck:
         self.schedules = {name: cast.schedule(**{"name": name, **HOW.get(name, {})}) for name in SCENES}
         self.steps = {name: SCENES[name](self, s) for name, s in self.schedules.items()}
         self.killed_at = 0.0
+        self.machine = Metronome()
+
+    @property
+    def soon(self) -> float:
+        """Seconds after a crash within which its runs are begun elsewhere."""
+        return TIMEOUT + SLACK + self.machine.slack
 
     def happen(self) -> None:
         names = [s.name for s in self.schedules.values()]
@@ -56,7 +63,7 @@ class Wreck:
         """The victim's run of each label runs elsewhere, in time."""
         for label in labels:
             found = until(partial(self._elsewhere, label), what=f"{label} elsewhere", timeout=WAIT)
-            assert found[0]["at"] - (since or self.killed_at) <= TIMEOUT + SLACK, label
+            assert found[0]["at"] - (since or self.killed_at) <= self.soon, label
 
     def _elsewhere(self, label: str) -> list[Any]:
         pid = self.victim.pid
@@ -75,7 +82,7 @@ class Wreck:
     def reaped(self, s: Schedule) -> None:
         """Wait until what it held was handed back, and somebody has looked at it."""
         pid = self.victim.pid
-        until(lambda: pid not in {one.pid for one in schedule.listeners(s)}, what="a reap", timeout=TIMEOUT + SLACK)
+        until(lambda: pid not in {one.pid for one in schedule.listeners(s)}, what="a reap")
         with closing(self.cast.server.client()) as client:
             until(lambda: not client.llen(f"{s.name}:wake"), what="a look")
 
@@ -91,7 +98,7 @@ def cpu(wreck: Wreck, s: Schedule) -> Steps:
     (first,) = cast.starts("cpu")
     assert first["pid"] != first["listener"] == wreck.victim.pid
     yield []
-    until(lambda: not is_alive(first["pid"]), what="the end of the child", timeout=2.0)
+    until(lambda: not is_alive(first["pid"]), what="the end of the child")
     wreck.again("cpu")
     second = cast.starts("cpu")[1]
     assert second["pid"] != second["listener"] == wreck.rescuers[0].pid
@@ -115,7 +122,7 @@ def names(wreck: Wreck, s: Schedule) -> Steps:
     wreck.again("import-1")
     cast.open("import-1", "import-2")
     cast.done("import-1", "import-2")
-    assert wreck.after("tick-2", 2)[0]["at"] - wreck.killed_at <= TIMEOUT + SLACK
+    assert wreck.after("tick-2", 2)[0]["at"] - wreck.killed_at <= wreck.soon
     assert len(cast.starts("tick-1")) == 1
     assert schedule.cancel(s, "tick").id == new.id
 
@@ -190,7 +197,7 @@ def catch_up(wreck: Wreck, s: Schedule) -> Steps:
     assert dues["all"] == list(range(dues["all"][0], dues["all"][-1] + 1, 1000))
     missed = [due for due in dues["once"] if wreck.killed_at * 1000 < due < (began - 1) * 1000]
     assert len(missed) == 1, "the first tick that was missed, late"
-    assert max(line["at"] - line["due"] / 1000 for line in wreck.after("late")) < 2 + SLACK - 1
+    assert max(line["at"] - line["due"] / 1000 for line in wreck.after("late")) < 2 + SLACK - 1 + wreck.machine.slack
     assert [one.reason for one in schedule.missed(s) if one.id == jobs[2].id][-1:] == ["late"]
     for one in jobs:
         schedule.cancel(s, one)
@@ -380,8 +387,9 @@ def wreck(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wreck]:
     with closing(server), closing(Cast(server, tmp_path_factory.mktemp("cast"))) as cast:
         server.start()
         wreck = Wreck(cast)
-        wreck.happen()
-        yield wreck
+        with closing(wreck.machine):
+            wreck.happen()
+            yield wreck
 
 
 @pytest.mark.parametrize("scene", SCENES)

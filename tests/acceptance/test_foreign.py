@@ -9,12 +9,15 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.acceptance.foreign import MARGIN, TIMEOUT, Faced, play, staged
+from tests.metronome import Metronome
 from tests.servers import PRODUCTS, program
 
 CASTS = {"redis": ("kill", "stop", "stall"), "embedded": ("stall", "kill")}
 
 
-def test_foreign_jobs_are_back_in_the_queue_soon_after_a_listener_dies_stalls_or_stops(tmp_path: Path) -> None:
+def test_foreign_jobs_are_back_in_the_queue_soon_after_a_listener_dies_stalls_or_stops(
+    tmp_path: Path, machine: Metronome
+) -> None:
     for product in PRODUCTS:
         program(product)  # skips here, not in a thread
 
@@ -27,4 +30,4 @@ def test_foreign_jobs_are_back_in_the_queue_soon_after_a_listener_dies_stalls_or
     with ThreadPoolExecutor(len(CASTS)) as pool:
         faced = [each for found in pool.map(one, CASTS) for each in found]
     assert [each.kind for each in faced] == [kind for kinds in CASTS.values() for kind in kinds]
-    assert all(each.held and each.took <= TIMEOUT + MARGIN for each in faced)
+    assert all(each.held and each.took <= TIMEOUT + MARGIN + machine.slack for each in faced)

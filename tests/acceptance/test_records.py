@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 
@@ -23,10 +24,15 @@ SINGLE = [Record(ONE, 500, 0, "retried"), Record(TICK, 1000, 0, "done")]
 
 
 def complaints(
-    runs: Sequence[Run] = RUNS, ring: Sequence[Record] = RING, single: Sequence[Record] = SINGLE, days: int = 2
+    runs: Sequence[Run] = RUNS,
+    ring: Sequence[Record] = RING,
+    single: Sequence[Record] = SINGLE,
+    days: int = 2,
+    rewound: float | None = None,
 ) -> list[str]:
     records = Records(rings={TICK: list(ring)}, single=list(single), days={TICK: days})
-    return list(check_records(History(runs=list(runs)), records, PROMISES))
+    lines: list[Mapping[str, Any]] = [{"what": "rewound", "at": rewound}] if rewound is not None else []
+    return list(check_records(History(runs=list(runs), lines=lines), records, PROMISES))
 
 
 def test_what_agrees_is_right() -> None:
@@ -47,3 +53,8 @@ def test_what_agrees_is_right() -> None:
 )
 def test_what_differs_is_named(wrong: dict[str, Sequence[Record]], said: str) -> None:
     assert any(said in one for one in complaints(**wrong)), complaints(**wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("rewound", "number"), [(2.05, 1), (2.1, 0)])
+def test_a_server_may_forget_what_had_ended_before(rewound: float, number: int) -> None:
+    assert len(complaints(ring=RING[:1], days=1, rewound=rewound)) == number

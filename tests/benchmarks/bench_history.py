@@ -1,57 +1,53 @@
 """What history costs: one listener, with history full, counts and off in turns.
 
     python -m tests.benchmarks.bench_history [plain | recurring] [JOBS] [RUNS]
+    python -m tests.benchmarks.bench_history kept [JOBS]
 
 plain: one-shots that do nothing. recurring: JOBS jobs that recur every second, for 5 seconds; give so many that one
 listener cannot keep up. For each, runs a second, and the processor time that a run costs listener and server together,
 which other programs on the machine disturb less. Medians; on Linux.
+
+kept: what is left in the keys of history after so many one-shots of 200 functions, a twentieth of them failures.
 """
 
 from __future__ import annotations
 
-import os
 import statistics
 import sys
 import time
-from pathlib import Path
 
-from tests.benchmarks.stage import stage
+from tests.benchmarks.stage import spent, stage
 from tests.processes import Processes, until
 from tests.servers import Server
 from workkit import schedule
 from workkit.jobs.admission import HISTORIES, History
+from workkit.verbs.opening import producer_of
 
 APP = "def note(n): pass\n"
-SECONDS = 5
+KEPT = "\n".join(f"def f{n}(i):\n    if i % 20 == 0: raise OSError('disk full')" for n in range(200))
+SECONDS, PORTION = 5, 50_000
 Figure = tuple[float, float]  # runs a second; us of processor time for one
-
-
-def _spent(*pids: int) -> float:
-    """The processor time of these processes so far, in seconds."""
-    ticks = 0
-    for pid in pids:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        ticks += int(fields[11]) + int(fields[12])
-    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def plain(server: Server, processes: Processes, jobs: int, history: History) -> Figure:
     """From the first claim to the last ending."""
-    s, client = schedule.create("bench", redis=server.url, history=history), server.client()
+    s, client = schedule.create("bench", redis=server.url), server.client()
+    producer_of(s).admin.remember(history)  # each time: the server has forgotten all
     schedule.add_many(s, ({"fn": "app:note", "at": "now", "args": [n]} for n in range(jobs)))
     listener = processes.workkit("listen", "bench", "-q", "--redis", server.url)
     until(lambda: client.zcard("bench:next") < jobs, timeout=60)
-    before, began, left = _spent(listener.pid, server.pid), time.perf_counter(), client.hlen("bench:jobs")
+    before, began, left = spent(listener.pid, server.pid), time.perf_counter(), client.hlen("bench:jobs")
     while client.exists("bench:jobs"):
         time.sleep(0.01)
-    took, spent = time.perf_counter() - began, _spent(listener.pid, server.pid) - before
+    took, used = time.perf_counter() - began, spent(listener.pid, server.pid) - before
     listener.close()
-    return int(left) / took, 1e6 * spent / int(left)
+    return int(left) / took, 1e6 * used / int(left)
 
 
 def recurring(server: Server, processes: Processes, jobs: int, history: History) -> Figure:
     """Of jobs that recur, once all are running."""
-    s, client = schedule.create("bench", redis=server.url, history=history), server.client()
+    s, client = schedule.create("bench", redis=server.url), server.client()
+    producer_of(s).admin.remember(history)  # each time: the server has forgotten all
     schedule.add_many(s, ({"fn": "app:note", "every": "second", "args": [n]} for n in range(jobs)))
     listener = processes.workkit("listen", "bench", "-q", "--redis", server.url)
 
@@ -59,12 +55,35 @@ def recurring(server: Server, processes: Processes, jobs: int, history: History)
         return sum(int(n) for what, n in client.hgetall("bench:stats").items() if what.startswith(b"done:"))
 
     until(lambda: done() > jobs, timeout=60)
-    before, first, began = _spent(listener.pid, server.pid), done(), time.perf_counter()
+    before, first, began = spent(listener.pid, server.pid), done(), time.perf_counter()
     time.sleep(SECONDS)
     ran, took = done() - first, time.perf_counter() - began
-    spent = _spent(listener.pid, server.pid) - before
+    used = spent(listener.pid, server.pid) - before
     listener.close()
-    return ran / took, 1e6 * spent / ran
+    return ran / took, 1e6 * used / ran
+
+
+def kept(jobs: int) -> None:
+    """Print the keys, entries and bytes of each kind of history after so many runs."""
+    with stage(KEPT) as (server, processes, _folder):
+        s, client = schedule.create("bench", redis=server.url), server.client()
+        listener = processes.workkit("listen", "bench", "-q", "--redis", server.url)
+        for first in range(0, jobs, PORTION):
+            of = range(first, min(jobs, first + PORTION))
+            schedule.add_many(s, ({"fn": f"app:f{n % 200}", "at": "now", "args": [n]} for n in of))
+            until(lambda: not client.exists("bench:jobs"), timeout=600)
+        listener.close()
+        found: dict[str, list[int]] = {}
+        for key in client.scan_iter("bench:*"):
+            kind = key.decode().split(":")[1]
+            if kind in ("lately", "days", "runs", "past"):
+                size = client.xlen(key) if kind == "runs" else client.hlen(key)
+                sums = found.setdefault(kind, [0, 0, 0])
+                for place, n in enumerate((1, size, client.memory_usage(key, samples=0))):
+                    sums[place] += n
+    for kind, (keys, entries, size) in found.items():
+        print(f"{kind:7} {keys:5,} keys  {entries:7,} entries  {size / 1e6:6.2f} MB")
+    print(f"after {jobs:,} runs: {sum(size for _, _, size in found.values()) / 1e6:.2f} MB")
 
 
 def main(what: str, jobs: int, runs: int) -> None:
@@ -86,5 +105,8 @@ def main(what: str, jobs: int, runs: int) -> None:
 
 
 if __name__ == "__main__":
-    chosen, count, times = (*sys.argv[1:], *("plain", "50000", "5")[len(sys.argv) - 1 :])
-    main(chosen, int(count), int(times))
+    if sys.argv[1:2] == ["kept"]:
+        kept(int((*sys.argv[2:], "1000000")[0]))
+    else:
+        chosen, count, times = (*sys.argv[1:], *("plain", "50000", "5")[len(sys.argv) - 1 :])
+        main(chosen, int(count), int(times))

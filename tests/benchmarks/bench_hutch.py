@@ -122,7 +122,7 @@ class Bench:
         return [self.processes.run(*command) for _ in range(self.count)]
 
     def fill(self) -> None:
-        """Leave exactly the messages in the queue that are to be consumed."""
+        """Empty the queue, then publish the messages that this round consumes."""
         with connected(self.broker.url) as channel:
             channel.queue_purge(QUEUE)
         self.published(self.pika_publishes)

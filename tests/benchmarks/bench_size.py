@@ -23,7 +23,7 @@ from tests.benchmarks.stage import stage
 from tests.servers import Server
 from workkit import schedule
 from workkit.brokers.connect import open_broker
-from workkit.brokers.native.look.location import PAGE
+from workkit.brokers.redis_server.pages import PAGE
 from workkit.contract.listener import ListenerInfo
 from workkit.jobs.outcome import DONE
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -27,3 +28,12 @@ def stage(app: str = "") -> Iterator[tuple[Server, Processes, Path]]:
         processes.close()
         server.close()
         shutil.rmtree(folder)
+
+
+def spent(*pids: int) -> float:
+    """The processor time of these processes so far, in seconds."""
+    ticks = 0
+    for pid in pids:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")

@@ -22,14 +22,17 @@ from workkit.brokers.native.look.location import Places
 from workkit.brokers.native.look.published import Published
 from workkit.brokers.redis_server.script import Script
 from workkit.brokers.redis_server.server import PendingCalls, connect
+from workkit.contract.changes import Author
 from workkit.contract.claim import Claim, Ending
+from workkit.contract.history import ALL, Cell, Counted, Sample
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.producer import NewJob
 from workkit.errors import InvalidOptions, NotFound
 from workkit.jobs.admission import Pause, admission
 from workkit.jobs.job import Job
-from workkit.jobs.outcome import Again, Dead, Done, Failure, Released
+from workkit.jobs.outcome import Again, Dead, Done, Failure, Ran, Released
 from workkit.jobs.terms import Entrance, Terms
+from workkit.tracing import TraceContext
 from workkit.triggers import cron
 
 INFO = ListenerInfo(listener="", host="here", pid=1, version="0", schedules={}, threads=1)
@@ -197,6 +200,22 @@ def _put(s: Scene) -> None:
     s.broker.add(more)
 
 
+def _traced(s: Scene) -> None:
+    jobs = [_once("traced", 1), _once("traced", 2, name="traced")]
+    for job in jobs:
+        job.trace = TraceContext(f"00-{'a' * 32}-{'b' * 16}-01")
+    s.broker.add(jobs)
+
+
+def _count(s: Scene) -> None:
+    cell, sample = Cell(done=1, late=1), Ran(late_ms=2000, took_ms=3)
+    cell.lateness.counts[5] += 1
+    sampled = [
+        Sample(id=claim.id, name=None, fn=claim.fn, due_ms=0, ran=sample, attempt=0, times=1) for claim in s.claims
+    ]
+    s.broker.count(Counted(cells={ALL: cell, f"fn:{FN}": cell}, samples=sampled))
+
+
 def _each(s: Scene, act: Callable[[Any], object]) -> None:
     for id in IDS[:8]:
         with suppress(*LEGITIMATE):
@@ -237,6 +256,10 @@ CALLS: dict[str, Callable[[Scene], object]] = {
     "reap": _reap,
     "admit": _admit,
     "tell": _tell,
+    "add traced": _traced,
+    "traces": lambda s: s.broker.traces_of(s.claims),
+    "count": _count,
+    "note": lambda s: s.admin.by(Author(by="somebody")).note("sync", {"added": ["good"]}),
     "settle": _settle,
     "claim again": _claim,
     "admit again": _admit,
@@ -252,6 +275,7 @@ CALLS: dict[str, Callable[[Scene], object]] = {
     "listeners": lambda s: s.inspector.listeners(),
     "missed": lambda s: list(s.inspector.missed()),
     "control": lambda s: s.inspector.control(),
+    "changes": lambda s: list(s.inspector.changes()),
     "job by id": lambda s: _each(s, lambda job: None),
     "job nowhere": lambda s: s.inspector.job("nowhere"),
     "job by beginning": lambda s: s.inspector.job("abcdef"),
@@ -272,6 +296,7 @@ CALLS: dict[str, Callable[[Scene], object]] = {
     "leave": lambda s: s.broker.leave(),
 }
 NEEDS = {  # calls that another prepares
-    "admit": ("claim",), "tell": ("claim",), "settle": ("claim", "admit"), "claim again": ("claim",),
-    "admit again": ("claim", "admit", "settle"), "settle again": ("claim", "admit", "settle"),
+    "admit": ("claim",), "tell": ("claim",), "traces": ("claim",), "count": ("claim",),
+    "settle": ("claim", "admit"), "claim again": ("claim",), "admit again": ("claim", "admit", "settle"),
+    "settle again": ("claim", "admit", "settle"),
 }  # fmt: skip

@@ -71,6 +71,8 @@ def changed(script: Script, commands: Set[str]) -> set[str]:
             for argument in arguments if command[1] == "DEL" else arguments[:1]:
                 if word := _NAME.match(argument):
                     found |= here.get(word[0], frozenset())
+                if listed := re.match(r"KEYS\[(\w+)_at", argument):
+                    found.add(listed[1])
         for other in functions.values():
             for call in re.finditer(rf"(?<![\w.]){other.name}\(", body) if other.name else ():
                 arguments = list(_arguments(body, call.end()))

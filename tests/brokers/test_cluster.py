@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -15,13 +16,16 @@ import pytest
 from redis import cluster as client_library
 
 from tests.fleets import ClusterFleet, Diary, try_verbs
+from tests.metronome import Metronome
 from tests.processes import Processes, until
 from tests.servers import Server, free_port
 from workkit import schedule
 from workkit.brokers.connect import open_broker, open_brokers
 from workkit.brokers.native.shards import shard_names
+from workkit.contract.listener import ListenerInfo
 from workkit.contract.producer import NewJob
 from workkit.errors import ServerError, ServerRefused, ServerUnreachable
+from workkit.tracing import TraceContext
 from workkit.triggers.trigger import once
 
 DUE = "2040-01-01 09:00"
@@ -69,6 +73,15 @@ def test_any_node_leads_to_the_owner(fleet: ClusterFleet, name: str) -> None:
         s = schedule.create(name, redis=url)
         assert schedule.add(s, "app:note", at=DUE, args=[number]).new
     assert fleet.client(fleet.owner(name)).hlen(f"{name}:jobs") == 3
+
+
+def test_trace_contexts_are_kept_and_read_in_a_cluster(fleet: ClusterFleet, name: str) -> None:
+    traces = [TraceContext(f"00-{n:032x}-{n:016x}-01") for n in (1, 2)]
+    with closing(open_broker(name, redis=fleet.url)) as broker:
+        broker.register(ListenerInfo(listener="", host="h", pid=1, version="0", schedules={name: 1}, threads=1))
+        broker.add([replace(new_job(n), due_ms=1000, trace=trace) for n, trace in enumerate((*traces, None))])
+        claims = sorted(broker.claim(3).claims, key=lambda claim: claim.args[0])
+        assert broker.traces_of(claims) == [*traces, None]
 
 
 def test_a_client_of_a_cluster_says_where_it_is(fleet: ClusterFleet, name: str) -> None:
@@ -215,7 +228,9 @@ def test_shards_lie_on_several_nodes(fleet: ClusterFleet, name: str, processes: 
         one.close()
 
 
-def test_a_node_that_dies_is_replaced_by_its_replica(fleet: ClusterFleet, name: str, processes: Processes) -> None:
+def test_a_node_that_dies_is_replaced_by_its_replica(
+    fleet: ClusterFleet, name: str, processes: Processes, machine: Metronome
+) -> None:
     """The last test here: the node stays dead."""
     diary, s = Diary(processes.folder), schedule.create(name, redis=fleet.url)
     owner = fleet.owner(name)
@@ -231,7 +246,7 @@ def test_a_node_that_dies_is_replaced_by_its_replica(fleet: ClusterFleet, name: 
     begun = time.monotonic()
     until(lambda: is_added(s, "after"), what="the new owner to take a job")
     until(lambda: diary.lines() == ["before", "after"], what="the second to run")
-    assert time.monotonic() - begun < 4.0
+    assert time.monotonic() - begun < 4.0 + machine.slack
     assert schedule.counts(s).waiting == 1
     assert listener.is_running
 

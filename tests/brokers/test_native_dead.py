@@ -10,6 +10,7 @@ import pytest
 
 from tests import handlers
 from tests.brokers.test_native_session import add, claim_one, listening, standing
+from tests.metronome import Metronome
 from tests.processes import until
 from tests.servers import Server
 from workkit import errors, schedule, wire
@@ -196,7 +197,9 @@ def test_they_are_chosen_by_text(server: Server, name: str, s: schedule.Schedule
     assert schedule.counts(s).dead == 0
 
 
-def test_ten_thousand_are_searched_and_put_back_in_pages(server: Server, name: str, s: schedule.Schedule) -> None:
+def test_ten_thousand_are_searched_and_put_back_in_pages(
+    server: Server, name: str, s: schedule.Schedule, machine: Metronome
+) -> None:
     schedule.add_many(s, ({"fn": "app:note", "at": "now", "args": [n]} for n in range(10_000)))
     b, _ = listening(server, name)
     for page in range(100):
@@ -206,7 +209,7 @@ def test_ten_thousand_are_searched_and_put_back_in_pages(server: Server, name: s
     began = time.monotonic()
     assert len(schedule.dead(s, where="[9999]")) == 1
     assert len(list(schedule.jobs(s, state="dead", where="disk 7 full"))) == 1000
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 10 + machine.slack
     assert schedule.retry(s, where="disk 7 full") == 1000
     assert schedule.retry(s, rate="1000/second") == 9000
     assert standing(server, name) == {"jobs", "next"}

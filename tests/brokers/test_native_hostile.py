@@ -9,7 +9,7 @@ import pytest
 from tests.acceptance.hostile_known import named
 from tests.acceptance.hostile_values import MAKERS, Aim, Source, Value, every_key
 from tests.brokers.hostile_rounds import Calls, Failed, choices, mark_of
-from tests.servers import Server
+from tests.servers import PRODUCTS, Server
 from workkit.brokers.redis_server.script import load
 
 ROUNDS, VALUES = 5, 110
@@ -47,7 +47,10 @@ def test_no_call_fails_over_hostile_values(server: Server, seed: int) -> None:
         assert not failures, told(calls, failures, values)
 
 
-@pytest.mark.parametrize("name", sorted(MAKERS))
+# Over values in all keys at once every call is made with both products: here each key has one of them.
+@pytest.mark.parametrize(
+    ("server", "name"), [(PRODUCTS[n % 2], name) for n, name in enumerate(sorted(MAKERS))], indirect=["server"]
+)
 def test_no_call_fails_over_hostile_values_of_one_key(server: Server, name: str) -> None:
     calls, source = Calls(url=server.url, client=server.client()), Source(seed=7)
     for _ in range(4):

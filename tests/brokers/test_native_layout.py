@@ -182,7 +182,7 @@ def test_keys_are_those_of_the_specification() -> None:
     keys = Keys("S")
     named = {getattr(keys, k) for k in vars(type(keys)) if isinstance(vars(type(keys))[k], property)}
     named |= {keys.running("<L>"), keys.skip("<L>"), keys.producer("<token>")}
-    named |= {keys.first(1), keys.progress("<L>"), keys.past("<slot>")}
+    named |= {keys.first(1), keys.progress("<L>"), keys.trace("<id>"), keys.past("<slot>"), keys.result("<id>")}
     from pathlib import Path
 
     spec = (Path(__file__).parents[2] / "spec" / "layouts" / "native.md").read_text()

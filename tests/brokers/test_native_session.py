@@ -155,7 +155,10 @@ def test_retries_and_crashes_wait_beside_the_published_queue(server: Server, nam
     assert standing(server, name) == set()
 
 
-def test_a_dead_listener_with_a_beat_ahead_of_the_clock_is_handed_back_as_soon(server: Server, name: str) -> None:
+def test_a_dead_listener_with_a_beat_ahead_of_the_clock_is_handed_back_as_soon(
+    server: Server, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workkit.brokers.native.broker.LOOKS_APART_MS", 300)
     add(server, name)
     gone, _ = listening(server, name, timeout_ms=500)
     claim = claim_one(gone)

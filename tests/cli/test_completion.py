@@ -50,7 +50,7 @@ def completed(run: Run, monkeypatch: pytest.MonkeyPatch, *words: str, shell: str
         (("next", "noon", "--dialect", "s"), ["standard"]),
         (("list", "--tz", "Europe/Pari"), ["Europe/Paris"]),
         (("list", "--wa"), ["--watch"]),
-        (("re"), ["resume", "retry"]),
+        (("re"), ["result", "resume", "retry"]),
     ],
 )
 def test_values_and_commands_are_offered(

@@ -24,7 +24,7 @@ def client(server: Server, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A client; what the shared server itself lacks is no finding."""
     monkeypatch.setenv("WORKKIT_REDIS_URL", server.url)
     monkeypatch.setattr("workkit.brokers.gocraft.care.doctor.DEAD_MS", 0)
-    monkeypatch.setattr("workkit.brokers.redis_server.host.Host._persistence", lambda self: iter(()))
+    monkeypatch.setattr("workkit.brokers.redis_server.care.host.Host._persistence", lambda self: iter(()))
     return redis.Redis.from_url(server.url)
 
 

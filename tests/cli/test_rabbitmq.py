@@ -64,6 +64,9 @@ def test_a_forward_publishes_what_recurs(
         listen = ("listen", name, *there, "--import", "fw_orders", "--redis", server.url, "--forward", times.name)
         listener = processes.workkit(*listen)
         listener.wait_for(rf"forwarding to {name} on amqp://")
+        ours = schedule.create(name, layout="hutch", amqp=amqp, redis=server.url)
+        beside = [one.listener for one in schedule.listeners(ours)]
+        assert beside, "--redis names the Redis beside the RabbitMQ too"
         words = ("add", times.name, "every second", "@orders.created", '{"id": 7}', "--count", "2")
         added = run(*words, "--redis", server.url)
         assert added.status == 0

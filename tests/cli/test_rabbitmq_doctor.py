@@ -9,6 +9,8 @@ import pytest
 
 from tests import rabbit
 from tests.cli.conftest import Run
+from tests.servers import Server
+from workkit.brokers.hutch.beside.keys import Keys
 from workkit.brokers.hutch.names import Names
 from workkit.brokers.hutch.topology import dead, work
 
@@ -93,3 +95,20 @@ def test_a_broker_that_is_not_there_ends_with_69(run: Run) -> None:
 def test_the_management_api_belongs_to_rabbitmq(run: Run) -> None:
     ran = run("doctor", "t", "--management", "http://h")
     assert (ran.status, ran.err) == (2, "error: --management belongs to a RabbitMQ. Add --layout hutch or event.\n")
+
+
+def test_the_redis_beside_is_checked_and_repaired(
+    run: Run, names: Names, where: tuple[str, ...], own_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "400")
+    client, keys = own_server.client(), Keys("/", names.exchange)
+    client.zadd(keys.slots, {"ns fn:note\0gone:1:0123456789ab/1": 0})
+    ran = run("doctor", names.exchange, *where, "--redis", own_server.url)
+    assert ran.status == 1
+    assert "  slot  a slot of ns fn:note is taken by a run (gone:1:0123456789ab/1) that no listener has\n" in ran.out
+    (remedy,) = (line for line in ran.out.splitlines() if line.startswith("    > "))
+    assert f"--redis {own_server.url}" in remedy
+    assert remedy.endswith("--fix")
+    ran = run("doctor", names.exchange, *where, "--redis", own_server.url, "--fix", "--yes")
+    assert (ran.status, ran.err) == (0, "repaired 1 of 1; all is well now.\n")
+    assert client.zcard(keys.slots) == 0

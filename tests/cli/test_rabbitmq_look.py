@@ -78,6 +78,18 @@ def test_dead_messages_are_listed_with_reason_and_queue(look: Command, on: Opene
     assert "why       failed\n" in shown
 
 
+def test_long_changes_of_the_dead_queue_say_how_far_they_are(
+    look: Command, on: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workkit.cli.printing.far.REPORT_SECONDS", 0.0)
+    monkeypatch.setattr("workkit.brokers.hutch.admin.HutchAdmin.at_once", 2)
+    name = on.names.exchange
+    ran = look("discard", "--all", "--yes")
+    lines = [f"{name}: {count} dead jobs read" for count in (1, 2, 3)]
+    lines += [f"{name}: {done} of 3 dead jobs discarded" for done in (2, 3)]
+    assert (ran.err.splitlines(), ran.out) == (lines, "discarded 3\n")
+
+
 def test_dead_messages_are_retried_and_discarded(look: Command, on: Opened) -> None:
     first, second, third = (job["id"] for job in json.loads(look("dead", "--json").out))
     ran = look("retry", first[:8])

@@ -13,6 +13,13 @@ from tests.contract.stage import Stage
 from tests.servers import PRODUCTS, Server
 
 
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the second look at a dead listener follow soon: the time between is for servers that fail over."""
+    monkeypatch.setattr("workkit.brokers.native.broker.LOOKS_APART_MS", 300)
+    monkeypatch.setattr("workkit.brokers.hutch.beside.guard.LOOKS_APART", 0.3)
+
+
 @pytest.fixture(params=LAYOUTS, ids=str)
 def stage(request: pytest.FixtureRequest, server: Server, name: str) -> Iterator[Stage]:
     """A schedule of the layout under test, and listeners on it."""

@@ -58,3 +58,13 @@ def test_all_runs_are_counted(stage: Stage) -> None:
     assert (cell.done, cell.runs, cell.durations.total) == (20, 20, 20)
     assert sum(run.times for run in schedule.runs(stage.s)) == 20
     assert stage.producer.inspector.past(ALL, since_ms=0, until_ms=1, tier="d")[0].cell == Cell()
+
+
+@promised(Can.REMEMBER)
+def test_who_changed_what_is_kept(stage: Stage) -> None:
+    job = stage.add_with(1)
+    schedule.pause(stage.s, reason="migration", by="alice")
+    schedule.resume(stage.s, by="bob")
+    schedule.cancel(stage.s, job.id, by="carol")
+    found = [(change.verb, change.by, change.id) for change in schedule.changes(stage.s)]
+    assert found == [("cancel", "carol", job.id), ("resume", "bob", None), ("pause", "alice", None)]

@@ -23,6 +23,7 @@ HOSTILE = {
                     r"E: \(its text cannot be had: SystemExit\)"),
     "has_no_name": ("class M(type):\n @property\n def __name__(cls): raise SystemExit(5)\n"
                     "class Odd(Exception, metaclass=M): pass\nraise Odd('why')\n", r"Odd: why"),
+    "marks_badly": ("from workkit import job\n@job(retries=-1)\ndef f(): ...\n", r"retries=-1.* \({module}\.py:2\)"),
     "recurses": ("def f(): f()\nf()\n", "RecursionError: maximum recursion depth"),
     "says_much": ("raise ValueError('x' * 5_000_000)\n", r"ValueError: x{{1000}}"),
     "names_no_text": ("raise ModuleNotFoundError('odd', name=5)\n", "ModuleNotFoundError: odd"),
@@ -98,9 +99,9 @@ def test_what_names_no_module_says_how_to_name_one(module: str, message: str) ->
 )
 def test_an_absurd_name_is_refused_soon(tmp_path: Path, name: str) -> None:
     registry = Registry(folder=tmp_path)
-    began = time.monotonic()
+    began = time.process_time()
     error = registry.refusal(name)
-    assert time.monotonic() - began < 0.5
+    assert time.process_time() - began < 0.5
     assert isinstance(error, FunctionNotFound)
     assert len(str(error)) < 1500
     assert registry.knows(name)
@@ -122,21 +123,21 @@ def test_the_search_for_the_nearest_module_follows_no_link(tmp_path: Path) -> No
     (tmp_path / "pkg").mkdir()
     (tmp_path / "pkg" / "export.py").write_text("")
     registry = Registry(imports=["a"], folder=tmp_path)
-    began = time.monotonic()
+    began = time.process_time()
     with pytest.raises(FunctionNotFound, match=r"no module a\.b\.c\.d\.e\.f\.g\.h\.i\.j\.k\.l under"):
         registry.resolve("#'a.b.c.d.e.f.g.h.i.j.k.l/f")
     assert "nearest: pkg.export." in registry._no_module("pkg.exprot")
     assert "nearest" not in registry._no_module("one.pkg.export")
-    assert time.monotonic() - began < 0.5
+    assert time.process_time() - began < 0.5
 
 
 def test_the_search_for_the_nearest_module_looks_at_some_files_only(tmp_path: Path) -> None:
     for number in range(3000):
         (tmp_path / f"file_{number}.py").touch()
     registry = Registry(folder=tmp_path)
-    began = time.monotonic()
+    began = time.process_time()
     registry._no_module("a.b.c.d")
-    assert time.monotonic() - began < 0.5
+    assert time.process_time() - began < 0.5
     assert nearest_word("x" * 101, ["x" * 100]) is None
 
 

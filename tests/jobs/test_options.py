@@ -16,7 +16,7 @@ from workkit import aio, schedule
 from workkit.cli.commands.add import add_command, now_command
 from workkit.cli.commands.listen import listen_command
 from workkit.cli.options import OFFERED, flag
-from workkit.jobs import registry
+from workkit.jobs import marks
 from workkit.jobs.option_types import AddOptions, ForwardOptions, JobOptions, ListenOptions, Row
 from workkit.jobs.options import ADD, BY_NAME, FORWARD, JOB, LISTEN, OPTIONS, STORED, VerbOption, names_at
 from workkit.verbs.add_options import KEYWORDS
@@ -54,7 +54,7 @@ def test_a_row_holds_the_keywords_of_add() -> None:
     ("verb", "place"),
     [(schedule.add, ADD), (schedule.add_now, ADD), (schedule.listen, LISTEN), (schedule.listener, LISTEN),
      (schedule.drain, LISTEN), (aio.listener, LISTEN), (schedule.forward, FORWARD), (schedule.forwarder, FORWARD),
-     (aio.forwarder, FORWARD), (registry.job, JOB)],
+     (aio.forwarder, FORWARD), (marks.job, JOB)],
 )  # fmt: skip
 def test_a_verb_takes_the_options_of_its_type(verb: Any, place: str) -> None:
     (*_, typed) = (inspect.unwrap(verb), *typing.get_overloads(verb))
@@ -75,7 +75,7 @@ def test_a_docstring_names_the_options_with_their_defaults(documented: Any, plac
 
 
 def test_the_docstring_of_job_names_its_options() -> None:
-    said = set(re.findall(r"\b(\w+)=", registry.job.__doc__ or ""))
+    said = set(re.findall(r"\b(\w+)=", marks.job.__doc__ or ""))
     assert said == set(names_at(JOB))
 
 

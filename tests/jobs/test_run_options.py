@@ -10,7 +10,7 @@ import pytest
 
 from workkit import job
 from workkit.errors import InvalidOptions
-from workkit.jobs import registry
+from workkit.jobs import marks
 from workkit.jobs.option_readers import turn_ms
 from workkit.jobs.options import JOB, read_options
 from workkit.jobs.run_options import UNSAID, RunOptions, run_options
@@ -96,8 +96,8 @@ def test_a_mistake_is_refused_when_the_function_is_defined(given: dict[str, Any]
     with pytest.raises(InvalidOptions) as caught:
         job(**given)(export)
     assert str(caught.value) == message
-    assert registry._key(export) not in registry._said
-    assert f"{__name__}:export" not in registry._marked
+    assert marks._key(export) not in marks._said
+    assert f"{__name__}:export" not in marks._marked
 
 
 @pytest.mark.parametrize("given", [{"limit": 2}, {"rate": "1/s"}, {"limit_key": "a"}, {"cpu": True}, {"retry_on": ()}])

@@ -13,8 +13,8 @@ import pytest
 
 from tests.jobs.clojure_reader import ask, table
 from workkit.errors import InvalidFunction
+from workkit.jobs.marks import job
 from workkit.jobs.names import Name, read_name, stored_name
-from workkit.jobs.registry import job
 
 VECTORS = Path(__file__).parents[2] / "spec" / "vectors" / "clojure" / "names.json"
 CASES: list[tuple[str, bool]] = [(name, taken) for name, taken in json.loads(VECTORS.read_text())["cases"]]

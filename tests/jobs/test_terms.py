@@ -76,6 +76,12 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     ({"name": "\ud800"}, "name='\\ud800' has a control character (column 1). Write it without."),
     ({"unique_key": "a\0b"}, "unique_key='a\\x00b' has a control character (column 2). Write it without."),
     ({"unique_key": "x" * 501}, 'unique_key="xxxxxxxxxxxxxxxxxxxx..." has 501 characters. Accepted: 1 to 500.'),
+    ({"name": "n", "ping": "ftp://h/x"},
+     "ping='ftp://h/x' is not a URL that begins with https:// or http://. "
+     'Write ping="https://...", at most 500 characters, without blanks.'),
+    ({"ping": "https://h/x"},
+     "ping='https://h/x' without name=: a monitor watches one job, and only its name says which. "
+     'Add name="...".'),
     ({"unique": "no"}, "unique='no' is neither True nor False."),
     ({"unique": 0}, "unique=0 is neither True nor False."),
     ({"unique_key": "k", "unique_until": "later"}, "unique_until='later' is not known. Accepted: done, started."),
@@ -158,7 +164,8 @@ def test_stored_opts_are_read(opts: dict[str, Any], terms: Terms) -> None:
         [], "name", 7, {"name": ""}, {"name": 7}, {"name": "a*"}, {"name": "x" * 201}, {"unique_key": ["k"]},
         {"unique_key": "a\0b"}, {"unique_until": "ended"}, {"overlap": "wait"}, {"overlap": {}}, {"catch_up": 1},
         {"catch_up_within_ms": "1h"}, {"catch_up_within_ms": 0}, {"count": 1.0}, {"count": -1}, {"spread_ms": True},
-        {"spread_ms": 400 * DAY + 1}, {"priority": 4}, {"priority": "1"}, {"priority": True},
+        {"spread_ms": 400 * DAY + 1}, {"name": "n", "ping": "file:///etc/passwd"}, {"name": "n", "ping": 7},
+        {"priority": 4}, {"priority": "1"}, {"priority": True},
     ],
     ids=lambda opts: str(opts)[:40],
 )  # fmt: skip

@@ -55,6 +55,8 @@ class Model:
         self._check_crashes(t)
         if t.s.unrecorded:
             raise Violation(f"record: endings and their records differ: {sorted(t.s.unrecorded)}")
+        if t.s.unkept:
+            raise Violation(f"result: occurrences that are over and their results differ: {sorted(t.s.unkept)}")
         self._check_unique(t.s)
         if self._limited:
             self._check_slots(t)
@@ -183,7 +185,14 @@ class Model:
 
     def _matters(self, s: Server, message: tuple[Who, int, tuple[Request, ...]]) -> bool:
         """Any other late request is refused or answered already."""
-        if self.bugs & {"no_fence_claim", "no_claim_seq", "no_settle_seq", "stale_settle", "record_refused"}:
+        if self.bugs & {
+            "no_fence_claim",
+            "no_claim_seq",
+            "no_settle_seq",
+            "stale_settle",
+            "record_refused",
+            "result_refused",
+        }:
             return True
         who, seq, requests = message
         stored = dict(s.regs).get(who)

@@ -148,6 +148,7 @@ class Server(NamedTuple):
     they began, and must never start. Of `S:slots`, `slots` are open occurrences and `owners` those of limit keys.
     `crashes` counts those of occurrences that came back into `nxt`; a claim takes the count with the item.
     `unrecorded`: attempts by their ending, and how much more often they ended than history has them; always empty.
+    `unkept`: occurrences, and how much more often they were over than a result of them was kept; always empty.
     """
 
     jobs: frozenset[str] = frozenset()
@@ -169,6 +170,7 @@ class Server(NamedTuple):
     pardoned: frozenset[Occ] = frozenset()
     replaced: frozenset[Occ] = frozenset()
     unrecorded: Pairs[tuple[Occ, int, str], int] = frozenset()
+    unkept: Pairs[Occ, int] = frozenset()
 
 
 class State(NamedTuple):

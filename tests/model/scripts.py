@@ -247,10 +247,14 @@ class Scripts:
         if refused and not (refused == ("gone",) and "stale_settle" in self.bugs):
             for end in ends if "record_refused" in self.bugs else ():
                 t = _accounted(t, end, -1)
+            for end in ends if "result_refused" in self.bugs else ():
+                t = _kept_result(t, end, -1)
             return [(t, refused)]
         if seq == stored and "no_settle_seq" not in self.bugs:
             for end in ends if "record_repeated" in self.bugs else ():
                 t = _accounted(t, end, -1)
+            for end in ends if "result_repeated" in self.bugs else ():
+                t = _kept_result(t, end, -1)
             return [(t, ("ok",))]
         stale = []
         for end in ends:
@@ -263,6 +267,9 @@ class Scripts:
             t = _accounted(self._apply(t, end), end, 1)
             if "record_apart" not in self.bugs:
                 t = _accounted(t, end, -1)
+            t = _kept_result(t, end, 1)
+            if "result_apart" not in self.bugs:
+                t = _kept_result(t, end, -1, attempts="result_of_attempt" in self.bugs)
         if stored is not None:
             t = t._replace(s=t.s._replace(regs=put(t.s.regs, who, seq)))
         return [(t, ("ok", *stale))]
@@ -361,3 +368,11 @@ def _accounted(t: State, end: End, by: int) -> State:
     place = end.entry.at, end.entry.attempt, end.how
     open_ = bump(t.s.unrecorded, place, by)
     return t._replace(s=t.s._replace(unrecorded=frozenset((key, n) for key, n in open_ if n)))
+
+
+def _kept_result(t: State, end: End, by: int, *, attempts: bool = False) -> State:
+    """Note that an occurrence is over (1), or that its result is kept (-1); `attempts`: also of one that runs again."""
+    if end.how not in ("FDX" if attempts else "DX"):
+        return t
+    open_ = bump(t.s.unkept, end.entry.at, by)
+    return t._replace(s=t.s._replace(unkept=frozenset((key, n) for key, n in open_ if n)))

@@ -59,6 +59,7 @@ def all_changes() -> list[tuple[str, int]]:
     return [(name, at) for found, name in known.items() for at, _, _ in found]
 
 
+@cache
 def minutes_that_fit(rule: str) -> frozenset[int]:
     """List the minutes of a day at which a daily rule fires."""
     read = parse_cron(rule)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests import handlers
+from tests.metronome import Metronome
 from tests.processes import until
 from tests.servers import Server
 from workkit import schedule
@@ -58,7 +59,7 @@ def test_of_short_jobs_it_takes_many_at_once(server: Server, s: schedule.Schedul
     assert sorted(n for (n,) in handlers.calls[200:]) == list(range(2000))
 
 
-def test_when_jobs_turn_out_long_the_rest_goes_back_to_others(s: schedule.Schedule) -> None:
+def test_when_jobs_turn_out_long_the_rest_goes_back_to_others(s: schedule.Schedule, machine: Metronome) -> None:
     with schedule.listener(s, threads=2, **HOW) as first:
         schedule.add_many(s, [{"fn": handlers.note, "at": "now", "args": [n]} for n in range(500)])
         until(lambda: len(handlers.calls) == 500)
@@ -67,7 +68,7 @@ def test_when_jobs_turn_out_long_the_rest_goes_back_to_others(s: schedule.Schedu
         with schedule.listener(s, threads=10, **HOW):
             began = time.monotonic()
             until(lambda: handlers.calls.count("begun") == 12)
-            assert time.monotonic() - began < 2
+            assert time.monotonic() - began < 2 + machine.slack
             handlers.gate.set()
             until(lambda: not schedule.counts(s).running)
     handlers.gate.clear()

@@ -53,7 +53,7 @@ def settled(s: schedule.Schedule) -> bool:
     return counts.due + counts.running == 0
 
 
-@pytest.mark.parametrize(("fn", "jobs"), [(unruly.fork, 300), (unruly.fork_in_a_coroutine, 150)])
+@pytest.mark.parametrize(("fn", "jobs"), [(unruly.fork, 150), (unruly.fork_in_a_coroutine, 75)])
 @pytest.mark.parametrize("how", ["returns", "raises"])
 def test_each_job_runs_once_beside_children_that_return(
     s: schedule.Schedule, listening: Process, diary: Path, fn: Any, jobs: int, how: str

@@ -26,6 +26,7 @@ STATUS: tuple[tuple[type[BaseException], int], ...] = (
     (errors.EmbeddedError, REFUSED),
     (errors.Unsupported, REFUSED),
     (errors.ListenerStopped, REFUSED),
+    (errors.ResultPending, REFUSED),
     (errors.WorkkitError, 1),
     (click.UsageError, USAGE),
     (click.FileError, MISSING),

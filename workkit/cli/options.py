@@ -135,6 +135,25 @@ def verbose_option(function: Callable[..., R]) -> Callable[..., R]:
     )(function)
 
 
+def by_option(function: Callable[..., R]) -> Callable[..., R]:
+    """Add ``--by``; what the command changes is recorded as changed by the command line."""
+
+    @click.option(
+        "--by", cls=Option, metavar="NAME", help="who does so, for workkit changes; else WORKKIT_BY, else user@host"
+    )
+    @functools.wraps(function)
+    def with_by(*args: Any, **kwargs: Any) -> R:
+        from workkit.verbs.author import via  # not needed for --help
+
+        token = via.set("cli")
+        try:
+            return function(*args, **kwargs)
+        finally:
+            via.reset(token)
+
+    return with_by
+
+
 def run_option_flags(function: Callable[..., R]) -> Callable[..., R]:
     """Add the options of a job and of its runs, as in Python; the command gets `run`: those that were given, as
     keywords.

@@ -39,6 +39,8 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
         "queues": CommandEntry("queues", "queues of an exchange on RabbitMQ, and who consumes"),
         "stats": CommandEntry("listeners", "counts by state, and how late work is"),
         "runs": CommandEntry("runs", "what ran lately, of one job or of a schedule"),
+        "result": CommandEntry("result", "what a job returned, if it keeps that"),
+        "changes": CommandEntry("changes", "who changed what lately: pauses, cancellations, runs by hand, syncs"),
         "dead": CommandEntry("list", "jobs that failed for good, with errors"),
         "web": CommandEntry("web", "schedules in the browser: what ran, what runs, what will"),
     },

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol
 
+from workkit.contract.changes import Author
 from workkit.errors import NotFound
 from workkit.jobs.admission import History, Pause
 from workkit.jobs.job import Job
@@ -23,6 +24,16 @@ class Admin(Protocol):
     @property
     def at_once(self) -> int:
         """How many dead jobs `retry` and `discard` take in one call."""
+
+    def by(self, author: Author | None) -> Admin:
+        """Make the same admin, whose changes are recorded as made by somebody. None, as at first: none is recorded. A
+        layout that keeps no changes ignores it.
+        """
+
+    def note(self, verb: str, after: Mapping[str, Any], *, times: int = 1) -> None:
+        """Record a change of the schedule that is made of several steps, before the first one. `after`: what differs
+        then; `times`: how many jobs, or faults.
+        """
 
     def cancel(self, job: Job) -> Job:
         """Remove a waiting job, or flag a running one. Raises NotFound where the job has ended."""

@@ -10,6 +10,7 @@ from workkit.contract.connection import Connection
 from workkit.contract.history import Counted
 from workkit.contract.listener import ListenerInfo
 from workkit.jobs.admission import Admission, History
+from workkit.tracing import TraceContext
 
 
 class Consumer(Connection, Protocol):
@@ -46,6 +47,9 @@ class Consumer(Connection, Protocol):
 
     def tell(self, said: Mapping[Any, str | None]) -> None:
         """Show the progress of runs: receipt -> progress as JSON; None where the run is over."""
+
+    def traces_of(self, claims: Sequence[Claim]) -> list[TraceContext | None]:
+        """Read the trace contexts of the additions of these jobs; None where there is none. From any thread."""
 
     @property
     def history(self) -> History:

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, Protocol
 
+from workkit.contract.changes import Change
 from workkit.contract.history import Bucket, Day, PastRun, Tier
 from workkit.contract.listener import ListenerInfo
+from workkit.contract.result import Results
 from workkit.errors import Unsupported
 from workkit.jobs.admission import FREE, Control
 from workkit.jobs.job import Job, JobState
@@ -163,6 +165,13 @@ class Inspector(Protocol):
 
     def runs(self, *, since_ms: int = 0) -> Iterator[PastRun]:
         """Page through the single runs that are kept, about 50,000, the last one first; those written from then on."""
+
+    @property
+    def results(self) -> Results:
+        """The kept results of runs. Raises Unsupported."""
+
+    def changes(self) -> Iterator[Change]:
+        """Page through who changed what, the last change first; about 10,000 are kept."""
 
     def history_bytes(self) -> int:
         """Estimate how much of the server's memory the past runs take, from samples."""

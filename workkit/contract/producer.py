@@ -12,6 +12,7 @@ from workkit.contract.doctor import Doctor
 from workkit.contract.inspector import Inspector
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.jobs.terms import PLAIN, USUAL, Entrance, Terms
+from workkit.tracing import TraceContext
 from workkit.triggers import Trigger
 
 
@@ -21,7 +22,9 @@ class NewJob:
 
     `queued`: every addition is a run of its own, even if an equal job waits (`add_now`). `identity`: the occurrence of
     another schedule that this job stands for. A layout derives the id from it, so that a second addition of the same
-    occurrence has the same id, and adds nothing while the first one waits where the layout can see that.
+    occurrence has the same id, and adds nothing while the first one waits where the layout can see that. `trace`: the
+    trace context of the addition (`workkit.tracing`), which a layout carries beside the job, or not at all; it never
+    changes the id.
     """
 
     fn: str
@@ -34,6 +37,7 @@ class NewJob:
     terms: Terms = PLAIN
     entrance: Entrance = USUAL
     identity: str | None = None
+    trace: TraceContext | None = None
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

@@ -7,12 +7,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from workkit.contract.history import COUNTS, upper_ms
 from workkit.text import wording
 
 if TYPE_CHECKING:
+    from workkit.contract.changes import Change
     from workkit.contract.history import Bucket, Buckets, PastRun
     from workkit.contract.inspector import Counts, QueueInfo
     from workkit.contract.listener import ListenerInfo
@@ -139,6 +141,27 @@ def run_record(run: PastRun) -> dict[str, Any]:
         "error": run.error,
         "times": run.times,
     }
+
+
+def change_record(change: Change) -> dict[str, Any]:
+    """Write a change as `changes --json` does. `times`: how many jobs, or faults of a repair."""
+    return {
+        "at": wording.iso(change.at),
+        "by": change.by,
+        "via": change.via,
+        "verb": change.verb,
+        "target": change.target,
+        "id": change.id,
+        "fn": change.fn,
+        "before": _state(change.before),
+        "after": _state(change.after),
+        "reason": change.reason,
+        "times": change.times,
+    }
+
+
+def _state(state: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: wording.iso(value) if isinstance(value, datetime) else value for name, value in state.items()}
 
 
 def span_record(buckets: Sequence[Bucket]) -> dict[str, Any]:

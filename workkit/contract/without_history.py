@@ -1,10 +1,13 @@
-"""The inspector's calls about past runs, for a layout that keeps none."""
+"""The calls about past runs, their results and changes, for a layout that keeps none."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Self
 
+from workkit.contract.changes import Author, Change
 from workkit.contract.history import Bucket, Day, PastRun, Tier
+from workkit.contract.result import Results, no_results
 from workkit.errors import Unsupported
 
 
@@ -27,6 +30,15 @@ class WithoutHistory:
         """Raise Unsupported."""
         raise _refusal()
 
+    @property
+    def results(self) -> Results:
+        """Raise Unsupported."""
+        raise no_results("a result")
+
+    def changes(self) -> Iterator[Change]:
+        """Raise Unsupported."""
+        raise _refusal()
+
     def history_bytes(self) -> int:
         """Raise Unsupported."""
         raise _refusal()
@@ -34,3 +46,14 @@ class WithoutHistory:
 
 def _refusal() -> Unsupported:
     return Unsupported.about("history", "is not kept in this layout", "Only the native layout keeps past runs.")
+
+
+class WithoutChanges:
+    """Keeps nothing of who changed what: see `Admin`. Part of the admin of a layout that keeps nothing of past runs."""
+
+    def by(self, author: Author | None) -> Self:
+        """Return itself: changes are not recorded."""
+        return self
+
+    def note(self, verb: str, after: Mapping[str, Any], *, times: int = 1) -> None:
+        """Record nothing."""

@@ -118,11 +118,10 @@ def within(made: Sequence[Callable[[], Generator[Any, Any, Any]]], run: Callable
     raise _talkative(made[0])
 
 
-async def within_async(made: Sequence[Callable[[], AsyncGenerator[Any, Any]]], run: Coroutine[Any, Any, Any]) -> None:
-    """Await `run` inside of the asynchronous generators."""
+async def within_async(made: Sequence[Callable[[], AsyncGenerator[Any, Any]]], run: Coroutine[Any, Any, Any]) -> Any:
+    """Await `run` inside of the asynchronous generators, and return its value; None if one of them caught its error."""
     if not made:
-        await run
-        return
+        return await run
     begun = made[0]()
     try:
         await anext(begun)
@@ -132,11 +131,11 @@ async def within_async(made: Sequence[Callable[[], AsyncGenerator[Any, Any]]], r
             raise _silent(made[0]) from None
         raise
     try:
-        await within_async(made[1:], run)
+        value = await within_async(made[1:], run)
     except BaseException as error:
         at, left = error.__traceback__, await _left_async(made[0], begun, error)
         if left is None:
-            return
+            return None
         if left is error:
             error.__traceback__ = at
             raise
@@ -144,7 +143,7 @@ async def within_async(made: Sequence[Callable[[], AsyncGenerator[Any, Any]]], r
     try:
         await anext(begun)
     except StopAsyncIteration:
-        return
+        return value
     await begun.aclose()
     raise _talkative(made[0])
 

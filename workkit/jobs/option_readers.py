@@ -17,6 +17,8 @@ from workkit.jobs.names import has_wildcard, is_plain
 MOST_PRIORITY = 100_000
 LONGEST_MS = 400 * 86_400_000  # of every duration here: a longer one is a mistake
 Reader = Callable[[Any, str], Any]
+LONGEST_URL = 500  # characters
+_WEB_URL = re.compile(r"https?://(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?(?:[/?][!-~]*)?", re.ASCII)
 _RATE = re.compile(r"\s*(\d{1,9})\s*(?:/|per\b)\s*(\S.*?)\s*", re.IGNORECASE | re.ASCII)
 
 
@@ -88,6 +90,19 @@ def read_text(most: int, *, forbidden: re.Pattern[str]) -> Reader:
     return read
 
 
+def web_url(value: Any, name: str) -> str:
+    """Read a URL of the web."""
+    if not is_web_url(value):
+        remedy = f'Write {name}="https://...", at most {LONGEST_URL} characters, without blanks.'
+        raise option_error(name, value, "is not a URL that begins with https:// or http://", remedy)
+    return str(value)
+
+
+def is_web_url(value: Any) -> bool:
+    """Tell whether a text is a URL of the web, as `web_url` accepts it."""
+    return isinstance(value, str) and len(value) <= LONGEST_URL and _WEB_URL.fullmatch(value) is not None
+
+
 CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\ud800-\\udfff]")  # lone surrogates: no server takes them
 
 
@@ -110,6 +125,26 @@ def seconds(value: Any, name: str) -> float:
     from workkit.triggers.duration import duration  # its grammar takes a while to import
 
     return duration(value, name=name) / timedelta(seconds=1)
+
+
+def size_bytes(most: int) -> Reader:
+    """Read a size of 1 to `most` bytes: a number of bytes, or a text such as "500 kB" or "5 MB"."""
+
+    def read(value: Any, name: str) -> int:
+        size = value if type(value) is int else None
+        if isinstance(value, str) and (found := _SIZE.fullmatch(value)):
+            size = round(float(found[1]) * _UNITS[found[2].lower()])
+        if size is None:
+            raise option_error(name, value, "is not a size", 'Write a number of bytes, or "5 MB" or "500 kB".')
+        if not 1 <= size <= most:
+            raise option_error(name, value, "is out of range", f"Accepted: 1 byte to {most // 1_000_000} MB.")
+        return size
+
+    return read
+
+
+_SIZE = re.compile(r"\s*(\d{1,12}(?:\.\d{1,6})?)\s*(|b|bytes?|kb|mb)\s*", re.IGNORECASE | re.ASCII)
+_UNITS = {"": 1, "b": 1, "byte": 1, "bytes": 1, "kb": 1_000, "mb": 1_000_000}
 
 
 def turn_ms(value: Any, name: str = "rate") -> float:

@@ -33,6 +33,8 @@ class RunKeywords(TypedDict, total=False):
     cap: Duration | None
     jitter: bool | None
     timeout: Duration | None
+    keep: Duration | None
+    keep_most: int | str | None
 
 
 class JobOptions(RunKeywords, total=False):
@@ -60,6 +62,7 @@ class AddOptions(RunKeywords, total=False):
     throttle: Duration | None
     debounce: Duration | None
     priority: int | None
+    ping: str | None
     start: Instant | None
     end: Instant | None
     count: int | None

@@ -40,6 +40,7 @@ OF_LISTENER = "The listener"
 PRIORITIES = (0, 1, 2, 3)
 MOST_RETRIES, MOST_AT_ONCE, MOST_RUNS, MOST_THREADS = 10_000, 100_000, 1_000_000_000, 1000
 LONGEST_NAME, LONGEST_KEY = 200, 500
+MOST_RESULT = 64_000_000  # bytes
 _NAME = re.compile(rf"{read.CONTROL.pattern}|\*|\A\s|\s\Z")
 
 
@@ -119,6 +120,8 @@ OPTIONS: tuple[VerbOption, ...] = (
     VerbOption(name="priority", **_AMONG, type=int, read=read.choice(PRIORITIES), value="N",
                meaning="0 to 3; of due jobs, higher first", default="0",
                member="priority", fits=read.among(PRIORITIES)),
+    VerbOption(name="ping", **_AMONG, type=str, read=read.web_url, value="URL", member="ping", fits=read.is_web_url,
+               meaning="a monitor's URL for a job with a name: it is told of starts, successes and failures"),
 
     VerbOption(name="start", **_RECURS, type=Instant, read=read.as_given, value="TIME",
                meaning="no run before this instant; intervals are counted from it"),
@@ -147,6 +150,10 @@ OPTIONS: tuple[VerbOption, ...] = (
     VerbOption(name="jitter", **_RUNS, type=bool, read=read.boolean, value="", member="jitter", fits=_is_boolean,
                meaning="False: pauses exactly so, not up to half shorter", default="True"),
     _duration("timeout", **_RUNS, meaning="end a run that takes longer"),
+    _duration("keep", **_RUNS, least=1000, meaning="keep what the handler returns for so long, for schedule.result"),
+    VerbOption(name="keep_most", **_RUNS, type=int | str, read=read.size_bytes(MOST_RESULT), value="SIZE",
+               meaning="the largest result that is kept, as JSON", default='"1MB"',
+               member="keep_most", fits=_at_least(1, MOST_RESULT)),
 
     VerbOption(name="retry_on", **_FUNCTION, type=ErrorTypes, read=read.error_types, default="any",
                meaning="exception types worth another attempt"),
@@ -187,7 +194,7 @@ OPTIONS: tuple[VerbOption, ...] = (
     VerbOption(name="listener_timeout", **_BOTH_LISTEN, type=Duration, read=read.timeout_seconds, value="",
                default='"10s"', meaning="a listener without a heartbeat for so long loses its jobs to others"),
     VerbOption(name="health_port", **_BOTH_LISTEN, type=int | str, read=read.address, value="PORT",
-               meaning="serve /livez and /readyz on 127.0.0.1, or elsewhere with ADDRESS:PORT"),
+               meaning="serve /livez, /readyz and /metrics on 127.0.0.1, or elsewhere with ADDRESS:PORT"),
 )  # fmt: skip
 
 BY_NAME: Mapping[str, VerbOption] = {option.name: option for option in OPTIONS}

@@ -39,11 +39,24 @@ class Ran:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """What is kept of an ending, for `ms`: a value as JSON, or why there is none. See `workkit.jobs.result`."""
+
+    ms: int
+    kind: str
+    text: bytes = b""
+    failure: Failure | None = None
+
+    __repr__ = brief_repr
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """The run is over and counted; `discarded` carries the reason of a `Discard`."""
+    """The run is over and counted; `discarded` carries the reason of a `Discard`. `kept`: its result, if any."""
 
     discarded: str | None = None
     ran: Ran | None = field(default=None, repr=False, compare=False)
+    kept: Kept | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +76,7 @@ class Dead:
     failure: Failure
     reason: str = "failed"
     ran: Ran | None = field(default=None, repr=False, compare=False)
+    kept: Kept | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,134 +11,37 @@ import importlib.util
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from contextvars import ContextVar
 from pathlib import Path
 from types import FunctionType, ModuleType
-from typing import Any, TypeVar, Unpack, overload
+from typing import Any
 
 from workkit.errors import CannotRun, FunctionNotFound, InvalidFunction, ListenerStopped, NotAllowed, described
+from workkit.jobs.marks import Handler, marked, options_of, served
 from workkit.jobs.module_files import modules_under, source_folder
 from workkit.jobs.names import (
     LONGEST,
     NO_YIELD,
-    Fn,
     Name,
-    addable_name,
     brief,
     generator,
-    has_wildcard,
     hidden_part,
     is_library,
     is_module,
     is_plain,
     main_module,
     read_name,
-    said_plain,
     shown,
 )
-from workkit.jobs.option_types import JobOptions
-from workkit.jobs.options import JOB, read_options
-from workkit.jobs.run_options import UNSAID, RunOptions, run_options
-from workkit.jobs.symbols import flaw
+from workkit.jobs.run_options import RunOptions
 from workkit.text.nearest import nearest_word
 
-F = TypeVar("F", bound=Callable[..., Any])
-Handler = Callable[..., Any]
-
-_marked: dict[str, Handler] = {}  # registered name -> function, filled by @job at import
 MOST_NAMES = 10_000
-_said: dict[tuple[str, str], RunOptions] = {}  # module and name of a function -> its options of @job
+_HERE = os.path.join(os.path.dirname(__file__), "")  # a mark that is refused was written elsewhere
 _IMPORT = os.path.dirname(importlib.__file__)
 importing: ContextVar[str | None] = ContextVar("workkit_importing", default=None)  # what a listener imports right now
-
-
-@overload
-def job(name: F, /) -> F: ...
-@overload
-def job(name: str | None = None, /, **options: Unpack[JobOptions]) -> Callable[[F], F]: ...
-def job(name: Any = None, /, **options: Any) -> Any:
-    """Mark a module-level function as a handler, optionally under a further name; returns the function itself.
-
-    ``@job`` or ``@job("your-app.cache/clear")``: the name by which a Clojure producer calls it. ``@job("send_email")``:
-    its plain name, in the layouts gocraft, hutch and event.
-    ``@job(retries=5, backoff="exponential", base="5s", cap="1h", jitter=True, retry_on=(OSError,), discard_on=(),
-    timeout="2m")``: the options of its runs; an option given to `add` wins. ``@job(limit=2, limit_key="customer",
-    rate="100/minute", cpu=True)``: how many run at once, and how many start in a time, over all listeners, for each
-    value of the parameter (or of a function of the same arguments); `cpu`: in a worker process. ``@job("clean",
-    periodic="0 0 * * * *", periodic_args={"days": 30})``: runs that pools of the gocraft layout enqueue. What each
-    option means: `workkit.jobs.options.OPTIONS`. Raises InvalidFunction where another function has the name,
-    InvalidOptions, TriggerError for a duration.
-    """
-    read = run_options(read_options(options, place=JOB, verb="@job"))
-    if callable(name):
-        return _mark(name, None, read)
-    return lambda fn: _mark(fn, name, read)
-
-
-def _mark(fn: Any, name: str | None, options: RunOptions) -> Any:
-    if kind := generator(fn):
-        raise InvalidFunction(f"@job: {fn.__qualname__} is {kind}: {NO_YIELD}", given=fn)
-    options = options.bound_to(fn)
-    keys = [f"{fn.__module__}:{fn.__qualname__}"]
-    if name is not None and is_plain(name):
-        keys.append(name)
-    elif name is not None and has_wildcard(name):
-        remedy = "Name each routing key: a function may have several marks."
-        raise InvalidFunction.about(f"@job({brief(name)!r})", "holds a wildcard", remedy, given=name)
-    elif name is not None:
-        said = addable_name(name if name.startswith(("#", "(", "'")) else f"#'{name}") or addable_name(name)
-        if said is None:
-            trouble = flaw(name.removeprefix("#'"))
-            raise InvalidFunction(f'@job({name!r}) is not a name: {trouble}. Write "namespace/name".', given=name)
-        if len(name) > LONGEST:
-            raise InvalidFunction(
-                f"@job({brief(name)!r}): a name of {len(name):,} characters. Accepted: up to {LONGEST}.", given=name
-            )
-        keys.append(str(said))
-    for key in keys:
-        known = _marked.get(key)
-        if known is not None and (known.__module__, known.__qualname__) != (fn.__module__, fn.__qualname__):
-            raise InvalidFunction(
-                f"@job({name!r}): this name belongs to {known.__module__}.{known.__qualname__} already.", given=name
-            )
-        _marked[key] = fn
-    _said[_key(fn)] = options
-    return fn
-
-
-def plain_fn(fn: Fn) -> str:
-    """The plain name of a function: as it is given, also behind an @, or the one under which it is registered. Raises
-    InvalidFunction.
-    """
-    if isinstance(fn, str) and (plain := said_plain(fn)) is not None:
-        return plain
-    found = [fn] if isinstance(fn, str) else [name for name, known in _marked.items() if known is fn and is_plain(name)]
-    if len(found) == 1 and not is_plain(found[0]) and has_wildcard(found[0]):
-        trouble, remedy = "holds a wildcard: a job has one name", "Name one routing key."
-        raise InvalidFunction.about(f'fn="{brief(found[0])}"', trouble, remedy, where="fn", given=fn)
-    if len(found) != 1 or not is_plain(found[0]):
-        shown = fn if isinstance(fn, str) else getattr(fn, "__qualname__", repr(fn))
-        trouble = "has no plain job name, which this layout needs"
-        remedy = 'Give one such as "send_email", or mark the function with @job("send_email").'
-        raise InvalidFunction.about(f"fn={shown}", trouble, remedy, where="fn", given=fn)
-    return found[0]
-
-
-def marked(name: str) -> Handler | None:
-    """The function that is marked with a name; None where none is."""
-    return _marked.get(name)
-
-
-def options_of(fn: Handler) -> RunOptions:
-    """The options of `@job` of a function."""
-    return _said.get(_key(fn), UNSAID)
-
-
-def plain_names() -> list[str]:
-    """Name the plain jobs that are marked with `@job` in this program."""
-    return [name for name in _marked if is_plain(name)]
 
 
 class Registry:
@@ -212,11 +115,11 @@ class Registry:
 
     def serves(self) -> dict[str, RunOptions]:
         """The plain names that are registered, with the options of their functions."""
-        return {name: options_of(fn) for name, fn in _marked.items() if is_plain(name)}
+        return served()
 
     def _find(self, job: str) -> Handler:
-        if job in _marked and is_plain(job):
-            return _marked[job]
+        if is_plain(job) and (function := marked(job)) is not None:
+            return function
         said = read_name(job)
         if said is None and is_plain(job):
             raise _cannot_run(brief(job), f'no function is registered under it with @job("{brief(job)}").', given=job)
@@ -224,8 +127,8 @@ class Registry:
             raise _cannot_run(brief(job), "a Clojure form, for a Clojure listener.", given=job)
         munged = Name(said.space.replace("-", "_"), said.path.replace("-", "_"))
         for key in (str(said), str(munged)):
-            if key in _marked:
-                return _marked[key]
+            if (function := marked(key)) is not None:
+                return function
         if not munged.is_python:
             raise _cannot_run(shown(job), "not a Python name, and none is registered.", given=job)
         if hidden := hidden_part(munged):
@@ -329,7 +232,7 @@ def _why(error: BaseException) -> str:
     """Word why an import failed, and where. Never raises."""
     frames = []
     with suppress(Exception):
-        frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(("<", __file__))]
+        frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(("<", _HERE))]
     own = [f for f in frames if not f.filename.startswith(_IMPORT)]
     where = f" ({os.path.basename(own[-1].filename)}:{own[-1].lineno})" if own else ""
     if issubclass(type(error), SystemExit):
@@ -392,10 +295,6 @@ def _import(module: str) -> ModuleType:
         return importlib.import_module(module)
     finally:
         importing.reset(token)
-
-
-def _key(handler: Handler) -> tuple[str, str]:
-    return handler.__module__, handler.__qualname__
 
 
 def _top(module: str) -> str:

@@ -35,6 +35,8 @@ class RunOptions:
     cap_ms: int | None = None
     jitter: bool | None = None
     timeout_ms: int | None = None
+    keep_ms: int | None = None
+    keep_most: int | None = None  # bytes
     retry_on: Errors | None = None
     discard_on: Errors | None = None
     limit: int | None = None

@@ -31,6 +31,7 @@ class Terms:
     count: int | None = None
     spread_ms: int | None = None
     priority: int | None = None  # 1 to 3; None: 0
+    ping: str | None = None  # needs a name
 
     __repr__ = brief_repr
 
@@ -104,6 +105,9 @@ def _refuse_pairs(read: Mapping[str, Any]) -> None:
                 trouble = f"without unique_key=: it says {what} a key is taken"
                 remedy = 'Add unique_key="...", or leave it out.'
                 raise InvalidOptions.about(f'{name}="{read[name]}"', trouble, remedy, where=name, given=read[name])
+    if "ping" in read and "name" not in read:
+        trouble, remedy = "without name=: a monitor watches one job, and only its name says which", 'Add name="...".'
+        raise option_error("ping", read["ping"], trouble, remedy)
     if "throttle" in read and "debounce" in read:
         trouble = "were both given: of a window either the first addition runs, or the last"
         raise InvalidOptions.about("throttle= and debounce=", trouble, "Keep one of them.", where="throttle")

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from hashlib import sha1
 from secrets import token_hex
+from types import TracebackType
+from typing import Any
 
+from workkit import tracing
 from workkit.contract.producer import Added, Batch, BatchStep, NewJob, Producer
 from workkit.contract.tally import Tally
 from workkit.errors import Invalid, InvalidOptions, ServerError, Unsupported, WorkkitError
@@ -62,7 +65,9 @@ def add_rows(rows: Iterable[Row], *, s: Schedule, broker: Producer, batch: Batch
     start = 0 if batch is None else batch.rows
     steps = None if batch is None else _Steps(batch)
     with Bulk(
-        broker.adding if steps is None else steps.sender(broker), at_once=AT_ONCE if steps is None else 1
+        broker.adding if steps is None else steps.sender(broker),
+        schedule=s.name,
+        at_once=AT_ONCE if steps is None else 1,
     ) as bulk:
         number = 0
         for number, row in _numbered(rows, lambda: start + bulk.settled()):
@@ -143,11 +148,13 @@ class Bulk:
     waits for all; after an error nothing more is sent. PartlyAdded is raised where the layout adds one by one.
     """
 
-    def __init__(self, add: Send, *, at_once: int = AT_ONCE) -> None:
-        self._add, self._at_once = add, at_once
+    def __init__(self, add: Send, *, schedule: str, at_once: int = AT_ONCE) -> None:
+        self._add, self._at_once, self._schedule = add, at_once, schedule
         self._batch: list[NewJob] = []
         self._on_their_way: deque[_Request] = deque()
         self._new = self._known = 0
+        self._span: Any = None
+        self._ends = ExitStack()
 
     @property
     def tally(self) -> Tally:
@@ -170,6 +177,9 @@ class Bulk:
         while len(self._on_their_way) >= self._at_once:
             self._arrive()
         batch, self._batch = self._batch, []
+        if (context := tracing.context_of(self._span)) is not None:
+            for new in batch:
+                new.trace = context
         first = self._new + self._known + sum(one.count for one in self._on_their_way) + 1
         self._on_their_way.append(_Request(first=first, count=len(batch), answer=self._add(batch)))
 
@@ -199,9 +209,11 @@ class Bulk:
         return partly
 
     def __enter__(self) -> Bulk:
+        if tracing.is_on():
+            self._span = self._ends.enter_context(tracing.adding(self._schedule))
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         try:
             if kind is None:
                 if self._batch:
@@ -211,3 +223,5 @@ class Bulk:
             for request in self._on_their_way:
                 with suppress(WorkkitError):
                     request.answer()
+            tracing.counted(self._span, self._new + self._known)
+            self._ends.__exit__(kind, error, at)

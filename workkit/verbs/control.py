@@ -10,9 +10,9 @@ from workkit.contract.inspector import Inspector
 from workkit.errors import InvalidOptions, PhraseError, TriggerError
 from workkit.jobs.admission import SCHEDULE, Control, Pause
 from workkit.jobs.job import Job
+from workkit.jobs.marks import plain_fn
 from workkit.jobs.names import Fn, known_name, read_name, shown
 from workkit.jobs.option_readers import option_error
-from workkit.jobs.registry import plain_fn
 from workkit.triggers.clock.zone import zone
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TypeVar, assert_never
 
@@ -17,15 +17,24 @@ from workkit.jobs.option_readers import turn_ms
 SHORTEST = 6  # digits of an id that stand for the whole
 
 T = TypeVar("T")
+Report = Callable[[int], object]
+"""Is called with how many jobs a long verb has done so far."""
 
 
-def chosen(inspector: Inspector, *, schedule: str, which: str | Job | None, where: str | None) -> list[Job]:
+def _quiet(_: int) -> None:
+    """Tell nobody."""
+
+
+def chosen(
+    inspector: Inspector, *, schedule: str, which: str | Job | None, where: str | None, report: Report = _quiet
+) -> list[Job]:
     """Find dead jobs: one by name, by id, the beginning of one or a Job; those with a text; or all.
 
     Latest first, each once; jobs that die while this reads are left out. A recurring job may be dead several times.
-    Raises NotFound where `which` names none.
+    `report` gets how many were read so far. Raises NotFound where `which` names none.
     """
-    pages = (job for job in inspector.jobs(state="dead") if where is None or matches(job, where))
+    read = _counted(inspector.jobs(state="dead"), report)
+    pages = (job for job in read if where is None or matches(job, where))
     found = list({(job.dead_id, job.due): job for job in pages}.values())  # a death while reading shifts the pages
     found.sort(key=lambda job: job.due.timestamp() if job.due else 0.0, reverse=True)  # a queue has them oldest first
     return found if which is None else named_dead(found, which, schedule=schedule)
@@ -112,9 +121,13 @@ def revival_refusal(job: Job, answer: Revival) -> WorkkitError | None:
     assert_never(answer)
 
 
-def discard_dead(admin: Admin, dead: Sequence[Job]) -> int:
-    """Forget dead jobs; return how many there were."""
-    return sum(admin.discard(page) for page in _pages(dead, admin.at_once))
+def discard_dead(admin: Admin, dead: Sequence[Job], *, report: Report = _quiet) -> int:
+    """Forget dead jobs, oldest first; return how many there were. `report` gets how many are done, page by page."""
+    count = done = 0
+    for page in _pages(reversed(dead), admin.at_once):
+        count, done = count + admin.discard(page), done + len(page)
+        report(done)
+    return count
 
 
 def pause_ms(rate: str | None) -> float:
@@ -134,6 +147,12 @@ def check_args(args: Arguments, dead: Sequence[Job]) -> None:
     if len(dead) != 1:
         trouble = f"was given for {len(dead)} dead jobs; they belong to one"
         raise InvalidOptions.about("args=", trouble, "Name that job.", where="args", given=args)
+
+
+def _counted(jobs: Iterable[Job], report: Report) -> Iterator[Job]:
+    for count, job in enumerate(jobs, 1):
+        report(count)
+        yield job
 
 
 def _pages(of: Iterable[T], size: int) -> Iterator[list[T]]:

@@ -14,8 +14,8 @@ from workkit.errors import InvalidArguments, InvalidOptions
 from workkit.jobs.arguments import check_call, check_list, foreign_remarks
 from workkit.jobs.call import FunctionCall
 from workkit.jobs.job import Job
+from workkit.jobs.marks import plain_fn
 from workkit.jobs.names import Clojure, Fn, is_plain, read_name, stored_name
-from workkit.jobs.registry import plain_fn
 from workkit.verbs.add_options import NO_OPTIONS, Options
 from workkit.verbs.warning import warn_caller
 

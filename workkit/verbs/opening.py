@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from workkit.contract.broker import Broker
+from workkit.contract.inspector import Inspector
 from workkit.contract.producer import Producer
 from workkit.errors import InvalidSchedule
+from workkit.verbs.author import author_of
 from workkit.verbs.creation import Schedule, check_schedule
 
 
@@ -26,6 +29,15 @@ def _opened(s: Schedule, pid: int) -> Producer:
     broker = open_broker(s.name, redis=s.server, dialect=s.dialect, shards=s.shards, layout=s.layout)
     _declare(s, broker)
     return broker
+
+
+def inspectors_of(schedules: Iterable[Schedule]) -> dict[str, Callable[[], Inspector]]:
+    """The sides that look at some schedules, by name. They connect when they are called."""
+    return {s.name: partial(_inspector, s) for s in schedules}
+
+
+def _inspector(s: Schedule) -> Inspector:
+    return producer_of(s).inspector
 
 
 def present(s: Schedule) -> datetime:
@@ -64,7 +76,8 @@ def forwarding_ends(s: Schedule, to: Any, *, timeout_ms: int) -> tuple[list[Brok
 
 
 def _declare(s: Schedule, broker: Producer) -> None:
+    admin = broker.admin.by(author_of(None))
     if s.limit is not None or s.turn_ms is not None:
-        broker.admin.declare(limit=s.limit, turn_ms=s.turn_ms)
+        admin.declare(limit=s.limit, turn_ms=s.turn_ms)
     if s.history is not None:
-        broker.admin.remember(s.history)
+        admin.remember(s.history)

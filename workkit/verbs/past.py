@@ -10,6 +10,7 @@ from itertools import islice
 from operator import add
 from typing import Any
 
+from workkit.contract.changes import Change
 from workkit.contract.history import JOB, KEPT_MS, TIERS, Bucket, Cell, PastRun, Tier
 from workkit.contract.inspector import Inspector
 from workkit.errors import NotFound, Unsupported
@@ -157,6 +158,17 @@ def subject_of(inspector: Inspector, which: str) -> str:
 def history_of(inspector: Inspector, subject: str, *, now_ms: int, span_ms: int, tier: Tier) -> list[Bucket]:
     """Read the buckets of a span that ends now."""
     return inspector.past(subject, since_ms=now_ms - span_ms, until_ms=now_ms + 1, tier=tier)
+
+
+def changes_of(inspector: Inspector, which: str | None, *, limit: int) -> list[Change]:
+    """Read the last changes of one job, or of all, the last one first."""
+    field = None if which is None else JOB + which
+    found = (one for one in inspector.changes() if which is None or one.target == field or _is_id(one.id, which))
+    return list(islice(found, limit))
+
+
+def _is_id(id: str | None, which: str) -> bool:
+    return id is not None and (id == which or (len(which) >= SHORTEST and id.startswith(which)))
 
 
 def summed(buckets: Sequence[Bucket]) -> Cell:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from workkit.contract.changes import LONGEST_BY, Author
 from workkit.contract.inspector import Named
 from workkit.contract.producer import NewJob, Producer
 from workkit.errors import Invalid, InvalidOptions, NotFound
@@ -16,6 +17,8 @@ from workkit.verbs.addition import NowMs, addition
 from workkit.verbs.bulk import Bulk
 from workkit.verbs.creation import Schedule
 from workkit.verbs.error_place import located
+
+MOST_TOLD = 20  # names of each kind in the record of a sync
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,14 +82,19 @@ def compare(
     )
 
 
-def carry_out(plan: Plan, wanted: Mapping[str, NewJob], *, broker: Producer) -> None:
-    """Do what a plan says: `wanted` holds its jobs by name."""
-    with Bulk(broker.adding) as bulk:
+def carry_out(plan: Plan, wanted: Mapping[str, NewJob], *, broker: Producer, author: Author) -> None:
+    """Do what a plan says, and record it first: `wanted` holds its jobs by name."""
+    admin = broker.admin.by(author)
+    acts = {"added": plan.added, "changed": plan.changed, "removed": plan.removed}
+    if count := sum(map(len, acts.values())):
+        told = {word: [name[:LONGEST_BY] for name in names[:MOST_TOLD]] for word, names in acts.items() if names}
+        admin.note("sync", told, times=count)
+    with Bulk(broker.adding, schedule=broker.schedule) as bulk:
         for name in (*plan.added, *plan.changed):
             bulk.put(wanted[name])
     for name in plan.removed:
         with suppress(NotFound):  # it ended meanwhile
-            broker.admin.cancel(plan.before[name])
+            admin.cancel(plan.before[name])
 
 
 def _recurs(job: Job) -> bool:

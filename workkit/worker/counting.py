@@ -6,16 +6,19 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 
 from workkit.contract.broker import Broker
 from workkit.contract.claim import Claim
-from workkit.contract.history import ALL, FN, JOB, LATE_MS, LONG_MS, MORE, Cell, Counted, Sample
+from workkit.contract.history import ALL, FN, JOB, LATE_MS, LONG_MS, MORE, Cell, Counted, Sample, bucket_of
 from workkit.jobs.outcome import Again, Dead, Done, Outcome, Ran
+from workkit.worker.run.attempt import AnyRun, Attempt
 
 APART = 1.0  # seconds between two writes
 SAMPLED, SLOW = 10, 40  # plain runs kept by themselves in one write: of any kind, and of the late and long ones beside
 SUBJECTS = 500  # in one write; further ones are counted together
-BITS = 63  # the last bucket
+_KNOWN = 16_384
+_BUCKETS = bytes(bucket_of(tenths / 10) for tenths in range(_KNOWN))  # calls would cost more
 
 Measured = tuple[Claim, Ran]
 
@@ -36,24 +39,49 @@ class RunCounter:
         self._slow: list[Measured] = []
         self._plain = self._slow_seen = 0
 
-    def plain(self, claim: Claim, late_ms: int, took_ms: float) -> None:
-        """Count a run that is done, of a job that does not recur. Each of these costs every run."""
-        cell = self._by_fn.get(claim.fn) or self._cell(self._by_fn, claim.fn)
-        cell.done += 1
-        _measure(cell, late_ms, took_ms)
-        if late_ms >= LATE_MS or took_ms >= LONG_MS:
-            self._slow_seen += 1
-            if len(self._slow) < SLOW:
-                self._slow.append((claim, Ran(late_ms=late_ms, took_ms=round(took_ms))))
-        else:
-            self._plain += 1
-            if self._plain <= SAMPLED:
-                self._sampled.append((claim, Ran(late_ms=late_ms, took_ms=round(took_ms))))
+    def done(self, attempts: Sequence[Attempt[AnyRun]]) -> None:
+        """Count runs that are done, of jobs that do not recur. There may be many thousands a second: what is here costs
+        each of them. For each it does what `_measure` does.
+        """
+        fn, slow = None, []
+        for attempt in attempts:
+            run, took_ms = attempt.run, attempt.took_ms
+            claim, late_ms = run.claim, run.late_ms
+            if claim.fn != fn:
+                fn = claim.fn
+                cell = self._by_fn.get(fn) or self._cell(self._by_fn, fn)
+                lateness, durations = cell.lateness.counts, cell.durations.counts
+            cell.done += 1
+            took = int(took_ms * 10)
+            durations[_BUCKETS[took] if took < _KNOWN else bucket_of(took_ms)] += 1
+            late = late_ms * 10
+            lateness[_BUCKETS[late] if late < _KNOWN else bucket_of(late_ms)] += 1
+            if took_ms >= 1:
+                cell.busy_ms += int(took_ms)
+            if late_ms >= LATE_MS:
+                cell.late += 1
+                slow.append(attempt)
+            elif took_ms >= LONG_MS:
+                slow.append(attempt)
+        self._slow_seen += len(slow)
+        self._plain += len(attempts) - len(slow)
+        if room := SLOW - len(self._slow):
+            self._slow += [(attempt.run.claim, _ran(attempt)) for attempt in slow[:room]]
+        if len(self._sampled) < SAMPLED:
+            self._sample(attempts)
 
-    def ended(self, claim: Claim, late_ms: int, took_ms: float, outcome: Outcome) -> None:
+    def _sample(self, attempts: Sequence[Attempt[AnyRun]]) -> None:
+        for attempt in attempts:
+            if attempt.run.late_ms < LATE_MS and attempt.took_ms < LONG_MS:
+                self._sampled.append((attempt.run.claim, _ran(attempt)))
+                if len(self._sampled) == SAMPLED:
+                    return
+
+    def ended(self, attempt: Attempt[AnyRun], outcome: Outcome) -> None:
         """Count a run by its outcome."""
+        claim, late_ms, took_ms = attempt.run.claim, attempt.run.late_ms, attempt.took_ms
         if isinstance(outcome, Done) and outcome.discarded is None and not claim.recurs:
-            self.plain(claim, late_ms, took_ms)
+            self.done((attempt,))
             return
         for cell in self._cells(claim):
             match outcome:
@@ -106,20 +134,16 @@ class RunCounter:
         return cells.setdefault(subject, Cell())
 
 
+def _ran(attempt: Attempt[AnyRun]) -> Ran:
+    return Ran(late_ms=attempt.run.late_ms, took_ms=round(attempt.took_ms))
+
+
 def _measure(cell: Cell, late_ms: int, took_ms: float) -> None:
-    """Add one run to the sums. This is `bucket_of`, without the calls."""
-    took = int(took_ms * 10)
-    bucket = (took * took).bit_length()
-    cell.durations.counts[min(BITS, bucket)] += 1
+    """Add one run to the sums."""
+    cell.durations.counts[bucket_of(took_ms)] += 1
+    cell.lateness.counts[bucket_of(late_ms)] += 1
     cell.busy_ms += int(took_ms)
-    if late_ms > 0:
-        late = late_ms * 10
-        bucket = (late * late).bit_length()
-        cell.lateness.counts[min(BITS, bucket)] += 1
-        if late_ms >= LATE_MS:
-            cell.late += 1
-    else:
-        cell.lateness.counts[0] += 1
+    cell.late += late_ms >= LATE_MS
 
 
 def _samples(kept: list[Measured], seen: int) -> list[Sample]:

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 from workkit import events
@@ -14,15 +16,18 @@ from workkit.contract.tally import Tally
 from workkit.errors import CannotRun
 from workkit.jobs.admission import FREE
 from workkit.jobs.names import LONGEST
-from workkit.jobs.outcome import DONE, Again, Dead, Done, Failure, Ran, Released, measured
+from workkit.jobs.outcome import DONE, Again, Dead, Done, Failure, Outcome, Ran, Released, measured
 from workkit.jobs.registry import MOST_NAMES
+from workkit.jobs.result import of_cancelled, with_result
 from workkit.worker import report
 from workkit.worker.hands import Hands
 from workkit.worker.lane import Lane
+from workkit.worker.monitoring.run_table import RunOutcome, RunTable, run_outcome
 from workkit.worker.run.attempt import Attempt
 from workkit.worker.task import LaneRun, LookUp
 
 CRASHES = 3  # a job that so many listeners died with is assumed to have killed them
+_LANE = attrgetter("run.lane")
 ALONE_MS = 1000  # the delay of a job on its last chance while another one is held here
 
 
@@ -32,6 +37,7 @@ class Dispatch:
 
     hands: Hands
     stopping: bool = False
+    table: RunTable | None = None  # where runs are counted for metrics
     _fenced: dict[Any, float] = field(default_factory=dict)  # receipts of runs that others have now: seconds away
     _reported: set[str] = field(default_factory=set)  # names whose refusal was reported
     _ran: int = 0
@@ -73,7 +79,8 @@ class Dispatch:
 
     def _end_troubled(self, lane: Lane, claim: Claim) -> None:
         report.trouble(claim)
-        lane.ends.append((claim, Done()))
+        ms = self.hands.options(claim).keep_ms if claim.trouble == "cancelled" else None
+        lane.ends.append((claim, Done(kept=None if ms is None else of_cancelled(ms, claim.reason or "cancelled"))))
 
     def looked_up(self, found: LookUp) -> None:
         """Route a claim whose function was looked up; a failed lookup gives it back."""
@@ -94,6 +101,8 @@ class Dispatch:
             if lane.counter is not None:
                 lane.counter.missed(claim)
             report.missed(claim, reason)
+            if self.table is not None:
+                self.table.missed(lane.broker.schedule, claim.fn)
 
     def _hand_out(self, lane: Lane, claim: Claim) -> None:
         if not claim.crashes or not self.hands.runs_code:
@@ -101,7 +110,9 @@ class Dispatch:
         elif claim.crashes >= CRASHES:
             failure = Failure(type="Crashed", message=f"crashed its listener {claim.crashes} times")
             report.dead(claim, failure)
-            lane.ends.append((claim, Dead(failure=failure, reason="crashed")))
+            if self.hands.pings is not None:
+                self.hands.pings.put(claim, "fail")
+            lane.ends.append((claim, with_result(Dead(failure=failure, reason="crashed"), self.hands.options(claim))))
         elif claim.crashes < CRASHES - 1:
             self.hands.execute(lane, claim)
         elif self._last_chance is None and not any(_is_last_chance(run.claim) for run in self.hands.runs):
@@ -130,34 +141,44 @@ class Dispatch:
     def ended(self, attempts: Sequence[Attempt[LaneRun]]) -> None:
         """Decide what becomes of runs that have ended. A run that returned, the usual case, takes the short way."""
         self.hands.ended(attempts)
-        unsaid, latest_ms, wanted = 0, 0, events.wanted("done")
+        latest_ms, wanted = 0, events.wanted("done")
+        usual: list[Attempt[LaneRun]] = []
         for attempt in attempts:
             run = attempt.run
-            if wanted or attempt.error is not None or self._fenced or run.claim.standing is not None:
+            kept = attempt.kept is not None
+            if wanted or attempt.error is not None or self._fenced or run.claim.standing is not None or kept:
                 self._ended(attempt)
                 wanted = events.wanted("done")
                 continue
             outcome = DONE
-            if (counter := run.lane.counter) is not None:
-                counter.plain(run.claim, run.late_ms, attempt.took_ms)
             # fault: decided {type(outcome).__name__}
             run.lane.ends.append((run.claim, outcome))
-            unsaid += 1
+            usual.append(attempt)
             if run.late_ms > latest_ms:
                 latest_ms = run.late_ms
-        if unsaid:
-            self._ran += unsaid
-            events.count("done", unsaid, latest_ms)
+        if usual:
+            self._count(usual)
+            events.count("done", len(usual), latest_ms)
+
+    def _count(self, done: Sequence[Attempt[LaneRun]]) -> None:
+        self._ran += len(done)
+        if self.table is not None:
+            self.table.done(done)
+        for lane, attempts in groupby(done, key=_LANE):
+            if lane.counter is not None:
+                lane.counter.done(list(attempts))
 
     def _ended(self, attempt: Attempt[LaneRun]) -> None:
         lane, claim = attempt.run.lane, attempt.run.claim
         if attempt.error is not None and issubclass(type(attempt.error), CannotRun):
             self._cannot_run(lane, claim, attempt.error)
             return
-        outcome = attempt.decide()
-        if outcome is not DONE or claim.standing is not None:
+        outcome, has_begun = attempt.decide(), not attempt.run.is_prevented
+        if has_begun and (outcome is not DONE or claim.standing is not None):
             outcome = measured(outcome, Ran(late_ms=attempt.run.late_ms, took_ms=round(attempt.took_ms)))
         # fault: decided {type(outcome).__name__}
+        if self.table is not None and has_begun:
+            self._note(self.table, attempt, outcome)
         lane.ends.append((claim, outcome))
         if isinstance(outcome, Again):
             lane.wake_in(outcome.delay_ms)
@@ -165,8 +186,8 @@ class Dispatch:
             lane.look = True  # a job that waits for the slot is due with this ending
         if self._fenced and claim.receipt in self._fenced:
             return
-        if lane.counter is not None:
-            lane.counter.ended(claim, attempt.run.late_ms, attempt.took_ms, outcome)
+        if lane.counter is not None and has_begun:
+            lane.counter.ended(attempt, outcome)
         if isinstance(outcome, Done):
             self._ran += 1
         elif isinstance(outcome, Dead):
@@ -174,6 +195,26 @@ class Dispatch:
         elif isinstance(outcome, Again):
             self._retried += 1
         report.ended(attempt, outcome)
+        if self.hands.pings is not None and claim.standing is not None:
+            match run_outcome(outcome, attempt.error):
+                case "done" | "discarded":
+                    self.hands.pings.put(claim, "success")
+                case "failed":
+                    self.hands.pings.put(claim, "fail")
+
+    def show_counts(self) -> None:
+        """Show others the counts of runs. Before their endings are sent: what is settled is counted, however this
+        process ends.
+        """
+        if self.table is not None:
+            self.table.flush()
+
+    def _note(self, table: RunTable, attempt: Attempt[LaneRun], outcome: Outcome) -> None:
+        run, ending = attempt.run, run_outcome(outcome, attempt.error)
+        if ending is not None:
+            fenced: RunOutcome = "fenced" if run.claim.receipt in self._fenced else ending
+            late_ms = run.late_ms if not run.claim.attempt else None
+            table.note(run.lane.broker.schedule, run.claim.fn, fenced, took_ms=attempt.took_ms, late_ms=late_ms)
 
     def _cannot_run(self, lane: Lane, claim: Claim, error: BaseException) -> None:
         name = claim.fn[:LONGEST]

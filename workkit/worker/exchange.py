@@ -25,6 +25,7 @@ class Exchange:
 
     def claim(self, lane: Lane, limit: int) -> Turn:
         """Settle what has ended, claim up to `limit` jobs, and route them."""
+        self.dispatch.show_counts()
         ends, lane.ends = lane.ends, []
         turn = lane.broker.claim(limit, ends=ends, now_ms=lane.pretended_ms)  # it keeps the endings even if it raises
         now = lane.seen_at = lane.answered()
@@ -80,6 +81,7 @@ class Exchange:
     def farewell(self, lane: Lane) -> None:
         """Settle what has ended, give back what still arrives, and end the registration."""
         while True:
+            self.dispatch.show_counts()
             ends, lane.ends = lane.ends, []
             turn = lane.broker.claim(0, ends=ends, now_ms=lane.pretended_ms)
             lane.answered()

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 from workkit.contract.claim import Claim
 from workkit.errors import CannotRun, JobCancelled, JobTimeout
 from workkit.jobs.admission import Admission, Control
+from workkit.jobs.marks import Handler
 from workkit.jobs.middleware import AROUND, Around, within, within_async
-from workkit.jobs.outcome import Failure
-from workkit.jobs.registry import Handler, Registry
+from workkit.jobs.outcome import Failure, Kept
+from workkit.jobs.registry import Registry
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.worker.run import forks
 from workkit.worker.run.attempt import AnyRun, Attempt
@@ -23,7 +24,8 @@ from workkit.worker.run.current import current
 from workkit.worker.run.event_loop import EventLoop, Watched
 from workkit.worker.run.failure import explained, failure_of
 from workkit.worker.run.interruption import Clock, Timeouts
-from workkit.worker.run.invocation import invoke
+from workkit.worker.run.invocation import invoke, is_coroutine
+from workkit.worker.run.returned import kept_value
 from workkit.worker.run.run import Run
 
 if TYPE_CHECKING:
@@ -88,7 +90,8 @@ class Executor:
         current.reset(token)
         took_ms = (time.monotonic() - run.started) * 1000
         if raised is None and there is None:
-            return Attempt(run, None, None, took_ms, options)
+            kept = None if options.keep_ms is None else self._kept(run, options)
+            return Attempt(run, None, None, took_ms, options, kept)
         return self._failed(Attempt(run, raised, None, took_ms, options), there)
 
     def _perform(self, run: Run, handler: Handler, options: RunOptions) -> Raised | None:
@@ -105,19 +108,24 @@ class Executor:
             run.begin()
         if around is not None:
             within(around.plain, partial(self._call, run, handler, around))
-        elif (coroutine := invoke(handler, run.claim.args, run.claim.kwargs)) is not None:
-            self._await(run, coroutine, None)
+        elif (result := invoke(handler, run.claim.args, run.claim.kwargs)) is not None:
+            run.returned = self._await(run, result, None) if is_coroutine(result) else result
         return None
 
     def _call(self, run: Run, handler: Handler, around: Around) -> None:
         """Call the handler within plain middleware; a coroutine is awaited within the coroutine middleware."""
-        if (coroutine := invoke(handler, run.claim.args, run.claim.kwargs)) is not None:
-            self._await(run, coroutine, around)
+        if (result := invoke(handler, run.claim.args, run.claim.kwargs)) is not None:
+            run.returned = self._await(run, result, around) if is_coroutine(result) else result
 
-    def _await(self, run: Run, coroutine: Coroutine[Any, Any, Any], around: Around | None) -> None:
+    def _await(self, run: Run, coroutine: Coroutine[Any, Any, Any], around: Around | None) -> Any:
         watched: Coroutine[Any, Any, Any] = Watched(coroutine)
         whole = watched if around is None else within_async(around.coroutines, watched)
-        self.event_loop.run(whole, context=copy_context(), interruption=run.interruptible())
+        return self.event_loop.run(whole, context=copy_context(), interruption=run.interruptible())
+
+    def _kept(self, run: Run, options: RunOptions) -> Kept | None:
+        """Write what the handler returned; a worker process has written it where it ran."""
+        returned, run.returned = run.returned, None
+        return returned if options.cpu and isinstance(returned, Kept) else kept_value(returned, options)
 
     def _call_in_process(self, run: Run, handler: Handler, around: Around | None, options: RunOptions) -> Raised | None:
         """Call the handler in a worker process. Its time counts from the start there."""
@@ -133,7 +141,7 @@ class Executor:
                 run.clock.ends_at = run.started + (options.timeout_ms or 0) / 1000
                 self._timeouts.watch(run.clock)
 
-        return self._workers.run(run, handler, around=around, begun=begun)
+        return self._workers.run(run, handler, around=around, begun=begun, options=options)
 
     def _failed(self, attempt: Attempt[AnyRun], there: Raised | None) -> Attempt[AnyRun]:
         """Describe the error of a run: the one raised here, else the one raised in a worker process."""

@@ -9,15 +9,18 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from workkit import events
+from workkit import events, tracing
 from workkit.contract.claim import Claim
 from workkit.errors import CannotRun, FunctionNotFound, described
 from workkit.jobs.admission import Admission, Control
 from workkit.jobs.names import brief
 from workkit.jobs.registry import MOST_NAMES
+from workkit.jobs.run_options import RunOptions
 from workkit.worker import report
 from workkit.worker.executor import Executor
 from workkit.worker.lane import Lane
+from workkit.worker.monitoring.pings import Pings
+from workkit.worker.monitoring.run_span import begun
 from workkit.worker.read_ahead import ReadAhead
 from workkit.worker.run import forks
 from workkit.worker.run.attempt import Attempt
@@ -54,6 +57,7 @@ class Hands:
         self._ended_at = 0.0
         self._moved_at = 0.0  # when work came to an empty queue, or something ended
         self._mean = 0.0  # recent mean duration of short runs, in seconds
+        self.pings: Pings | None = None  # None: no monitor is told
         self.free: set[str] = set()  # names of functions that can be run, and have neither limit nor rate
 
     def _do(self, task: Task) -> None:
@@ -69,9 +73,14 @@ class Hands:
                 now_ms = lane.broker.now_ms() if lane.pretended_ms is None else lane.pretended_ms
                 task.late_ms = max(0, now_ms - task.claim.due_ms)
                 report.started(task)
+                if self.pings is not None and task.claim.standing is not None:
+                    self.pings.put(task.claim, "start")
                 # fault: starting
+                span = begun(task) if tracing.is_on() else None
                 posted = self.executor.run(task)
                 # fault: returned
+                if span is not None:
+                    span.end(posted.error)
         except BaseException as error:
             posted = _failed(task, error)
         if forks.count != self._born:
@@ -140,6 +149,13 @@ class Hands:
                 self.free.clear()
             self.free.add(claim.fn)
         return wanted
+
+    def options(self, claim: Claim) -> RunOptions:
+        """Return the options of a claim's run, with those of its function as far as it is known here."""
+        registry = self.executor.registry
+        if not registry.knows(claim.fn) or registry.refusal(claim.fn) is not None:
+            return claim.options
+        return claim.options.over(registry.handler(claim.fn)[1])
 
     def execute(self, lane: Lane, claim: Claim) -> None:
         """Make a thread run it, after the next `flush`; its Attempt is posted."""

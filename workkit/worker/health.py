@@ -1,4 +1,4 @@
-"""Whether a listener lives: two pages for monitors outside, and a watchdog over its loop."""
+"""Whether a listener lives: pages for monitors outside, and a watchdog over its loop."""
 
 from __future__ import annotations
 
@@ -11,11 +11,16 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from workkit import events
 from workkit.errors import InvalidOptions
+from workkit.worker.monitoring.exposition import MISSING
 
 STUCK = 70  # exit status of a process whose loop does not move (EX_SOFTWARE)
 LOOK = 1.0  # seconds between looks
 
+TEXT = "text/plain; charset=utf-8"
+
 Check = Callable[[], str | None]  # what is wrong, or None
+Answer = tuple[int, str, bytes]  # status, type of the content, content
+Page = Callable[[], Answer]
 
 
 class Watchdog:
@@ -57,12 +62,16 @@ class Watchdog:
 
 
 class Pages:
-    """``/livez`` (its loop moves) and ``/readyz`` (it takes work): 200, or 503 and why not. HTTP, GET and HEAD."""
+    """``/livez`` (its loop moves) and ``/readyz`` (it takes work): 200, or 503 and why not; and ``/metrics``. HTTP, GET
+    and HEAD.
+    """
 
-    def __init__(self, address: tuple[str, int], *, live: Check, ready: Check) -> None:
-        checks = {"/livez": live, "/readyz": lambda: live() or ready()}
+    def __init__(
+        self, address: tuple[str, int], *, live: Check, ready: Check, metrics: Callable[[], tuple[str, bytes]] | None
+    ) -> None:
+        pages = {"/livez": _check(live), "/readyz": _check(lambda: live() or ready()), "/metrics": _metrics(metrics)}
         try:
-            self._server = ThreadingHTTPServer(address, _handler(checks))
+            self._server = ThreadingHTTPServer(address, _handler(pages))
         except (OSError, OverflowError) as error:
             host, port = address
             reason = error.strerror.lower() if isinstance(error, OSError) and error.strerror else str(error)
@@ -78,16 +87,33 @@ class Pages:
         self._server.server_close()
 
 
-def _handler(checks: dict[str, Check]) -> type[BaseHTTPRequestHandler]:
+def _check(check: Check) -> Page:
+    def page() -> Answer:
+        trouble = check()
+        return 503 if trouble else 200, TEXT, f"{trouble or 'ok'}\n".encode()
+
+    return page
+
+
+def _metrics(metrics: Callable[[], tuple[str, bytes]] | None) -> Page:
+    def page() -> Answer:
+        if metrics is None:
+            return 404, TEXT, f"{MISSING}\n".encode()
+        kind, text = metrics()
+        return 200, kind, text
+
+    return page
+
+
+def _handler(pages: dict[str, Page]) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         timeout = 5
 
         def do_GET(self) -> None:
-            check = checks.get(self.path.partition("?")[0])
-            trouble = f"no such page; there are {' and '.join(checks)}" if check is None else check()
-            body = f"{trouble or 'ok'}\n".encode()
-            self.send_response(404 if check is None else 503 if trouble else 200)
-            self.send_header("Content-Type", "text/plain; charset=utf-8")
+            page = pages.get(self.path.partition("?")[0])
+            status, kind, body = _no_page(pages) if page is None else page()
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             if self.command == "GET":
@@ -99,3 +125,7 @@ def _handler(checks: dict[str, Check]) -> type[BaseHTTPRequestHandler]:
             """Log nothing: probes arrive every few seconds."""
 
     return Handler
+
+
+def _no_page(pages: dict[str, Page]) -> Answer:
+    return 404, TEXT, f"no such page; there are {', '.join(pages)}\n".encode()

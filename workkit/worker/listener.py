@@ -6,16 +6,22 @@ import gc
 import threading
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from functools import partial
 
 from workkit import events
 from workkit.contract.broker import Broker
+from workkit.contract.inspector import Inspector
 from workkit.contract.producer import Producer
 from workkit.contract.tally import Tally
-from workkit.errors import ListenerStopped, WorkkitError, described, text_of
+from workkit.errors import ListenerStopped, Unsupported, WorkkitError, described, text_of
 from workkit.triggers.duration import duration
 from workkit.worker.health import Pages, Watchdog
 from workkit.worker.logbook import logbook
 from workkit.worker.loop import How, Loop
+from workkit.worker.monitoring.exposition import Page, is_installed, metrics_page
+from workkit.worker.monitoring.gauges import Gauges
+from workkit.worker.monitoring.run_table import RunTable
+from workkit.worker.monitoring.totals import Totals
 
 BETWEEN_COLLECTIONS = 10_000  # new objects between two collections of the youngest generation; Python's default is 700
 
@@ -35,6 +41,8 @@ class Listener:
         self._watchdog = Watchdog(lambda: self._loop.pulse, seconds=how.stuck_after.total_seconds())
         self._pages: Pages | None = None
         self._end_log: Callable[[], None] = lambda: None
+        self._is_counted = False  # in a table that its supervisor reads
+        self._is_over = False
         self._beside: list[Listener] = []
         self._failed: Callable[[], None] = lambda: None  # what to do when it has ended by an error, in its own thread
 
@@ -43,6 +51,11 @@ class Listener:
         other._failed = self.ask_to_stop
         self._beside.append(other)
         return self
+
+    def count_into(self, file: int) -> None:
+        """Count its runs in a file that its supervisor reads too. Before it starts."""
+        self._loop.count_into(RunTable(file))
+        self._is_counted = True
 
     def start(self) -> Listener:
         """Register and listen in a thread of its own. Raises ServerUnreachable, ServerRefused, InvalidFunction."""
@@ -113,7 +126,8 @@ class Listener:
         self._end_log = logbook.begin()
         try:
             if self._how.health is not None:  # first: a port that is taken refuses before anything is registered
-                self._pages = Pages(self._how.health, live=self.dead, ready=self.unready)
+                page = None if self._is_counted else self._metrics()
+                self._pages = Pages(self._how.health, live=self.dead, ready=self.unready, metrics=page)
             for other in self._beside:
                 other.start()
             self._loop.open()
@@ -121,6 +135,28 @@ class Listener:
             self._close()
             raise
         self._watchdog.start()
+
+    def _metrics(self) -> Page | None:
+        """Begin to count runs, and return what writes the page; None without prometheus-client."""
+        if not is_installed():
+            return None
+        totals, gauges = Totals(), Gauges()
+        self.measure_into(totals, gauges)
+        return metrics_page(totals, gauges)
+
+    def measure_into(self, totals: Totals, gauges: Gauges) -> None:
+        """Count runs from now on, also those of listeners beside, into these sums; and have gauges look at their
+        schedules until they stop.
+        """
+        for one in (self, *self._beside):
+            totals.add(one._loop.counted())
+            for broker in one._loop.brokers:
+                gauges.add(broker.schedule, partial(one._inspector, broker))
+
+    def _inspector(self, broker: Broker) -> Inspector:
+        if self._is_over:
+            raise Unsupported.about("a listener that has stopped", "looks at nothing", "Make a new one.")
+        return broker.inspector
 
     def dead(self) -> str | None:
         """Word why its loop does not move, or that of one beside it; None if all do. From any thread."""
@@ -138,6 +174,7 @@ class Listener:
             other.wait()
 
     def _close(self) -> None:
+        self._is_over = True
         for other in self._beside:
             other.ask_to_stop()
         self._end_log()

@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from typing import Any
 
 from workkit import events
 from workkit.events import Event
 from workkit.jobs.names import brief, shown
 from workkit.worker.event_text import event_parts
 from workkit.worker.run.failure import without_ours
+from workkit.worker.run.log_filter import job_fields
 
 LOGGER = logging.getLogger("workkit")
 LEVELS = {"late": events.INFO}  # a backlog is late as a whole, and the logger writes every record
@@ -53,7 +55,8 @@ class _Records:
         text = record_text(event)
         if at is None and event.is_final:  # raised in a worker process, or by nobody: its listeners died
             text = "\n".join(filter(None, (text, str(event.fields.get("traceback") or "").rstrip())))
-        LOGGER.log(level, "%s", text, exc_info=(type(error), error, at) if error is not None and at else None)
+        raised = (type(error), error, at) if error is not None and at else None
+        LOGGER.log(level, "%s", text, exc_info=raised, extra=_extra(event))
 
     def wants(self, name: str) -> bool:
         """Whether the logger would take this event."""
@@ -61,6 +64,16 @@ class _Records:
 
     def count(self, name: str, number: int, late_ms: int) -> None:
         """Leave out events that the logger would not take."""
+
+
+def _extra(event: Event) -> dict[str, Any]:
+    """The attributes of a record: its event and its job, as `JobLogFilter` names them."""
+    job, fields = event.fields.get("job"), {"event": event.name}
+    if job is not None:
+        return {**fields, **job_fields(job)}
+    if event.fields.get("job_id") is not None:
+        fields["job_id"] = str(event.fields["job_id"])
+    return fields | ({} if event.schedule is None else {"job_schedule": event.schedule})
 
 
 def record_text(event: Event) -> str:

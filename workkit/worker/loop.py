@@ -35,6 +35,8 @@ from workkit.worker.forwarding.publisher import Publisher
 from workkit.worker.hands import Hands
 from workkit.worker.inbox import Inbox
 from workkit.worker.lane import BEAT, TICK, Lane
+from workkit.worker.monitoring.pings import Pings
+from workkit.worker.monitoring.run_table import RunTable
 from workkit.worker.run import forks
 from workkit.worker.run.attempt import Attempt
 from workkit.worker.run.progress import ProgressWriter
@@ -92,6 +94,7 @@ class Loop:
         if to is None:
             executor = Executor(Functions(imports=how.imports, folder=how.folder, consumers=how.consumers))
             self._hands = Hands(how.threads, executor=executor, post=self._inbox.put)
+            self._hands.pings = Pings()
         else:
             self._hands = Publisher(to, post=self._inbox.put)
         self._dispatch = Dispatch(self._hands)
@@ -109,6 +112,21 @@ class Loop:
     def post(self, order: Callable[[], None]) -> None:
         """Make the loop's thread call `order` soon. From any thread or signal handler."""
         self._inbox.put(order)
+
+    def count_into(self, table: RunTable) -> None:
+        """Count each run that ends in this table. Before `open`."""
+        self._dispatch.table = table
+
+    def counted(self) -> RunTable:
+        """Count each run that ends from now on, and return the table. From any thread."""
+        if self._dispatch.table is None:
+            self._dispatch.table = RunTable()
+        return self._dispatch.table
+
+    @property
+    def brokers(self) -> list[Broker]:
+        """The brokers of its schedules."""
+        return [lane.broker for lane in self._lanes]
 
     def open(self) -> None:
         """Import what may run, and register everywhere. A server that takes no writes for now counts as lost: the
@@ -343,5 +361,7 @@ class Loop:
         for lane in self._lanes:
             lane.close()
         self._hands.close()
+        if self._hands.pings is not None:
+            self._hands.pings.close()
         t, up_ms = self._dispatch.tally, round((time.monotonic() - self._began) * 1000)
         events.emit("stopped", ran=t.ran, failed=t.failed, given_back=t.given_back, up_ms=up_ms)

@@ -16,10 +16,11 @@ import pytest
 from tests.brokers.gocraft import go_peer, vectors
 from tests.brokers.gocraft.go_peer import Driver
 from tests.brokers.gocraft.namespace import Side, differences, dump
-from tests.processes import Processes, until
+from tests.processes import Process, Processes, until
 from tests.servers import Server
 
 QUICK = ("--heartbeat", "300ms", "--dead-after", "2s", "--reap", "500ms", "--jitter", "0", "--requeue", "50ms")
+FETCHES = 1200  # so many that a share of them differs by no more than chance from the share of very many
 
 
 @pytest.fixture
@@ -29,19 +30,23 @@ def client(go_server: Server) -> Iterator[Any]:
         yield opened
 
 
-def commands(client: Any, *, begin: Callable[[], Any], seconds: float) -> list[tuple[float, list[str]]]:
-    """Return what clients send within some seconds from the first command on, each with its time from then."""
+def commands(
+    client: Any, *, begin: Callable[[], Any], seconds: float = 0.0, fetches: int = 0
+) -> list[tuple[float, list[str]]]:
+    """Return what clients send, each with its time from the first: for so many seconds, and so many fetches of jobs."""
     found: list[tuple[float, list[str]]] = []
+    fetched = 0
     with client.monitor() as monitor:
         begin()
-        while not found or found[-1][0] - found[0][0] < seconds:
+        while not found or found[-1][0] - found[0][0] < seconds or fetched < fetches:
             each = monitor.next_command()
             if each["client_type"] != "lua":
                 found.append((each["time"], each["command"].split(" ")))
+                fetched += kind(found[-1][1]) == "fetch"
     return [(at - found[0][0], words) for at, words in found]
 
 
-def run_pool(processes: Processes, peer: Path, server: Server, jobs: str, *options: str) -> Any:
+def run_pool(processes: Processes, peer: Path, server: Server, jobs: str, *options: str) -> Process:
     place = ["--redis", f"127.0.0.1:{server.port}"]
     return processes.run(str(peer), "pool", "gv", "--jobs", jobs, *place, *options)
 
@@ -55,24 +60,32 @@ def kind(words: Sequence[str]) -> str:
 
 
 def test_a_pool_keeps_the_recorded_timers(client: Any, processes: Processes, peer: Path, go_server: Server) -> None:
-    seconds = 6.5
-    sent = commands(
-        client,
-        begin=lambda: run_pool(processes, peer, go_server, "j", "--concurrency", "1"),
-        seconds=seconds,
-    )
-    times: dict[str, list[float]] = {}
-    for at, words in sent:
-        if words[0].upper() != "EVAL":  # the full text of a script follows its hash, once
-            times.setdefault(kind(words), []).append(at)
+    """A busy machine may delay some timers of one pool: then another pool keeps all of them."""
+    seconds, wrong = 6.5, [""]
     recorded = {
         name: [at for at in each if at < seconds - 0.3] for name, each in vectors.load("timers")["times"].items()
     }
-    for name, expected in recorded.items():
-        if expected:
-            assert times[name][: len(expected)] == pytest.approx(expected, abs=0.25), name
-        else:
-            assert name not in times
+    for _ in range(3):
+        client.flushdb()
+        pools: list[Process] = []
+
+        def begin(pools: list[Process] = pools) -> None:
+            pools.append(run_pool(processes, peer, go_server, "j", "--concurrency", "1"))
+
+        sent = commands(client, begin=begin, seconds=seconds)
+        pools[0].close()
+        times: dict[str, list[float]] = {}
+        for at, words in sent:
+            if words[0].upper() != "EVAL":  # the full text of a script follows its hash, once
+                times.setdefault(kind(words), []).append(at)
+        wrong = [
+            f"{name}: {times.get(name)}, not {expected}"
+            for name, expected in recorded.items()
+            if times.get(name, [])[: len(expected) or None] != pytest.approx(expected, abs=0.25)
+        ]
+        if not wrong:
+            break
+    assert not wrong
 
 
 @pytest.mark.parametrize("recording", vectors.recordings("priority"), ids=lambda one: "-".join(one["priorities"]))
@@ -83,10 +96,9 @@ def test_a_pool_orders_its_queues_by_priority(
     begin = lambda: run_pool(processes, peer, go_server, jobs, "--concurrency", "4", "--sleeps", "0,1")  # noqa: E731
     orders = [
         ",".join(word.removeprefix("gv:jobs:") for word in words[3::6][: len(recording["priorities"])])
-        for _, words in commands(client, begin=begin, seconds=1)
+        for _, words in commands(client, begin=begin, fetches=FETCHES)
         if kind(words) == "fetch"
     ]
-    assert len(orders) > 300
     for order in {*orders, *recording["order_counts"]}:
         share = recording["order_counts"].get(order, 0) / recording["fetches"]
         assert orders.count(order) / len(orders) == pytest.approx(share, abs=0.08), order

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from typing import Any
 
 import pytest
@@ -133,14 +133,26 @@ def test_a_broker_without_memory_refuses_for_now_and_still_takes_endings(own_rab
         broker.leave()
 
 
+@contextmanager
+def impatient(broker: Rabbit, **settings: int) -> Iterator[None]:
+    """Change settings of a broker that runs; it forgets them with its process."""
+    said = (f"application:set_env(rabbit, {name}, {value})" for name, value in settings.items())
+    broker.control("eval", f"{', '.join(said)}.")
+    try:
+        yield
+    finally:
+        broker.kill()
+
+
 def test_a_run_that_takes_longer_than_the_broker_waits_is_fenced_and_others_go_on(
     own_rabbit: Rabbit, name: str
 ) -> None:
     """The broker closes the channel of a late acknowledgement. Others are deaf from then on."""
-    for setting, ms in (("consumer_timeout", 1000), ("channel_tick_interval", 200)):
-        own_rabbit.control("eval", f"application:set_env(rabbit, {setting}, {ms}).")
     names = Names(exchange=name, dialect="hutch")
-    with closing(HutchBroker(read_address(own_rabbit.url), names=names)) as broker:
+    with (
+        impatient(own_rabbit, consumer_timeout=1000, channel_tick_interval=200),
+        closing(HutchBroker(read_address(own_rabbit.url), names=names)) as broker,
+    ):
         broker.register(INFO)
         broker.add([new({"n": 1})])
         (slow,) = broker.claim(1).claims

@@ -30,8 +30,10 @@ from workkit.contract.claim import Claim, Ending, Orders, Turn
 from workkit.contract.history import Counted
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.producer import Added, Batch, BatchStep, NewJob
+from workkit.contract.result import no_results
 from workkit.errors import InvalidOptions, ServerUnreachable, Unsupported
 from workkit.jobs.admission import Admission, History
+from workkit.tracing import TraceContext
 
 if TYPE_CHECKING:
     from workkit.brokers.gocraft.care.doctor import GocraftDoctor
@@ -185,6 +187,8 @@ class GocraftBroker:
             raise InvalidOptions.about("imports=", trouble, remedy, where="imports")
         for name, serving in info.serves.items():
             options = serving.options
+            if options.keep_ms is not None:
+                raise no_results(f'keep= of @job("{name}")')
             for option, value in (("rate", options.rate_ms), ("limit_key", options.limit_key)):
                 if value is not None:
                     remedy = "Leave it out, or write limit=, which all pools keep."
@@ -243,6 +247,10 @@ class GocraftBroker:
         if found is not None:
             self._woken_by = found[0]
         return found is not None
+
+    def traces_of(self, claims: Sequence[Claim]) -> list[TraceContext | None]:
+        """Find none: this layout carries no trace context."""
+        return [None] * len(claims)
 
     def pass_on(self) -> None:
         """Pass the last wake-up on to another listener of the same name."""

@@ -20,6 +20,7 @@ from workkit.brokers.gocraft.text import JobText, read, write
 from workkit.brokers.gocraft.unique_key import BY_CONTENT, LIFE_SECONDS, unique_key
 from workkit.contract.claim import Claim, Standing
 from workkit.contract.producer import Added, NewJob
+from workkit.contract.result import no_results
 from workkit.errors import CorruptRecord, InvalidArguments, InvalidFunction, Unsupported
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.names import is_plain
@@ -198,6 +199,8 @@ def check(job: NewJob) -> None:
             "or workkit forward SCHEDULE --to NAME --to-layout gocraft."
         )
         raise Unsupported.about(f'"{job.fn}"', trouble, remedy, given=job.fn)
+    if job.options.keep_ms is not None:
+        raise no_results()
     if job.options is not UNSAID:
         said = ", ".join(f"{name}=" for name in sorted(job.options.fields())) or "an option of runs"
         raise _refused(said, "Give it to @job, for all jobs of this name.")

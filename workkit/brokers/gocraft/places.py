@@ -146,7 +146,7 @@ class Places:
             yield one if text is None else Standing(one.place, one.name, one.raw, text, one.score)
 
     def _is_other(self, raw: bytes) -> bool:
-        """Whether a text surely has another id than is looked for."""
+        """Whether a text cannot be the one that is looked for, because it has another id."""
         if not self.about or not _SIMPLE.fullmatch(self.about):
             return False
         return self.about.encode() not in raw and b'"id":"' in raw and not _UNUSUAL.search(raw)

@@ -1,4 +1,4 @@
-"""Compare locks with what is in progress, and set them right. The doctor does this, and every pool for its own names.
+"""Compare locks with what is in progress, and repair them. The doctor does this, and every pool for its own names.
 
 Normative: spec/layouts/gocraft.md, section 12.
 """
@@ -33,9 +33,9 @@ class Lock:
 
 
 def relock(server: Server, keys: Keys, seen: Mapping[str, bytes], *, pools: Sequence[str] = ()) -> dict[str, Lock]:
-    """Look at the locks of these names. One that differs in exactly the way that was `seen` is right afterwards.
+    """Compare the locks of these names. Repair each one that still differs in the way that was `seen` before.
 
-    `pools` may have in-progress lists though they are not listed.
+    `pools`: unlisted pools that may have in-progress lists.
     """
     script = load("gocraft")["relock"]
     found: dict[str, Lock] = {}

@@ -42,7 +42,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """Where the management API of a broker is, and whom it is asked as. `path` stands before ``/api``."""
+    """Where the management API of a broker is, and the user who asks it. `path`: what comes before ``/api``."""
 
     nodes: tuple[tuple[str, int], ...]
     user: str

@@ -11,8 +11,8 @@ from workkit.brokers.hutch.beside.place import Beside
 from workkit.brokers.hutch.change.dead_queue import DeadQueueChange
 from workkit.brokers.hutch.codec import needs_redis
 from workkit.brokers.hutch.names import Names
-from workkit.brokers.hutch.topology import MOST_DEAD
 from workkit.contract.admin import Arguments, Revival
+from workkit.contract.without_history import WithoutChanges
 from workkit.errors import Unsupported
 from workkit.jobs.admission import History, Pause
 from workkit.jobs.job import Job
@@ -21,10 +21,10 @@ NATIVE = "Keep such jobs in a native schedule, and forward it here."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HutchAdmin:
+class HutchAdmin(WithoutChanges):
     """Changes one exchange. Each method may be repeated. Without a Redis beside pauses and limits raise Unsupported."""
 
-    at_once: ClassVar[int] = MOST_DEAD  # each call reads the queue from its head
+    at_once: ClassVar[int] = 10_000  # each call reads the queue from its head
     dead_queue: DeadQueueChange
     names: Names
     beside: Beside | None = None

@@ -9,6 +9,7 @@ from typing import Any
 from workkit.brokers.hutch.addition import Addition
 from workkit.brokers.hutch.address import Address, Site, read_site
 from workkit.brokers.hutch.admin import HutchAdmin
+from workkit.brokers.hutch.beside.care.doctor import BesideDoctor
 from workkit.brokers.hutch.beside.gate import Gate, RedisGate
 from workkit.brokers.hutch.beside.guard import Guard
 from workkit.brokers.hutch.beside.place import Beside
@@ -28,8 +29,10 @@ from workkit.contract.history import Counted
 from workkit.contract.inspector import Inspector
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.producer import Added, Batch, BatchStep, NewJob
+from workkit.contract.result import no_results
 from workkit.errors import InvalidOptions, Unsupported
 from workkit.jobs.admission import Admission, History
+from workkit.tracing import TraceContext
 
 
 class HutchBroker:
@@ -89,7 +92,8 @@ class HutchBroker:
     @property
     def doctor(self) -> Doctor:
         """The part of the broker that checks an exchange and repairs it."""
-        return HutchDoctor(link=self._aside, management=self._management, names=self._names)
+        beside = None if self._beside is None else BesideDoctor(beside=self._beside, exchange=self._names.exchange)
+        return HutchDoctor(link=self._aside, management=self._management, names=self._names, beside=beside)
 
     def now_ms(self) -> int:
         """Tell the time of this machine: AMQP has no clock."""
@@ -144,6 +148,8 @@ class HutchBroker:
             raise InvalidOptions.about("imports=", trouble, remedy, where="imports")
         for name, serving in info.serves.items():
             options = serving.options
+            if options.keep_ms is not None:
+                raise no_results(f'keep= of @job("{name}")')
             if serving.priority != 1:
                 where = f'jobs="{name}:{serving.priority}"'
                 remedy = f'Write "{name}": each queue pushes its messages by itself.'
@@ -194,6 +200,10 @@ class HutchBroker:
     def wait(self, seconds: float) -> bool:
         """Wait for a message that was pushed to this listener: True if one came, False if the time is over."""
         return self._session.wait(seconds)
+
+    def traces_of(self, claims: Sequence[Claim]) -> list[TraceContext | None]:
+        """Read them in the headers of the messages."""
+        return [claim.receipt.message.trace for claim in claims]
 
     def pass_on(self) -> None:
         """Do nothing: RabbitMQ pushes a message to one listener only, and it is given back if it waits too long."""

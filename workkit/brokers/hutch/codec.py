@@ -14,11 +14,12 @@ from typing import Any
 
 from workkit.brokers.hutch import body, compose
 from workkit.brokers.hutch.ladder import LONGEST_MS
-from workkit.brokers.hutch.message import UNIQUE, UNIQUE_UNTIL, Message
+from workkit.brokers.hutch.message import TRACEPARENT, TRACESTATE, UNIQUE, UNIQUE_UNTIL, Message
 from workkit.brokers.hutch.names import Names
 from workkit.brokers.hutch.retries import USUAL
 from workkit.contract.claim import Claim
 from workkit.contract.producer import NewJob
+from workkit.contract.result import no_results
 from workkit.errors import CorruptRecord, InvalidArguments, InvalidOptions, Unsupported
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.run_options import UNSAID
@@ -99,7 +100,7 @@ def _message(names: Names, job: NewJob, now_ms: int, has_redis: bool) -> Message
     due_ms = job.due_ms if is_delayed else None
     content = _content(job, text, due_ms)
     made = compose.new(names, job.fn, text, now_ms=now_ms, due_ms=due_ms, content=content, priority=job.terms.priority)
-    said = _unique(job, text)
+    said = _unique(job, text) | _trace(job)
     return replace(made, headers={**made.headers, **said}) if said else made
 
 
@@ -112,6 +113,13 @@ def _unique(job: NewJob, text: bytes) -> dict[str, str]:
         content = sha1(f"{job.fn}\n".encode() + text, usedforsecurity=False).hexdigest()
         return {UNIQUE: f"content:{content}"}
     return {}
+
+
+def _trace(job: NewJob) -> dict[str, str]:
+    """Say the trace context of the addition, where OpenTelemetry puts it."""
+    if job.trace is None:
+        return {}
+    return {TRACEPARENT: job.trace.parent, **({TRACESTATE: job.trace.state} if job.trace.state else {})}
 
 
 def _content(job: NewJob, text: bytes, due_ms: int | None) -> bytes | None:
@@ -140,6 +148,8 @@ def check(names: Names, job: NewJob, *, has_redis: bool = False) -> None:
             f"or workkit forward SCHEDULE --to NAME --to-layout {names.dialect}."
         )
         raise Unsupported.about(f'"{job.fn}"', trouble, remedy, given=job.fn)
+    if job.options.keep_ms is not None:
+        raise no_results()
     if job.options is not UNSAID:
         said = ", ".join(f"{name}=" for name in sorted(job.options.fields())) or "an option of runs"
         raise _refused(said, "Give it to @job, for all messages of this key.")

@@ -66,7 +66,7 @@ def again(
 
 
 def dead(names: Names, message: Message, *, queue: str, attempts: int, now_ms: int, error: str, reason: str) -> Message:
-    """Compose the copy that goes to the dead queue. It has no routing keys of the message, which would lead it back."""
+    """Compose the copy for the dead queue. It leaves out the message's `CC`, which would lead the copy back."""
     said = {
         KEY: message.key, ATTEMPT: attempts, ERROR: error[:MOST_ERROR], REASON: reason, FAILED_AT: now_ms, QUEUE: queue,
     }  # fmt: skip

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from workkit.brokers.hutch.ladder import is_delay_key
 from workkit.brokers.hutch.names import OWN
+from workkit.tracing import TraceContext, read_context
 
 ATTEMPT: Final = "workkit-attempt"
 KEY: Final = "workkit-key"
@@ -23,6 +24,8 @@ FAILED_AT: Final = "workkit-failed-at"
 QUEUE: Final = "workkit-queue"
 UNIQUE: Final = "workkit-unique"
 UNIQUE_UNTIL: Final = "workkit-unique-until"
+TRACEPARENT: Final = "traceparent"
+TRACESTATE: Final = "tracestate"
 
 MOST_MS: Final = 253_402_300_799_000  # the year 9999, the last that a datetime holds
 
@@ -84,6 +87,11 @@ class Message:
         if said is not None and 0 <= said <= MOST_MS:
             return said
         return instant_ms(self.properties.get("timestamp"))
+
+    @property
+    def trace(self) -> TraceContext | None:
+        """The context of the span that published it, as any producer may write it; None if there is none."""
+        return read_context(text(self.headers.get(TRACEPARENT)), text(self.headers.get(TRACESTATE)))
 
     @property
     def _first_key(self) -> str:

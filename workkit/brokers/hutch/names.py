@@ -34,12 +34,12 @@ class Names:
 
     @property
     def namespace(self) -> str:
-        """What stands before the names of our work queues."""
+        """The text with which the names of our work queues begin."""
         return self.prefix or self.own_exchange
 
     @property
     def is_as_event(self) -> bool:
-        """Whether our work queues are called as those of event in a namespace that the program has chosen."""
+        """Whether our work queues have names as those of event have, in a namespace that the program has chosen."""
         return self.dialect == "event" and bool(self.prefix)
 
     @property

@@ -20,8 +20,9 @@ from pika.exceptions import AMQPError, ConsumerCancelled
 from workkit.brokers.hutch.beside.gate import Gate
 from workkit.brokers.hutch.codec import Receipt, as_job, read_claim
 from workkit.brokers.hutch.consumer_tag import consumer_tag, said_of
+from workkit.brokers.hutch.copies import Copies
 from workkit.brokers.hutch.ending import copy_of
-from workkit.brokers.hutch.message import Message, received
+from workkit.brokers.hutch.message import received
 from workkit.brokers.hutch.names import DEAD, Names
 from workkit.brokers.hutch.topology import dead, work
 from workkit.brokers.hutch.wire.channel import Channel
@@ -29,7 +30,7 @@ from workkit.brokers.hutch.wire.link import Link, Wire
 from workkit.brokers.hutch.wire.outlet import Outlet
 from workkit.contract.claim import Claim, Ending, Orders, Turn
 from workkit.contract.listener import ListenerInfo
-from workkit.errors import ServerError, ServerFull, ServerRefused
+from workkit.errors import ServerError
 from workkit.jobs.admission import Admission
 from workkit.jobs.job import Job
 from workkit.jobs.outcome import Released
@@ -43,11 +44,12 @@ HOARDED = 2.0  # seconds that a message may wait here for a free thread; then ot
 
 class Session:
     """One listener. For one thread, the listener's loop, except `wait` and `close`. Each method may raise
-    ServerUnreachable or ServerRefused; the next one then begins anew.
+    ServerUnreachable or ServerRefused; the next call then connects again.
     """
 
     def __init__(self, link: Link, outlet: Outlet, *, names: Names, gate: Gate) -> None:
-        self._link, self._outlet, self._names, self._gate = link, outlet, names, gate
+        self._link, self._names, self._gate = link, names, gate
+        self._copies = Copies(link, outlet, declare=self._declared)
         self._jobs: dict[str, str] = {}  # work queue -> job name
         self._served: list[str] = []  # the queues from which this listener consumes
         self._closed: set[str] = set()  # those among them that the gate closes for now
@@ -150,10 +152,13 @@ class Session:
             self._channel, self._prefetch = None, 0
         self._channel = self._link.run(self._opened)
 
-    async def _opened(self, wire: Wire) -> Channel:
+    async def _declared(self, wire: Wire) -> None:
         """Declare all again: an operator may have deleted what was there."""
         wire.known.clear()
         await wire.declare(dead(self._names) + work(self._names, list(self._jobs.values())))
+
+    async def _opened(self, wire: Wire) -> Channel:
+        await self._declared(wire)
         wire.on_loss = self._news.set
         channel = await wire.channel()
 
@@ -332,7 +337,7 @@ class Session:
         left = self._ends[self._published :]
         made = [copy_of(self._names, claim, outcome, now_ms=now_ms) for claim, outcome in left]
         if copies := [copy for copy in made if copy is not None]:
-            self._publish(copies)
+            self._copies.publish(copies)
         self._published = len(self._ends)
         self._gate.end(self._ends)
         ends, self._ends, self._published = self._ends, [], 0
@@ -342,28 +347,6 @@ class Session:
         for claim, _ in ends:
             del self._held[claim.receipt]
         self._served = [queue for queue in self._served if queue not in unknown]
-
-    def _publish(self, copies: Sequence[Message]) -> None:
-        """Publish copies; if one leads nowhere, an operator has deleted what leads there, so declare all again."""
-        try:
-            troubles = self._outlet.publish(copies)
-        except ServerRefused as error:
-            if error.lasting or isinstance(error, ServerFull):
-                raise
-            troubles = [error.trouble] * len(copies)  # an exchange is gone; which of them it took nobody knows
-        left = [copy for copy, trouble in zip(copies, troubles, strict=True) if trouble is not None]
-        if not left:
-            return
-        self._outlet.doubt()
-        self._link.run(self._declared_again)
-        for copy, trouble in zip(left, self._outlet.publish(left), strict=True):
-            if trouble is not None:
-                what = f"could not be moved to {copy.routing_key} ({trouble})"
-                raise ServerRefused.about(f"message {copy.id}", what, "It is kept, and tried again.")
-
-    async def _declared_again(self, wire: Wire) -> None:
-        wire.known.clear()
-        await wire.declare(dead(self._names) + work(self._names, list(self._jobs.values())))
 
     def _acknowledge(self, ends: Sequence[Ending], tags: Mapping[str, str]) -> None:
         """Acknowledge, or give back; first end the consumers of queues that are not served any more, or these would

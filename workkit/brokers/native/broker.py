@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from workkit.brokers.native.codec import Codec, Stored
 from workkit.brokers.native.history.store import tally_call
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.native.put import is_special, put_args, read_answer
-from workkit.brokers.native.session import MOST, Session
+from workkit.brokers.native.put import is_special, put_args, read_answer, trace_rows
+from workkit.brokers.native.session import Session
 from workkit.brokers.redis_server.batch import BATCH_SECONDS, batch_text, read_batch, read_step, step_text, token_of
 from workkit.brokers.redis_server.clock import ServerClock
 from workkit.brokers.redis_server.script import load
@@ -27,12 +27,14 @@ from workkit.contract.producer import Added, Batch, BatchStep, NewJob
 from workkit.errors import ServerUnreachable
 from workkit.jobs.admission import Admission, History
 from workkit.jobs.terms import PLAIN, USUAL
+from workkit.tracing import TraceContext, read_context
 
 if TYPE_CHECKING:
     from workkit.brokers.native.care.doctor import NativeDoctor
     from workkit.brokers.native.change.admin import NativeAdmin
     from workkit.brokers.native.look.inspector import NativeInspector
 
+MOST = 1000  # jobs in one call
 STALE = 1.0  # seconds in which a request on a closed connection fails; after a later failure the caller decides
 PROMPT = 0.02  # seconds; an answer that takes longer is no good measure of the clock
 LOOKS_APART_MS = 1900  # two looks are needed: after a failover every listener may look stale
@@ -73,6 +75,7 @@ class NativeBroker:
         self._codec = Codec(schedule, dialect)
         self._scripts = load("native")
         self._producers: list[_Producer] = []  # those that no thread uses now
+        self._traced = False
         self._clock = ServerClock(server)
         self._session = Session(server, keys=self._keys, codec=self._codec, lease_ms=timeout_ms // 2)
         self._seen: dict[
@@ -101,7 +104,7 @@ class NativeBroker:
         """The part of the broker that reads a schedule."""
         from workkit.brokers.native.look.inspector import NativeInspector
 
-        return NativeInspector(server=self._server, keys=self._keys, codec=self._codec)
+        return NativeInspector(server=self._server, keys=self._keys, codec=self._codec, waiting=self._waiting)
 
     @property
     def admin(self) -> NativeAdmin:
@@ -176,7 +179,9 @@ class NativeBroker:
             requests = self._sorted(jobs, stored)
         else:
             requests = [self._add(jobs, stored)]
-        calls = [request.ask(request.producer) for request in requests]
+        calls = self._traces(jobs, stored)
+        traces = len(calls)
+        calls += [request.ask(request.producer) for request in requests]
         asked_at = time.time()
         try:
             asked = self._server.ask(calls)
@@ -194,6 +199,7 @@ class NativeBroker:
                 if sent is None or time.time() - began > STALE:
                     raise
                 replies = self._server.exchange(calls)
+            replies = replies[traces:]
             if len(requests) == 1:
                 added = self._read(requests[0], replies[0])
             else:
@@ -206,6 +212,17 @@ class NativeBroker:
             return added
 
         return answer
+
+    def _traces(self, jobs: Sequence[NewJob], stored: Sequence[Stored]) -> list[Call]:
+        """Make the call that keeps the trace contexts of these jobs, if one has any. It goes out with the additions."""
+        if not any(job.trace for job in jobs):
+            return []
+        trace = self._scripts["trace"]
+        if not self._traced:  # so that the server knows the script, and no repetition of the whole write is needed
+            self._server.call(trace, trace.keys(self._keys, ids=()), [])
+            self._traced = True
+        ids, rows = trace_rows(jobs, stored, now_ms=self.now_ms())
+        return [(trace, trace.keys(self._keys, ids=ids), rows)] if rows else []
 
     def _read(self, request: _Request, reply: Sequence[Any]) -> list[Added]:
         """Read an answer. If it is no answer, another program wrote into this producer's key, and the request had no
@@ -351,6 +368,12 @@ class NativeBroker:
         """Wait for a token on a connection of its own: True if one came, False if the time is over."""
         with self._waiting.translated() as client:
             return client.blpop([self._keys.wake], timeout=seconds) is not None
+
+    def traces_of(self, claims: Sequence[Claim]) -> list[TraceContext | None]:
+        """Read the trace contexts of the additions of these jobs; None where there is none. From any thread."""
+        with self._server.translated() as client:
+            found = client.mget([self._keys.trace(claim.id) for claim in claims])
+        return [None if text is None else read_context(bytes(text).decode("ascii", "replace")) for text in found]
 
     def pass_on(self) -> None:
         """Pass a wake-up on to another listener."""

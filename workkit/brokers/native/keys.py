@@ -162,13 +162,26 @@ class Keys:
         """Stream of single runs."""
         return self._key("runs")
 
+    @property
+    def changes(self) -> str:
+        """Stream of who changed what."""
+        return self._key("changes")
+
     def past(self, slot: str) -> str:
         """Hash: subject -> what was counted in one span of time."""
         return self._key(f"past:{slot}")
 
+    def result(self, which: str) -> str:
+        """Stream of the kept results of the job with this id; or, for ``name:<name>``, the id of such a job."""
+        return self._key(f"result:{which}")
+
     def producer(self, token: str) -> str:
         """The last answer to one producer connection."""
         return self._key(f"producer:{token}")
+
+    def trace(self, id: str) -> str:
+        """String: the trace context of the addition of one job."""
+        return self._key(f"trace:{id}")
 
     @staticmethod
     def any_key(key: str) -> str:

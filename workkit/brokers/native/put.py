@@ -11,6 +11,8 @@ import msgpack
 from workkit.brokers.native.codec import Stored
 from workkit.contract.producer import Added, NewJob
 
+TRACED_MS = 24 * 3_600_000  # how long a trace context is kept after the first due time
+LONGEST_TRACE_MS = 31 * TRACED_MS  # and in all
 _PARTS = 4  # of the answer for one job
 
 
@@ -19,6 +21,23 @@ def is_special(job: NewJob) -> bool:
     terms, entrance = job.terms, job.entrance
     named = terms.name is not None or terms.unique_key is not None or terms.priority is not None
     return named or entrance.replace or bool(entrance.throttle_ms or entrance.debounce_ms)
+
+
+def trace_rows(
+    jobs: Sequence[NewJob], stored: Sequence[Stored], *, now_ms: int
+) -> tuple[tuple[str, ...], list[str | int]]:
+    """Make the ids and the rows of `trace.lua`: of each job that has a trace context the two ids that it may get."""
+    ids: list[str] = []
+    rows: list[str | int] = []
+    for job, what in zip(jobs, stored, strict=True):
+        if job.trace is None:
+            continue
+        is_fresh = bool(job.terms.unique_key or job.entrance.debounce_ms)
+        first, second = (what.second_id, "") if is_fresh and what.second_id else (what.id, what.second_id)
+        lives = (0 if job.due_ms is None else max(0, job.due_ms - now_ms)) + TRACED_MS
+        ids += (first, second or first)
+        rows += (first, second, min(lives, LONGEST_TRACE_MS), job.trace.parent)
+    return tuple(ids), rows
 
 
 def home_of(job: NewJob) -> str | None:

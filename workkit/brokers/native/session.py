@@ -8,9 +8,6 @@ server has forgotten steps, the session sends what it holds. Claims unknown to t
 
 from __future__ import annotations
 
-import os
-import secrets
-import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -18,20 +15,19 @@ from typing import Any
 from workkit.brokers.native.admit import admission_request
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.history.record import Recorder
-from workkit.brokers.native.history.settling import settle_args
+from workkit.brokers.native.history.settling import portion, settlement
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.record import heard_upto, read_claim
 from workkit.brokers.native.request import Answer, Forgotten, Gone, Request, jobs_in, more_is_due
 from workkit.brokers.native.settle import Receipt
-from workkit.brokers.redis_server.control_key import read_control
-from workkit.brokers.redis_server.listener_info import write_info
+from workkit.brokers.redis_server.control_news import ControlNews
+from workkit.brokers.redis_server.description import Description, new_name
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Call, PendingCalls, Server
 from workkit.contract.claim import Claim, Ending, Orders, Turn
 from workkit.contract.listener import ListenerInfo
-from workkit.jobs.admission import FREE, Admission, Control
+from workkit.jobs.admission import Admission, Control
 
-MOST = 1000  # jobs, or endings, in one call
 PORTION = 500  # jobs in one claim: while the server looks for more, endings wait
 MANY = 200  # jobs; this many or more are claimed in two portions, the second while the first is read
 _MISSED = {b"m": "late", b"o": "overlap"}
@@ -47,8 +43,7 @@ class Session:
     def __init__(self, server: Server, *, keys: Keys, codec: Codec, lease_ms: int) -> None:
         self._server, self._keys, self._codec, self._lease_ms = server, keys, codec, lease_ms
         self._scripts = load("native")
-        self._info: ListenerInfo | None = None
-        self._packed = b""  # the same, in bytes
+        self._who: Description | None = None
         self._outstanding: Sequence[Request] = ()
         self._asked: PendingCalls | None = None  # the outstanding requests, sent; None: they must be sent again
         self._heard: list[Answer] = []  # answers that had no effect here yet
@@ -58,15 +53,14 @@ class Session:
         self._refused: list[Claim] = []
         self._lost: list[Claim] = []
         self._missed: list[tuple[Claim, str]] = []
-        self.control, self._version = FREE, b""  # from the last answer with news
+        self._news = ControlNews()
         self._cursors = b""  # from the last claim: how far this listener has read past jobs that it skips
-        self._is_news = False
         self._ends: list[Ending] = []
         self._wake_in_ms: float | None = None
         self._armed_until_ms = float("inf")  # until the first item that was put back is due
         self._cancelled_upto = 0
         self._excess = 0  # records that only the server knows
-        self._now_ms = self._began_ms = self._seq = 0
+        self._now_ms = self._seq = 0
         self._name = ""
         self._recorder = Recorder()
 
@@ -75,15 +69,18 @@ class Session:
         """The listener's name in this registration: host, pid and a part that no listener has used before."""
         return self._name
 
+    @property
+    def control(self) -> Control:
+        """What is paused and limited, as far as this session knows."""
+        return self._news.control
+
     def register(self, info: ListenerInfo) -> None:
         """List this listener under a new name."""
-        self._info = info
-        name = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(6)}"
+        name = new_name()
         with self._server.translated() as client:
             seconds, micros = client.time()
-        self._began_ms = int(seconds) * 1000 + int(micros) // 1000
-        self._packed = write_info(replace(info, listener=name), began_ms=self._began_ms)
-        self._server.call(*self._call("register", [name, self._packed], listener=name))
+        self._who = Description(info, began_ms=int(seconds) * 1000 + int(micros) // 1000)
+        self._server.call(*self._call("register", [name, self._who.packed], listener=name))
         self._name, self._seq = name, 0
 
     def claim(self, limit: int, *, ends: Sequence[Ending] = (), now_ms: int | None = None) -> Turn:
@@ -108,7 +105,7 @@ class Session:
         claims, self._ready = self._ready, []
         return Turn(
             claims=claims,
-            control=self._take_news(),
+            control=self._news.take(),
             wake_in_ms=self._wake_in_ms,
             refused=self._take_refused(),
             fenced=self._take_lost(),
@@ -144,8 +141,8 @@ class Session:
         except Gone:
             gone = Orders(fenced=self._forget())
             return lambda: (gone, [])
-        args = [self._name, self._lease_ms, self._cancelled_upto, DEAD_KEPT, DEAD_KEPT_MS, self._version]
-        asked = self._server.ask([self._call("beat", [*args, self._who(trouble)])])
+        args = [self._name, self._lease_ms, self._cancelled_upto, DEAD_KEPT, DEAD_KEPT_MS, self._news.version]
+        asked = self._server.ask([self._call("beat", [*args, self._me.of(trouble)])])
         return lambda: self._heard_beat(self._server.answers(asked)[0])
 
     def _heard_beat(self, reply: list[Any]) -> tuple[Orders, list[tuple[str, float]]]:
@@ -157,21 +154,19 @@ class Session:
             self._compare(fields - OTHER_FIELDS - len(self._held))
         except Gone:
             return Orders(fenced=self._forget()), []
-        self._hear_of(control)
+        self._news.hear(control)
         self._cancelled_upto = heard_upto(marks, int(now), before=self._cancelled_upto)
         cancelled = frozenset(mark.decode("utf-8", "replace") for mark in marks[::2])
         names = [name.decode("utf-8", "surrogateescape") for name in stale[::2]]
         pairs = list(zip(names, map(float, stale[1::2]), strict=True))
-        orders = Orders(look=bool(look), cancelled=cancelled, fenced=self._take_lost(), control=self._take_news())
+        orders = Orders(look=bool(look), cancelled=cancelled, fenced=self._take_lost(), control=self._news.take())
         return orders, [p for p in pairs if p[0] != self._name]
 
-    def _who(self, trouble: str | None) -> bytes:
-        """Write the description of this listener. Every heartbeat sends it, so it replaces what others have written."""
-        assert self._info is not None, "register first"
-        if trouble != self._info.trouble:
-            self._info = replace(self._info, trouble=trouble)
-            self._packed = write_info(replace(self._info, listener=self._name), began_ms=self._began_ms)
-        return self._packed
+    @property
+    def _me(self) -> Description:
+        """The description of this listener. Every heartbeat sends it, so it replaces what others have written."""
+        assert self._who is not None, "register first"
+        return self._who
 
     def _compare(self, excess: int) -> None:
         """Send `resync` if the server has another number of records than this session, once for each such number."""
@@ -210,18 +205,17 @@ class Session:
                     self._send(self._outstanding)
                 self._hear()
                 if not self._name:
-                    assert self._info is not None, "register first"
-                    self.register(self._info)
+                    self.register(self._me.info)
                 return act()
             except Forgotten:
                 self._cursors = b""
                 self._ends = [end for request in self._outstanding for end in request.ends] + self._ends
                 self._ask([self._resync()])
 
-    def _call(self, verb: str, args: Sequence[Any], *, listener: str | None = None) -> Call:
+    def _call(self, verb: str, args: Sequence[Any], *, listener: str | None = None, **of: tuple[str, ...]) -> Call:
         """Make the call of a script about this listener, or about another, whose name may be empty."""
         script, whom = self._scripts[verb], self._name if listener is None else listener
-        return script, script.keys(self._keys, listener=whom), args
+        return script, script.keys(self._keys, listener=whom, **of), args
 
     def _ask(self, requests: Sequence[Request]) -> None:
         self._send(requests)
@@ -274,7 +268,8 @@ class Session:
 
     def _current(self) -> list[Ending]:
         """Take the next endings to send. Endings of an earlier registration are refused here."""
-        ends, self._ends = self._ends[:MOST], self._ends[MOST:]
+        most = portion(self._ends)
+        ends, self._ends = self._ends[:most], self._ends[most:]
         current: list[Ending] = []
         for claim, outcome in ends:
             receipt: Receipt = claim.receipt
@@ -293,14 +288,6 @@ class Session:
     def _take_lost(self) -> list[Claim]:
         lost, self._lost = self._lost, []
         return lost
-
-    def _hear_of(self, control: Sequence[bytes]) -> None:
-        if control:
-            (self._version, self.control), self._is_news = read_control(control), True
-
-    def _take_news(self) -> Control | None:
-        is_news, self._is_news = self._is_news, False
-        return self.control if is_news else None
 
     def _next_seq(self) -> int:
         self._seq += 1
@@ -323,7 +310,7 @@ class Session:
             _, now, wake_in, marks, control = reply[:5]
             self._now_ms = int(now)
             self._wake_in_ms = max(0.0, float(wake_in)) if wake_in != -1 else None
-            self._hear_of(control)
+            self._news.hear(control)
             prefix = b"%d." % seq
             parts = iter(reply[6:])
             for number, record in enumerate(zip(parts, parts, parts, parts, strict=True), 1):
@@ -333,7 +320,7 @@ class Session:
                 self._held[field] = claim
                 self._ready.append(claim)
 
-        args = [self._name, seq, limit, "" if now_ms is None else now_ms, self._version, self._cursors]
+        args = [self._name, seq, limit, "" if now_ms is None else now_ms, self._news.version, self._cursors]
         return Request(self._call("claim", args), done)
 
     def _admit(self, pairs: Sequence[tuple[Claim, Admission | None]], now_ms: int | None) -> Request:
@@ -383,8 +370,8 @@ class Session:
 
     def _settle(self, ends: Sequence[Ending], now_ms: int | None) -> Request:
         recorder = self._recorder if self.control.history == "full" else None
-        said = settle_args(ends, recorder=recorder, listener=self._name, now_ms=max(now_ms or 0, self._now_ms))
-        args = [self._next_seq(), "" if now_ms is None else now_ms, *said]
+        said = settlement(ends, recorder=recorder, listener=self._name, now_ms=max(now_ms or 0, self._now_ms))
+        args = [self._next_seq(), "" if now_ms is None else now_ms, *said.args]
 
         def done(reply: list[Any]) -> None:
             refused = set(reply[2])
@@ -393,4 +380,4 @@ class Session:
                 if claim.receipt.field in refused and held is not None:
                     self._refused.append(held)
 
-        return Request(self._call("settle", args), done, ends)
+        return Request(self._call("settle", args, kept=said.kept), done, ends)

@@ -17,6 +17,8 @@ from workkit.jobs.options import MOST_AT_ONCE
 
 LAST_MS = 253_402_300_799_999  # the last millisecond of the year 9999: nothing fires later
 PAUSED = b"paused:"
+_LATER = re.compile(rb"[a-z_]{1,40}(?::.*)?", re.DOTALL)  # a field of a later version
+_VERSION = re.compile(rb"\d{1,18}")
 _LIMIT, _TURN = re.compile(rb"\d{1,9}"), re.compile(rb"\d+\.?\d*(?:e[-+]?\d+)?")
 _ARRAYS = range(0x92, 0xA0)  # the first byte of a packed array of 2 to 15
 
@@ -70,3 +72,17 @@ def _is_time(ms: float) -> bool:
 def write_pause(pause: Pause) -> bytes:
     """Write a pause: the inverse of `read_pause`."""
     return bytes(msgpack.packb([pause.reason, pause.until_ms]))
+
+
+def is_control(name: bytes, value: bytes) -> bool:
+    """Say whether a field of the key can be read, or may belong to a later version."""
+    if name.startswith(PAUSED):
+        return read_pause(value) is not None
+    match name:
+        case b"limit":
+            return read_limit(value) is not None
+        case b"turn_ms":
+            return read_turn(value) is not None
+        case b"v":
+            return _VERSION.fullmatch(value) is not None
+    return _LATER.fullmatch(name) is not None

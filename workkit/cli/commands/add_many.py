@@ -6,7 +6,6 @@ import json
 import os
 import shlex
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
@@ -18,13 +17,13 @@ from workkit.cli.command import Command, Option
 from workkit.cli.live import ScheduleName
 from workkit.cli.options import server_options, server_words, verbose_option
 from workkit.cli.printing import terminal
+from workkit.cli.printing.far import Far
 from workkit.cli.printing.warning import warnings_kept
 from workkit.contract.layout import AMQP_LAYOUTS
 from workkit.errors import InvalidArguments, NotFound
 from workkit.text import wording
 from workkit.text.cells import shorten
 
-REPORT_SECONDS = 10.0
 BESIDE_NAME, SHORTEST_NAME = 64, 8  # columns of the bar, its numbers and its count of rows; and of the file's name
 BAR_STEPS = 200  # the bar is drawn so many times at most
 ERASE_BAR = "\x1b[1A\x1b[2K"  # the line above, where click leaves the bar
@@ -178,15 +177,8 @@ def _progress(source: BinaryIO, name: str) -> Iterator[Callable[[int, int], None
 
 
 def _lines(name: str) -> Callable[[int, int], None]:
-    last = time.monotonic()
-
-    def report(rows: int, _read: int) -> None:
-        nonlocal last
-        if time.monotonic() - last >= REPORT_SECONDS:
-            last = time.monotonic()
-            terminal.talk(f"{name}: {rows:,} rows read")
-
-    return report
+    far = Far(lambda rows: f"{name}: {rows:,} rows read")
+    return lambda rows, _read: far(rows)
 
 
 def _size(source: BinaryIO) -> int | None:

@@ -7,7 +7,7 @@ import click
 from workkit.cli import failure
 from workkit.cli.command import Command
 from workkit.cli.live import ScheduleName, Which
-from workkit.cli.options import server_options, verbose_option
+from workkit.cli.options import by_option, server_options, verbose_option
 from workkit.cli.printing import terminal
 from workkit.errors import NotFound, Unsupported, WorkkitError
 from workkit.jobs.call_text import call_text
@@ -27,9 +27,10 @@ PART_FAILED = 1
 )
 @click.argument("schedule", type=ScheduleName())
 @click.argument("which", type=Which(), nargs=-1, required=True)
+@by_option
 @verbose_option
 @server_options
-def cancel_command(schedule: str, which: tuple[str, ...], server: str | None) -> int:
+def cancel_command(schedule: str, which: tuple[str, ...], by: str | None, server: str | None) -> int:
     """Cancel jobs."""
     from workkit import schedule as verbs
 
@@ -37,7 +38,7 @@ def cancel_command(schedule: str, which: tuple[str, ...], server: str | None) ->
     missed: list[WorkkitError] = []
     for one in which:
         try:
-            job = verbs.cancel(s, one)
+            job = verbs.cancel(s, one, by=by)
         except (NotFound, Unsupported) as error:
             missed.append(error)
             failure.show_error(error)

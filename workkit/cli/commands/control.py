@@ -14,7 +14,15 @@ import click
 from workkit.cli import failure, folder, quoting
 from workkit.cli.command import Command, Option
 from workkit.cli.live import FunctionOfJobs, ScheduleName, Which
-from workkit.cli.options import layout_words, server_options, server_words, verbose_option, zone_of, zone_option
+from workkit.cli.options import (
+    by_option,
+    layout_words,
+    server_options,
+    server_words,
+    verbose_option,
+    zone_of,
+    zone_option,
+)
 from workkit.cli.printing import terminal
 from workkit.cli.settings import read_settings
 from workkit.errors import InvalidOptions, NotFound, Unsupported, WorkkitError
@@ -33,10 +41,10 @@ WHICH = "WHICH is a name, an id, or the beginning of one (6 or more characters),
 
 
 def _targets(*, required: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Add the schedule, the jobs of it, ``-v`` and the server."""
+    """Add the schedule, the jobs of it, ``--by``, ``-v`` and the server."""
 
     def added(function: Callable[..., Any]) -> Callable[..., Any]:
-        function = verbose_option(server_options(function))
+        function = by_option(verbose_option(server_options(function)))
         function = click.argument("which", type=Which(), nargs=-1, required=required)(function)
         return click.argument("schedule", type=ScheduleName())(function)
 
@@ -69,6 +77,7 @@ def pause_command(
     reason: str | None,
     until: str | None,
     tz: str | None,
+    by: str | None,
     server: str | None,
 ) -> int:
     """Pause a schedule, jobs or a function."""
@@ -83,7 +92,7 @@ def pause_command(
     s = verbs.create(schedule, redis=server)
     said = pause_until(reason, until, tz=wording.zone_name(zone), now_ms=producer_of(s).now_ms())
     at = None if said.until_ms is None else datetime.fromtimestamp(said.until_ms / 1000, UTC)
-    how = {"reason": reason, "until": at}
+    how = {"reason": reason, "until": at, "by": by}
     tail, again = until_and_why(said, zone), f"resume: workkit resume {s.name}"
     ours = server_words(server)
     if function is not None:
@@ -119,23 +128,23 @@ def pause_command(
 )
 @click.option("--fn", cls=Option, type=FunctionOfJobs(), metavar="FUNCTION", help="all jobs of this function")
 @_targets(required=False)
-def resume_command(schedule: str, which: tuple[str, ...], fn: str | None, server: str | None) -> int:
+def resume_command(schedule: str, which: tuple[str, ...], fn: str | None, by: str | None, server: str | None) -> int:
     """Resume a schedule, jobs or a function."""
     from workkit import schedule as verbs
 
     function = _function(which, fn)
     s = verbs.create(schedule, redis=server)
     if function is not None:
-        verbs.resume(s, fn=function)
+        verbs.resume(s, fn=function, by=by)
         terminal.say(f"resumed {wording.printable(str(fn))} in {s.name}")
         return 0
     if not which:
-        verbs.resume(s)
+        verbs.resume(s, by=by)
         terminal.say(f"resumed {s.name}")
         return 0
 
     def one(word: str) -> str:
-        verbs.resume(s, word)
+        verbs.resume(s, word, by=by)
         try:
             return f"resumed {_titled(verbs.job(s, word))}"
         except NotFound:  # the job is over; its pause was left
@@ -153,7 +162,7 @@ def resume_command(schedule: str, which: tuple[str, ...], fn: str | None, server
 )
 @zone_option("zone of the times; default UTC")
 @_targets(required=True)
-def skip_command(schedule: str, which: tuple[str, ...], tz: str | None, server: str | None) -> int:
+def skip_command(schedule: str, which: tuple[str, ...], tz: str | None, by: str | None, server: str | None) -> int:
     """Leave out the next run."""
     from workkit import schedule as verbs
     from workkit.verbs.opening import present
@@ -162,7 +171,7 @@ def skip_command(schedule: str, which: tuple[str, ...], tz: str | None, server: 
     s = verbs.create(schedule, redis=server)
 
     def one(word: str) -> str:
-        job = verbs.skip(s, word)
+        job = verbs.skip(s, word, by=by)
         assert job.due is not None
         next_ = f"{wording.instant_text(job.due, zone)}, {wording.distance(job.due, present(s))}"
         return f"skipped {_titled(job)}  next {next_}"
@@ -178,14 +187,14 @@ def skip_command(schedule: str, which: tuple[str, ...], tz: str | None, server: 
     examples=("workkit run app-tasks digest", "workkit run app-tasks 8cd9280b 3a442290"),
 )
 @_targets(required=True)
-def run_command(schedule: str, which: tuple[str, ...], server: str | None) -> int:
+def run_command(schedule: str, which: tuple[str, ...], by: str | None, server: str | None) -> int:
     """Run jobs once now."""
     from workkit import schedule as verbs
 
     s = verbs.create(schedule, redis=server)
 
     def one(word: str) -> str:
-        job = verbs.run(s, word)
+        job = verbs.run(s, word, by=by)
         beside = ", beside its times" if job.trigger is not None and job.trigger.recurs else ""
         return f"due now {_titled(job)}{beside}"
 

@@ -13,8 +13,9 @@ import click
 from workkit.cli import failure
 from workkit.cli.command import Command, Option
 from workkit.cli.live import DeadWhich, ScheduleName
-from workkit.cli.options import server_options, verbose_option
+from workkit.cli.options import by_option, server_options, verbose_option
 from workkit.cli.printing import terminal
+from workkit.cli.printing.far import Far
 from workkit.errors import NotFound, WorkkitError
 from workkit.jobs.call_text import call_text
 from workkit.text import wording
@@ -66,6 +67,7 @@ def _choice(function: Callable[..., Any]) -> Callable[..., Any]:
     help="other arguments, as a JSON list, or an object of named ones; for one job",
 )
 @click.option("--rate", cls=Option, metavar="N/UNIT", help="so many in a time: 100/minute, 3/10s; default at once")
+@by_option
 @verbose_option
 @server_options
 def retry_command(
@@ -77,6 +79,7 @@ def retry_command(
     yes: bool,
     args: str | None,
     rate: str | None,
+    by: str | None,
     server: str | None,
 ) -> int:
     """Put dead jobs back."""
@@ -85,13 +88,15 @@ def retry_command(
     _check_choice("retry", schedule, which, everything, where)
     pause_ms(rate)
     values = None if args is None else _arguments(args)
-    choice = _read(schedule, which, where, server)
+    choice = _read(schedule, which, where, server, by)
     if values is not None and choice.meant:
         check_args(values, choice.meant)
     if (status := choice.agreed("Retry", asks=not which, dry_run=dry_run, yes=yes)) is not None:
         return status
     refused: list[WorkkitError] = []
-    for job, said in revive(choice.admin, choice.meant, args=values, rate=rate):
+    far = Far(lambda done: f"{choice.schedule}: {done:,} of {len(choice.meant):,} dead jobs retried")
+    for done, (job, said) in enumerate(revive(choice.admin, choice.meant, args=values, rate=rate), 1):
+        far(done)
         if error := revival_refusal(job, said):
             refused.append(error)
         elif which:
@@ -113,6 +118,7 @@ def retry_command(
     examples=("workkit discard app-tasks 54111adf", 'workkit discard app-tasks --where "disk full"'),
 )
 @_choice
+@by_option
 @verbose_option
 @server_options
 def discard_command(
@@ -122,16 +128,18 @@ def discard_command(
     where: str | None,
     dry_run: bool,
     yes: bool,
+    by: str | None,
     server: str | None,
 ) -> int:
     """Forget dead jobs."""
     from workkit.verbs.dead import discard_dead
 
     _check_choice("discard", schedule, which, everything, where)
-    choice = _read(schedule, which, where, server)
+    choice = _read(schedule, which, where, server, by)
     if (status := choice.agreed("Discard", asks=not which, dry_run=dry_run, yes=yes)) is not None:
         return status
-    discarded = discard_dead(choice.admin, choice.meant)
+    far = Far(lambda done: f"{choice.schedule}: {done:,} of {len(choice.meant):,} dead jobs discarded")
+    discarded = discard_dead(choice.admin, choice.meant, report=far)
     if which:
         for job in choice.meant:
             terminal.say(f"discarded {job.short_id}  {call_text(job)}")
@@ -212,15 +220,17 @@ class Choice:
         return failure.MISSING if self.missed else 0
 
 
-def _read(schedule: str, which: tuple[str, ...], where: str | None, server: str | None) -> Choice:
+def _read(schedule: str, which: tuple[str, ...], where: str | None, server: str | None, by: str | None) -> Choice:
     """Read the dead set once; a word that names none in it is said, and the others go on."""
     from workkit import schedule as verbs
+    from workkit.verbs.author import author_of
     from workkit.verbs.dead import chosen, named_dead
     from workkit.verbs.opening import producer_of
 
-    s = verbs.create(schedule, redis=server)
+    s, author = verbs.create(schedule, redis=server), author_of(by)
     broker = producer_of(s)
-    found = chosen(broker.inspector, schedule=s.name, which=None, where=where)
+    far = Far(lambda count: f"{s.name}: {count:,} dead jobs read")
+    found = chosen(broker.inspector, schedule=s.name, which=None, where=where, report=far)
     missed: list[NotFound] = []
     wanted: set[int] = set()
     for one in which:
@@ -230,7 +240,7 @@ def _read(schedule: str, which: tuple[str, ...], where: str | None, server: str 
             missed.append(error)
             failure.show_error(error)
     meant = [job for job in found if id(job) in wanted] if which else found
-    return Choice(admin=broker.admin, schedule=s.name, where=where, meant=meant, missed=missed)
+    return Choice(admin=broker.admin.by(author), schedule=s.name, where=where, meant=meant, missed=missed)
 
 
 def _line(job: Job) -> str:

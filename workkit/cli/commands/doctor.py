@@ -19,6 +19,7 @@ from workkit.cli.commands.history import forget_history, show_history
 from workkit.cli.live import ScheduleName
 from workkit.cli.options import (
     OPTIONAL,
+    by_option,
     chosen_schedules,
     is_typed,
     json_option,
@@ -35,9 +36,10 @@ from workkit.text import wording
 
 if TYPE_CHECKING:
     from workkit.contract.broker import Broker
-    from workkit.contract.doctor import Doctor, Finding
+    from workkit.contract.doctor import Finding
 
 FINDINGS = 1
+MOST_TOLD = 20  # kinds of faults in the record of a repair
 SHOWN = 10  # of one kind; the rest is counted
 PATIENCE = "1 day"
 IN_LAYOUT = {"gocraft": "1 minute", "hutch": "10 minutes", "event": "10 minutes"}  # a unique key lives a day only
@@ -49,7 +51,7 @@ class Patient:
     """One schedule under examination, and what was found there."""
 
     name: str
-    doctor: Doctor
+    broker: Broker
     findings: list[Finding]
 
 
@@ -81,6 +83,7 @@ class Patient:
 @click.option("--purge-history", cls=Option, is_flag=True, help="remove all that is kept of past runs, after asking")
 @click.option("--yes", cls=Option, is_flag=True, help="repair, or remove, without asking")
 @json_option()
+@by_option
 @verbose_option
 @server_options
 def doctor_command(
@@ -90,6 +93,7 @@ def doctor_command(
     purge_history: bool,
     yes: bool,
     as_json: bool,
+    by: str | None,
     server: str | None,
 ) -> int:
     """Find what is wrong, and repair it with --fix."""
@@ -116,8 +120,8 @@ def doctor_command(
         _show(patients, server_words(server) + _dialect_words())
         show_history(brokers)
     if purge_history:
-        forget_history(brokers, yes=yes)
-    repaired = _repaired(patients, yes=yes) if fix else {}
+        forget_history(brokers, yes=yes, by=by)
+    repaired = _repaired(patients, yes=yes, by=by) if fix else {}
     if as_json:
         records.show_json(_record(finding, repaired) for patient in patients for finding in patient.findings)
     return _status(brokers, patients, patience_ms, repaired)
@@ -146,7 +150,7 @@ def _examined(brokers: Iterable[Broker], patience_ms: int) -> list[Patient]:
                     continue
                 of_server.add((finding.kind, finding.about))
             findings.append(finding)
-        patients.append(Patient(name=broker.schedule, doctor=broker.doctor, findings=findings))
+        patients.append(Patient(name=broker.schedule, broker=broker, findings=findings))
     return patients
 
 
@@ -265,8 +269,10 @@ def _record(finding: Finding, repaired: dict[int, bool]) -> dict[str, Any]:
 # Repairs.
 
 
-def _repaired(patients: Sequence[Patient], *, yes: bool) -> dict[int, bool]:
+def _repaired(patients: Sequence[Patient], *, yes: bool, by: str | None) -> dict[int, bool]:
     """Ask, then repair: for each finding that can be repaired, by its identity, whether it was."""
+    from workkit.verbs.author import author_of
+
     chosen = [(patient, finding) for patient in patients for finding in patient.findings if finding.repairs]
     if not chosen:
         terminal.talk("nothing here that --fix could repair.")
@@ -274,4 +280,9 @@ def _repaired(patients: Sequence[Patient], *, yes: bool) -> dict[int, bool]:
     if not yes and not click.confirm(f"Repair {wording.plural(len(chosen), 'finding')}?", err=True):
         terminal.talk("nothing was changed.")
         return {}
-    return {id(finding): patient.doctor.repair(finding) for patient, finding in chosen}
+    author = author_of(by)
+    for patient in patients:
+        if kinds := sorted(finding.kind for finding in patient.findings if finding.repairs):
+            faults = list(dict.fromkeys(kinds))[:MOST_TOLD]
+            patient.broker.admin.by(author).note("repair", {"faults": faults}, times=len(kinds))
+    return {id(finding): patient.broker.doctor.repair(finding) for patient, finding in chosen}

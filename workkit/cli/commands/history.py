@@ -1,4 +1,4 @@
-"""The memory that past runs take, as `doctor` shows it, and its removal."""
+"""The memory that past runs and kept results take, as `doctor` shows it, and the removal of past runs."""
 
 from __future__ import annotations
 
@@ -18,15 +18,28 @@ LEAST = 1_000_000  # bytes; less than this is not worth a line
 
 
 def show_history(brokers: Iterable[Broker]) -> None:
-    """Print how much memory the history of each schedule takes, if it is worth a line."""
+    """Print how much memory the history and the kept results of each schedule take, if it is worth a line."""
+    brokers = list(brokers)
     for broker, size in _sizes(brokers):
         if size >= LEAST:
             text = f"{broker.schedule}: past runs take about {size / 1e6:,.1f} MB"
             terminal.talk(f"{wording.printable(text)}. Remove them: workkit doctor {broker.schedule} --purge-history")
+    for broker in brokers:
+        try:
+            count, size = broker.inspector.results.size()
+        except (Unsupported, ServerRefused):
+            continue
+        if size >= LEAST:
+            jobs = wording.plural(count, "job")
+            terminal.talk(
+                wording.printable(f"{broker.schedule}: kept results of {jobs} take about {size / 1e6:,.1f} MB.")
+            )
 
 
-def forget_history(brokers: Sequence[Broker], *, yes: bool) -> None:
+def forget_history(brokers: Sequence[Broker], *, yes: bool, by: str | None) -> None:
     """Ask, then remove the history of each schedule."""
+    from workkit.verbs.author import author_of
+
     sizes = list(_sizes(brokers))
     total = sum(size for _, size in sizes)
     names = wording.listed([broker.schedule for broker, _ in sizes], "and")
@@ -38,7 +51,7 @@ def forget_history(brokers: Sequence[Broker], *, yes: bool) -> None:
         terminal.talk("nothing was removed.")
         return
     for broker, _ in sizes:
-        broker.admin.forget_history()
+        broker.admin.by(author_of(by)).forget_history()
     terminal.talk(f"removed {said}.")
 
 

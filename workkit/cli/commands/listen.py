@@ -19,7 +19,6 @@ from workkit.cli.consumer import Consumer
 from workkit.cli.live import ScheduleName
 from workkit.cli.options import OPTIONAL, Commas, Count, chosen_schedules, server_options, weighted
 from workkit.cli.settings import read_settings
-from workkit.contract.layout import AMQP_LAYOUTS
 
 if TYPE_CHECKING:
     from workkit.cli.printing.log import Log
@@ -48,7 +47,7 @@ def run_options(verb: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
             cls=Option,
             metavar="PORT",
             envvar="WORKKIT_HEALTH_PORT",
-            help="serve /livez and /readyz on 127.0.0.1 (elsewhere: ADDRESS:PORT)",
+            help="serve /livez, /readyz and /metrics on 127.0.0.1 (elsewhere: ADDRESS:PORT)",
         ),
         click.option(
             "--log",
@@ -138,7 +137,7 @@ def run_options(verb: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
     multiple=True,
     metavar="SCHEDULE",
     help="publish the due jobs of this native schedule (on --redis) to the served one, as workkit forward does; "
-    "repeatable",
+    "repeatable. With hutch, event the same Redis is the one beside the RabbitMQ",
 )
 @click.option("--strict", cls=Option, is_flag=True, help="schedules strictly in order")
 @run_options("run")
@@ -180,9 +179,7 @@ def listen_command(
         how["jobs"] = [text.strip() for text in jobs.split(",") if text.strip()]
     if consumers:
         how["consumers"] = consumers
-    # On RabbitMQ, --redis is the server of the schedules that are forwarded.
-    is_amqp = bool(sources) and os.environ.get("WORKKIT_LAYOUT") in AMQP_LAYOUTS
-    targets = _targets(chosen_schedules(schedules, settings, command="listen"), server=None if is_amqp else server)
+    targets = _targets(chosen_schedules(schedules, settings, command="listen"), server=server)
     log = {"json": (log_format or settings.log) == "json", "verbose": verbose, "quiet": quiet}
     count = processes or settings.processes or 1
     if sources:
@@ -222,7 +219,7 @@ def _listen(targets: Targets, how: Mapping[str, Any], *, processes: int, **style
     with subscribed(log, log):
         if processes > 1:
             read, _ = read_how(how)
-            return supervise(read, processes=processes)
+            return supervise(read, processes=processes, schedules=targets)
         verbs.listen(targets, **how)
     return 0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,6 +18,7 @@ from workkit.text import wording
 
 if TYPE_CHECKING:
     from workkit.cli.printing.log import Log
+    from workkit.schedule import Schedule
     from workkit.worker.listener import Listener
     from workkit.worker.loop import How
     from workkit.worker.supervision.orders import Supervised
@@ -50,8 +51,11 @@ class ProcessCount(click.IntRange):
         return int(text)
 
 
-def supervise(how: How, *, processes: int) -> int:
-    """Run the current command line in so many processes until stopped; returns the exit status."""
+def supervise(how: How, *, processes: int, schedules: Iterable[Schedule]) -> int:
+    """Run the current command line in so many processes until stopped; returns the exit status. `schedules` are what
+    they listen to.
+    """
+    from workkit.verbs.opening import inspectors_of
     from workkit.worker.supervision.supervisor import ProcessPlan, Supervisor
 
     words = click.get_current_context().meta[WORDS]
@@ -61,6 +65,7 @@ def supervise(how: How, *, processes: int) -> int:
         deadline=how.deadline,
         burst=how.burst,
         health=how.health,
+        inspectors=inspectors_of(schedules) if how.health else {},
     )
     ending = Supervisor(plan).run()
     if ending.text:

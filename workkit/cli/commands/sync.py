@@ -15,7 +15,7 @@ import click
 from workkit.cli import folder
 from workkit.cli.command import Command, Option
 from workkit.cli.live import ScheduleName
-from workkit.cli.options import json_option, server_options, verbose_option, zone_of, zone_option
+from workkit.cli.options import by_option, json_option, server_options, verbose_option, zone_of, zone_option
 from workkit.cli.printing import record, terminal
 from workkit.cli.printing.warning import warnings_kept
 from workkit.cli.settings import read_settings
@@ -54,10 +54,18 @@ Entries = Mapping[str, Mapping[str, Any]]
 @click.option("--dry-run", cls=Option, is_flag=True, help="show the changes, make none")
 @zone_option("zone of the words; default UTC")
 @json_option("print the names as JSON: added, changed, removed, unchanged")
+@by_option
 @verbose_option
 @server_options
 def sync_command(
-    schedule: str, plan: str, prune: bool, dry_run: bool, tz: str | None, as_json: bool, server: str | None
+    schedule: str,
+    plan: str,
+    prune: bool,
+    dry_run: bool,
+    tz: str | None,
+    as_json: bool,
+    by: str | None,
+    server: str | None,
 ) -> None:
     """Make named jobs equal to a plan."""
     from workkit import schedule as verbs
@@ -66,14 +74,14 @@ def sync_command(
     entries, notes = _read(plan)
     s = verbs.create(schedule, redis=server, tz=zone)
     with warnings_kept():
-        found = verbs.sync(s, entries, prune=prune, dry_run=True)
+        found = verbs.sync(s, entries, prune=prune, dry_run=True, by=by)
     if not as_json:
         for line in plan_lines(found):
             terminal.say(line, indent=2)
     if not dry_run:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", WorkkitWarning)  # they have been told
-            found = verbs.sync(s, entries, prune=prune)
+            found = verbs.sync(s, entries, prune=prune, by=by)
     if as_json:
         names = {word: list(getattr(found, word)) for word in ("added", "changed", "removed", "unchanged")}
         terminal.data(record.compact({**names, "dry_run": dry_run}))

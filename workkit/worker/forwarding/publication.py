@@ -9,14 +9,16 @@ from workkit.contract.producer import NewJob
 from workkit.errors import Unsupported
 from workkit.jobs.names import brief, shown
 from workkit.jobs.terms import PLAIN, Terms
+from workkit.tracing import TraceContext
 from workkit.triggers.trigger import once
 
 
-def publication(claim: Claim, *, schedule: str) -> NewJob:
+def publication(claim: Claim, *, schedule: str, trace: TraceContext | None = None) -> NewJob:
     """Make the job that stands for one occurrence of `schedule` elsewhere: the same function, arguments and options.
 
-    What says when, under which name and how late the job runs here is not passed on: this side has honoured it. Raises
-    Unsupported for `overlap`: nobody here sees how long a run elsewhere takes.
+    `trace`: the context of the addition here, to which the run elsewhere is linked. What says when, under which name
+    and how late the job runs here is not passed on: this side has honoured it. Raises Unsupported for `overlap`: nobody
+    here sees how long a run elsewhere takes.
     """
     terms = claim.terms
     if terms.overlap is not None:
@@ -33,4 +35,5 @@ def publication(claim: Claim, *, schedule: str) -> NewJob:
         options=claim.options,
         terms=PLAIN if passed == PLAIN else passed,
         identity=f"{schedule} {claim.occurrence}",
+        trace=trace,
     )

@@ -6,6 +6,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 
 from workkit import events
 from workkit.contract.claim import Claim
@@ -15,6 +16,7 @@ from workkit.jobs.admission import Admission, Control
 from workkit.jobs.outcome import Failure
 from workkit.jobs.registry import Registry
 from workkit.jobs.run_options import UNSAID
+from workkit.tracing import TraceContext
 from workkit.worker import report
 from workkit.worker.executor import Executor
 from workkit.worker.forwarding.publication import publication
@@ -166,13 +168,14 @@ class Publisher(Hands):
     def _publish(self, batch: Sequence[LaneRun]) -> None:
         """Publish claims and post how each ended. Never raises in the thread: the claims would be lost with it."""
         pairs: list[Pair] = []
+        traces = _traces(batch)
         for run in batch:
             run.started = time.monotonic()
             now_ms = run.lane.broker.now_ms() if run.lane.pretended_ms is None else run.lane.pretended_ms
             run.late_ms = max(0, now_ms - run.claim.due_ms)
             report.started(run)
             try:
-                pairs.append((run, publication(run.claim, schedule=run.schedule)))
+                pairs.append((run, publication(run.claim, schedule=run.schedule, trace=traces.get(run))))
             except Exception as error:
                 self._end(run, error)
         try:
@@ -285,6 +288,18 @@ class Publisher(Hands):
             self._lost_at = None
             self._tell(_look)
             events.emit("back", self._to.schedule, url=self._to.url, after_ms=after_ms)
+
+
+def _traces(batch: Sequence[LaneRun]) -> dict[LaneRun, TraceContext | None]:
+    """Read the trace contexts of claims, in one request for each schedule. Without its server they have none: a
+    context is worth no wait.
+    """
+    found: dict[LaneRun, TraceContext | None] = {}
+    for lane in {run.lane for run in batch}:
+        runs = [run for run in batch if run.lane is lane]
+        with suppress(WorkkitError):
+            found.update(zip(runs, lane.broker.traces_of([run.claim for run in runs]), strict=True))
+    return found
 
 
 def _failure(error: Exception) -> Failure:

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workkit.jobs.job import Job
-from workkit.jobs.outcome import Failure
+from workkit.jobs.outcome import Failure, Kept
+from workkit.jobs.run_options import UNSAID, RunOptions
+from workkit.tracing import TraceContext
 from workkit.worker.run.progress import Progress
 
 Function = tuple[str, str]  # module and name
@@ -23,13 +25,17 @@ class Setting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """To a process: run this handler. `schedule` is the name under which the middleware `around` is registered."""
+    """To a process: run this handler. `schedule` is the name under which the middleware `around` is registered;
+    `options`: whether its result is kept; `trace`: the context of the span of this run.
+    """
 
     job: Job
     late_ms: int
     handler: Function
     schedule: str
     around: tuple[Function, ...] = ()
+    options: RunOptions = UNSAID
+    trace: TraceContext | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +64,10 @@ class Extended:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """From a process: the run has ended. `error` is pickled; None for one that cannot be unpickled elsewhere."""
+    """From a process: the run has ended. `error` is pickled; None for one that cannot be unpickled elsewhere. `kept`:
+    what is kept of the value that it returned.
+    """
 
     failure: Failure | None = None
     error: bytes | None = None
+    kept: Kept | None = None

@@ -17,20 +17,23 @@ from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import NoReturn
 
+from workkit import tracing
 from workkit.contract.claim import Claim
 from workkit.errors import FunctionNotFound, InvalidFunction, described
 from workkit.jobs.consumers import Functions
+from workkit.jobs.marks import Handler
 from workkit.jobs.middleware import AROUND, Around, within, within_async
 from workkit.jobs.names import shown
-from workkit.jobs.registry import Handler, Registry, importing
+from workkit.jobs.registry import Registry, importing
 from workkit.worker.offload.message import Begun, Cancelled, Ended, Extended, Order, Reported, Setting
 from workkit.worker.run import forks
 from workkit.worker.run.current import current
 from workkit.worker.run.event_loop import Watched, run_alone
 from workkit.worker.run.failure import explained, failure_of
 from workkit.worker.run.interruption import Clock
-from workkit.worker.run.invocation import invoke
+from workkit.worker.run.invocation import invoke, is_coroutine
 from workkit.worker.run.progress import Progress, Reports
+from workkit.worker.run.returned import kept_value
 from workkit.worker.run.run import Run
 
 APART = 0.1  # seconds between two reports of progress
@@ -109,12 +112,13 @@ class Worker:
         self._send(Begun())
         token = current.set(run)
         try:
-            within(around.plain, partial(_call, handler, claim, around))
+            with tracing.within(order.trace):
+                within(around.plain, partial(_call, handler, run, around))
         except BaseException as error:  # a handler may raise anything, SystemExit included
             return _ended(explained(error, handler, args=claim.args, kwargs=claim.kwargs))
         finally:
             current.reset(token)
-        return Ended()
+        return Ended(kept=kept_value(run.returned, order.options))
 
     def _send(self, message: Begun | Reported | Extended | Ended) -> None:
         if forks.count != self._born:  # a handler or its middleware forked this process: the socket is its parent's
@@ -164,9 +168,9 @@ class _Clock(Clock):
         self._send(Extended(seconds=seconds))
 
 
-def _call(handler: Handler, claim: Claim, around: Around) -> None:
-    if (coroutine := invoke(handler, claim.args, claim.kwargs)) is not None:
-        run_alone(within_async(around.coroutines, Watched(coroutine)))
+def _call(handler: Handler, run: Run, around: Around) -> None:
+    result = invoke(handler, run.claim.args, run.claim.kwargs)
+    run.returned = run_alone(within_async(around.coroutines, Watched(result))) if is_coroutine(result) else result
 
 
 def _import(modules: Iterable[str], *, fn: str) -> None:

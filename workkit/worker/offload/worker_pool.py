@@ -11,11 +11,14 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from workkit import tracing
 from workkit.errors import InvalidFunction, JobCancelled, JobTimeout, ListenerStopped, WorkerLost
+from workkit.jobs.marks import Handler, options_of
 from workkit.jobs.middleware import Around
 from workkit.jobs.names import main_module
 from workkit.jobs.outcome import Failure
-from workkit.jobs.registry import Handler, Registry, options_of
+from workkit.jobs.registry import Registry
+from workkit.jobs.run_options import RunOptions
 from workkit.worker.exit_status import how_it_ended
 from workkit.worker.offload.message import Function, Order, Setting
 from workkit.worker.offload.worker_process import WorkerProcess, error_of
@@ -37,9 +40,10 @@ class WorkerPool:
         self._closed = False
 
     def run(
-        self, run: Run, handler: Handler, *, around: Around | None, begun: Callable[[], None]
+        self, run: Run, handler: Handler, *, around: Around | None, begun: Callable[[], None], options: RunOptions
     ) -> tuple[BaseException, Failure] | None:
         """Run the handler in a process and wait for its end. Return None, or its error. Calls `begun` when it starts.
+        What is kept of its value is what the run `returned`.
 
         Raises what ended the process (JobTimeout, JobCancelled, ListenerStopped, WorkerLost), and as `Run.begin` does.
         """
@@ -53,6 +57,8 @@ class WorkerPool:
             handler=_import_path(handler),
             schedule=run.schedule,
             around=tuple(map(_import_path, made)),
+            options=RunOptions(keep_ms=options.keep_ms, keep_most=options.keep_most),
+            trace=tracing.here(),
         )
         worker = self._taken(request)
         if worker is None:
@@ -66,6 +72,7 @@ class WorkerPool:
             self._returned(worker, request, is_usable=ended is not None)
         if ended is None:
             raise self._reason(run, f"{worker.pid} {how_it_ended(worker.status)}")
+        run.returned = ended.kept
         return None if ended.failure is None else (error_of(ended, ended.failure), ended.failure)
 
     def close(self) -> None:

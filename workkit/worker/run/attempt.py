@@ -6,7 +6,8 @@ import random
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from workkit.jobs.outcome import DONE, Dead, Failure, Outcome, decide
+from workkit.jobs.outcome import DONE, Dead, Failure, Kept, Outcome, decide
+from workkit.jobs.result import with_result
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.worker.run.failure import failure_of
 from workkit.worker.run.run import Run
@@ -16,18 +17,25 @@ AnyRun = TypeVar("AnyRun", bound=Run)
 
 @dataclass(slots=True, eq=False)
 class Attempt(Generic[AnyRun]):
-    """How a run ended: `error` None means that the handler returned. `took_ms` is the time in the handler."""
+    """How a run ended: `error` None means that the handler returned. `took_ms` is the time in the handler. `kept`: what
+    is kept of the value that it returned.
+    """
 
     run: AnyRun
     error: BaseException | None = None
     failure: Failure | None = None
     took_ms: float = 0.0
     options: RunOptions = UNSAID
+    kept: Kept | None = None
 
     def decide(self) -> Outcome:
         """Decide what becomes of the job. Never raises."""
         if self.error is None:
-            return DONE
+            return DONE if self.kept is None else with_result(DONE, self.options, self.kept)
+        return with_result(self._failed(), self.options)
+
+    def _failed(self) -> Outcome:
+        assert self.error is not None, "it failed"
         attempt = self.run.claim.attempt
         try:
             return decide(

@@ -28,9 +28,9 @@ class EventLoop:
         self._lock = threading.Lock()
         self._served: _Served | None = None
 
-    def run(self, coroutine: Body, *, context: Context, interruption: Interruption) -> None:
-        """Run a coroutine on the loop and wait for its end here. An interruption cancels it. Raises what the coroutine
-        raises, SystemExit included, and WorkerLost if the loop dies meanwhile.
+    def run(self, coroutine: Body, *, context: Context, interruption: Interruption) -> Any:
+        """Run a coroutine on the loop, wait for its end here, and return its value. An interruption cancels it. Raises
+        what the coroutine raises, SystemExit included, and WorkerLost if the loop dies meanwhile.
         """
         waited = _Waited(coroutine, context)
         with self._lock:
@@ -46,6 +46,7 @@ class EventLoop:
         served.forget(waited)
         if waited.raised:
             raise waited.raised[0]
+        return waited.returned[0] if waited.returned else None
 
     @property
     def ticks(self) -> int | None:
@@ -73,6 +74,7 @@ class _Waited:
     def __init__(self, coroutine: Body, context: Context) -> None:
         self.over = threading.Event()
         self.raised: list[BaseException] = []
+        self.returned: list[Any] = []
         self._coroutine, self._context = coroutine, context
         self._task: asyncio.Task[None] | None = None
         self._is_early = False  # interrupted before it began
@@ -80,7 +82,7 @@ class _Waited:
     def start(self) -> None:
         """Begin it."""
         loop = asyncio.get_running_loop()
-        self._task = loop.create_task(kept(self._coroutine, self.raised), context=self._context)
+        self._task = loop.create_task(kept(self._coroutine, self.raised, self.returned), context=self._context)
         self._task.add_done_callback(self._ended)
         if self._is_early:
             self._task.cancel()
@@ -245,25 +247,27 @@ def watched_task(loop: asyncio.AbstractEventLoop, coroutine: Any, **how: Any) ->
     return asyncio.Task(Watched(coroutine), loop=loop, **how)
 
 
-async def kept(coroutine: Awaitable[Any], raised: list[BaseException]) -> None:
-    """Await it and keep its error from asyncio, which adds frames to the traceback, and ends for some errors."""
+async def kept(coroutine: Awaitable[Any], raised: list[BaseException], returned: list[Any]) -> None:
+    """Await it, and put its value or its error aside: asyncio adds frames to a traceback, and ends for some errors."""
     try:
-        await coroutine
+        returned.append(await coroutine)
     except BaseException as error:
         raised.append(error)
 
 
-def run_alone(coroutine: Body) -> None:
-    """Run a coroutine here, on an event loop of its own. Raises what it does."""
+def run_alone(coroutine: Body) -> Any:
+    """Run a coroutine here, on an event loop of its own, and return its value. Raises what it does."""
     raised: list[BaseException] = []
+    returned: list[Any] = []
 
     async def main() -> None:
         asyncio.get_running_loop().set_task_factory(watched_task)
-        await kept(coroutine, raised)
+        await kept(coroutine, raised, returned)
 
     asyncio.run(main())
     if raised:
         raise raised[0]
+    return returned[0]
 
 
 def _end(loop: asyncio.AbstractEventLoop) -> None:

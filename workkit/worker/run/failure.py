@@ -12,8 +12,8 @@ from typing import Any
 from workkit.errors import InvalidArguments, text_of, type_name
 from workkit.jobs import arguments, middleware
 from workkit.jobs.arguments import check_call
+from workkit.jobs.marks import Handler
 from workkit.jobs.outcome import Failure
-from workkit.jobs.registry import Handler
 
 TRACEBACK_BYTES = 8192
 _OWN = (str(Path(__file__).parent.parent), middleware.__file__, arguments.__file__)

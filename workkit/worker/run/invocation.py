@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Coroutine, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 from workkit.jobs.arguments import as_called, compiled_check, takes_whole
-from workkit.jobs.registry import Handler
+from workkit.jobs.marks import Handler
 from workkit.worker.run import forks
 
 
-def invoke(handler: Handler, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> Coroutine[Any, Any, Any] | None:
-    """Call a handler with arguments that fit its annotations. Return its coroutine if it made one, for the caller to
-    await.
+def invoke(handler: Handler, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> Any:
+    """Call a handler with arguments that fit its annotations. Return what it returns; a coroutine is for the caller to
+    await: see `is_coroutine`.
 
     In a child process that the handler forks, this call does not return. Raises InvalidArguments, and what the handler
     raises.
@@ -31,4 +31,9 @@ def invoke(handler: Handler, args: Sequence[Any], kwargs: Mapping[str, Any] | No
         raise
     if forks.count != born:
         forks.leave()
-    return result if result is not None and inspect.iscoroutine(result) else None
+    return result
+
+
+def is_coroutine(result: Any) -> TypeGuard[Coroutine[Any, Any, Any]]:
+    """Say whether a handler returned a coroutine."""
+    return inspect.iscoroutine(result)

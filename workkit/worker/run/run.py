@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from workkit.contract.claim import Claim
 from workkit.errors import JobCancelled
@@ -29,7 +30,9 @@ class Run:
     job: RunningJob | None = field(default=None, init=False)
     clock: Clock | None = field(default=None, init=False)
     interruption: Interruption | None = field(default=None, init=False)  # the clock, if there is one
+    is_prevented: bool = field(default=False, init=False)  # cancelled before its handler was called
     thread: int = field(default=0, init=False)  # the thread that calls the handler; 0 before and after
+    returned: Any = field(default=None, init=False)  # by the handler
 
     @property
     def schedule(self) -> str:
@@ -68,6 +71,7 @@ class Run:
         """
         self.thread = threading.get_ident()
         if self.cancelled:
+            self.is_prevented = True
             raise JobCancelled(f"job {self.claim.id} was cancelled before it started", given=self.claim.id)
 
     def end(self) -> None:

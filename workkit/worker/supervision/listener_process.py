@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from workkit.worker.monitoring.run_table import RunTable, shared_file
+
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 SETTLED = 60.0  # seconds of life after which a death is the first again
 ANSWER_SECONDS = 2.0
@@ -22,22 +24,27 @@ ANSWER_SECONDS = 2.0
 class ListenerProcess:
     """A process that runs, and the supervisor's ends of its pipes. `reports` holds the latest report of each name."""
 
-    def __init__(self, command: Callable[[str], Sequence[str]]) -> None:
+    def __init__(self, command: Callable[[str], Sequence[str]], *, counts: bool = False) -> None:
         orders, self._orders = os.pipe()
         self.pipe, reports = os.pipe()
+        self.table: RunTable | None = None  # where it counts its runs; its owner closes it
+        ends = [orders, reports]
         try:
+            if counts:
+                ends.append(shared_file())
+                self.table = RunTable(ends[-1])
             self._process = subprocess.Popen(
-                command(f"{orders},{reports}"),
+                command(",".join(map(str, ends))),
                 stdin=subprocess.DEVNULL,
-                pass_fds=(orders, reports),
+                pass_fds=ends,
                 start_new_session=True,  # a Ctrl-C is for the supervisor alone
             )
         except BaseException:
             self.close()
             raise
         finally:
-            os.close(orders)
-            os.close(reports)
+            for end in ends:
+                os.close(end)
         os.set_blocking(self.pipe, False)
         os.set_blocking(self._orders, False)
         self.pid, self.began = self._process.pid, time.monotonic()

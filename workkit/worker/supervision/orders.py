@@ -26,13 +26,15 @@ GRACE = 10.0  # seconds that a process may take to end after the deadline of its
 
 
 class Supervised:
-    """This process under a supervisor. `ends` names the pipes as the command line does: `orders,reports`."""
+    """This process under a supervisor. `ends` names what it has inherited, as the command line does:
+    `orders,reports`, the pipes, and after them the file where its runs are counted, if the supervisor shows metrics.
+    """
 
     def __init__(self, ends: str) -> None:
-        orders, _, reports = ends.partition(",")
-        self._orders, self._reports = int(orders), int(reports)
+        self._orders, self._reports, *file = map(int, ends.split(","))
+        self._file = file
         self._supervisor = os.getppid()
-        for end in (self._orders, self._reports):
+        for end in (self._orders, self._reports, *file):
             os.set_inheritable(end, False)  # not for programs that handlers start
 
     def report(self, name: str, /, **fields: Any) -> bool:
@@ -43,7 +45,11 @@ class Supervised:
         return False
 
     def obey(self, listener: Listener, *, deadline: timedelta) -> None:
-        """Carry out the supervisor's orders from now on, earlier ones included."""
+        """Carry out the supervisor's orders from now on, earlier ones included; count the runs for it."""
+        for file in self._file:
+            listener.count_into(file)
+            os.close(file)
+        self._file = []
         threading.Thread(target=self._obey, args=(listener, deadline), name="workkit-orders", daemon=True).start()
 
     def _obey(self, listener: Listener, deadline: timedelta) -> None:

@@ -1,8 +1,9 @@
 """Several listener processes as one: the supervisor starts them, passes orders on, replaces those that end, and reports
 for all of them.
 
-Each process is a whole listener, with a registration and a heartbeat of its own; the supervisor talks to no server. It
-has two pipes to each process: one carries orders (see `orders.py`), the other carries reports back.
+Each process is a whole listener, with a registration and a heartbeat of its own; the supervisor talks to no server,
+except for the gauges of `/metrics`. It has two pipes to each process: one carries orders (see `orders.py`), the other
+carries reports back. Where metrics are shown, each process counts its runs in a file that the supervisor reads too.
 """
 
 from __future__ import annotations
@@ -15,14 +16,18 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from types import FrameType
 from typing import Any
 
 from workkit import events
+from workkit.contract.inspector import Inspector
 from workkit.worker.exit_status import how_it_ended, shell_status
 from workkit.worker.health import Pages
+from workkit.worker.monitoring.exposition import is_installed, metrics_page
+from workkit.worker.monitoring.gauges import Gauges
+from workkit.worker.monitoring.totals import Totals
 from workkit.worker.signals import DUMP, STOP
 from workkit.worker.supervision.listener_process import ListenerProcess, Seat
 from workkit.worker.supervision.orders import GRACE
@@ -34,13 +39,16 @@ ORDERS = {signal.SIGTSTP: "quiet", signal.SIGCONT: "resume", **dict.fromkeys(DUM
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessPlan:
-    """What to keep running. `command` makes the command line of a process, with the ends of its pipes in it."""
+    """What to keep running. `command` makes the command line of a process, with the ends of its pipes in it.
+    `inspectors`: the sides that look at the schedules, by name, for the gauges of `/metrics`.
+    """
 
     command: Callable[[str], Sequence[str]]
     processes: int
     deadline: timedelta
     burst: bool = False
     health: tuple[str, int] | None = None
+    inspectors: Mapping[str, Callable[[], Inspector]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,12 +76,14 @@ class Supervisor:
         self._tally = dict.fromkeys(("ran", "failed", "given_back"), 0)
         self._start_reports: dict[str, Mapping[str, Any]] = {}  # of the first process that listened
         self._ran_on = 0  # runs that were active as the stop began, in processes that have ended since
+        self._totals = Totals() if plan.health and is_installed() else None
         self._uncounted = 0  # processes that ended without a report of what they ran
 
     def run(self) -> Exit:
         """Serve until all have ended. In the main thread only. Raises InvalidOptions for a port that is taken."""
         health = self._plan.health
-        pages = Pages(health, live=self.dead, ready=self.unready) if health else None
+        page = metrics_page(self._totals, Gauges(self._plan.inspectors)) if self._totals is not None else None
+        pages = Pages(health, live=self.dead, ready=self.unready, metrics=page) if health else None
         try:
             with self._obeyed():
                 for seat in self._seats:
@@ -142,13 +152,15 @@ class Supervisor:
     def _start(self, seat: Seat) -> None:
         seat.start_at = None
         try:
-            process = seat.process = ListenerProcess(self._plan.command)
+            process = seat.process = ListenerProcess(self._plan.command, counts=self._totals is not None)
         except OSError:  # out of processes or memory, for now
             if not seat.has_listened:
                 raise
             seat.start_at = time.monotonic() + seat.pause(lived=0.0)
             return
         self._selector.register(process.pipe, selectors.EVENT_READ, process)
+        if self._totals is not None and process.table is not None:
+            self._totals.add(process.table)
         if self._quiet:
             process.order("quiet")
 
@@ -169,6 +181,8 @@ class Supervisor:
         with suppress(KeyError):
             self._selector.unregister(process.pipe)
         process.close()
+        if self._totals is not None and process.table is not None:
+            self._totals.retire(process.table)
         seat.process = None
         seat.has_listened = seat.has_listened or "listening" in process.reports
         self._uncounted += "listening" in process.reports and "stopped" not in process.reports

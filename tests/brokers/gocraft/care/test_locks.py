@@ -136,7 +136,7 @@ def test_a_text_that_a_dead_go_pool_left_in_progress_does_not_run_again(ns: Name
 
 
 def test_a_unique_job_that_runs_is_counted(ns: Namespace) -> None:
-    """A pool was frozen, another one reaped it, and it goes on. Then its count is too low."""
+    """After another pool has reaped a frozen one, the frozen one may still run its job. Then its count is too low."""
     id = go_holds(ns, 0, told=0)
     ns.raw.lpush(ns.keys.in_progress(NAME, id), text(unique=True))
     ns.raw.hset(ns.keys.worker_pool(id), "worker_ids", "b" * 24)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -10,7 +12,9 @@ from tests import handlers
 from tests.brokers.hutch.beside.pair import Pair, admitted, meet, taken
 from tests.brokers.hutch.relay import Relay
 from workkit import events, schedule
+from workkit.brokers.hutch.beside.gate import RedisGate
 from workkit.brokers.hutch.beside.look import listeners, running
+from workkit.brokers.hutch.beside.place import Beside
 from workkit.errors import ServerError, ServerUnreachable
 from workkit.jobs.outcome import DONE, Again
 from workkit.jobs.run_options import RunOptions
@@ -50,6 +54,32 @@ def test_an_ending_waits_for_redis_and_its_copy_is_published_once(pair: Pair) ->
         listener.claim(0, ends=[(again, DONE)])
         assert listener.claim(5).claims == [], "the copy was published twice"
         assert pair.client.exists(pair.keys.slots, pair.keys.begun) == 0
+
+
+class Deaf(Beside):
+    """Runs every script, and loses the answers of `admit`."""
+
+    def call(self, verb: str, args: Sequence[Any], **of: str) -> Any:
+        answer = super().call(verb, args, **of)
+        if verb == "admit":
+            raise ServerUnreachable("the answer was lost")
+        return answer
+
+
+def test_a_slot_whose_answer_was_lost_is_free_when_its_message_ends(pair: Pair) -> None:
+    listener = pair.listener(options=ONE)
+    pair.on.publish("note", b"{}", message_id="m1")
+    (claim,) = taken(listener, 1)
+    gate = listener._gate
+    assert isinstance(gate, RedisGate)
+    beside = gate._guard._beside
+    gate._guard._beside = Deaf(beside.server, beside.keys)
+    with pytest.raises(ServerUnreachable):
+        admitted(listener, [claim], ONE)
+    assert pair.client.zcard(pair.keys.slots) == 1
+    gate._guard._beside = beside
+    listener.leave()
+    assert pair.client.zcard(pair.keys.slots) == 0
 
 
 def test_a_listener_that_was_taken_for_dead_says_what_it_holds_and_goes_on(pair: Pair) -> None:

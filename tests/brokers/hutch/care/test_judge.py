@@ -257,6 +257,9 @@ def test_it_is_told_when_jobs_failed(ago_s: list[int], more: int, expected: str)
         ("dead_queue.no", {"workkit-key": "note"}, Letter(key="no", failed_ms=5000)),  # of a retry that event made
         ("dead_queue.no", {"workkit-key": 5, "workkit-reason": "failed", "workkit-failed-at": "x"},
          Letter(key="no", failed_ms=5000, is_ours=True)),
+        ("dead_queue.no", {"workkit-reason": "failed", "workkit-failed-at": -5},
+         Letter(key="no", failed_ms=5000, is_ours=True)),  # no time at which it can have failed
+        ("note", {}, Letter(key="note", failed_ms=5000)),  # bound by hand
     ],
 )  # fmt: skip
 def test_a_dead_message_is_read(key: str, headers: dict[str, Any], expected: Letter) -> None:

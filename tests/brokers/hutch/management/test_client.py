@@ -17,7 +17,7 @@ from tests.servers import free_port
 from workkit.brokers.hutch.address import read_address, read_site
 from workkit.brokers.hutch.management import client
 from workkit.brokers.hutch.management.client import Management
-from workkit.brokers.hutch.management.facts import BindingFact, Closed, ExchangeFact
+from workkit.brokers.hutch.management.facts import BindingFact, Closed, ConsumerFact, ExchangeFact
 
 
 @pytest.fixture
@@ -72,13 +72,22 @@ def test_counts_consumers_and_channels_are_told(asks: Management, channel: Any, 
         return None if found is None else (found.ready, found.unacknowledged, found.consumers)
 
     until(lambda: counts() == (1, 2, 1), what="the counts to be told")
-    consumers = asks.consumers()
-    assert not isinstance(consumers, Closed)
-    (own,) = (one for one in consumers if one.queue == name)
+
+    def consumer() -> ConsumerFact | None:
+        consumers = asks.consumers()
+        assert not isinstance(consumers, Closed)
+        return next((one for one in consumers if one.queue == name), None)
+
+    own = until(consumer, what="the consumer to be told")
+    assert own is not None
     assert (own.tag, own.prefetch, own.host) == (f"ctag-{name}", 2, "127.0.0.1")
-    channels = asks.channels()
-    assert not isinstance(channels, Closed)
-    assert [(one.user, one.unacknowledged) for one in channels if one.name == own.channel] == [("guest", 2)]
+
+    def held() -> list[tuple[str, int]]:
+        channels = asks.channels()
+        assert not isinstance(channels, Closed)
+        return [(one.user, one.unacknowledged) for one in channels if one.name == own.channel]
+
+    until(lambda: held() == [("guest", 2)], what="the channel to be told")
 
 
 def test_the_broker_and_its_alarms_are_told(asks: Management) -> None:

@@ -19,8 +19,8 @@ from workkit.brokers.gocraft.care.verify import Verification
 from workkit.brokers.gocraft.care.waiting import Waiting
 from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.gocraft.text import read
-from workkit.brokers.redis_server.checkup import OF_SERVER, tried
-from workkit.brokers.redis_server.host import clock, host, scripts
+from workkit.brokers.redis_server.care.checkup import OF_SERVER, tried
+from workkit.brokers.redis_server.care.host import clock, host, scripts
 from workkit.brokers.redis_server.refusal import code_of
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server

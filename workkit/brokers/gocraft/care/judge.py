@@ -1,4 +1,4 @@
-"""The one judge of what stands in a namespace: job texts and the values of other keys. Pure: bytes in, faults out.
+"""The one judge of a namespace: job texts and the values of other keys. Pure: bytes in, faults out.
 
 It names what breaks the layout, what no pool serves, and what is legal but would be lost or changed by a Go pool.
 """

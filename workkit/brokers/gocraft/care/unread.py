@@ -12,7 +12,7 @@ from workkit.brokers.gocraft.care.judge import WORDS, judge_fields, judge_life, 
 from workkit.brokers.gocraft.care.place import LIVES, TYPES, Place
 from workkit.brokers.gocraft.care.repair import Aside, Endless
 from workkit.brokers.gocraft.care.survey import PAGE, Survey, Text, raw
-from workkit.brokers.redis_server.checkup import wrong_type
+from workkit.brokers.redis_server.care.checkup import wrong_type
 from workkit.contract.doctor import Finding
 from workkit.text.raw import brief_bytes, bytes_text
 

@@ -1,4 +1,4 @@
-"""Judge everything that stands in a namespace, for `wire verify`; and read it as it is, for `wire dump`."""
+"""Judge every key and text of a namespace, for `wire verify`; and read it as it is, for `wire dump`."""
 
 from __future__ import annotations
 

@@ -12,13 +12,14 @@ from workkit.brokers.gocraft.change.pauses import Pauses
 from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.admin import Arguments, Revival
+from workkit.contract.without_history import WithoutChanges
 from workkit.errors import Unsupported
 from workkit.jobs.admission import History, Pause
 from workkit.jobs.job import Job
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GocraftAdmin:
+class GocraftAdmin(WithoutChanges):
     """Changes one namespace. Each method may be repeated."""
 
     at_once: ClassVar[int] = 500  # in one step of the server

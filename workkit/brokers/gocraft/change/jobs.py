@@ -50,7 +50,7 @@ class JobChange:
         raise NotFound(f'no job "{job.id}" in {self.schedule}: it ended meanwhile.', given=job.id)
 
     def run(self, job: Job) -> Job:
-        """See `Admin.run`. A job that is in its queue already stays there; a dead one counts its failures anew."""
+        """See `Admin.run`. A job that is in its queue stays there; a dead one counts its failures from 0 again."""
         for _ in range(TRIES):
             found = [one for one in self._found(job.id) if one.place != "running"]
             if any(one.place == "queue" for one in found):

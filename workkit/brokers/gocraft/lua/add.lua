@@ -46,5 +46,5 @@ for _, name in ipairs(order) do
   wake(name)
 end
 for name in pairs(known) do know(name) end
-remember(answer)
+remember(cjson.encode(answer))
 return answer

@@ -1,14 +1,12 @@
 """One listener at the Redis beside its RabbitMQ: what it holds, its slots, the pauses, its heartbeat.
 
-It is registered under a name that is new each time. Where other listeners took it for dead, although RabbitMQ did not,
-it says under another name what it holds, and goes on. Normative: spec/layouts/hutch.md, section 12.
+Each registration has a new name. If other listeners took this one for dead, and its connection to RabbitMQ still
+stands, it registers again, and writes records of the messages that it holds. Normative: spec/layouts/hutch.md,
+section 12.
 """
 
 from __future__ import annotations
 
-import os
-import secrets
-import socket
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -18,12 +16,12 @@ from workkit.brokers.hutch.beside.place import Beside
 from workkit.brokers.hutch.beside.rows import Run, placed, settled, taken, terms_of, wanted_row
 from workkit.brokers.hutch.codec import Receipt
 from workkit.brokers.redis_server.clock import ServerClock
-from workkit.brokers.redis_server.control_key import read_control
-from workkit.brokers.redis_server.listener_info import write_info
+from workkit.brokers.redis_server.control_news import ControlNews
+from workkit.brokers.redis_server.description import Description, new_name
 from workkit.contract.claim import Claim, Ending, Standing
 from workkit.contract.listener import ListenerInfo
 from workkit.errors import ServerError, ServerRefused
-from workkit.jobs.admission import FREE, Admission
+from workkit.jobs.admission import Admission, Control
 from workkit.jobs.outcome import Outcome
 from workkit.jobs.terms import PLAIN
 
@@ -38,29 +36,32 @@ class _Gone(Exception):
 
 
 class Guard:
-    """For one thread, the listener's loop. Each method may raise ServerUnreachable or ServerRefused; what was left
-    undone is done by the next one.
+    """For one thread, the listener's loop. Each method may raise ServerUnreachable or ServerRefused; the next call then
+    first does what that one left undone.
     """
 
     def __init__(self, beside: Beside, *, namespace: str, lease_ms: int) -> None:
         self._beside, self._namespace, self._lease_ms = beside, namespace, lease_ms
         self._clock = ServerClock(beside.server)
-        self._info: ListenerInfo | None = None
-        self._packed = b""
+        self._who: Description | None = None
         self._runs: dict[Receipt, Run] = {}
         self._left: list[bytes] = []  # rows of `settle` that Redis has not got yet
-        self._count = self._began_ms = 0
+        self._count = 0
         self._stale: list[tuple[str, float]] = []
         self._seen: dict[str, tuple[float, float]] = {}
-        self._version = b""
+        self._news = ControlNews()
         self._is_lost = False
         self._is_gone = False  # others took this listener for dead, and it has not said yet what it holds
-        self.control = FREE
         self.name = ""
+
+    @property
+    def control(self) -> Control:
+        """What is paused and limited, as far as this listener knows."""
+        return self._news.control
 
     def register(self, info: ListenerInfo) -> None:
         """List this listener under a new name, and read what is paused."""
-        self._info, self._began_ms = info, 0
+        self._who = Description(info, began_ms=self._clock.now_ms())
         self._left = []
         self._enter()
         self._is_gone = False
@@ -68,18 +69,18 @@ class Guard:
     def ensure(self) -> None:
         """Ask whether Redis answers, if it did not before: no message is taken for nothing."""
         if self._is_lost:
-            self.beat(trouble=None if self._info is None else self._info.trouble)
+            self.beat(trouble=None if self._who is None else self._who.info.trouble)
 
     def take(self, claims: Sequence[Claim]) -> list[Claim]:
         """Note claims before they run. Return them with their crashes, and with what their messages ask for."""
         runs = [self._new(claim) for claim in claims]
         try:
             self._settle_left()
-            answer = self._still(lambda: self._asked("take", [self._version, *self._taken(runs)]))
+            answer = self._still(lambda: self._asked("take", [self._news.version, *self._taken(runs)]))
         except ServerError:
             self._left += [settled(run, None) for run in runs]  # its answer may be what was lost
             raise
-        self._hear(answer[1])
+        self._news.hear(answer[1])
         found = []
         for run, crashes in zip(runs, answer[2:], strict=True):
             standing = None if run.terms is PLAIN else Standing(terms=run.terms)
@@ -97,8 +98,12 @@ class Guard:
         answers: list[float] = []
         if known:
             self._settle_left()
+            for one, wanted in known:
+                one.asked = self._slots(wanted)
             reply = self._still(lambda: self._asked("admit", [most, *self._rows(known)]))
             answers = [float(part) for part in reply[1:]]
+            for one, _ in known:
+                one.asked = ()
         left = iter(zip(known, answers, strict=True))
         found = []
         for (claim, _), run in zip(asked, runs, strict=True):
@@ -121,8 +126,8 @@ class Guard:
             self._runs.pop(claim.receipt, None)
 
     def lose(self, claims: Iterable[Claim]) -> None:
-        """Note that RabbitMQ gives these messages to other listeners, though this one lives. Redis hears of it with the
-        next request.
+        """Note that RabbitMQ gives these messages to other listeners, although this one lives. The next request tells
+        Redis.
         """
         for claim in claims:
             if (run := self._runs.pop(claim.receipt, None)) is not None:
@@ -130,15 +135,13 @@ class Guard:
 
     def beat(self, *, trouble: str | None) -> None:
         """Send a heartbeat: read what is paused, and which listeners look dead."""
-        assert self._info is not None, "register first"
-        if trouble != self._info.trouble:
-            self._info = replace(self._info, trouble=trouble)
-            self._describe()
+        assert self._who is not None, "register first"
+        packed = self._who.of(trouble)
         self._settle_left()
-        beat = self._still(lambda: self._asked("beat", [self.name, self._lease_ms, self._version, self._packed]))
+        beat = self._still(lambda: self._asked("beat", [self.name, self._lease_ms, self._news.version, packed]))
         names = [name.decode("utf-8", "surrogateescape") for name in beat[1][::2]]
         self._stale = [pair for pair in zip(names, map(float, beat[1][1::2]), strict=True) if pair[0] != self.name]
-        self._hear(beat[2])
+        self._news.hear(beat[2])
 
     def paused(self) -> set[str]:
         """List the targets that are paused now, also by the clock."""
@@ -179,21 +182,15 @@ class Guard:
     # The registration.
 
     def _enter(self) -> None:
-        name = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(6)}"
-        self._began_ms = self._began_ms or self._clock.now_ms()
-        self.name, before = name, self.name
-        self._describe()
+        assert self._who is not None, "register first"
+        self.name, before = new_name(), self.name
         try:
-            _, control = self._call("register", [name, self._packed])
+            _, control = self._call("register", [self.name, self._who.packed])
         except ServerError:
             self.name = before
             raise
-        self._version = b""
-        self._hear(control)
-
-    def _describe(self) -> None:
-        assert self._info is not None, "register first"
-        self._packed = write_info(replace(self._info, listener=self.name), began_ms=self._began_ms)
+        self._news.version = b""
+        self._news.hear(control)
 
     def _still(self, ask: Any) -> Any:
         """Ask; where others took this listener for dead, register again, say what it holds, and ask once more."""
@@ -211,7 +208,7 @@ class Guard:
         self._enter()
         runs = [*self._runs.values()]
         if runs:
-            self._asked("take", [self._version, *self._taken(runs, back=True)])
+            self._asked("take", [self._news.version, *self._taken(runs, back=True)])
         for run in runs:
             if run.slots:
                 slots = Admission(keys=tuple((key, 1) for key in run.claim.slots))
@@ -235,9 +232,12 @@ class Guard:
 
     def _start(self, run: Run, wanted: Admission | None) -> None:
         keys = tuple(key for key, _ in wanted.keys) if wanted is not None else ()
-        run.slots = tuple(placed(key, self._namespace) for key in keys)
+        run.slots = self._slots(wanted)
         run.has_started = True
         run.claim = replace(run.claim, standing=Standing(terms=run.terms, slots=keys))
+
+    def _slots(self, wanted: Admission | None) -> tuple[str, ...]:
+        return () if wanted is None else tuple(placed(key, self._namespace) for key, _ in wanted.keys)
 
     def _known(self, ends: Iterable[Ending]) -> list[tuple[Run, Outcome]]:
         pairs = [(self._runs.get(claim.receipt), outcome) for claim, outcome in ends]
@@ -265,10 +265,6 @@ class Guard:
             raise
         self._is_lost = False
         return answer
-
-    def _hear(self, control: Sequence[bytes]) -> None:
-        if control:
-            self._version, self.control = read_control(control)
 
 
 _OF_LISTENER = frozenset({"register", "take", "admit", "settle", "beat", "tell", "leave"})

@@ -77,3 +77,8 @@ class Keys:
     def unique_until(self) -> str:
         """Sorted set: unique key -> when it is free again, though nobody has freed it."""
         return self._key("unique_until")
+
+    @staticmethod
+    def any_key(key: str) -> str:
+        """A key under its whole name, for a script that takes any of them."""
+        return key

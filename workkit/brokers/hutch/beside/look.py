@@ -93,6 +93,11 @@ def _read(packed: bytes, names: Names, listener: str) -> Running | None:
     return None
 
 
+def is_record(packed: bytes) -> bool:
+    """Say whether a record of a message can be read."""
+    return _read(packed, Names(exchange="", dialect="event"), "") is not None
+
+
 def _args(shown: bytes | None, dialect: Dialect) -> tuple[Any, ...]:
     try:
         return () if shown is None else (body.read(shown, dialect),)

@@ -20,13 +20,17 @@ MOST_BODY = 4096  # bytes of a body that a record shows
 
 @dataclass(slots=True, eq=False)
 class Run:
-    """A message that a listener holds, as Redis knows it. `slots`: limit keys, as they stand there."""
+    """The record of one message that a listener holds. `field`: its field in the hash of records. `name`: its run, as
+    slots and crashes are stored under it. `slots`: the limit keys of its slots, as Redis stores them. `asked`: those
+    that it has asked for, until it gets an answer; if the answer is lost, it may have them.
+    """
 
     field: str
     name: str
     claim: Claim
     terms: Terms
     slots: tuple[str, ...] = ()
+    asked: tuple[str, ...] = ()
     has_started: bool = False
 
     @property
@@ -87,7 +91,7 @@ def settled(run: Run, outcome: Outcome | None) -> bytes:
         how = "lost"
     elif isinstance(outcome, Again | Released):
         how, keep_ms = "again", UNIQUE_MS + outcome.delay_ms
-    row = {"field": run.field, "run": run.name, "place": run.place, "keys": list(run.slots), "how": how}
+    row = {"field": run.field, "run": run.name, "place": run.place, "keys": [*run.slots, *run.asked], "how": how}
     return _packed({**row, **_kept(run, keep_ms)})
 
 

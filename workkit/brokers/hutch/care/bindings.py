@@ -1,4 +1,4 @@
-"""Judge bindings: those that a queue of ours lacks, those that it has too much, and wildcards of event. Pure."""
+"""Judge bindings: missing ones and needless ones of our queues, and wildcards of event. Pure."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def judge_dead(made: Survey) -> Iterator[Fault]:
 
 
 def since(made: Survey) -> str:
-    """Tell when the dead messages failed, as far as they were read: a part of a sentence."""
+    """Write when the dead messages failed, as far as they were read, as the end of a sentence."""
     times = sorted(letter.failed_ms for letter in made.letters if letter.failed_ms is not None)
     found = made.queues.get(made.names.dead_queue)
     if not times or (found is not None and found.ready > len(made.letters)):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from workkit.brokers.hutch.beside.care.doctor import BesideDoctor
 from workkit.brokers.hutch.care.dead import since
 from workkit.brokers.hutch.care.judge import MOMENTARY, judge, judge_broker, lasting
 from workkit.brokers.hutch.care.repair import repair
@@ -14,21 +15,24 @@ from workkit.brokers.hutch.care.survey import Survey
 from workkit.brokers.hutch.care.walk import walk
 from workkit.brokers.hutch.management.client import Management
 from workkit.brokers.hutch.names import Names
+from workkit.brokers.hutch.topology import Topology
 from workkit.brokers.hutch.wire.link import Link
+from workkit.brokers.redis_server.care import checkup
 from workkit.contract.checkup import dead, limited
 from workkit.contract.doctor import Finding
 
-OF_SERVER: Final = ("memory-alarm", "disk-alarm", "node-down", "x-death", "dropped")
+OF_SERVER: Final = ("memory-alarm", "disk-alarm", "node-down", "x-death", "dropped", *checkup.OF_SERVER)
 PAUSE_MS: Final = 2000  # between two looks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HutchDoctor:
-    """Checks one exchange, by the management API where that answers, and by AMQP."""
+    """Checks one exchange, by the management API where that answers, and by AMQP; and the Redis beside it."""
 
     link: Link
     management: Management
     names: Names
+    beside: BesideDoctor | None = None
 
     def checkup(self, *, patience_ms: int) -> Iterator[Finding]:
         """See `Doctor.checkup`. Yields at most 1,000 findings of one kind, and then one that counts the rest.
@@ -40,7 +44,11 @@ class HutchDoctor:
 
     def repair(self, finding: Finding) -> bool:
         """See `Doctor.repair`."""
-        return finding.repairs and repair(self._walk(reads_dead=False), self.link, finding.subject)
+        if not finding.repairs:
+            return False
+        if isinstance(finding.subject, Topology):
+            return repair(self._walk(reads_dead=False), self.link, finding.subject)
+        return self.beside is not None and self.beside.repair(finding.subject)
 
     def _looked(self, patience_ms: int) -> Iterator[Finding]:
         made = self._walk()
@@ -51,6 +59,8 @@ class HutchDoctor:
             made = self._walk()
             found = list(lasting(found, judge(made, patience_ms=patience_ms)))
         yield from (fault.finding for fault in found)
+        if self.beside is not None:
+            yield from self.beside.findings()
         there = made.queues.get(self.names.dead_queue)
         count = max(len(made.letters), there.ready if there else 0)
         kept = "The dead queue keeps them for 30 days, and the latest 100,000 of them."

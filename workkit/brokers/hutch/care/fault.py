@@ -48,7 +48,7 @@ RULES: Mapping[str, tuple[Severity, str]] = {
     "node-down": ("hazard", "Queues of this node cannot be used until it runs again."),
     "x-death": (
         "hazard",
-        "hutch-schedule and event count attempts in x-death, which this release does not go on counting: a message "
+        "hutch-schedule and event count attempts in x-death, and this release does not count further there: a message "
         "that fails there is tried again for ever. Attempts of workkit are counted elsewhere.",
     ),
     "dropped": (

@@ -61,7 +61,7 @@ def judge_broker(made: Survey) -> Iterator[Fault]:
     if _forgets(made.version):
         yield Fault(
             kind="x-death",
-            what=f"RabbitMQ {made.version} does not go on counting in an x-death that a client publishes",
+            what=f"RabbitMQ {made.version} does not count further in an x-death that a client has published",
             remedy="let workkit consume what may fail again and again, or run RabbitMQ 3.12, or 3.13 from 3.13.3 on",
             about=(made.version,),
         )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from workkit.brokers.hutch.message import FAILED_AT, KEY, REASON, Message, instant_ms, text, whole
-from workkit.brokers.hutch.names import DEAD
+from workkit.brokers.hutch.look.dead_message import DeadMessage
+from workkit.brokers.hutch.message import Message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,14 +22,12 @@ class Letter:
 
 
 def read_letter(message: Message) -> Letter:
-    """Read a message of the dead queue. Never raises. event publishes it anew, so its timestamp says when it failed."""
-    is_ours = bool(text(message.headers.get(REASON)))
-    said = whole(message.headers.get(FAILED_AT)) if is_ours else None
-    named = text(message.headers.get(KEY)) if is_ours else ""
+    """Read a message of the dead queue. Never raises. Where its real routing key is not known, its own one counts."""
+    one = DeadMessage(message)
     return Letter(
-        key=named or message.routing_key.removeprefix(DEAD),
-        failed_ms=said if said is not None else instant_ms(message.properties.get("timestamp")),
-        is_ours=is_ours,
-        returns="CC" in message.headers and not is_ours,
+        key=one.key or message.routing_key,
+        failed_ms=one.failed_ms,
+        is_ours=one.is_ours,
+        returns="CC" in message.headers and not one.is_ours,
         was_delayed="x-death" in message.headers,
     )

@@ -13,7 +13,7 @@ from workkit.errors import ServerRefused
 
 def repair(made: Survey, link: Link, missing: Topology) -> bool:
     """Declare a part of a topology. False: nothing of it is missing any more, a queue that it leads to is gone, or
-    something stands there with other arguments.
+    an object of that name has other arguments.
     """
     gaps = made.missing(missing)
     if not (gaps.exchanges or gaps.queues or gaps.bindings):

@@ -113,7 +113,7 @@ class Survey:
         return frozenset(one.queue for one in self.consumers if one.tag.startswith(TAG))
 
     def _is_own(self, queue: str) -> bool:
-        """It has its private key; or its name says so, beside that no other program would name a queue like that."""
+        """Judge by its private key, or by a name that no other program would choose."""
         names = self.names
         if names.private_key(queue) in self.bound(names.own_exchange, queue):
             return True

@@ -6,19 +6,17 @@ they are as the spec says: what exists is declared once more, which a broker tak
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
-from uuid import uuid4
 
 from pika.exceptions import ChannelClosedByBroker
 
 from workkit.brokers.hutch.care.letter import read_letter
 from workkit.brokers.hutch.care.survey import Survey
 from workkit.brokers.hutch.ladder import STEPS, ladder, step_exchange
+from workkit.brokers.hutch.look.held import Held
 from workkit.brokers.hutch.management.client import Management
 from workkit.brokers.hutch.management.facts import (
     ChannelFact,
@@ -28,7 +26,6 @@ from workkit.brokers.hutch.management.facts import (
     NodeFact,
     QueueFact,
 )
-from workkit.brokers.hutch.message import Message
 from workkit.brokers.hutch.names import Names
 from workkit.brokers.hutch.topology import Exchange, Queue, Topology, dead, delays
 from workkit.brokers.hutch.wire.channel import Channel
@@ -38,12 +35,7 @@ from workkit.errors import ServerRefused
 
 T = TypeVar("T")
 
-LOOKING: Final = "workkit-doctor-"  # how the tags of the doctor's consumers begin
-LAST: Final = -(2**31)  # every other consumer goes first
-QUIET: Final = 1.0  # seconds without a message, after which no more come
-STEP: Final = 100  # messages that the dead queue pushes at once
-MOST_LETTERS: Final = 1000
-MOST_BYTES: Final = 16 << 20
+MOST_LETTERS: Final = 1000  # messages of the dead queue that are read
 MOST_COUNTED: Final = 200  # queues whose exact counts are asked for
 
 
@@ -55,8 +47,8 @@ def walk(names: Names, *, link: Link, management: Management, reads_dead: bool =
     made = replace(made, closed=told) if isinstance(told, Closed) else told
     walker = _Walker(link=link, made=made)
     if made.closed is not None:
-        walker.tried("exchanges and queues", walker.declared)
-    walker.tried("counts of queues", walker.counted)
+        walker.tried("exchanges and queues", lambda: link.run(walker.declared))
+    walker.tried("counts of queues", lambda: link.run(walker.counted))
     if reads_dead:
         walker.tried("the dead queue", walker.dead)
     return walker.made
@@ -105,7 +97,7 @@ async def _said(wire: Wire) -> tuple[str, str]:
 
 @dataclass(slots=True, kw_only=True)
 class _Walker:
-    """What AMQP tells. For the thread of the connection."""
+    """What AMQP tells. `declared` and `counted` are for the thread of the connection, the rest for any other one."""
 
     link: Link
     made: Survey
@@ -113,10 +105,10 @@ class _Walker:
     queues: dict[str, QueueFact] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
 
-    def tried(self, what: str, work: Callable[[Wire], Awaitable[None]]) -> None:
+    def tried(self, what: str, look: Callable[[], None]) -> None:
         """Ask for something; note what this user may not ask for."""
         try:
-            self.link.run(work)
+            look()
         except ServerRefused as error:
             if not isinstance(error.__cause__, ChannelClosedByBroker):
                 raise
@@ -155,17 +147,11 @@ class _Walker:
         channel.close()
         self.made = replace(self.made, queues=queues)
 
-    async def dead(self, wire: Wire) -> None:
+    def dead(self) -> None:
         """Read the first messages of the dead queue, and give them back to their places."""
-
-        async def letters(channel: Channel) -> list[Message]:
-            found = await _first(channel, self.made.names.dead_queue)
-            channel.raw.basic_nack(0, multiple=True, requeue=True)
-            await channel.call("basic_qos", prefetch_count=0)  # it is answered after what came before
-            return found
-
-        found = await _tried(wire, letters, NOT_FOUND)
-        self.made = replace(self.made, letters=tuple(map(read_letter, found or ())))
+        with Held(self.link, self.made.names.dead_queue) as held:
+            letters = tuple(map(read_letter, held.more(MOST_LETTERS)))
+        self.made = replace(self.made, letters=letters)
 
     async def _exists(self, wire: Wire, wanted: Exchange | Queue) -> bool:
         return await self._passive(wire, wanted) is not None
@@ -207,35 +193,3 @@ async def _tried(wire: Wire, call: Callable[[Channel], Awaitable[Any]], code: in
         raise
     finally:
         channel.close()
-
-
-async def _first(channel: Channel, queue: str) -> list[Message]:
-    """Have a queue push its first messages, after all other consumers have what they want."""
-    frame = await channel.call("queue_declare", queue, passive=True)
-    wanted = min(MOST_LETTERS, int(frame.method.message_count))
-    found: list[Message] = []
-    size, pushed = 0, asyncio.Event()
-
-    def receive(_: Any, method: Any, properties: Any, body: bytes) -> None:
-        nonlocal size
-        headers, said = properties.headers or {}, {"timestamp": properties.timestamp}
-        found.append(
-            Message(exchange=method.exchange, routing_key=method.routing_key, properties=said, headers=headers)
-        )
-        size += len(body)
-        pushed.set()
-
-    while len(found) < wanted and size < MOST_BYTES:
-        step = min(wanted - len(found), STEP)
-        goal = len(found) + step
-        await channel.call("basic_qos", prefetch_count=step)  # for the consumer that begins now
-        tag = f"{LOOKING}{uuid4()}"
-        await channel.call("basic_consume", queue, receive, consumer_tag=tag, arguments={"x-priority": LAST})
-        with suppress(TimeoutError):
-            while len(found) < goal:
-                pushed.clear()
-                await asyncio.wait_for(pushed.wait(), QUIET)
-        await channel.call("basic_cancel", tag)
-        if len(found) < goal:  # another program has the others
-            break
-    return found

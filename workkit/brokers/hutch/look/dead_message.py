@@ -72,7 +72,7 @@ class DeadMessage:
 
     @property
     def failed_ms(self) -> int | None:
-        """When it failed, in epoch ms. A dead message of event is published anew, and so its timestamp says it."""
+        """When it failed, in epoch ms. event publishes a dead message again, so its timestamp is that time."""
         said = whole(self.message.headers.get(FAILED_AT)) if self.is_ours else None
         if said is not None and 0 <= said <= MOST_MS:
             return said

@@ -180,7 +180,7 @@ class _Line:
                 return
 
     def _get(self, path: str, *, past: bool = False) -> Any:
-        """Get what stands at a path; None: nothing. `past`: this page may be past the last one by now."""
+        """Get the answer at a path; None: there is nothing. `past`: this page may be behind the last one by now."""
         self._http.request("GET", f"{self._site.path}/api{path}", headers=self._headers)
         answer = self._http.getresponse()
         body = answer.read()

@@ -92,9 +92,9 @@ class Channel:
 
 @dataclass(slots=True, eq=False)
 class Sending:
-    """Messages that were published together. `answers` has for each None once it is confirmed, why the broker has not
-    taken it, or UNKNOWN. `done` ends with the last answer, or with why one cannot come any more: one future for all
-    costs less than one for each.
+    """Messages that were published together. `answers` has one entry for each: None once the broker has confirmed it,
+    the reason why the broker refused it, or UNKNOWN. `done` ends with the last answer, or raises why an answer cannot
+    come. One future for all messages costs less than one for each.
     """
 
     answers: list[str | None]
@@ -108,7 +108,7 @@ class Sending:
         self.end_one()
 
     def end_one(self) -> None:
-        """Count a message for which nothing is to be waited for any more."""
+        """Count one message less to wait for. After the last one, end `done`."""
         self.left -= 1
         if self.left <= 0 and not self.done.done():
             if self.error is None:

@@ -23,7 +23,7 @@ class Unanswered:
         self._tags.pop(tag, None)
 
     def acknowledged(self, tags: Collection[int]) -> Iterator[tuple[int, bool]]:
-        """Forget these deliveries. Yields a tag for each acknowledgement, and whether it stands for all before it."""
+        """Forget these deliveries. Yields a tag for each acknowledgement, and whether it covers all before it."""
         asked = dict.fromkeys(tags)
         last = 0
         for tag in self._tags:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from workkit.brokers.native.care.endless import EndlessResults
 from workkit.brokers.native.care.fleet import Fleet, fleet
 from workkit.brokers.native.care.inventory import Inventory
 from workkit.brokers.native.care.leftovers import Leftovers
@@ -14,8 +15,8 @@ from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.items import server_ms
 from workkit.brokers.native.look.location import Places
-from workkit.brokers.redis_server.checkup import OF_SERVER, tried, unchecked, wrong_type
-from workkit.brokers.redis_server.host import clock, host, scripts
+from workkit.brokers.redis_server.care.checkup import OF_SERVER, tried, unchecked, wrong_type
+from workkit.brokers.redis_server.care.host import clock, host, scripts
 from workkit.brokers.redis_server.key_type import types_of
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
@@ -72,6 +73,7 @@ class NativeDoctor:
         yield from self._tried("the jobs", inventory.findings)
         leftovers = Leftovers(places=places, unlisted=None if unlisted is None else tuple(unlisted))
         yield from self._tried("what is kept beside the jobs", leftovers.findings)
+        yield from self._tried("kept results", EndlessResults(places=places).findings)
         yield from self._tried("whether everything can be read", Unread(places=places).findings)
         yield from self._tried("the dead set", self._dead)
 

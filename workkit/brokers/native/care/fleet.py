@@ -2,38 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import socket
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from workkit import wire
-from workkit.brokers.native.entry import due_ms
-from workkit.brokers.native.look.location import PAGE, Places
-from workkit.brokers.redis_server.listener_info import UNKNOWN, read_info
+from workkit.brokers.native.look.location import Places
+from workkit.brokers.redis_server.care.peers import Peer, judge_peers, read_peer
+from workkit.brokers.redis_server.pages import PAGE
 from workkit.contract.doctor import Finding
-from workkit.contract.listener import ListenerInfo
 from workkit.errors import CorruptRecord
 from workkit.jobs.names import shown
-from workkit.text.duration import age_text
 from workkit.text.raw import brief_bytes, bytes_text
-
-AHEAD_MS = 3_600_000  # a heartbeat from further ahead does not count
-STALE_MS = 5_000  # half of the default listener_timeout: from then on other listeners may take its work
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Peer:
-    """One listed listener: its description, how many jobs it holds, and whether its hash of records exists."""
-
-    info: ListenerInfo
-    held: int
-    is_whole: bool
-
-    @property
-    def is_live(self) -> bool:
-        """Whether it sends heartbeats."""
-        return self.is_whole and self.info.beat_ms <= STALE_MS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,12 +25,7 @@ class Fleet:
 
     def findings(self) -> Iterator[Finding]:
         """Name silent listeners, mixed versions, a schedule without a listener, and jobs that no listener can run."""
-        for peer in self.peers:
-            if peer.is_whole and not peer.is_live:
-                yield self._silent(peer)
-            elif peer.info.trouble:
-                yield self._troubled(peer.info)
-        yield from self._versions()
+        yield from judge_peers(self.peers, stale=self._stale)
         yield from self._nobody()
         yield from self._unrun()
 
@@ -59,18 +33,7 @@ class Fleet:
     def _listen(self) -> str:
         return f"workkit listen {self.places.keys.schedule}"
 
-    def _silent(self, peer: Peer) -> Finding:
-        info = peer.info
-        jobs = "nothing" if not peer.held else "1 job" if peer.held == 1 else f"{peer.held:,} jobs"
-        since = f"listener {info.listener} has sent no heartbeat for {age_text(info.beat_ms)} and holds {jobs}"
-        if info.host == socket.gethostname() and _runs(info.pid):
-            return Finding(
-                kind="stuck",
-                what=f"{since}, but its process {info.pid} exists",
-                why="Its loop does not move: a handler holds the interpreter, or the process was stopped (Ctrl-Z).",
-                remedy=f"kill -USR2 {info.pid} shows what its threads do; kill -CONT {info.pid} continues it",
-                about=(info.listener,),
-            )
+    def _stale(self, peer: Peer, since: str) -> Finding:
         others = any(other.is_live for other in self.peers)
         fate = "Others take its jobs over within seconds." if others else "No listener is there to take its jobs over."
         held = fate if peer.held else "The next listener removes its name from the list."
@@ -79,32 +42,8 @@ class Fleet:
             what=since,
             why=f"Its process or machine is gone. {held}",
             remedy=self._listen,
-            about=(info.listener,),
+            about=(peer.info.listener,),
         )
-
-    def _troubled(self, info: ListenerInfo) -> Finding:
-        return Finding(
-            kind="stalled",
-            what=f"listener {info.listener} sends heartbeats but makes no progress: {info.trouble}",
-            why="Its jobs wait until that is over. Its /readyz fails meanwhile.",
-            remedy=f"kill -USR2 {info.pid} on {info.host} shows what its threads do; restart it if this does not end",
-            about=(info.listener,),
-        )
-
-    def _versions(self) -> Iterator[Finding]:
-        found: dict[str, list[str]] = {}
-        for peer in self.peers:
-            if peer.is_live and peer.info.version != UNKNOWN:
-                found.setdefault(peer.info.version, []).append(peer.info.listener)
-        if len(found) > 1:
-            said = ", ".join(f"{version} ({len(names)})" for version, names in sorted(found.items()))
-            yield Finding(
-                kind="versions",
-                what=f"listeners of several versions work together: {said}",
-                why="An older listener may not understand what a newer one writes.",
-                remedy="pip install --upgrade workkit on the machines of the older listeners, and restart them",
-                about=tuple(name for names in found.values() for name in names),
-            )
 
     def _nobody(self) -> Iterator[Finding]:
         if any(peer.is_live for peer in self.peers):
@@ -169,27 +108,12 @@ def fleet(places: Places) -> Fleet:
     peers = []
     for place, name in enumerate(names):
         packed, fields = known[2 * place], known[2 * place + 1]
-        info = read_info(packed, listener=name, now_ms=places.now_ms)
-        beat = due_ms(repr(listed[name]))
-        beat_ms = max(0, places.now_ms - (beat if beat <= places.now_ms + AHEAD_MS else 0))
         held = sum(b"." in field for field in fields)
-        peers.append(Peer(info=replace(info, beat_ms=beat_ms), held=held, is_whole=bool(fields)))
+        beat = listed[name]
+        peers.append(read_peer(name, packed, beat=beat, now_ms=places.now_ms, held=held, is_whole=bool(fields)))
     live = [k.skip(peer.info.listener) for peer in peers if peer.is_live]
     if not live:
         return Fleet(places=places, peers=tuple(peers), skipped=frozenset())
     with places.server.translated() as client:
         skipped = frozenset(client.sinter(live))
     return Fleet(places=places, peers=tuple(peers), skipped=skipped)
-
-
-def _runs(pid: int) -> bool:
-    """Say whether a process of this machine has that number."""
-    if pid <= 0:
-        return False
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True

@@ -11,8 +11,9 @@ from typing import Any
 
 from workkit.brokers.native.care.repair import Hidden, Loose, Parted, Unlisted
 from workkit.brokers.native.entry import read_entry
-from workkit.brokers.native.look.location import MOST_PAGES, PAGE, SUSPECTS, Places, item_id, wait_a_moment
+from workkit.brokers.native.look.location import SUSPECTS, Places, item_id, wait_a_moment
 from workkit.brokers.native.look.parked import PAUSED, read_parked, under
+from workkit.brokers.redis_server.pages import MOST_PAGES, PAGE
 from workkit.contract.doctor import Finding
 from workkit.text.raw import brief_bytes, bytes_text
 

@@ -18,6 +18,7 @@ from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.entry import Entry, read_entry
 from workkit.brokers.native.look.location import Places, item_id
 from workkit.brokers.native.settle import occurrence, write_grave
+from workkit.brokers.redis_server.care.unread import Garbled
 from workkit.brokers.redis_server.control_key import LAST_MS
 from workkit.brokers.redis_server.script import load
 from workkit.errors import CorruptRecord
@@ -25,6 +26,7 @@ from workkit.jobs.outcome import Failure
 
 Trouble = Literal["unreadable", "absent", "score"]
 MOST_MOVED = 500  # records in one step
+DAY_MS = 86_400_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,23 +76,20 @@ class Parted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Garbled:
-    """What cannot be read in a key of our own, and the value or score that was read: the arguments of `tidy.lua`."""
-
-    key: str
-    kind: str
-    name: bytes
-    value: bytes | str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Hidden:
     """Entries of `S:again` that no listener has admitted, and that have no attempt: no foreign peer sees them there."""
 
     entries: tuple[bytes, ...]
 
 
-Subject = Loose | Unreadable | Misplaced | Unlisted | Parted | Garbled | Hidden
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endless:
+    """A key of results without a time to live."""
+
+    key: bytes
+
+
+Subject = Loose | Unreadable | Misplaced | Unlisted | Parted | Garbled | Hidden | Endless
 
 
 def repair(places: Places, subject: Subject) -> bool:
@@ -110,6 +109,8 @@ def repair(places: Places, subject: Subject) -> bool:
             return _tidy(places, key, [kind, name, value])
         case Hidden(entries=entries):
             return _restore(places, entries)
+        case Endless(key=key):
+            return _end(places, key)
     assert_never(subject)
 
 
@@ -182,7 +183,7 @@ def _replace(places: Places, found: Misplaced) -> bool:
 
 def _reschedule(places: Places, found: Misplaced, id: bytes, due: int | str) -> bool:
     script = load("native")["reschedule"]
-    return bool(places.server.call(script, script.keys(places.keys), [found.item, repr(found.score), id, due, ""]))
+    return bool(places.server.call(script, script.keys(places.keys), [found.item, repr(found.score), id, due, "", ""]))
 
 
 def _buried(places: Places, args: list[Any]) -> bool:
@@ -221,6 +222,12 @@ def _restore(places: Places, entries: tuple[bytes, ...]) -> bool:
     for start in range(0, len(entries), MOST_MOVED):
         moved += int(places.server.call(script, script.keys(places.keys), entries[start : start + MOST_MOVED]))
     return moved > 0
+
+
+def _end(places: Places, key: bytes) -> bool:
+    """Let a key expire a day from now: it is not known for how long it was wanted."""
+    with places.server.translated() as client:
+        return client.pttl(key) == -1 and bool(client.pexpire(key, DAY_MS))
 
 
 def _grave(id: bytes, payload: bytes | None, entry: Entry, reason: str) -> bytes:

@@ -5,32 +5,28 @@ it, so that a repair can remove it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
-from workkit.brokers.native.care.repair import Garbled, Loose
+from workkit.brokers.native.care.repair import Loose
 from workkit.brokers.native.entry import read_entry
 from workkit.brokers.native.look.location import Places
 from workkit.brokers.native.look.missed import missed_pages
 from workkit.brokers.native.look.parked import read_parked
 from workkit.brokers.native.record import read_count
 from workkit.brokers.native.settle import is_failure
-from workkit.brokers.redis_server.control_key import LAST_MS, PAUSED, read_limit, read_pause, read_turn
+from workkit.brokers.redis_server.care.unread import Garbled, UnreadKeys
+from workkit.brokers.redis_server.control_key import LAST_MS, is_control
 from workkit.brokers.redis_server.listener_info import is_info, read_said
 from workkit.brokers.redis_server.packed import read_packed
 from workkit.contract.doctor import Finding
 from workkit.jobs.option_readers import LONGEST_MS
-from workkit.text.raw import brief_bytes, bytes_text
 
-Reads = Callable[[bytes, Any], bool]
 _RECORD = re.compile(rb"@|info|\d+\..*", re.DOTALL)
 _HOLDER = re.compile(rb"\S+(?: [r-]?(?: \S+)?)?")  # of a name or a unique key: an id, a mark, the id of its content
 _HOUR = re.compile(rb"[a-z_]+:\d{1,9}")
 _ID = re.compile(rb"[0-9a-f]{40}")
-_LATER = re.compile(rb"[a-z_]{1,40}(?::.*)?", re.DOTALL)  # a field of a later version
-_VERSION = re.compile(rb"\d{1,18}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,11 +35,15 @@ class Unread:
 
     places: Places
 
+    @property
+    def _of(self) -> UnreadKeys:
+        return UnreadKeys(server=self.places.server, schedule=self.places.keys.schedule)
+
     def findings(self) -> Iterator[Finding]:
         """Name each field, member and entry that cannot be read."""
-        k, now = self.places.keys, self.places.now_ms
+        k, now, of = self.places.keys, self.places.now_ms, self._of
         for key, reads, what in (
-            (k.control, _is_control, "what a pause or a limit looks like"),
+            (k.control, is_control, "what a pause or a limit looks like"),
             (k.names, _is_holder, "a job's id"),
             (k.unique, _is_holder, "a job's id"),
             (k.held, lambda _, value: _ID.fullmatch(value) is not None, "a job's id"),
@@ -56,35 +56,22 @@ class Unread:
             ),
             (k.errors, lambda _, value: is_failure(read_packed(value)), "an error"),
         ):
-            yield from self._fields(key, reads, what)
+            yield from of.fields(key, reads, what)
         for name in self.places.listed():
-            yield from self._fields(k.running(name), _is_record, "a record of a listener")
-            yield from self._fields(k.progress(name), lambda _, value: read_said(value) is not None, "progress")
+            yield from of.fields(k.running(name), _is_record, "a record of a listener")
+            yield from of.fields(k.progress(name), lambda _, value: read_said(value) is not None, "progress")
         furthest = max(now, self._last_again()) + LONGEST_MS
         for key, latest in ((k.windows, now + LONGEST_MS), (k.rates, furthest)):
-            yield from self._members(key, partial(_is_until, latest), "at a time less than 400 days ahead")
-        yield from self._members(k.slots, lambda member, _: b"\0" in member, "a slot")
+            yield from of.members(key, partial(_is_until, latest), "at a time less than 400 days ahead")
+        yield from of.members(k.slots, lambda member, _: b"\0" in member, "a slot")
         for key in (k.slots, k.waiting):
-            yield from self._members(key, lambda _, score: score == 0, "at the score 0", kind="due")
-        yield from self._members(k.again, _is_entry, "an entry with a due time", kind="due")
+            yield from of.members(key, lambda _, score: score == 0, "at the score 0", kind="due")
+        yield from of.members(k.again, _is_entry, "an entry with a due time", kind="due")
         yield from self._parked()
         yield from self._missed()
-        yield from self._alone(k.graves, k.dead, "hash", "what is kept of a dead job")
+        yield from of.alone(k.graves, k.dead, "hash", "what is kept of a dead job")
         for level in (1, 2, 3):
-            yield from self._alone(k.first(level), k.next, "zset", "an item that waits")
-
-    def _fields(self, key: str, reads: Reads, what: str) -> Iterator[Finding]:
-        for page in self.places.hash_pages(key):
-            for name, value in page.items():
-                if not reads(name, value):
-                    yield self._found(key, name, what, Garbled(key=key, kind="hash", name=name, value=value))
-
-    def _members(self, key: str, reads: Reads, what: str, *, kind: str = "zset") -> Iterator[Finding]:
-        for page in self.places.scored_pages(key):
-            for member, score in page:
-                if not reads(member, score):
-                    subject = Garbled(key=key, kind=kind, name=member, value=repr(score))
-                    yield self._found(key, member, what, subject)
+            yield from of.alone(k.first(level), k.next, "zset", "an item that waits")
 
     def _parked(self) -> Iterator[Finding]:
         key = self.places.keys.waiting
@@ -92,72 +79,23 @@ class Unread:
             for member, _ in page:
                 if read_parked(member) is None:
                     stray = {"mark": "parked", "member": member, "sweep": 1}
-                    yield self._found(key, member, "a parked entry", Loose(stray=stray, lost=self.places.lost))
+                    yield self._of.found(key, member, "a parked entry", Loose(stray=stray, lost=self.places.lost))
 
     def _missed(self) -> Iterator[Finding]:
         key = self.places.keys.missed
         for page in missed_pages(self.places.server, self.places.keys):
             for number, missed in page:
                 if missed is None:
-                    yield self._found(key, number, "a missed run", Garbled(key=key, kind="stream", name=number))
-
-    def _alone(self, key: str, index: str, kind: str, what: str) -> Iterator[Finding]:
-        """Name members of one key that must be in another key too, and are not. Read each of them again in one step."""
-        pages = self.places.hash_pages(key) if kind == "hash" else map(dict, self.places.scored_pages(key))
-        for page in pages:
-            names = list(page)
-            scores = self.places.piped(partial(_scores, index, names))
-            for name in (name for name, score in zip(names, scores, strict=True) if score is None):
-                value = self._still(key, index, kind, name)
-                if value is not None:
-                    yield self._found(key, name, what, Garbled(key=key, kind=kind, name=name, value=value))
-
-    def _still(self, key: str, index: str, kind: str, name: bytes) -> bytes | str | None:
-        value, score = self.places.piped(
-            lambda pipe: (pipe.hget(key, name) if kind == "hash" else pipe.zscore(key, name), pipe.zscore(index, name)),
-            whole=True,
-        )
-        if value is None or score is not None:
-            return None
-        return value if kind == "hash" else repr(value)
+                    yield self._of.found(key, number, "a missed run", Garbled(key=key, kind="stream", name=number))
 
     def _last_again(self) -> float:
         with self.places.server.translated() as client:
             last = client.zrange(self.places.keys.again, -1, -1, withscores=True)
         return min(float(last[0][1]), float(LAST_MS)) if last else 0.0
 
-    def _found(self, key: str, name: bytes, what: str, subject: Garbled | Loose) -> Finding:
-        return Finding(
-            kind="unread",
-            what=f"{key} holds {brief_bytes(name) or 'an empty name'}, which is not {what}",
-            why="Nobody can read it, so it has no effect. A program that does not know this key wrote it.",
-            remedy=f"workkit doctor {self.places.keys.schedule} --fix",
-            repairs=True,
-            subject=subject,
-            about=(bytes_text(name),),
-        )
-
-
-def _scores(key: str, names: list[bytes], pipe: Any) -> None:
-    for name in names:
-        pipe.zscore(key, name)
-
 
 def _is_until(latest: float, _: bytes, score: float) -> bool:
     return score <= latest
-
-
-def _is_control(name: bytes, value: bytes) -> bool:
-    if name.startswith(PAUSED):
-        return read_pause(value) is not None
-    match name:
-        case b"limit":
-            return read_limit(value) is not None
-        case b"turn_ms":
-            return read_turn(value) is not None
-        case b"v":
-            return _VERSION.fullmatch(value) is not None
-    return _LATER.fullmatch(name) is not None
 
 
 def _is_entry(member: bytes, score: float) -> bool:

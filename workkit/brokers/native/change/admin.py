@@ -2,50 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
+
+import msgpack
 
 from workkit.brokers.native.change.dead_set import DeadSetChange
 from workkit.brokers.native.change.pauses import Pauses
 from workkit.brokers.native.change.runs import Runs
 from workkit.brokers.native.codec import Codec, is_once
+from workkit.brokers.native.history.changes import DEAD, Act, job_target, packed_change, pause_act
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.native.look.items import other_items, parked_items, plain_item
+from workkit.brokers.native.look.items import other_items, parked_items, plain_item, server_ms
 from workkit.brokers.native.look.past import Past
+from workkit.brokers.native.results import write_fields
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.admin import Arguments, Revival, dead_refusal
+from workkit.contract.changes import Author
 from workkit.errors import NotFound
-from workkit.jobs.admission import History, Pause
+from workkit.jobs.admission import SCHEDULE, History, Pause
+from workkit.jobs.imported import imported_options
 from workkit.jobs.job import Job, JobState
+from workkit.jobs.result import of_cancelled
+from workkit.jobs.run_options import UNSAID
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NativeAdmin:
-    """Changes one schedule. Each method may be repeated."""
+    """Changes one schedule. Each method may be repeated. `author`: who is told of as the one who changes it, if any."""
 
     at_once: ClassVar[int] = 500  # in one step of the server
     server: Server
     keys: Keys
     codec: Codec
+    author: Author | None = None
+
+    def by(self, author: Author | None) -> NativeAdmin:
+        """Change it in somebody's name: see `Admin.by`."""
+        return replace(self, author=author)
+
+    def note(self, verb: str, after: Mapping[str, Any], *, times: int = 1) -> None:
+        """Record a change of several steps: see `Admin.note`."""
+        if self.author is not None:
+            self._call("note", [self._change(Act(verb=verb, target=SCHEDULE, after=after, times=times))])
 
     def cancel(self, job: Job) -> Job:
         """Remove a waiting job, or mark a running one: see `Admin.cancel`."""
         k = self.keys
-        script = load("native")["cancel"]
         recurs = 0 if is_once(job) or job.trigger is None else 1
         texts = {plain_item(job.id), *other_items(self.server, k, job.id)}
+        keep_ms = job.options.over(imported_options(job.fn) or UNSAID).keep_ms
         args = [
             job.id,
             recurs,
             job.name or "",
             job.terms.unique_key or "",
+            "" if keep_ms is None else keep_ms,
+            b"" if keep_ms is None else _cancelled_fields(keep_ms, server_ms(self.server)),
+            self._change(_act("cancel", job, before={"due": job.due})),
             len(texts),
             *texts,
             *parked_items(self.server, k, job.id),
         ]
-        reply = self.server.call(script, script.keys(k), args)
+        reply = self._call("cancel", args, which=job.id)
         if reply == b"unknown" and job.state == "dead":
             raise dead_refusal(job)
         if reply == b"unknown":
@@ -55,48 +76,57 @@ class NativeAdmin:
 
     def pause(self, target: str, pause: Pause) -> None:
         """Pause a target: see `Admin.pause`."""
-        self._pauses.pause(target, pause)
+        self._pauses.pause(target, pause, change=self._change(pause_act(target, pause)))
 
     def resume(self, target: str, *, lapsed: bool = False) -> bool:
         """End a pause: see `Admin.resume`. `lapsed`: only if its time has passed."""
-        return self._pauses.resume(target, lapsed=lapsed)
+        return self._pauses.resume(target, lapsed=lapsed, change=self._change(Act(verb="resume", target=target)))
 
     def declare(self, *, limit: int | None, turn_ms: float | None) -> None:
         """Set the schedule's own limits: see `Admin.declare`."""
         turn = "" if turn_ms is None else repr(float(turn_ms))
-        self._set("limit", "" if limit is None else limit, "turn_ms", turn)
+        self._set({"limit": "" if limit is None else str(limit), "turn_ms": turn})
 
     def remember(self, history: History) -> None:
         """Set what is kept of past runs: see `Admin.remember`."""
-        self._set("history", "" if history == "full" else history)
+        self._set({"history": "" if history == "full" else history})
 
     def forget_history(self) -> None:
         """Remove all that is kept of past runs."""
         keys = Past(server=self.server, keys=self.keys).all_keys()
+        self.note("forget history", {})
         with self.server.translated() as client:
             client.unlink(*keys)
 
-    def _set(self, *settings: str | int) -> None:
-        script = load("native")["declare"]
-        self.server.call(script, script.keys(self.keys), settings)
+    def _set(self, settings: Mapping[str, str]) -> None:
+        act = Act(verb="declare", target=SCHEDULE, after=settings)
+        self._call("declare", [self._change(act), *(text for pair in settings.items() for text in pair)])
+
+    def _call(self, verb: str, args: Sequence[Any], **of: str) -> Any:
+        script = load("native")[verb]
+        return self.server.call(script, script.keys(self.keys, **of), args)
+
+    def _change(self, act: Act) -> bytes:
+        return packed_change(self.author, act)
 
     def skip(self, job: Job) -> Job:
         """Leave out the next run of a recurring job: see `Admin.skip`."""
-        return self._runs.skip(job)
+        return self._runs.skip(job, author=self.author)
 
     def run(self, job: Job) -> Job:
         """Run a job once now: see `Admin.run`."""
-        return self._runs.run(job)
+        return self._runs.run(job, change=self._change(_act("run", job)))
 
     def retry(
         self, dead: Sequence[Job], *, args: Arguments | None = None, delays_ms: Sequence[int] = ()
     ) -> list[Revival]:
         """Take jobs out of the dead set to run again: see `Admin.retry`."""
-        return self._dead_set.retry(dead, args=args, delays_ms=delays_ms)
+        change = self._change(_of_dead("retry", dead))
+        return self._dead_set.retry(dead, args=args, delays_ms=delays_ms, change=change)
 
     def discard(self, dead: Sequence[Job]) -> int:
         """Remove jobs from the dead set: see `Admin.discard`."""
-        return self._dead_set.discard(dead)
+        return self._dead_set.discard(dead, change=self._change(_of_dead("discard", dead)))
 
     @property
     def _pauses(self) -> Pauses:
@@ -109,3 +139,17 @@ class NativeAdmin:
     @property
     def _dead_set(self) -> DeadSetChange:
         return DeadSetChange(server=self.server, keys=self.keys, codec=self.codec)
+
+
+def _cancelled_fields(keep_ms: int, now_ms: int) -> bytes:
+    """Write the result of a job that is removed before it runs."""
+    fields = write_fields(of_cancelled(keep_ms, "cancelled before it started"), occurrence="", due_ms=now_ms)
+    return bytes(msgpack.packb(fields, use_bin_type=False, unicode_errors="surrogatepass"))
+
+
+def _act(verb: str, job: Job, *, before: Mapping[str, Any] | None = None) -> Act:
+    return Act(verb=verb, target=job_target(job), job=job, before=before)
+
+
+def _of_dead(verb: str, dead: Sequence[Job]) -> Act:
+    return _act(verb, dead[0]) if len(dead) == 1 else Act(verb=verb, target=DEAD)

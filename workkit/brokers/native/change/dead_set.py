@@ -32,8 +32,10 @@ class DeadSetChange:
     keys: Keys
     codec: Codec
 
-    def retry(self, dead: Sequence[Job], *, args: Arguments | None, delays_ms: Sequence[int]) -> list[Revival]:
-        """See `Admin.retry`."""
+    def retry(
+        self, dead: Sequence[Job], *, args: Arguments | None, delays_ms: Sequence[int], change: bytes
+    ) -> list[Revival]:
+        """See `Admin.retry`. `change`: who does so, for the script."""
         names = [(job.dead_id or "").encode(*NAME_TEXT) for job in dead]
         if not names:
             return []
@@ -44,6 +46,7 @@ class DeadSetChange:
             stands, graves = pipe.execute()
         answers: list[Revival] = ["gone"] * len(names)
         asked: dict[int, dict[str, Any]] = {}
+        over: list[str] = []  # ids of one-shots that run again: what is kept of them is no result any more
         for place, name in enumerate(names):
             if stands[place] is None:
                 continue
@@ -52,21 +55,24 @@ class DeadSetChange:
                 answers[place] = "unreadable"
             else:
                 asked[place] = {"dead": name, "delay": delays_ms[place] if delays_ms else 0, **revived}
+                if args is None and "item" in revived:
+                    asked[place]["result"] = len(over)
+                    over.append(revived["id"])
         if asked:
             packed = msgpack.packb([*asked.values()], use_bin_type=False, unicode_errors="surrogatepass")
             revive = load("native")["revive"]
-            states = self.server.call(revive, revive.keys(self.keys), [packed])
+            states = self.server.call(revive, revive.keys(self.keys, revived=tuple(over)), [packed, change])
             for place, state in zip(asked, states, strict=True):
                 answers[place] = state.decode()
         return answers
 
-    def discard(self, dead: Sequence[Job]) -> int:
-        """See `Admin.discard`."""
+    def discard(self, dead: Sequence[Job], *, change: bytes) -> int:
+        """See `Admin.discard`. `change`: as in `retry`."""
         names = [job.dead_id.encode(*NAME_TEXT) for job in dead if job.dead_id]
         if not names:
             return 0
         discard = load("native")["discard"]
-        return int(self.server.call(discard, discard.keys(self.keys), names))
+        return int(self.server.call(discard, discard.keys(self.keys), [change, *names]))
 
     def _revived(self, grave: Mapping[str, Any], args: Arguments | None) -> dict[str, Any] | None:
         """Make the map of one grave for `revive.lua`; None if it holds no job that can run."""

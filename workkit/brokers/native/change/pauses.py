@@ -13,11 +13,12 @@ import msgpack
 from workkit.brokers.native.codec import Codec, is_once
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.items import other_items, owed_entries, parked_under, plain_item, server_ms
-from workkit.brokers.native.look.location import PAGE, item_id
+from workkit.brokers.native.look.location import item_id
 from workkit.brokers.native.look.parked import PAUSED, Parked, parked_text
 from workkit.brokers.native.look.pauses import JOB
 from workkit.brokers.native.settle import TO_THE_END, occurrence
 from workkit.brokers.redis_server.control_key import write_pause
+from workkit.brokers.redis_server.pages import PAGE
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.errors import CorruptRecord
@@ -34,35 +35,35 @@ class Pauses:
     keys: Keys
     codec: Codec
 
-    def pause(self, target: str, pause: Pause) -> None:
-        """Pause a target: see `Admin.pause`."""
+    def pause(self, target: str, pause: Pause, *, change: bytes) -> None:
+        """Pause a target: see `Admin.pause`. `change`: who does so, for the script."""
         k = self.keys
         id = self._id(target) if target.startswith(JOB) else ""
         items = (other_items(self.server, k, id) or [plain_item(id)]) if id else []
-        args: list[Any] = [target, write_pause(pause), id, len(items), *items]
+        args: list[Any] = [target, write_pause(pause), id, change, len(items), *items]
         for entry in owed_entries(self.server, k, id) if id else ():
             # An `r` entry carries the chain. `o` entries, and entries with a limit slot, are parked when claimed
             if entry.kind == "r" and all(key.startswith(TO_THE_END) for key, _ in entry.slots):
                 args += [entry.encode(), parked_text(PAUSED + target, occurrence(id, entry), entry)]
         self._script("pause", args)
 
-    def resume(self, target: str, *, lapsed: bool = False) -> bool:
+    def resume(self, target: str, *, lapsed: bool = False, change: bytes = b"") -> bool:
         """End a pause: see `Admin.resume`. `lapsed`: only if its time has passed.
 
         If an earlier call was interrupted, this one completes it.
         """
-        return self._resume(target, "lapsed" if lapsed else "end")
+        return self._resume(target, "lapsed" if lapsed else "end", change)
 
     def put_back(self, target: str) -> bool:
         """Put back what is parked under a pause that has ended. False: nothing is parked, or the pause lasts."""
         return self._resume(target, "rest")
 
-    def _resume(self, target: str, mode: str) -> bool:
+    def _resume(self, target: str, mode: str, change: bytes = b"") -> bool:
         key, has_resumed = (PAUSED + target).encode("utf-8", "surrogateescape"), False
         while True:
             moves = self._moves(target, parked_under(self.server, self.keys, key, most=PAGE))
             packed = msgpack.packb(moves, use_bin_type=False)
-            was, moved, left = self._script("resume", [target, mode, packed])
+            was, moved, left = self._script("resume", [target, mode, change, packed])
             has_resumed = has_resumed or bool(was) or bool(moved)
             if not left or (mode == "rest" and not moved):
                 return has_resumed

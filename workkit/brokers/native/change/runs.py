@@ -9,6 +9,7 @@ from typing import Any
 
 from workkit.brokers.native.codec import Codec, at_due, is_once
 from workkit.brokers.native.entry import Entry, due_ms
+from workkit.brokers.native.history.changes import Act, job_target, packed_change
 from workkit.brokers.native.history.record import skip_row
 from workkit.brokers.native.history.store import packed
 from workkit.brokers.native.keys import Keys
@@ -26,6 +27,7 @@ from workkit.brokers.native.settle import occurrence
 from workkit.brokers.redis_server.control_key import read_history
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
+from workkit.contract.changes import Author
 from workkit.errors import InvalidOptions, NotFound
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
@@ -43,7 +45,7 @@ class Runs:
     keys: Keys
     codec: Codec
 
-    def skip(self, job: Job) -> Job:
+    def skip(self, job: Job, *, author: Author | None) -> Job:
         """Leave out the next run of a recurring job: see `Admin.skip`.
 
         Raises InvalidOptions if no run comes after it.
@@ -58,7 +60,10 @@ class Runs:
                         f"Take it out: workkit cancel {job.schedule} {job.id[:8]}.",
                         given=job.id,
                     )
-                if self._script("reschedule", [item, repr(score), job.id, due, self._left_out(job, repr(score))]):
+                stood = due_ms(repr(score))
+                act = Act(verb="skip", target=job_target(job), job=job, before={"due": stood}, after={"due": due})
+                ran, change = self._left_out(job, stood), packed_change(author, act)
+                if self._script("reschedule", [item, repr(score), job.id, due, ran, change]):
                     return at_due(job, due, state="waiting", attempt=0, error=None, failure=None, progress=None)
             if not standing_items(self.server, k, job.id):
                 break
@@ -71,15 +76,16 @@ class Runs:
             )
         raise NotFound(f"{_named(job)} no longer waits in {job.schedule}: a listener has its next run.", given=job.id)
 
-    def run(self, job: Job) -> Job:
-        """Run a job once now: see `Admin.run`. Raises InvalidOptions if the job recurs and no listener can run it,
-        because foreign peers never see such a run.
+    def run(self, job: Job, *, change: bytes) -> Job:
+        """Run a job once now: see `Admin.run`. `change`: who does so, for the script.
+
+        Raises InvalidOptions if the job recurs and no listener can run it, because foreign peers never see such a run.
         """
         k, now = self.keys, server_ms(self.server)
         if is_once(job) or job.trigger is None:
             owed = [entry.encode() for entry in owed_entries(self.server, k, job.id)]
             items = other_items(self.server, k, job.id) or [plain_item(job.id)]
-            args: list[Any] = [job.id, now, "", *items, *owed]
+            args: list[Any] = [job.id, now, "", change, *items, *owed]
         else:
             if count := self._unable(job.id, now):
                 them = "the listener" if count == 1 else f"any of the {count} listeners"
@@ -89,16 +95,16 @@ class Runs:
                 )
             item = plain_item(job.id)
             entry = Entry(kind="o", due=str(now), flags=f"-#{secrets.token_hex(6)}", item=item)
-            args = [job.id, now, occurrence(job.id, entry), entry.encode()]
+            args = [job.id, now, occurrence(job.id, entry), change, entry.encode()]
         if not self._script("run", args):
             raise NotFound(f"{_named(job)} no longer waits in {job.schedule}.", given=job.id)
         return at_due(job, now, state="due", attempt=0, error=None, failure=None, progress=None)
 
-    def _left_out(self, job: Job, score: str) -> bytes:
+    def _left_out(self, job: Job, stood_ms: int) -> bytes:
         """Write the record of the occurrence that is left out; empty if none is kept."""
         with self.server.translated() as client:
             history = read_history(client.hget(self.keys.control, "history") or b"")
-        return packed(skip_row(job, due_ms=due_ms(score))) if history == "full" else b""
+        return packed(skip_row(job, due_ms=stood_ms)) if history == "full" else b""
 
     def _unable(self, id: str, now_ms: int) -> int:
         """Count the listeners that send heartbeats if none of them can run this job; else 0."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from workkit.brokers.native.change.admin import NativeAdmin
 from workkit.brokers.native.look.pauses import JOB
 from workkit.brokers.native.look.sharded import ShardedInspector
 from workkit.brokers.native.shards import first_found
 from workkit.contract.admin import Arguments, Revival
+from workkit.contract.changes import Author
 from workkit.errors import Unsupported
 from workkit.jobs.admission import History, Pause
 from workkit.jobs.job import Job
@@ -22,6 +24,19 @@ class ShardedAdmin:
     def __init__(self, shards: Sequence[NativeAdmin], inspector: ShardedInspector) -> None:
         self._shards, self._inspector = tuple(shards), inspector
 
+    def by(self, author: Author | None) -> ShardedAdmin:
+        """Change all shards in somebody's name; the first shard keeps what concerns them all."""
+        return ShardedAdmin([shard.by(author) for shard in self._shards], self._inspector)
+
+    def note(self, verb: str, after: Mapping[str, Any], *, times: int = 1) -> None:
+        """Record a change of several steps: see `Admin.note`."""
+        self._shards[0].note(verb, after, times=times)
+
+    def _told_once(self) -> list[NativeAdmin]:
+        """All shards, of which only the first one says who changes them."""
+        first, *others = self._shards
+        return [first, *(shard.by(None) for shard in others)]
+
     def cancel(self, job: Job) -> Job:
         """Remove a waiting job, or mark a running one. Raises NotFound if it has ended."""
         return first_found(self._shards, job.id, lambda shard: shard.cancel(job))
@@ -32,12 +47,13 @@ class ShardedAdmin:
             job = self._inspector.job(target.removeprefix(JOB))
             self._shards[self._inspector.shard_of(job)].pause(target, pause)
         else:
-            for shard in self._shards:
+            for shard in self._told_once():
                 shard.pause(target, pause)
 
     def resume(self, target: str) -> bool:
         """End a pause in all shards. False: it was not paused."""
-        return True in [shard.resume(target) for shard in self._shards]
+        shards = self._shards if target.startswith(JOB) else self._told_once()
+        return True in [shard.resume(target) for shard in shards]
 
     def declare(self, *, limit: int | None, turn_ms: float | None) -> None:
         """Refuse a limit or a rate: each shard would count for itself. Raises Unsupported."""
@@ -54,12 +70,12 @@ class ShardedAdmin:
 
     def remember(self, history: History) -> None:
         """Set what is kept of past runs, in all shards."""
-        for shard in self._shards:
+        for shard in self._told_once():
             shard.remember(history)
 
     def forget_history(self) -> None:
         """Remove all that is kept of past runs, in all shards."""
-        for shard in self._shards:
+        for shard in self._told_once():
             shard.forget_history()
 
     def skip(self, job: Job) -> Job:

@@ -81,8 +81,10 @@ def _ending(claim: Claim, outcome: Outcome) -> Ended | None:
         case "corrupt" | "broken":
             return "dead" if isinstance(outcome, Done) else None
     match outcome:
-        case Done(discarded=None, ran=ran):
-            return None if ran is None else "done"
+        case Done(ran=None):
+            return None  # cancelled before its handler was called
+        case Done(discarded=None):
+            return "done"
         case Done(discarded=reason):
             return "cancelled" if (reason or "").startswith("cancelled") else "discarded"
         case Again():

@@ -3,18 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import msgpack
 
 from workkit.brokers.native.history.record import Recorder
+from workkit.brokers.native.results import keep_result, result_of
 from workkit.brokers.native.settle import ending, is_plain
 from workkit.contract.claim import Ending
+from workkit.jobs.outcome import DONE
+
+MOST = 1000  # endings in one call
+MOST_KEPT = 8_000_000  # bytes of results in one call, if it has more than one ending
 
 
-def settle_args(ends: Sequence[Ending], *, recorder: Recorder | None, listener: str, now_ms: int) -> list[Any]:
-    """Make the arguments of `settle.lua` from its list of endings on. `recorder`: None if nothing is recorded."""
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """The arguments of `settle.lua` from its list of endings on, and the words of its keys of results."""
+
+    args: list[Any]
+    kept: tuple[str, ...]
+
+
+def portion(ends: Sequence[Ending]) -> int:
+    """Count how many endings go into one call: 1,000, fewer if their results are large."""
+    size = 0
+    for n, (_, outcome) in enumerate(ends[:MOST]):
+        if outcome is not DONE and (kept := getattr(outcome, "kept", None)) is not None:
+            size += len(kept.text)
+            if size > MOST_KEPT and n:
+                return n
+    return MOST
+
+
+def settlement(ends: Sequence[Ending], *, recorder: Recorder | None, listener: str, now_ms: int) -> Settlement:
+    """Make what `settle.lua` gets for these endings. `recorder`: None if nothing is recorded."""
     plain, others = [], []
+    kept: list[str] = []
     for claim, outcome in ends:
         if is_plain(claim, outcome):
             plain.append(claim.receipt)
@@ -24,6 +50,9 @@ def settle_args(ends: Sequence[Ending], *, recorder: Recorder | None, listener: 
             record = recorder.of(claim, outcome, listener=listener, now_ms=now_ms)
             if record is not None:
                 other["ran"] = record
+        if (result := result_of(claim, outcome)) is not None:
+            other |= keep_result(claim, result, kept)
         others.append(other)
     packed = msgpack.packb(others, use_bin_type=False, unicode_errors="surrogatepass")
-    return [packed, len(plain), *(r.field for r in plain), *(r.id for r in plain)]
+    args = [packed, len(plain), *(r.field for r in plain), *(r.id for r in plain)]
+    return Settlement(args, tuple(kept))

@@ -11,14 +11,16 @@ from workkit.brokers.native.look.count import read_counts
 from workkit.brokers.native.look.dead_set import DeadSet
 from workkit.brokers.native.look.items import server_ms
 from workkit.brokers.native.look.listing import Listing, whole_ms
-from workkit.brokers.native.look.location import is_text
 from workkit.brokers.native.look.missed import missed_pages
 from workkit.brokers.native.look.past import Past
 from workkit.brokers.native.look.pulse import read_pulse
+from workkit.brokers.native.look.results import NativeResults
 from workkit.brokers.native.look.search import Search, all_jobs, named_entry
 from workkit.brokers.redis_server.listener_info import read_info
+from workkit.brokers.redis_server.pages import is_text
 from workkit.brokers.redis_server.server import Server
 from workkit.brokers.redis_server.standing import standing_control
+from workkit.contract.changes import Change
 from workkit.contract.history import Bucket, Day, PastRun, Tier
 from workkit.contract.inspector import Counts, Missed, Named, Pulse, QueueInfo, no_queues
 from workkit.contract.listener import ListenerInfo
@@ -33,6 +35,7 @@ class NativeInspector:
     server: Server
     keys: Keys
     codec: Codec
+    waiting: Server | None = None  # connections that may wait
 
     def counts(self) -> Counts:
         """Count the jobs in each state: see `Inspector.counts`."""
@@ -115,6 +118,15 @@ class NativeInspector:
     def runs(self, *, since_ms: int = 0) -> Iterator[PastRun]:
         """Page through the single runs that are kept, the last one first."""
         return self._past.runs(since_ms=since_ms)
+
+    @property
+    def results(self) -> NativeResults:
+        """The kept results of runs."""
+        return NativeResults(server=self.server, waiting=self.waiting or self.server, keys=self.keys)
+
+    def changes(self) -> Iterator[Change]:
+        """Page through who changed what, the last change first."""
+        return self._past.changes()
 
     def history_bytes(self) -> int:
         """Estimate how much memory the history takes."""

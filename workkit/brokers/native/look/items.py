@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from workkit.brokers.native.entry import Entry, read_entry
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.native.look.location import PAGE, item_id, literally
+from workkit.brokers.native.look.location import item_id
 from workkit.brokers.native.look.parked import Parked, read_parked, under
+from workkit.brokers.redis_server.pages import PAGE, literally
 from workkit.brokers.redis_server.server import Server
 
 

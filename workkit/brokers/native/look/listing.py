@@ -12,12 +12,13 @@ from workkit.brokers.native.codec import Codec, at_due
 from workkit.brokers.native.entry import FURTHEST_MS, Entry, read_entry, regular
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.items import server_ms, standing_items
-from workkit.brokers.native.look.location import PAGE, is_text, item_id
+from workkit.brokers.native.look.location import item_id
 from workkit.brokers.native.look.parked import Parked
 from workkit.brokers.native.look.pauses import pause_of
 from workkit.brokers.native.settle import occurrence, read_failure
 from workkit.brokers.redis_server.listener_info import read_said
 from workkit.brokers.redis_server.packed import read_packed
+from workkit.brokers.redis_server.pages import PAGE, is_text
 from workkit.brokers.redis_server.server import Server
 from workkit.errors import CorruptRecord
 from workkit.jobs.admission import Control, Pause, pause_text

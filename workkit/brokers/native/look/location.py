@@ -18,18 +18,16 @@ from workkit.brokers.native.entry import Entry, read_entry, regular
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.parked import read_parked
 from workkit.brokers.native.settle import occurrence
+from workkit.brokers.redis_server import pages
+from workkit.brokers.redis_server.pages import PAGE, is_text
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.errors import CorruptRecord, ServerRefused
 
-PAGE = 500
-PAGE_BYTES = 4_000_000  # after a page with more bytes, the next pages have fewer payloads
 LISTENER = re.compile(r".+:\d+:[0-9a-f]{12}", re.DOTALL)
 MOMENT = 1.0  # seconds between two looks: a foreign peer takes an item and puts the next one back in two steps
 SUSPECTS = 20_000  # ids kept in memory at once
-MOST_PAGES = 2000  # of the names of all keys in a database
 _CANONICAL = re.compile(rb'\{"id":"[0-9a-f]{40}"\}')
-_GLOB, _ESCAPED = re.compile(r"([*?\[\]\\^-])"), r"\\\1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,42 +43,20 @@ class Places:
     lost: tuple[str, ...] = ()
 
     def hash_pages(self, key: str) -> Iterator[dict[bytes, bytes]]:
-        """Read a hash in pages; a field may come twice while the hash changes."""
-        cursor, count = 0, PAGE
-        while True:
-            with self.server.translated() as client:
-                cursor, page = client.hscan(key, cursor, count=count)
-            if page:
-                yield page
-            if not cursor:
-                return
-            size = sum(map(len, page.values()))
-            count = min(PAGE, max(5, len(page) * PAGE_BYTES // size)) if size > PAGE_BYTES else PAGE
+        """Read a hash in pages: see `pages.hash_pages`."""
+        return pages.hash_pages(self.server, key)
 
     def scored_pages(self, key: str) -> Iterator[list[tuple[bytes, float]]]:
-        """Read a sorted set in pages, in no order; a member may come twice while it changes."""
-        return self._pages(lambda client, cursor: client.zscan(key, cursor, count=PAGE))
+        """Read a sorted set in pages: see `pages.scored_pages`."""
+        return pages.scored_pages(self.server, key)
 
     def set_pages(self, key: str) -> Iterator[list[bytes]]:
-        """Read a set in pages, in no order; a member may come twice while it changes."""
-        return self._pages(lambda client, cursor: client.sscan(key, cursor, count=PAGE))
-
-    def _pages(self, scan: Callable[[Any, int], tuple[int, list[Any]]]) -> Iterator[list[Any]]:
-        cursor = 0
-        while True:
-            with self.server.translated() as client:
-                cursor, page = scan(client, cursor)
-            if page:
-                yield page
-            if not cursor:
-                return
+        """Read a set in pages: see `pages.set_pages`."""
+        return pages.set_pages(self.server, key)
 
     def piped(self, ask: Callable[[Any], object], *, whole: bool = False) -> list[Any]:
         """Ask several things in one round trip; `whole`: in one step."""
-        with self.server.translated() as client:
-            pipe = client.pipeline(transaction=whole)
-            ask(pipe)
-            return list(pipe.execute())
+        return pages.piped(self.server, ask, whole=whole)
 
     def payload(self, id: bytes) -> bytes | None:
         """Read the payload of one job."""
@@ -98,15 +74,8 @@ class Places:
 
     def unlisted(self) -> list[str] | None:
         """Find unlisted listeners that have records; None if the database has too many keys."""
-        start = self.keys.running("")
-        cursor, names = 0, []
-        for _ in range(MOST_PAGES):
-            with self.server.translated() as client:
-                cursor, page = client.scan(cursor, match=literally(start) + "*", count=1000)
-            names += [key.decode().removeprefix(start) for key in page if is_text(key)]
-            if not cursor:
-                break
-        else:
+        names = pages.names_behind(self.server, self.keys.running(""))
+        if names is None:
             return None
         listed = self.listed()
         return sorted({name for name in names if LISTENER.fullmatch(name) and name not in listed})
@@ -191,19 +160,5 @@ def run_name(id: bytes, entry: Entry) -> bytes:
     return id + occurrence("", entry).encode("utf-8", "surrogateescape")
 
 
-def is_text(name: bytes) -> bool:
-    """Say whether bytes are UTF-8."""
-    try:
-        name.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
 def _known(entry: Entry) -> tuple[bytes, Entry]:
     return item_id(entry.item) or b"", entry
-
-
-def literally(text: str) -> str:
-    """Write a text as a pattern that matches only this text."""
-    return _GLOB.sub(_ESCAPED, text)

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from workkit.brokers.native.codec import instant_of
 from workkit.brokers.native.entry import due_ms
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.native.look.location import PAGE
 from workkit.brokers.native.record import read_count
+from workkit.brokers.redis_server.pages import PAGE
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.inspector import Missed
 

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 from workkit.brokers.native.codec import instant_of
 from workkit.brokers.native.history.cells import read_cell, slots
+from workkit.brokers.native.history.changes import read_change
 from workkit.brokers.native.history.ring import past_run, read_days, read_entry, read_ring
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.items import server_ms
 from workkit.brokers.native.record import read_count
 from workkit.brokers.redis_server.server import Server
+from workkit.contract.changes import Change
 from workkit.contract.history import TIERS, Bucket, Cell, Day, PastRun, Tier
 
 SAMPLES = 20  # values of a key from which its bytes are estimated
@@ -57,11 +59,20 @@ class Past:
 
     def runs(self, *, since_ms: int = 0) -> Iterator[PastRun]:
         """Page through single runs, the last one first: see `Inspector.runs`."""
+        entries = self._entries(self.keys.runs, since_ms=since_ms)
+        return (run for _, fields in entries if (run := read_run(fields)) is not None)
+
+    def changes(self) -> Iterator[Change]:
+        """Page through who changed what, the last change first: see `Inspector.changes`."""
+        found = (read_change(number, fields) for number, fields in self._entries(self.keys.changes))
+        return (change for change in found if change is not None)
+
+    def _entries(self, stream: str, *, since_ms: int = 0) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
         upto = "+"
         while True:
             with self.server.translated() as client:
-                page = client.xrevrange(self.keys.runs, max=upto, min=max(0, since_ms), count=PAGE)
-            yield from (run for _, fields in page if (run := read_run(fields)) is not None)
+                page = client.xrevrange(stream, max=upto, min=max(0, since_ms), count=PAGE)
+            yield from page
             if len(page) < PAGE:
                 return
             upto = f"({page[-1][0].decode()}"

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field, replace
 
 from workkit.brokers.native.look.inspector import NativeInspector
 from workkit.brokers.native.look.items import server_ms
-from workkit.brokers.native.look.location import PAGE, PAGE_BYTES, SUSPECTS, Places, is_ours, item_id, wait_a_moment
+from workkit.brokers.native.look.location import SUSPECTS, Places, is_ours, item_id, wait_a_moment
 from workkit.brokers.native.look.pair import Pair
+from workkit.brokers.redis_server.pages import PAGE, PAGE_BYTES
 from workkit.contract.broker import Broker
 from workkit.errors import Unsupported
 

@@ -12,8 +12,8 @@ from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.dead_set import DeadSet
 from workkit.brokers.native.look.items import all_parked, parked_items
 from workkit.brokers.native.look.listing import Listing
-from workkit.brokers.native.look.location import PAGE
 from workkit.brokers.native.look.parked import Parked, read_parked
+from workkit.brokers.redis_server.pages import PAGE
 from workkit.brokers.redis_server.server import Server
 from workkit.brokers.redis_server.standing import standing_control
 from workkit.errors import NotFound

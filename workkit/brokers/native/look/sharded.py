@@ -8,8 +8,10 @@ from datetime import datetime
 from heapq import merge
 
 from workkit.brokers.native.look.inspector import NativeInspector
+from workkit.brokers.native.look.results import ShardedResults
 from workkit.brokers.native.look.search import ID_DIGITS, SHORTEST
 from workkit.brokers.native.shards import first_found, shard_of_text
+from workkit.contract.changes import Change
 from workkit.contract.history import Bucket, Day, PastRun, Tier
 from workkit.contract.inspector import Counts, Missed, Named, Pulse, QueueInfo, no_queues
 from workkit.contract.listener import ListenerInfo
@@ -114,6 +116,15 @@ class ShardedInspector:
     def runs(self, *, since_ms: int = 0) -> Iterator[PastRun]:
         """Page through the single runs of all shards, roughly the last one first."""
         return merge(*(shard.runs(since_ms=since_ms) for shard in self._shards), key=lambda one: -one.ended.timestamp())
+
+    @property
+    def results(self) -> ShardedResults:
+        """The kept results of runs, of all shards."""
+        return ShardedResults([shard.results for shard in self._shards])
+
+    def changes(self) -> Iterator[Change]:
+        """Page through who changed what in all shards, the last change first."""
+        return merge(*(shard.changes() for shard in self._shards), key=lambda one: -one.at.timestamp())
 
     def history_bytes(self) -> int:
         """Add up the memory of the history of all shards."""

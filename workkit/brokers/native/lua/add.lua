@@ -5,7 +5,7 @@
 --      batch: how many rows came before these, and a digest of all rows with these; '' = no batch
 --      rows: five for each job: id, payload, due ms ('' = now), second id, second payload ('' = none)
 -- ->   now, then for each job 1 new | 0 known | 2 the first id is known, the second is new; or 'old'
--- part: producer
+-- part: earliest
 -- part: id
 local ids, n = {}, 0
 for i = rows_at, #ARGV, 5 do

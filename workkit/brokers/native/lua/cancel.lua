@@ -1,7 +1,8 @@
 -- cancel: remove a job from where it waits. A job that no queue holds is only marked: a listener sees the mark and ends it.
--- KEYS jobs next cancelled ended waiting again names unique counts control wake first(1) first(2) first(3)
--- ARGV id recurs name key count texts...
+-- KEYS jobs next cancelled ended waiting again names unique counts control wake first(1) first(2) first(3) changes result(which)
+-- ARGV id recurs name key keep result_fields change count texts...
 --      recurs: 1 or 0; name, key: its name and its unique key, or ''
+--      keep: for how long its result is kept, ms, or ''; result_fields: msgpack list: the entry for one that was removed
 --      texts: first `count` texts that its item may have in S:next, then its members of S:waiting
 -- ->   removed | marked | unknown
 -- part: growth
@@ -12,6 +13,8 @@
 -- part: holder
 -- part: queue
 -- part: wake
+-- part: kept
+-- part: changed
 allow_growth(jobs)
 if redis.call('HEXISTS', jobs, id) == 0 then return 'unknown' end
 local now = server_ms()
@@ -44,6 +47,11 @@ for i = members_at, #ARGV do
     end
   end
 end
-if recurs == '1' or waited == 0 then redis.call('ZADD', cancelled, now, id) end
-if recurs == '1' or waited > 0 then forget() end
+local marked = 0 -- 0: a repeated request
+if recurs == '1' or waited == 0 then marked = redis.call('ZADD', cancelled, now, id) end
+if recurs == '1' or waited > 0 then
+  forget()
+  if keep ~= '' then keep_result(result, keep, cmsgpack.unpack(result_fields)) end
+end
+if waited + marked > 0 then note() end
 return waited > 0 and 'removed' or 'marked'

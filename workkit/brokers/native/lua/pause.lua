@@ -1,6 +1,6 @@
 -- pause: pause a schedule, a function or a job. Park what waits of a job in the same step. A repetition changes nothing.
--- KEYS control next again waiting first(1) first(2) first(3)
--- ARGV target pause id count texts...
+-- KEYS control next again waiting first(1) first(2) first(3) changes
+-- ARGV target pause id change count texts...
 --      pause: msgpack [reason, until ms]; id: of the job, '' for another target
 --      texts: first `count` items of it in S:next, then two for each of its entries in S:again: the entry, and the member of
 --      S:waiting that it becomes
@@ -8,10 +8,13 @@
 -- part: control
 -- part: parked
 -- part: queue
+-- part: changed
 local field, entries_at = 'paused:' .. target, texts_at + tonumber(count)
-if redis.call('HGET', control, field) ~= pause then
+local before = redis.call('HGET', control, field)
+if before ~= pause then
   redis.call('HSET', control, field, pause) -- a full server refuses this, before anything is done
   has_changed()
+  if before and #before <= 1000 then note('before', before) else note() end
 end
 local parked = 0
 for i = texts_at, entries_at - 1 do

@@ -13,7 +13,7 @@
 --        throttle ms, window: only the first addition in this window is added
 -- ->   now, then four for each job: 1 new | 0 known | 2 the first id is known, the second is new; its id; its due time, '' if
 --      it does not wait; the id of the job that it replaced, or ''; or 'old'
--- part: producer
+-- part: earliest
 -- part: pause
 -- part: parked
 -- part: predecessor

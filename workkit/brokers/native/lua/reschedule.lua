@@ -1,7 +1,7 @@
 -- reschedule: give an item of S:next another due time, or remove it because its job is gone. Do nothing if its score is no
 -- longer the one that the caller read.
--- KEYS jobs next wake first(1) first(2) first(3) lately days runs
--- ARGV item score id due ran
+-- KEYS jobs next wake first(1) first(2) first(3) lately days runs changes
+-- ARGV item score id due ran change
 --      score: of the item, as the caller read it; id: of its job
 --      due: ms; '' = now; '-' = remove the item, if S:jobs does not have the job
 --      ran: msgpack: the record of the occurrence that is left out, as for the part `ran`; '' = none
@@ -9,6 +9,7 @@
 -- part: clock
 -- part: wake
 -- part: ran
+-- part: changed
 local stood = redis.call('ZSCORE', next_, item)
 if not stood or tonumber(stood) ~= tonumber(score) then return 0 end
 local has_job = redis.call('HEXISTS', jobs, id) == 1
@@ -22,4 +23,5 @@ redis.call('ZADD', next_, due, item)
 for level = 1, 3 do redis.call('ZADD', first[level], 'XX', due, item) end
 wake_one()
 if ran ~= '' then record(cmsgpack.unpack(ran)) end
+note()
 return 1

@@ -1,6 +1,6 @@
 -- resume: end a pause, and put back what was parked under it, some at a time. It works on a full server.
--- KEYS control waiting next again wake first(1) first(2) first(3)
--- ARGV target mode moves
+-- KEYS control waiting next again wake first(1) first(2) first(3) changes
+-- ARGV target mode change moves
 --      mode: 'end' | 'lapsed' (only if its time has passed) | 'rest' (the pause has ended: put back what is left)
 --      moves: msgpack list, for each that goes back {member of S:waiting, item or entry, due ms, 'next' | 'again', priority
 --      or 0}
@@ -9,6 +9,7 @@
 -- part: pause
 -- part: range
 -- part: wake
+-- part: changed
 local field = 'paused:' .. target
 local paused = redis.call('HGET', control, field)
 if mode == 'rest' and paused_until(paused) then return { 0, 0, 0 } end
@@ -17,7 +18,10 @@ if mode == 'lapsed' then
   local till = paused_until(paused)
   if not till or till > now + past then return { 0, 0, 0 } end
 end
-if redis.call('HDEL', control, field) == 1 then has_changed() end
+if redis.call('HDEL', control, field) == 1 then
+  has_changed()
+  if #paused <= 1000 then note('before', paused) else note() end
+end
 local moved = 0
 for _, e in ipairs(cmsgpack.unpack(moves)) do
   if redis.call('ZREM', waiting, e[1]) == 1 then

@@ -1,15 +1,17 @@
 -- revive: put dead occurrences back, so that they run again. Skip those that are no longer dead. A repetition changes nothing.
--- KEYS dead graves jobs next again slots ended cancelled wake
--- ARGV revivals
+-- KEYS dead graves jobs next again slots ended cancelled wake changes result(revived)...
+-- ARGV revivals change
 --      revivals: msgpack list of maps: dead (its dead id), id, payload, delay ms, and one of
 --        item: a one-shot, or a new job in its place
 --        entry, occurrence: one occurrence of a recurring job, which may be over
+--        result: of a one-shot, the place of its key among the results: the failure that it left there is forgotten
 -- ->   for each: revived | gone (it is not dead any more) | waits (S:jobs has the same job already)
 -- part: clock
 -- part: slots
 -- part: wake
+-- part: changed
 local now = server_ms()
-local answer, due_now = {}, false
+local answer, due_now, revived = {}, false, 0
 for i, e in ipairs(cmsgpack.unpack(revivals)) do
   local state = 'revived'
   if not redis.call('ZSCORE', dead, e.dead) then
@@ -29,9 +31,15 @@ for i, e in ipairs(cmsgpack.unpack(revivals)) do
     redis.call('ZREM', cancelled, e.id)
     redis.call('ZREM', dead, e.dead)
     redis.call('HDEL', graves, e.dead)
+    if e.result then
+      local kept = KEYS[result_at + e.result]
+      redis.call('DEL', kept)
+    end
     if e.delay == 0 then due_now = true end
+    revived = revived + 1
   end
   answer[i] = state
 end
 if due_now then wake_one() end
+if revived > 0 then note('times', revived) end
 return answer

@@ -1,6 +1,6 @@
 -- settle: apply endings, each only if the listener holds its record. A job leaves one place and enters the next in one step.
 -- KEYS jobs running(listener) next again slots ended errors dead graves skip(listener) cancelled stats wake waiting unique
--- KEYS names counts first(1) first(2) first(3) crashed lately days runs
+-- KEYS names counts first(1) first(2) first(3) crashed lately days runs result(kept)...
 -- ARGV number now endings count plain...
 --      now: ms; '' = by this server's clock
 --      endings: msgpack list of those that are not plain, each a map: receipt, and those of the following that apply:
@@ -11,6 +11,7 @@
 --        free {occurrence, limit key of each slot ...}; skip: the id of a job that this listener cannot run
 --        count: under which name it is counted
 --        ran: the record of the run: see the part of this name
+--        keep {place of its key among the results, ms, fields}: its result; called: the place of the key of its name, and its id
 --      plain: the receipts of `count` one-shots that are done, then their ids
 -- ->   'gone' | 'old' | 'step', or 'ok', now, the receipts of records that the listener does not hold
 -- part: request
@@ -43,6 +44,7 @@ if #others == 0 then return { 'ok', now, refused } end -- most calls end here
 -- part: holder
 -- part: wake
 -- part: ran
+-- part: kept
 local function forget(e, id) -- without its payload, it gives up its name and its unique key
   if e.name then release(names, e.name, id) end
   if e.unique then release(unique, e.unique, id) end
@@ -99,6 +101,14 @@ for _, e in ipairs(others) do
     end
     if e.count then tally(e.count, 1, now) end
     if e.ran then record(e.ran) end
+    if e.keep then
+      local kept = KEYS[result_at + e.keep[1]]
+      keep_result(kept, e.keep[2], e.keep[3])
+    end
+    if e.called then
+      local called = KEYS[result_at + e.called[1]]
+      redis.call('SET', called, e.called[2], 'PX', e.keep[2])
+    end
   end
 end
 if due_now then wake_one() end

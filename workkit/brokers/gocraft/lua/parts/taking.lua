@@ -1,6 +1,6 @@
 -- taking: take jobs from the right of the queues, in the order that priorities draw: as many draws as jobs, each among the
--- queues that have one left, are not paused, and are below their limit. While the namespace is paused, none is taken. A name
--- one of whose keys holds what no pool can count with is passed over; all others go on.
+-- queues that have one left, are not paused, and are below their limit. While the namespace is paused, none is taken. If a
+-- key of a name holds no number where one belongs, no job of that name is taken. Jobs of all other names are.
 -- KEYS worker_pools paused_all
 -- ARGV pool prefix
 -- part: locks

@@ -1,0 +1,86 @@
+"""Read keys of any size in pages. Memory is bounded by a page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from workkit.brokers.redis_server.server import Server
+
+PAGE = 500
+PAGE_BYTES = 4_000_000  # after a page with more bytes, the next pages have fewer values
+MOST_PAGES = 2000  # of the names of all keys in a database
+STEP = 1000  # names of keys in one page
+_GLOB, _ESCAPED = re.compile(r"([*?\[\]\\^-])"), r"\\\1"
+
+
+def hash_pages(server: Server, key: str) -> Iterator[dict[bytes, bytes]]:
+    """Read a hash in pages; a field may come twice while the hash changes."""
+    cursor, count = 0, PAGE
+    while True:
+        with server.translated() as client:
+            cursor, page = client.hscan(key, cursor, count=count)
+        if page:
+            yield page
+        if not cursor:
+            return
+        size = sum(map(len, page.values()))
+        count = min(PAGE, max(5, len(page) * PAGE_BYTES // size)) if size > PAGE_BYTES else PAGE
+
+
+def scored_pages(server: Server, key: str) -> Iterator[list[tuple[bytes, float]]]:
+    """Read a sorted set in pages, in no order; a member may come twice while it changes."""
+    return _pages(server, lambda client, cursor: client.zscan(key, cursor, count=PAGE))
+
+
+def set_pages(server: Server, key: str) -> Iterator[list[bytes]]:
+    """Read a set in pages, in no order; a member may come twice while it changes."""
+    return _pages(server, lambda client, cursor: client.sscan(key, cursor, count=PAGE))
+
+
+def piped(server: Server, ask: Callable[[Any], object], *, whole: bool = False) -> list[Any]:
+    """Ask several things in one round trip; `whole`: in one step."""
+    with server.translated() as client:
+        pipe = client.pipeline(transaction=whole)
+        ask(pipe)
+        return list(pipe.execute())
+
+
+def names_behind(server: Server, start: str) -> list[str] | None:
+    """Find the keys whose names begin with a text, each without it; None if the database has too many keys. A name that
+    is no text is left out.
+    """
+    cursor, names = 0, []
+    for _ in range(MOST_PAGES):
+        with server.translated() as client:
+            cursor, page = client.scan(cursor, match=literally(start) + "*", count=STEP)
+        names += [key.decode().removeprefix(start) for key in page if is_text(key)]
+        if not cursor:
+            return names
+    return None
+
+
+def is_text(name: bytes) -> bool:
+    """Say whether bytes are UTF-8."""
+    try:
+        name.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def literally(text: str) -> str:
+    """Write a text as a pattern that matches only this text."""
+    return _GLOB.sub(_ESCAPED, text)
+
+
+def _pages(server: Server, scan: Callable[[Any, int], tuple[int, list[Any]]]) -> Iterator[list[Any]]:
+    cursor = 0
+    while True:
+        with server.translated() as client:
+            cursor, page = scan(client, cursor)
+        if page:
+            yield page
+        if not cursor:
+            return

@@ -1,0 +1,45 @@
+"""Who changed what, as values: changes of a schedule that somebody made by a verb. The rules: spec/history.md."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from workkit.text.brief import brief_repr
+
+Via = Literal["python", "cli"]
+"""Through which face a change was made."""
+
+LONGEST_BY = 100  # characters
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Author:
+    """Who makes a change, as the caller says, and through which face."""
+
+    by: str
+    via: Via = "python"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One change of a schedule. `target`: as in `Control`, or "dead" for several dead jobs. `id` and `fn`: of one job.
+
+    `before` and `after`: what differs, by name; times are aware UTC. `times`: how many jobs, or faults of a repair.
+    """
+
+    at: datetime
+    by: str | None
+    via: str | None
+    verb: str
+    target: str
+    id: str | None = None
+    fn: str | None = None
+    before: Mapping[str, Any] = field(default_factory=dict)
+    after: Mapping[str, Any] = field(default_factory=dict)
+    reason: str | None = None
+    times: int = 1
+
+    __repr__ = brief_repr

@@ -1,0 +1,175 @@
+"""Spans of OpenTelemetry: one for each addition, one for each run, linked. They need the extra `otel`, and a program
+that has set OpenTelemetry up; without one, each function here costs next to nothing.
+
+An addition passes its context on in the texts of W3C Trace Context. A layout carries them beside the job, never in it:
+the context must not change the id of a job.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from workkit._version import __version__
+from workkit.errors import Discard, Retry, text_of, type_name
+
+_IDS = r"(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
+TRACEPARENT = re.compile(rf"00-{_IDS}|(?!00|ff)[0-9a-f]{{2}}-{_IDS}(-.*)?")  # later versions may add to it
+_READ = 55  # characters that every version has
+SYSTEM = "workkit"
+
+
+class TraceContext(NamedTuple):
+    """The context of a span as W3C Trace Context writes it: the texts `traceparent` and `tracestate`."""
+
+    parent: str
+    state: str = ""
+
+
+def read_context(parent: str, state: str = "") -> TraceContext | None:
+    """Read what another program wrote; None if it is no context."""
+    return None if TRACEPARENT.fullmatch(parent) is None else TraceContext(parent, state)
+
+
+def _api() -> Any:
+    """The module `opentelemetry.trace`, if this program has set it up; other libraries may import it without that."""
+    api = sys.modules.get("opentelemetry.trace")
+    if api is None:
+        return None
+    try:
+        unset = isinstance(api.get_tracer_provider(), api.ProxyTracerProvider | api.NoOpTracerProvider)
+    except Exception:  # another thread imports it right now, or its setting names a provider that fails
+        return None
+    return None if unset else api
+
+
+def is_on() -> bool:
+    """Whether spans may be wanted here."""
+    return _api() is not None
+
+
+@contextmanager
+def adding(schedule: str, *, fn: str | None = None) -> Iterator[Any]:
+    """Begin the span of an addition, of one job or of many; give it, or None. An error inside the block is recorded in
+    it.
+    """
+    api = _api()
+    if api is None:
+        yield None
+        return
+    attributes = _attributes("add", "send", schedule, fn)
+    tracer = api.get_tracer(SYSTEM, __version__)
+    with tracer.start_as_current_span(f"add {schedule}", kind=api.SpanKind.PRODUCER, attributes=attributes) as span:
+        yield span
+
+
+def added(span: Any, id: str) -> None:
+    """Name the job in the span of its addition."""
+    if span is not None:
+        span.set_attribute("messaging.message.id", id)
+
+
+def counted(span: Any, jobs: int) -> None:
+    """Say in the span of many additions how many there were."""
+    if span is not None:
+        span.set_attribute("messaging.batch.message_count", jobs)
+
+
+def context_of(span: Any) -> TraceContext | None:
+    """Write the context of a span; None if it has none."""
+    if span is None or not (found := span.get_span_context()).is_valid:
+        return None
+    parent = f"00-{found.trace_id:032x}-{found.span_id:016x}-{int(found.trace_flags):02x}"
+    return TraceContext(parent, found.trace_state.to_header())
+
+
+def here() -> TraceContext | None:
+    """Write the context of the current span of this thread, for a process that carries a run out; None if it has
+    none.
+    """
+    api = _api()
+    return None if api is None else context_of(api.get_current_span())
+
+
+@dataclass(frozen=True, slots=True)
+class RunSpan:
+    """The span of a run in this thread, from `running` to `end`."""
+
+    span: Any
+    _token: Any
+
+    def end(self, error: BaseException | None) -> None:
+        """End it. A Retry and a Discard are answers of the handler, and no errors."""
+        from opentelemetry import context, trace
+
+        with suppress(Exception):
+            if error is not None and not isinstance(error, Retry | Discard):
+                self.span.set_attribute("error.type", type_name(error))
+                self.span.set_status(trace.Status(trace.StatusCode.ERROR, text_of(error)))
+                self.span.record_exception(error)
+            self.span.end()
+        context.detach(self._token)
+
+
+def running(schedule: str, *, origin: TraceContext | None, id: str, fn: str, more: Mapping[str, Any]) -> RunSpan | None:
+    """Begin the span of a run, and make it the current one of this thread; None if nobody wants it. `origin`: the
+    context of the addition, to which it is linked. Never raises.
+    """
+    api = _api()
+    if api is None:
+        return None
+    try:
+        from opentelemetry import context
+
+        attributes = {**_attributes("run", "process", schedule, fn), "messaging.message.id": id, **more}
+        attributes = {name: value for name, value in attributes.items() if value is not None}
+        links = [] if origin is None else [api.Link(_remote(origin))]
+        tracer = api.get_tracer(SYSTEM, __version__)
+        span = tracer.start_span(f"run {schedule}", kind=api.SpanKind.CONSUMER, attributes=attributes, links=links)
+        return RunSpan(span, context.attach(api.set_span_in_context(span)))
+    except Exception:  # a program's own exporter or sampler; a run must not fail with it
+        return None
+
+
+@contextmanager
+def within(origin: TraceContext | None) -> Iterator[None]:
+    """Make a remote span the current one inside the block: that of the listener, in its worker process."""
+    if origin is None:
+        yield
+        return
+    from opentelemetry import context, trace
+
+    token = context.attach(trace.set_span_in_context(trace.NonRecordingSpan(_remote(origin))))
+    try:
+        yield
+    finally:
+        context.detach(token)
+
+
+def _remote(origin: TraceContext) -> Any:
+    """Make the context of a remote span; a `tracestate` that is none is left out."""
+    from opentelemetry.trace import SpanContext, TraceFlags, TraceState
+
+    _, trace_id, span_id, flags = origin.parent[:_READ].split("-")
+    return SpanContext(
+        int(trace_id, 16),
+        int(span_id, 16),
+        is_remote=True,
+        trace_flags=TraceFlags(int(flags, 16)),
+        trace_state=TraceState.from_header([origin.state]) if origin.state else None,
+    )
+
+
+def _attributes(operation: str, kind: str, schedule: str, fn: str | None) -> dict[str, Any]:
+    """The attributes of the semantic conventions for messaging that both spans have."""
+    attributes: dict[str, Any] = {
+        "messaging.system": SYSTEM,
+        "messaging.operation.name": operation,
+        "messaging.operation.type": kind,
+        "messaging.destination.name": schedule,
+    }
+    return attributes if fn is None else {**attributes, "workkit.job.function": fn}

@@ -1,0 +1,160 @@
+"""The result of a run: which job is meant, waiting for its end, and the errors that say why there is none."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from workkit.contract.inspector import Inspector
+from workkit.contract.result import Result
+from workkit.errors import JobFailed, NoResult, NotFound, ResultPending, ResultTimeout
+from workkit.jobs.imported import imported_options
+from workkit.jobs.job import Job
+from workkit.jobs.option_readers import milliseconds
+from workkit.jobs.outcome import Failure
+from workkit.text.duration import duration_text
+from workkit.verbs.past import job_of
+from workkit.verbs.which import Which, text_of
+
+LOOK_MS = 5_000  # the longest wait without a look whether the job is still there: some endings write no result
+_OCCURRENCE = re.compile(r"([0-9a-f]{40})@(-?\d{1,17})(#\S+)?")
+_ID = re.compile(r"[0-9a-f]{40}")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wanted:
+    """Whose result is wanted: a job, where it was added now none of an earlier job of its id; or one occurrence."""
+
+    id: str
+    which: str
+    schedule: str
+    due_ms: int | None = None  # none that was due before
+    occurrence: str | None = None
+
+    def among(self, found: Sequence[Result]) -> Result | None:
+        """Choose it from results, the last one first. An entry of no occurrence says only that the job is gone."""
+        mine = [one for one in found if self.due_ms is None or one.due_ms >= self.due_ms]
+        if self.occurrence is not None:
+            return next((one for one in mine if one.occurrence == self.occurrence), None)
+        return next((one for one in mine if one.occurrence), mine[0] if mine else None)
+
+
+def read_wait(wait: Any) -> int:
+    """Read how long to wait, in ms; None: not at all. Raises TriggerError, InvalidOptions."""
+    return 0 if wait is None else int(milliseconds(0)(wait, "wait"))
+
+
+def result_of(inspector: Inspector, which: Which, *, wait_ms: int, schedule: str) -> Any:
+    """Return the result of a job, after a wait for its end. See `schedule.result`."""
+    results = inspector.results
+    wanted = _wanted(inspector, which, schedule)
+    ends_at = time.monotonic() + wait_ms / 1000
+    found = results.of(wanted.id)
+    while True:
+        place = found[0].place if found else "0"
+        if (one := wanted.among(found)) is not None:
+            return _value(one, wanted)
+        job = _there(inspector, wanted.id)
+        left_ms = (ends_at - time.monotonic()) * 1000
+        if job is None or job.state == "dead" or _is_behind(job, wanted) or not _may_keep(job) or left_ms <= 0:
+            if (one := wanted.among(results.of(wanted.id))) is not None:  # it has ended between the two looks
+                return _value(one, wanted)
+            raise _none(inspector, job, wanted, wait_ms)
+        found = results.after(wanted.id, place=place, wait_ms=min(LOOK_MS, max(1, round(left_ms)))) or found
+
+
+def _wanted(inspector: Inspector, which: Which, schedule: str) -> _Wanted:
+    """Find the job that is meant. Raises NotFound."""
+    text = text_of(which)
+    if isinstance(which, Job):
+        due_ms = _ms(which.due) if which.trigger is None and which.due is not None else None
+        return _Wanted(id=which.id, which=text, schedule=schedule, due_ms=due_ms)
+    if (occurrence := _OCCURRENCE.fullmatch(text)) is not None:
+        return _Wanted(id=occurrence[1], which=text, schedule=schedule, occurrence=text)
+    if _ID.fullmatch(text):
+        return _Wanted(id=text, which=text, schedule=schedule)
+    try:
+        id = inspector.job(text).id
+    except NotFound:
+        found = inspector.results.id_of(text)
+        id = job_of(inspector, text, schedule=schedule).id if found is None else found
+    return _Wanted(id=id, which=text, schedule=schedule)
+
+
+def _there(inspector: Inspector, id: str) -> Job | None:
+    try:
+        return inspector.job(id)
+    except NotFound:
+        return None
+
+
+def _may_keep(job: Job) -> bool:
+    """Say whether a job may keep its result. Where its function is not imported here, nobody knows its `@job`."""
+    marked = imported_options(job.fn)
+    return marked is None or job.options.over(marked).keep_ms is not None
+
+
+def _is_behind(job: Job, wanted: _Wanted) -> bool:
+    """Say whether a recurring job has gone past the occurrence that is wanted."""
+    if wanted.occurrence is None or job.due is None or job.state not in ("waiting", "due", "paused"):
+        return False
+    occurrence = _OCCURRENCE.fullmatch(wanted.occurrence)
+    return occurrence is not None and _ms(job.due) > int(occurrence[2])
+
+
+def _value(one: Result, wanted: _Wanted) -> Any:
+    """Return the value of a result. Raises JobFailed, NoResult."""
+    if one.kind == "value":
+        return one.value
+    failure = one.failure or Failure(type="?", message="")
+    if one.kind == "unkept":
+        trouble = f"is done, and its result was not kept: {failure.message}"
+        raise NoResult.about(_named(wanted), trouble, where=wanted.schedule, given=wanted.which)
+    raise _failed(wanted, failure, ending=one.kind)
+
+
+def _failed(wanted: _Wanted, failure: Failure, *, ending: str) -> JobFailed:
+    did = {"failed": "failed", "discarded": "was discarded", "cancelled": "was cancelled"}[ending]
+    line = failure.message if failure.type in ("Discard", "JobCancelled") and ending != "failed" else failure.line
+    error = JobFailed(f"{_named(wanted)} {did}: {line.rstrip('.')}.", given=wanted.which, where=wanted.schedule)
+    error.ending, error.type, error.message, error.traceback = ending, failure.type, failure.message, failure.traceback
+    return error
+
+
+def _none(inspector: Inspector, job: Job | None, wanted: _Wanted, wait_ms: int) -> Exception:
+    """Make the error that says why there is no result."""
+    said = {"where": wanted.schedule, "given": wanted.which}
+    if job is None:
+        try:
+            over = job_of(inspector, wanted.id, schedule=wanted.schedule)
+        except NotFound as unknown:
+            why = "It never was, it was removed or replaced, or its result has expired or was not kept"
+            return NotFound.about(f'no result of "{wanted.which}"', f"in {wanted.schedule}", f"{why}.", **said) \
+                if unknown.suggestion is None else unknown  # fmt: skip
+        trouble = f"is over ({over.ending}), and has no result"
+        return NoResult.about(_named(wanted), trouble, "It has expired, or the job keeps none: keep=.", **said)
+    if job.state == "dead" and wanted.occurrence is None:
+        return _failed(wanted, job.failure or Failure(type="?", message=job.error or ""), ending="failed")
+    if _is_behind(job, wanted) or job.state == "dead":
+        return NoResult.about(_named(wanted), "has no result", "It has expired, or none was kept.", **said)
+    if not _may_keep(job):
+        remedy = 'Add it with keep="1 day", or mark its function with @job(keep="1 day").'
+        return NoResult.about(_named(wanted), "keeps no result", remedy, **said)
+    if wait_ms:
+        long = duration_text(wait_ms)
+        return ResultTimeout.about(_named(wanted), f"has no result after {long}: it is {job.state}", **said)
+    return ResultPending.about(_named(wanted), f"has no result yet: it is {job.state}", 'Give wait="30s".', **said)
+
+
+def _named(wanted: _Wanted) -> str:
+    which = wanted.which if wanted.which != wanted.id else wanted.id[:8]
+    return f"job {which} in {wanted.schedule}"
+
+
+def _ms(at: datetime) -> int:
+    return (at - _EPOCH) // timedelta(milliseconds=1)
