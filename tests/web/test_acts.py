@@ -31,10 +31,10 @@ def undone(browser: Browser, s: Schedule, answer: Any) -> Any:
 
 
 def contents(server: Server, s: Schedule) -> dict[str, Any]:
-    """Every key of a schedule but the version of its pauses, and what producers keep of their last request."""
+    """Every key of a schedule but its changes, the version of its pauses, and what producers keep of a request."""
     client, found = server.client(), {}
     for key in sorted(client.keys(f"{s.name}:*")):
-        if b":producer:" in key or key.endswith((b":wake", b":watch")):
+        if b":producer:" in key or key.endswith((b":wake", b":watch", b":changes")):
             continue
         kind = client.type(key)
         found[key.decode()] = {b"hash": client.hgetall, b"set": client.smembers}.get(kind, client.dump)(key)

@@ -12,9 +12,11 @@ from workkit.cli.command import Command, Option
 from workkit.cli.live import ScheduleName, Which
 from workkit.cli.look import DEFAULT_LIMIT
 from workkit.cli.options import Count, json_option, opened, server_options, verbose_option, zone_of, zone_option
-from workkit.cli.printing import record, table, terminal, wording
+from workkit.cli.printing import record, table, terminal
 from workkit.cli.printing.table import Column
 from workkit.cli.settings import read_settings
+from workkit.jobs.call_text import spoken
+from workkit.text import wording
 
 if TYPE_CHECKING:
     from workkit.contract.changes import Change
@@ -82,8 +84,8 @@ def _row(change: Change, zone: tzinfo) -> Sequence[str]:
 def _target(change: Change) -> str:
     kind, _, of = change.target.partition(":")
     if kind == "job" and change.id is not None and of == change.id:
-        return wording.spoken(change.fn or of)
-    return wording.spoken(of) if kind == "fn" else of or kind
+        return spoken(change.fn or of)
+    return spoken(of) if kind == "fn" else of or kind
 
 
 def _differences(change: Change, zone: tzinfo) -> Iterator[str]:

@@ -10,8 +10,9 @@ import click
 from workkit.cli.command import Command, Option
 from workkit.cli.live import ScheduleName, Which
 from workkit.cli.options import json_option, opened, server_options
-from workkit.cli.printing import record, terminal, wording
+from workkit.cli.printing import record, terminal
 from workkit.errors import JobFailed
+from workkit.text import wording
 
 
 @click.command(
