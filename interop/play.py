@@ -73,7 +73,7 @@ class Play:
         self, scenario: Scenario, server: Server, *, producer: Peer, consumer: Peer, machine: Metronome
     ) -> None:
         self.scenario = scenario
-        self.machine = machine  # what it takes is nobody's lateness
+        self.machine = machine  # a run may be late by as much as a busy machine holds it up
         self.server = server
         self.schedule = f"{scenario.name}-{uuid.uuid4().hex[:8]}"
         self.order = shared_order(producer, consumer) or ""

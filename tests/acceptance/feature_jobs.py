@@ -269,6 +269,11 @@ class Cast:
     def starts(self, label: str, **members: Any) -> list[Line]:
         return self.lines("start", label=label, **members)
 
+    def elsewhere(self, label: str, pid: int) -> list[Line]:
+        """The starts on other listeners of what this one began first."""
+        first = self.starts(label, listener=pid)[0]
+        return [one for one in self.starts(label, id=first["id"], due=first["due"]) if one["listener"] != pid]
+
     def ends(self, label: str) -> list[Line]:
         """The runs that came to their own end."""
         return self.lines("end", label=label, how="returned")

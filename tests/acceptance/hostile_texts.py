@@ -69,6 +69,7 @@ def _job(n: int) -> tuple[str, bytes]:
 
 JOBS: Mapping[str, bytes] = dict(_job(n) for n in range(20))  # these stand in S:jobs most of the time
 IDS = tuple(JOBS)
+TRACES = b"00-" + b"a" * 32 + b"-" + b"0" * 16 + b"-01", b"00-" + b"a" * 10_000
 
 
 def id_of(r: Random) -> bytes:

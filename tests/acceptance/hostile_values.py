@@ -22,6 +22,7 @@ from tests.acceptance.hostile_texts import (
     JOBS,
     PAST,
     PAUSES,
+    TRACES,
     as_bytes,
     dead_id,
     due,
@@ -314,11 +315,6 @@ def _result(r: Random, aim: Aim) -> Value:
     return Value(name="result", kind="stream", of=of, pairs=tuple(fields.items()))
 
 
-def _trace(r: Random, aim: Aim) -> Value:
-    member = r.choice((noise(r), b"00-" + b"a" * 32 + b"-" + b"0" * 16 + b"-01", b"00-" + b"a" * 10_000))
-    return Value(name="trace", kind="string", of=id_of(r).decode("ascii", "replace"), member=member)
-
-
 def _cells(r: Random, aim: Aim) -> Value:
     nan = float("nan")
     value = packed(r, [1, 0, 0, 0, 0, r.choice((0, nan)), 5, [r.choice((1, nan, "x")), 2], [7]])
@@ -369,7 +365,7 @@ MAKERS: Mapping[str, Maker] = {
     "past": _cells,
     "changes": _changes,
     "result": _result,
-    "trace": _trace,
+    "trace": lambda r, aim: Value(name="trace", kind="string", of=r.choice(IDS), member=r.choice((noise(r), *TRACES))),
     "producer": _answer,
 }
 

@@ -27,7 +27,6 @@ from workkit.verbs.opening import producer_of
 DOWN = 3.5  # seconds without any listener, for what is to catch up
 SPREAD = 3  # seconds
 RATED = 25  # runs at five a second: the crash falls among them
-
 Steps = Iterator[Sequence[str]]
 
 
@@ -62,13 +61,8 @@ class Wreck:
     def again(self, *labels: str, since: float | None = None) -> None:
         """The victim's run of each label runs elsewhere, in time."""
         for label in labels:
-            found = until(partial(self._elsewhere, label), what=f"{label} elsewhere", timeout=WAIT)
+            found = until(partial(self.cast.elsewhere, label, self.victim.pid), what=f"{label} elsewhere", timeout=WAIT)
             assert found[0]["at"] - (since or self.killed_at) <= self.soon, label
-
-    def _elsewhere(self, label: str) -> list[Any]:
-        pid = self.victim.pid
-        first = self.cast.starts(label, listener=pid)[0]
-        return [one for one in self.cast.starts(label, id=first["id"], due=first["due"]) if one["listener"] != pid]
 
     def after(self, label: str, number: int = 1) -> list[Any]:
         """So many runs of a label that were begun after the crash."""
@@ -85,9 +79,6 @@ class Wreck:
         until(lambda: pid not in {one.pid for one in schedule.listeners(s)}, what="a reap")
         with closing(self.cast.server.client()) as client:
             until(lambda: not client.llen(f"{s.name}:wake"), what="a look")
-
-
-# The scenes.
 
 
 def cpu(wreck: Wreck, s: Schedule) -> Steps:

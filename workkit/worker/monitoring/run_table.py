@@ -197,7 +197,7 @@ def histogram(numbers: Sequence[int], at: int) -> Histogram:
 
 
 def run_outcome(outcome: Outcome, error: BaseException | None) -> RunOutcome | None:
-    """Name what became of a run; None if it did not run, or goes back to the server."""
+    """Name how a run ended. None: its handler was not called, or the job goes back to the server."""
     match outcome:
         case Done(discarded=None):
             return "done"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.items import server_ms
 from workkit.brokers.native.results import NAMED, read_result
 from workkit.brokers.native.shards import by_home
-from workkit.brokers.redis_server.pages import literally
+from workkit.brokers.redis_server.pages import names_behind
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.result import Result
 from workkit.errors import NotFound
@@ -68,7 +68,7 @@ class NativeResults:
 
     def size(self) -> tuple[int, int]:
         """Count the jobs with results, and estimate their bytes: see `Results.size`."""
-        ids = list(self._ids())
+        ids = sorted(self._ids())
         step = max(1, len(ids) // SAMPLES)
         some = [self.keys.result(id) for id in ids[::step]]
         if not some:
@@ -80,15 +80,10 @@ class NativeResults:
             found = [size or 0 for size in pipe.execute()]
         return len(ids), sum(found) * len(ids) // len(some)
 
-    def _ids(self) -> Iterator[str]:
-        start = self.keys.result("")
-        seen = set()
-        with self.server.translated() as client:
-            for key in client.scan_iter(match=literally(start) + "*", count=1000):
-                word = key.decode("utf-8", "replace").removeprefix(start)
-                if not word.startswith(NAMED) and word not in seen:
-                    seen.add(word)
-                    yield word
+    def _ids(self) -> set[str]:
+        """Find the jobs with results. None is found in a database with too many keys: see `names_behind`."""
+        names = names_behind(self.server, self.keys.result("")) or ()
+        return {name for name in names if not name.startswith(NAMED)}
 
 
 @dataclass(frozen=True, slots=True)
