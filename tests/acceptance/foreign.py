@@ -85,6 +85,15 @@ class Scene:
             pipe.zadd(f"{self.name}:next", {item: self.scores[item]})
         pipe.execute()
 
+    def fill_until(self, condition: Callable[[], bool], *, what: str) -> None:
+        """Store more foreign jobs until a condition holds for a moment, which a busy test may miss."""
+        for seed in range(1, 11):
+            self.fill(3000, seed=seed)
+            with contextlib.suppress(AssertionError):
+                until(condition, timeout=3, what=what)
+                return
+        raise AssertionError(f"never seen: {what}")
+
     def add_ours(self, count: int) -> None:
         """Add jobs that each listener can run."""
         labels = [f"ours-{len(self.labels) + n}" for n in range(count)]
