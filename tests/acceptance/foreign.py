@@ -7,6 +7,7 @@ while they look through them: every foreign job stands in S:next within `listene
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import signal
@@ -17,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -83,6 +85,15 @@ class Scene:
             pipe.zadd(f"{self.name}:next", {item: self.scores[item]})
         pipe.execute()
 
+    def fill_until(self, condition: Callable[[], bool], *, what: str) -> None:
+        """Store more foreign jobs until a condition holds for a moment, which a busy test may miss."""
+        for seed in range(1, 11):
+            self.fill(3000, seed=seed)
+            with contextlib.suppress(AssertionError):
+                until(condition, timeout=3, what=what)
+                return
+        raise AssertionError(f"never seen: {what}")
+
     def add_ours(self, count: int) -> None:
         """Add jobs that each listener can run."""
         labels = [f"ours-{len(self.labels) + n}" for n in range(count)]
@@ -111,24 +122,31 @@ class Scene:
         found = dict(self.client.zrange(f"{self.name}:next", 0, -1, withscores=True))
         return sum(found.get(item) != score for item, score in self.scores.items())
 
-    def caught(self, pid: int) -> int:
-        """Wait until a listener has foreign jobs in its hands, and have it stand still with them; how many."""
+    def caught(self) -> tuple[int, int]:
+        """Start a listener, and have it stand still with foreign jobs in its hands; its pid, and how many.
 
-        def stopped() -> int:
-            if not self.held(pid):
-                return 0
-            os.kill(pid, signal.SIGSTOP)
-            if held := self.held(pid):
-                return held
-            os.kill(pid, signal.SIGCONT)
+        It looks through them within a moment, which a busy test may miss: then another one is started.
+        """
+        for _ in range(20):
+            pid = self.listen()
+            with contextlib.suppress(AssertionError):
+                return pid, until(partial(self._stopped, pid), timeout=3, what="foreign jobs in hand")
+            os.kill(pid, signal.SIGTERM)
+            until(partial(_is_over, pid), what="the end of a listener that was not caught")
+        raise AssertionError("no listener of 20 was seen with foreign jobs in hand")
+
+    def _stopped(self, pid: int) -> int:
+        if not self.held(pid):
             return 0
-
-        return until(stopped, timeout=30, what="foreign jobs in hand")
+        os.kill(pid, signal.SIGSTOP)
+        if held := self.held(pid):
+            return held
+        os.kill(pid, signal.SIGCONT)
+        return 0
 
     def suffer(self, kind: str) -> Faced:
-        """Start a listener, have it come to harm in the middle of its look, and wait for the foreign jobs."""
-        pid = self.listen()
-        held = self.caught(pid)
+        """Have a listener come to harm in the middle of its look, and wait for the foreign jobs."""
+        pid, held = self.caught()
         began = time.monotonic()
         if kind == "stall":
             self._back(began)
@@ -137,7 +155,7 @@ class Scene:
             os.kill(pid, signal.SIGCONT)  # it holds what it lost for its own, until it hears
             time.sleep(0.5)
             os.kill(pid, signal.SIGTERM)
-            until(lambda: not is_alive(pid), what="its end")
+            until(partial(_is_over, pid), what="its end")
             self._back(time.monotonic())
             return Faced(kind=kind, held=held, took=took)
         if kind == "kill":
@@ -176,6 +194,10 @@ class Scene:
         for pid in self.pids:
             if is_alive(pid):
                 os.kill(pid, signal.SIGKILL)
+
+
+def _is_over(pid: int) -> bool:
+    return not is_alive(pid)
 
 
 def play(scene: Scene, *, jobs: int, rounds: int, kinds: tuple[str, ...] = FAULTS) -> Iterator[Faced]:

@@ -148,11 +148,9 @@ def test_foreign_jobs_stand_in_the_queue_of_a_new_primary(fleet: SentinelFleet, 
     ):
         scene.fill(3000)
         living = [scene.listen(), scene.listen()]
-        dying = scene.listen()
-        assert scene.caught(dying)
+        dying, _ = scene.caught()
         until(lambda: fleet.client(first).zcard(f"{name}:listeners") == 3, what="all to be registered")
-        scene.fill(3000, seed=1)
-        until(lambda: any(map(scene.held, living)), what="others in the middle of their look")
+        scene.fill_until(lambda: any(map(scene.held, living)), what="others in the middle of their look")
         fleet.replicate(first, key="mark")
         fleet.cut_replication(replica)  # what they do from here on is forgotten
         switches = fleet.switches()
