@@ -124,7 +124,7 @@ def _served(s: Schedule, tz: str | None) -> Served:
 
 @dataclass(frozen=True, slots=True)
 class _Verbs:
-    """The verbs on one schedule, as `workkit.web.acts` wants them."""
+    """The verbs on one schedule, as `workkit.web.acts.verbs` wants them."""
 
     s: Schedule
 

@@ -27,9 +27,11 @@ What any of these raises becomes an answer within the frame (`answer.py`).
    `browser.json(...)`, `headline(answer)`, `text_of(answer)`, on a real server with real listeners. Rules about words
    are tables of a pure module (`tests/web/test_sentences.py`). Its line in spec/web.md, 1 and 2.
 
-**To add an act:** its role in `ROLES` and what it does in `Doing._one` (`acts.py`), which returns the line that is said
-and the `Order` that undoes it, or None. The verb comes in by the protocol `Verbs`, which `workkit/asgi.py` keeps. A
-button is `say.act(frame, "verb", "Text", [("which", name)])`; it is absent for who may not. `deeds.py` keeps results,
-for the line after an act, for `undo`, and so that a form sent twice acts once. Tests: `tests/web/test_acts.py`, where
-`contents` compares all keys of a schedule before an act and after its undo. Its row in spec/web.md, 8.
+**To add an act:** a function `(doing, order, which) -> Done` in a file of `acts/` and its `Act` in the `ACTS` of that
+file: the role, what it names, which other fields it takes. `Done` has the line that is said, and the `Order` that
+undoes it, or None. A new file goes into `acts/registry.py`. The verb comes in by the protocol `acts/verbs.py`, which
+`workkit/asgi.py` keeps. A button is `say.act(frame, "verb", "Text", [("which", name)])`; it is absent for who may not.
+`acts/deeds.py` keeps results, for the line after an act, for `undo`, and so that a form sent twice acts once. Tests:
+`tests/web/acts/`, where `contents` compares all keys of a schedule before an act and after its undo. Its row in
+spec/web.md, 8.
 """

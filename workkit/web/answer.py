@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from workkit.contract.record import compact
 from workkit.errors import Invalid, NotFound, ServerError, Unsupported, WorkkitError
-from workkit.web.acts import NotAllowed, Result
+from workkit.web.acts.act import NotAllowed, Result
 from workkit.web.address import job_path
 from workkit.web.render import render
 

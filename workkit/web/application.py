@@ -19,7 +19,11 @@ from starlette.routing import Route
 
 from workkit.errors import Invalid, NotFound, ServerError, ServerRefused, Unsupported, WorkkitError
 from workkit.web import sentences
-from workkit.web.acts import ROLES, Doing, Order, Result, Verbs, read_order
+from workkit.web.acts.act import Doing, Order, Result
+from workkit.web.acts.carry_out import carry_out, read_order
+from workkit.web.acts.deeds import Deeds
+from workkit.web.acts.registry import ACTS
+from workkit.web.acts.verbs import Verbs
 from workkit.web.address import JSON, read_spelled, spelled, url_path
 from workkit.web.answer import (
     Refused,
@@ -32,7 +36,6 @@ from workkit.web.answer import (
     wants_json,
 )
 from workkit.web.asking import Asking
-from workkit.web.deeds import Deeds
 from workkit.web.door.guard import Guard
 from workkit.web.door.role import Role, Who, may
 from workkit.web.entrance import Entrance, own_path
@@ -178,8 +181,8 @@ class Site:
         frame = self.entrance.frame(request, who, schedule=served.name, zone=served.zone, several=len(self.served) > 1)
         request.state.frame = frame
         verb, role = request.path_params["verb"], who.role(served.name)
-        if verb not in (*ROLES, UNDO) or served.verbs is None or role is None:
-            raise Refused(404, f'There is no act "{verb}".', fields={"accepted": ", ".join((*ROLES, UNDO))})
+        if verb not in (*ACTS, UNDO) or served.verbs is None or role is None:
+            raise Refused(404, f'There is no act "{verb}".', fields={"accepted": ", ".join((*ACTS, UNDO))})
         self._check_role(role, verb)
         fields = await self.entrance.form(request, who=who, is_body=is_body)
         order = self._undoing(who, fields) if verb == UNDO else read_order(verb, fields)
@@ -201,7 +204,7 @@ class Site:
         return self._did(request, frame, fields, number, result)
 
     def _check_role(self, role: Role, verb: str) -> None:
-        needed = ROLES.get(verb, "operator")
+        needed = ACTS[verb].role if verb in ACTS else "operator"
         if not may(role, needed):
             raise Refused(403, f"Your role is {role}; this needs {needed}.")
 
@@ -276,7 +279,7 @@ def _carried_out(served: Served, verbs: Verbs, order: Order, role: Role, zone: t
     doing = Doing(
         schedule=served.name, verbs=verbs, inspector=inspector, role=role, now=datetime.now(UTC), zone=zone
     )  # fmt: skip
-    return doing.carry_out(order)
+    return carry_out(doing, order)
 
 
 def _control(served: Served) -> object:

@@ -10,7 +10,8 @@ from typing import Final
 
 from workkit.contract.inspector import Counts
 from workkit.text.wording import zone_name
-from workkit.web.acts import ROLES, Result
+from workkit.web.acts.act import Result
+from workkit.web.acts.registry import ACTS
 from workkit.web.address import spelled, url_path
 from workkit.web.door.role import Role, Who, may
 from workkit.web.page import Page
@@ -59,7 +60,7 @@ class Frame:
 
     def may(self, verb: str) -> bool:
         """Say whether the asker may do something. Buttons for what is not allowed are absent."""
-        return self.role is not None and may(self.role, ROLES[verb])
+        return self.role is not None and may(self.role, ACTS[verb].role)
 
     @property
     def number(self) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from workkit.contract.inspector import Inspector, Named
 from workkit.errors import ServerError, Unsupported
-from workkit.web.acts import Verbs
+from workkit.web.acts.verbs import Verbs
 
 NAMED_S: Final = 5.0
 """So long the jobs with names are kept: reading all of them takes a while where there are thousands."""

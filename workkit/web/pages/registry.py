@@ -5,6 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from workkit.web.page import Page
-from workkit.web.pages import listeners, now
+from workkit.web.pages import job, listeners, now
 
-PAGES: Final[tuple[Page, ...]] = (now.PAGE, listeners.PAGE)
+PAGES: Final[tuple[Page, ...]] = (
+    now.PAGE,
+    job.PAGE,
+    listeners.PAGE,
+)

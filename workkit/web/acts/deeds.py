@@ -7,7 +7,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Final
 
-from workkit.web.acts import Result
+from workkit.web.acts.act import Result
 
 KEPT_S: Final = 600.0
 MOST: Final = 10_000

@@ -1,0 +1,99 @@
+"""Acts on what stands: pause, resume, skip, run, cancel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+from workkit.jobs.admission import SCHEDULE, Pause
+from workkit.jobs.job import Job
+from workkit.jobs.names import shown
+from workkit.web.acts.act import Act, Doing, Done, NotAllowed, Order
+from workkit.web.door.role import may
+
+
+def pause(doing: Doing, order: Order, which: str | None) -> Done:
+    """Pause a job or the schedule."""
+    doing.verbs.pause(which, reason=order.fields.get("reason"), until=order.fields.get("until"))
+    stands = _pause(doing, which)
+    until = "" if stands is None or stands.until_ms is None else f" until {doing.at(_instant(stands.until_ms))}"
+    return Done(f"Paused {which or doing.schedule}{until}.", Order(verb="resume", which=_listed(which)))
+
+
+def resume(doing: Doing, _: Order, which: str | None) -> Done:
+    """End a pause."""
+    before = _pause(doing, which)
+    doing.verbs.resume(which)
+    if before is None:
+        return Done(f"{which or doing.schedule} was not paused.")
+    fields = {"reason": before.reason} if before.reason else {}
+    if before.until_ms is not None:
+        fields["until"] = _instant(before.until_ms).isoformat()
+    return Done(f"Resumed {which or doing.schedule}.", Order(verb="pause", which=_listed(which), fields=fields))
+
+
+def skip(doing: Doing, _: Order, which: str | None) -> Done:
+    """Leave out the next run of a recurring job."""
+    assert which is not None, "it was checked"
+    job = doing.inspector.job(which)
+    after = doing.verbs.skip(which)
+    at, then = (doing.at(one.due) if one.due else "never" for one in (job, after))
+    return Done(f"Skipped {called(job)} of {at}; next is {then}.")
+
+
+def run(doing: Doing, _: Order, which: str | None) -> Done:
+    """Run a job once now."""
+    assert which is not None, "it was checked"
+    job = doing.inspector.job(which)
+    doing.verbs.run(which)
+    return Done(f"Running {called(job)}{', beside its times' if recurs(job) else ''}.")
+
+
+def cancel(doing: Doing, _: Order, which: str | None) -> Done:
+    """Take a job out, or interrupt its run."""
+    assert which is not None, "it was checked"
+    job = doing.inspector.job(which)
+    if recurs(job) and not may(doing.role, "editor"):
+        raise NotAllowed(f"{called(job)} recurs. Your role is {doing.role}; this needs editor.", given=which)
+    after = doing.verbs.cancel(which)
+    if after.state == "cancelling":
+        return Done(f"Cancelling {called(job)}: its run is interrupted.")
+    return Done(f"Cancelled {called(job)}.")
+
+
+ACTS: Final[Mapping[str, Act]] = {
+    "pause": Act(role="operator", needs="job or schedule", fields=("reason", "until"), one=pause),
+    "resume": Act(role="operator", needs="job or schedule", one=resume),
+    "run": Act(role="operator", one=run),
+    "skip": Act(role="operator", one=skip),
+    "cancel": Act(role="operator", one=cancel),
+}
+
+
+def called(job: Job) -> str:
+    """Name a job in a line: its name, else its function."""
+    return job.name or shown(job.fn)
+
+
+def recurs(job: Job) -> bool:
+    """Say whether a job runs more than once."""
+    return job.trigger is not None and job.trigger.recurs
+
+
+def _pause(doing: Doing, which: str | None) -> Pause | None:
+    paused = doing.inspector.control().paused
+    if which is None:
+        return paused.get(SCHEDULE)
+    if f"job:{which}" in paused:
+        return paused[f"job:{which}"]
+    job = doing.inspector.job(which)
+    return paused.get(f"job:{job.name or job.id}")
+
+
+def _listed(which: str | None) -> tuple[str, ...]:
+    return () if which is None else (which,)
+
+
+def _instant(ms: int) -> datetime:
+    return datetime.fromtimestamp(ms / 1000, UTC)

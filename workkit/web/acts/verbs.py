@@ -1,0 +1,26 @@
+"""The verbs that the web is given. It knows them by this protocol alone; `workkit/asgi.py` keeps it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from workkit.jobs.job import Job
+
+
+class Verbs(Protocol):
+    """The verbs of `workkit.schedule` on one schedule."""
+
+    def pause(self, which: str | None, *, reason: str | None, until: str | None) -> None:
+        """Start nothing more of a job, or of the whole schedule."""
+
+    def resume(self, which: str | None) -> None:
+        """End a pause."""
+
+    def run(self, which: str) -> Job:
+        """Run a job once now."""
+
+    def skip(self, which: str) -> Job:
+        """Leave out the next run of a recurring job."""
+
+    def cancel(self, which: str) -> Job:
+        """Take a job out."""
