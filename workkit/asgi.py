@@ -16,13 +16,16 @@ from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING, Any
 
 from workkit import schedule as verbs
+from workkit.contract.doctor import usual_patience
 from workkit.errors import InvalidOptions
 from workkit.triggers.clock.zone import zone as read_zone
+from workkit.verbs.author import author_of
 from workkit.verbs.creation import Schedule, check_schedule
 from workkit.verbs.opening import producer_of
 
 try:
     from workkit.web.application import application
+    from workkit.web.checkup import Checkup
     from workkit.web.door.signer import Signer
     from workkit.web.door.ways import Mounted, Way
     from workkit.web.served import Served
@@ -34,6 +37,7 @@ except ImportError as error:
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
+    from workkit.contract.doctor import Finding
     from workkit.jobs.job import Job
 
 SECRET_ENV = "WORKKIT_WEB_SECRET"
@@ -119,7 +123,10 @@ def signer(secret: str | None = None) -> Signer:
 
 def _served(s: Schedule, tz: str | None) -> Served:
     zone: tzinfo = UTC if (tz or s.tz) == "UTC" else read_zone(tz or s.tz)
-    return Served(name=s.name, zone=zone, inspector=lambda: producer_of(s).inspector, verbs=_Verbs(s))
+    checkup = Checkup(doctor=lambda: producer_of(s).doctor, patience=usual_patience(s.layout))
+    return Served(
+        name=s.name, zone=zone, inspector=lambda: producer_of(s).inspector, checkup=checkup, verbs=_Verbs(s)
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,3 +149,8 @@ class _Verbs:
 
     def cancel(self, which: str) -> Job:
         return verbs.cancel(self.s, which)
+
+    def repair(self, finding: Finding) -> bool:
+        broker = producer_of(self.s)
+        broker.admin.by(author_of(None)).note("repair", {"faults": [finding.kind]})
+        return broker.doctor.repair(finding)

@@ -15,6 +15,7 @@ from workkit.text import wording
 
 if TYPE_CHECKING:
     from workkit.contract.changes import Change
+    from workkit.contract.doctor import Finding
     from workkit.contract.history import Bucket, Buckets, PastRun
     from workkit.contract.inspector import Counts, QueueInfo
     from workkit.contract.listener import ListenerInfo
@@ -218,6 +219,19 @@ def queue_record(schedule: str, queue: QueueInfo) -> dict[str, Any]:
         "consumers": queue.consumers,
         "rate_in": queue.rate_in,
         "rate_out": queue.rate_out,
+    }
+
+
+def finding_record(finding: Finding) -> dict[str, Any]:
+    """Write a fault as `doctor --json` does."""
+    return {
+        "schedule": finding.schedule or None,
+        "kind": finding.kind,
+        "what": finding.what,
+        "why": finding.why,
+        "remedy": finding.remedy,
+        "repairs": finding.repairs,
+        "about": list(finding.about),
     }
 
 

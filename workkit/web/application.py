@@ -168,8 +168,9 @@ class Site:
         if is_json:
             return json_answer(request, view.record())
         frame = self.entrance.filled(frame, page=page, now=asked.now, counts=asked.pulse.counts)
-        number = asked.params.get("did", "")
-        frame = replace(frame, did=self.deeds.result(who.session, number), did_number=number)
+        number, checked = asked.params.get("did", ""), served.checkup.known()
+        findings = None if checked is None else len(checked.findings)
+        frame = replace(frame, findings=findings, did=self.deeds.result(who.session, number), did_number=number)
         return html(request, page.template, {"frame": frame, "view": view})
 
     async def act(self, request: Request) -> Response:
@@ -277,7 +278,8 @@ class Site:
 def _carried_out(served: Served, verbs: Verbs, order: Order, role: Role, zone: tzinfo) -> Result:
     inspector = served.inspector()
     doing = Doing(
-        schedule=served.name, verbs=verbs, inspector=inspector, role=role, now=datetime.now(UTC), zone=zone
+        schedule=served.name, verbs=verbs, inspector=inspector, checkup=served.checkup, role=role,
+        now=datetime.now(UTC), zone=zone,
     )  # fmt: skip
     return carry_out(doing, order)
 

@@ -29,12 +29,14 @@ class Item:
     n: int | None = None
     is_here: bool = False
     is_bad: bool = False
+    is_odd: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
     """The frame of one answer. `root` is the address under which we are mounted, without a final slash; `token` goes
-    into every form; `away_ms` says for how long the server has not answered.
+    into every form; `away_ms` says for how long the server has not answered; `findings`: how many the
+    last checkup has.
     """
 
     root: str
@@ -55,6 +57,7 @@ class Frame:
     now: datetime | None = None
     away_ms: int | None = None
     counts: Counts | None = None
+    findings: int | None = None
     did: Result | None = None
     did_number: str = ""
 
@@ -94,6 +97,7 @@ class Frame:
                 href=self.base + page.path,
                 n=self._count(page),
                 is_here=page.name == self.page,
+                is_odd=page.name == "doctor",
                 is_bad=page.name == "dead" and bool(self.counts and self.counts.dead),
             )
             for page in self.pages
@@ -101,6 +105,8 @@ class Frame:
         ]
 
     def _count(self, page: Page) -> int | None:
+        if page.name == "doctor":
+            return self.findings or None
         if self.counts is None or page.name not in COUNTED or COUNTED[page.name] in self.counts.unknown:
             return None
         if page.name == "jobs":

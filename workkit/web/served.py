@@ -12,6 +12,7 @@ from typing import Any, Final
 from workkit.contract.inspector import Inspector, Named
 from workkit.errors import ServerError, Unsupported
 from workkit.web.acts.verbs import Verbs
+from workkit.web.checkup import Checkup
 
 NAMED_S: Final = 5.0
 """So long the jobs with names are kept: reading all of them takes a while where there are thousands."""
@@ -19,13 +20,15 @@ NAMED_S: Final = 5.0
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Served:
-    """One schedule. `inspector` opens what looks at it, at the first question; `zone` is that of its times. It notes
+    """One schedule. `inspector` opens what looks at it, at the first question; `checkup` is what the
+    doctor last found; `zone` is that of its times. It notes
     since when the server does not answer. Thread-safe.
     """
 
     name: str
     zone: tzinfo
     inspector: Callable[[], Inspector]
+    checkup: Checkup
     verbs: Verbs | None = None
     _lock: Lock = field(default_factory=Lock)
     _lost: tuple[float, str] | None = None  # since when (monotonic), and the error

@@ -31,6 +31,7 @@ from workkit.cli.options import (
 from workkit.cli.printing import record as records
 from workkit.cli.printing import table, terminal
 from workkit.cli.settings import READERS, Settings, read_settings
+from workkit.contract.doctor import PATIENCE, PATIENCE_IN, usual_patience
 from workkit.contract.layout import AMQP_LAYOUTS
 from workkit.text import wording
 
@@ -41,8 +42,6 @@ if TYPE_CHECKING:
 FINDINGS = 1
 MOST_TOLD = 20  # kinds of faults in the record of a repair
 SHOWN = 10  # of one kind; the rest is counted
-PATIENCE = "1 day"
-IN_LAYOUT = {"gocraft": "1 minute", "hutch": "10 minutes", "event": "10 minutes"}  # a unique key lives a day only
 DEFAULTS = {"threads": "10", "processes": "1", "deadline": "25s", "log": "console", "tz": "UTC", "dialect": "published"}
 
 
@@ -76,9 +75,9 @@ class Patient:
     "--older-than",
     cls=Option,
     metavar="DURATION",
-    help=f"call a job that waits nowhere, or a unique key without a job, an orphan after so long, and a consumer idle "
-    f"that holds messages; default {PATIENCE}, {IN_LAYOUT['gocraft']} with --layout gocraft, {IN_LAYOUT['hutch']} on "
-    "RabbitMQ",
+    help="call a job that waits nowhere, or a unique key without a job, an orphan after so long, and a consumer idle "
+    f"that holds messages; default {PATIENCE}, {PATIENCE_IN['gocraft']} with --layout gocraft, "
+    f"{PATIENCE_IN['hutch']} on RabbitMQ",
 )
 @click.option("--purge-history", cls=Option, is_flag=True, help="remove all that is kept of past runs, after asking")
 @click.option("--yes", cls=Option, is_flag=True, help="repair, or remove, without asking")
@@ -99,7 +98,7 @@ def doctor_command(
     """Find what is wrong, and repair it with --fix."""
     from workkit.triggers.duration import duration
 
-    older_than = older_than or IN_LAYOUT.get(os.environ.get("WORKKIT_LAYOUT", ""), PATIENCE)
+    older_than = older_than or usual_patience(os.environ.get("WORKKIT_LAYOUT", ""))
     patience_ms = round(duration(older_than, name="older_than") / timedelta(milliseconds=1))
     settings = read_settings()
     chosen = chosen_schedules(schedules, settings, command="doctor")
@@ -252,15 +251,7 @@ def _say(painted: str, plain: str, text: str) -> None:
 
 
 def _record(finding: Finding, repaired: dict[int, bool]) -> dict[str, Any]:
-    record: dict[str, Any] = {
-        "schedule": finding.schedule or None,
-        "kind": finding.kind,
-        "what": finding.what,
-        "why": finding.why,
-        "remedy": finding.remedy,
-        "repairs": finding.repairs,
-        "about": list(finding.about),
-    }
+    record = records.finding_record(finding)
     if repaired:
         record["repaired"] = repaired.get(id(finding), False)
     return record

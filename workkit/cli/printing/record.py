@@ -15,6 +15,7 @@ from workkit.contract.record import compact as compact
 from workkit.contract.record import counted_of as counted_of
 from workkit.contract.record import counts_record as counts_record
 from workkit.contract.record import dead_record as dead_record
+from workkit.contract.record import finding_record as finding_record
 from workkit.contract.record import full_record as full_record
 from workkit.contract.record import job_record as job_record
 from workkit.contract.record import listener_record as listener_record

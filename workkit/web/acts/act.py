@@ -12,6 +12,7 @@ from workkit.errors import WorkkitError
 from workkit.text.glance import moment
 from workkit.text.listing import plural
 from workkit.web.acts.verbs import Verbs
+from workkit.web.checkup import Checkup
 from workkit.web.door.role import Role
 
 Needs = Literal["job", "job or schedule", "schedule"]
@@ -69,6 +70,7 @@ class Doing:
     schedule: str
     verbs: Verbs
     inspector: Inspector
+    checkup: Checkup
     role: Role
     now: datetime
     zone: tzinfo

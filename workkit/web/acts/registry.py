@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from workkit.web.acts import standing
+from workkit.web.acts import care, standing
 from workkit.web.acts.act import Act
 
-ACTS: Final[Mapping[str, Act]] = {**standing.ACTS}
+ACTS: Final[Mapping[str, Act]] = {
+    **standing.ACTS,
+    **care.ACTS,
+}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from workkit.contract.doctor import Finding
 from workkit.jobs.job import Job
 
 
@@ -24,3 +25,6 @@ class Verbs(Protocol):
 
     def cancel(self, which: str) -> Job:
         """Take a job out."""
+
+    def repair(self, finding: Finding) -> bool:
+        """Repair a fault. False: it is over, or cannot be repaired."""

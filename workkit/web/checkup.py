@@ -1,0 +1,134 @@
+"""The last checkup of a schedule: begun when somebody looks, read while it goes on, kept for ten minutes."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from threading import Condition, Thread
+from typing import Final
+
+from workkit.contract.doctor import Doctor, Finding
+from workkit.errors import WorkkitError
+from workkit.triggers.duration import duration
+
+FRESH_S: Final = 600.0
+"""So long a checkup is not repeated."""
+
+GLANCE_S: Final = 0.5
+"""So long a page waits for the end of a checkup that it began: most schedules are looked through by then."""
+
+MOST: Final = 5_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """What a checkup has found so far. `age_s`: how long ago it ended; None: it goes on. `error`: why it ended early.
+    `patience`: after how long a job that waits nowhere is a fault.
+    """
+
+    patience: str
+    findings: tuple[Finding, ...] = ()
+    age_s: float | None = None
+    error: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class _Course:
+    """A checkup that was begun."""
+
+    patience: str
+    findings: list[Finding] = field(default_factory=list)
+    ended: float | None = None
+    error: str = ""
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Checkup:
+    """Checkups of one schedule, one at a time, each in a thread of its own. Thread-safe.
+
+    `doctor` opens what checks; `patience`: see `workkit.contract.doctor.usual_patience`.
+    """
+
+    doctor: Callable[[], Doctor]
+    patience: str
+    _course: _Course | None = None
+    _changed: Condition = field(default_factory=Condition)
+
+    def look(self, patience: str | None = None) -> Checked:
+        """Tell what is known. Where that is ten minutes old, or was found with another patience, a checkup begins.
+        Raises TriggerError where the patience is no duration.
+        """
+        with self._changed:
+            course = self._course
+            chosen = patience or (course.patience if course is not None else self.patience)
+            if course is None or course.patience != chosen or _age(course) > FRESH_S:
+                self._begin(chosen)
+            self._changed.wait_for(self._is_over, timeout=GLANCE_S)
+            return self._told()
+
+    def again(self) -> None:
+        """Begin a checkup, unless one goes on."""
+        with self._changed:
+            course = self._course
+            if course is None or course.ended is not None:
+                self._begin(self.patience if course is None else course.patience)
+
+    def known(self) -> Checked | None:
+        """Tell what is known, and begin nothing; None: nobody has looked yet."""
+        with self._changed:
+            return None if self._course is None else self._told()
+
+    def finding(self, digest: str) -> Finding | None:
+        """Find a fault by its digest."""
+        with self._changed:
+            found = self._course.findings if self._course is not None else []
+            return next((one for one in found if digest_of(one) == digest), None)
+
+    def forget(self, finding: Finding) -> None:
+        """Take out a fault that is repaired, or over."""
+        with self._changed:
+            if self._course is not None and finding in self._course.findings:
+                self._course.findings.remove(finding)
+
+    def _begin(self, patience: str) -> None:
+        ms = round(duration(patience, name="older_than") / timedelta(milliseconds=1))
+        self._course = course = _Course(patience)
+        Thread(target=self._examine, args=(course, ms), name="workkit-web-doctor", daemon=True).start()
+
+    def _examine(self, course: _Course, patience_ms: int) -> None:
+        error = "The checkup has failed."
+        try:
+            for finding in self.doctor().checkup(patience_ms=patience_ms):
+                with self._changed:
+                    course.findings.append(finding)
+                    if len(course.findings) >= MOST or course is not self._course:
+                        break
+            error = ""
+        except WorkkitError as trouble:
+            error = str(trouble)
+        finally:
+            with self._changed:
+                course.error, course.ended = error, time.monotonic()
+                self._changed.notify_all()
+
+    def _is_over(self) -> bool:
+        return self._course is not None and self._course.ended is not None
+
+    def _told(self) -> Checked:
+        course = self._course
+        assert course is not None, "it was begun"
+        told = Checked(patience=course.patience, findings=tuple(course.findings), error=course.error)
+        return told if course.ended is None else replace(told, age_s=_age(course))
+
+
+def digest_of(finding: Finding) -> str:
+    """Name a fault, so that a form can say which one is meant."""
+    text = "\0".join((finding.kind, finding.schedule, finding.what, *finding.about))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _age(course: _Course) -> float:
+    return 0.0 if course.ended is None else time.monotonic() - course.ended
