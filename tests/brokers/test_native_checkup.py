@@ -334,7 +334,8 @@ def test_a_hundred_thousand_jobs_take_a_few_seconds(name: str, doctor: Doctor, c
         client.hset(f"{name}:jobs", mapping=jobs)
         client.zadd(f"{name}:next", items)
     begun = time.process_time()  # not what other processes take meanwhile
-    assert found(doctor) == []
+    silent = {"stuck", "no-listener"}  # the listener of this test has sent no heartbeat while all this was written
+    assert [one for one in found(doctor) if one.kind not in silent] == []
     assert time.process_time() - begun < 15
 
 
