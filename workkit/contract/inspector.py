@@ -10,6 +10,7 @@ from typing import Literal, Protocol
 from workkit.contract.changes import Change
 from workkit.contract.history import Bucket, Day, PastRun, Tier
 from workkit.contract.listener import ListenerInfo
+from workkit.contract.recurring import Recurs
 from workkit.contract.result import Results
 from workkit.errors import Unsupported
 from workkit.jobs.admission import FREE, Control
@@ -138,6 +139,11 @@ class Inspector(Protocol):
     def named(self) -> dict[str, Named]:
         """Read the jobs that have a name, by name."""
 
+    def recurring(self) -> Sequence[Recurs]:
+        """Read the recurring jobs, in no order. One without a name is among them from its first run on, or while it is
+        among the first that wait. Raises Unsupported where the layout does not keep such jobs.
+        """
+
     def listeners(self) -> list[ListenerInfo]:
         """List the listeners. Raises Unsupported where the server does not tell."""
 
@@ -152,8 +158,8 @@ class Inspector(Protocol):
     def missed(self) -> Iterator[Missed]:
         """Page through the occurrences that did not run, the last one first."""
 
-    def lately(self, jobs: Sequence[str]) -> Mapping[str, Sequence[PastRun]]:
-        """Read the last 60 runs of recurring jobs, by name or else id, the last one first."""
+    def lately(self, jobs: Sequence[str], *, most: int = 60) -> Mapping[str, Sequence[PastRun]]:
+        """Read the last 60 runs of recurring jobs, or fewer, by name or else id, the last one first."""
 
     def days(self, job: str) -> list[Day]:
         """Read the last 400 days on which a recurring job ran, by its name or else id, the first one first."""

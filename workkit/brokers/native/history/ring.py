@@ -100,11 +100,13 @@ def past_run(
     )
 
 
-def read_ring(value: bytes) -> list[Entry]:
-    """Read the runs of a ring, the last one first. A value with another length is none, and has no runs."""
+def read_ring(value: bytes, *, most: int = RUNS_KEPT) -> list[Entry]:
+    """Read the runs of a ring, or so many of them, the last one first. A value with another length is none, and has no
+    runs.
+    """
     if len(value) % RUN or not HEAD <= len(value) <= HEAD + RUNS_KEPT * RUN:
         return []
-    found = (read_entry(value[at : at + RUN]) for at in range(HEAD, len(value), RUN))
+    found = (read_entry(value[at : at + RUN]) for at in range(HEAD, min(len(value), HEAD + most * RUN), RUN))
     return [entry for entry in found if entry is not None]
 
 
