@@ -40,7 +40,7 @@ class KeptJobs:
             return found
 
     def keep(self, id: str, payload: bytes, job: Job) -> None:
-        """Keep a job that was read. An id of a foreign peer that is no hash of its payload may change: it is not kept."""
+        """Keep a job that was read. One whose id is no hash of its payload is not kept."""
         if wire.job_id(payload) != id:
             return
         with self._lock:
