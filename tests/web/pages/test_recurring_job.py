@@ -129,7 +129,7 @@ def test_a_year_of_runs_is_drawn(browser: Browser, s: Schedule, server: Server) 
     keys, client = Keys(s.name), server.client()
     noon = datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0) - timedelta(days=1)
     days = [(noon - timedelta(days=k)).date() for k in range(300, 0, -1)]
-    worst = {days[10]: "dead", days[20]: "missed"}
+    worst: dict[Any, Any] = {days[10]: "dead", days[20]: "missed"}
     client.hset(keys.days, "noon", b"".join(write_day(Day(day=d, runs=1, worst=worst.get(d, "done"))) for d in days))
     ends = [entry_of(int((noon - timedelta(days=k)).timestamp() * 1000), late_ms=4, took_ms=200_000 + k, ending="done")
             for k in range(60)]  # fmt: skip

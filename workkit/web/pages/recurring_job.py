@@ -68,7 +68,6 @@ class RecurringJobView:
     policies: tuple[Policy, ...]
     changes: tuple[ChangeRow, ...]
     same: Same | None
-    found: tuple[Change, ...]
     days: tuple[Day, ...]
     unknown: Mapping[str, str]
     recurs: bool = True
@@ -97,7 +96,7 @@ class RecurringJobView:
             "runs": [run_record(row.run) for row in self.runs],
             "days": [{"day": one.day.isoformat(), "runs": one.runs, "worst": one.worst} for one in self.days],
             "policies": [{"option": one.option, "says": one.says, "default": one.is_default} for one in self.policies],
-            "changes": [change_record(one) for one in self.found],
+            "changes": [change_record(row.change) for row in self.changes],
             "python": None if self.same is None else self.same.python,
             "command": None if self.same is None else self.same.command,
             "unknown": dict(self.unknown),
@@ -165,7 +164,6 @@ def look(asked: Asked, job: Job, *, offset_ms: int) -> RecurringJobView:
         policies=tuple(policies(job, asked.pulse.control, offset_ms=offset_ms, now=now, zone=asked.zone)),
         changes=tuple(change_rows((one for one in past.changes if is_of(one, job)), now=now, zone=asked.zone)),
         same=same_call(job, now=now),
-        found=tuple(islice((one for one in past.changes if is_of(one, job)), 5)),
         days=tuple(past.days),
         unknown={"history": past.no_history} if past.no_history else {},
     )

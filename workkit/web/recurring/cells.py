@@ -18,7 +18,7 @@ from workkit.text.duration import duration_text
 from workkit.text.glance import moment
 from workkit.web.drawing.bars import Bars, bars
 from workkit.web.drawing.endings import STATES, Kind, kind_of
-from workkit.web.recurring.rows import Row, in_a_row, words_of
+from workkit.web.recurring.rows import Row, in_a_row, words_in
 from workkit.web.words import until
 
 GLYPHS: Final[dict[Kind, str]] = {
@@ -68,7 +68,7 @@ def line_of(row: Row, ring: Sequence[PastRun], *, pause: Pause | None, now: date
         key=row.key,
         job=row.job,
         title=row.job.name or shown(row.job.fn),
-        words=words_of(row.job),
+        words=words_in(row.job, zone),
         next=_next(row, pause, now, zone),
         last=last_cell(row, ring, pause, failures, now=now, zone=zone),
         took=took,
@@ -84,8 +84,13 @@ def line_of(row: Row, ring: Sequence[PastRun], *, pause: Pause | None, now: date
 
 def p95_ms(ring: Sequence[PastRun]) -> int | None:
     """Tell within which time 95 % of these runs ended; None without one."""
+    return took_within(ring, 0.95)
+
+
+def took_within(ring: Sequence[PastRun], share: float) -> int | None:
+    """Tell within which time a share of these runs ended, in ms; None without one."""
     took = sorted(run.took_ms for run in ring if run.ending not in NO_RUN)
-    return took[ceil(0.95 * len(took)) - 1] if took else None
+    return took[max(0, ceil(share * len(took)) - 1)] if took else None
 
 
 def pause_end(pause: Pause | None) -> datetime | None:

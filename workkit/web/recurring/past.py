@@ -13,6 +13,7 @@ from workkit.web.drawing.bars import Bars, bars
 from workkit.web.drawing.endings import kind_of
 from workkit.web.drawing.histogram import Histogram, durations, lateness
 from workkit.web.drawing.year import Year, year
+from workkit.web.recurring.cells import took_within
 
 SPAN = timedelta(days=90)
 
@@ -20,7 +21,7 @@ SPAN = timedelta(days=90)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawn:
     """What the past looks like. `span`: what the two histograms count, "90 days" or "last runs"; `late`, `took`: the
-    same as tables, a bound and how many runs lie below it and above the one before.
+    same as tables, a bound and how many runs lie below it and above the one before. `usual`: how long runs took.
     """
 
     year: Year | None = field(repr=False)
@@ -31,6 +32,7 @@ class Drawn:
     late: tuple[tuple[str, int], ...]
     took: tuple[tuple[str, int], ...]
     has_run: bool
+    usual: str
 
     __repr__ = brief_repr
 
@@ -67,7 +69,13 @@ def drawn(
         late=_table(late),
         took=_table(took),
         has_run=bool(days or ran),
+        usual=_usual(ring),
     )
+
+
+def _usual(ring: Sequence[PastRun]) -> str:
+    half, most = (took_within(ring, share) for share in (0.5, 0.95))
+    return "" if half is None or most is None else f"half within {duration_text(half)}, p95 {duration_text(most)}"
 
 
 def _table(counted: Buckets) -> tuple[tuple[str, int], ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from functools import lru_cache
 from itertools import takewhile
 from typing import Final
@@ -17,6 +17,7 @@ from workkit.errors import InvalidOptions
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.text.brief import brief_repr
+from workkit.text.wording import zone_name
 from workkit.triggers import Trigger, explain
 from workkit.web.words import LATE_MS
 
@@ -124,14 +125,19 @@ def in_a_row(runs: Iterable[PastRun]) -> int:
 
 
 def words_of(job: Job) -> str:
-    """Say when a recurring job runs."""
+    """Say when a recurring job runs, in its zone."""
     assert job.trigger is not None, "it recurs"
     return _words(job.trigger)
 
 
+def words_in(job: Job, zone: tzinfo) -> str:
+    """Say when a recurring job runs; its zone is left out where all times are shown in it."""
+    return words_of(job).removesuffix(f" {zone_name(zone)}")
+
+
 @lru_cache(maxsize=50_000)
 def _words(trigger: Trigger) -> str:
-    return explain(trigger, zone=False)
+    return explain(trigger)
 
 
 _FAR: Final = float("inf")

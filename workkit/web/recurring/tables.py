@@ -51,7 +51,7 @@ class RunRow:
 class ChangeRow:
     """A change: what was done, from what to what, by whom, when."""
 
-    at: datetime
+    change: Change
     did: str
     before: str
     after: str
@@ -120,7 +120,7 @@ def change_rows(changes: Iterable[Change], *, now: datetime, zone: tzinfo) -> li
             did += f': "{change.reason}"'
         by = ", ".join(one for one in (change.by, change.via) if one)
         rows.append(
-            ChangeRow(at=change.at, did=did, before=before, after=after, by=by, when=moment(change.at, now, zone))
+            ChangeRow(change=change, did=did, before=before, after=after, by=by, when=moment(change.at, now, zone))
         )
     return rows
 
