@@ -47,9 +47,11 @@ def time_words(trigger: Trigger, now: datetime) -> str | None:
 
 def _reads_back(text: str, trigger: Trigger, now: datetime) -> bool:
     try:
-        return replace(read_when(When(when=text, tz=trigger.tz), now=now), warnings=()) == trigger
+        found = read_when(When(when=text, tz=trigger.tz), now=now)
     except TriggerError:
         return False
+    # how it is stored follows from its rules and bounds
+    return replace(found, warnings=(), cron=trigger.cron, stored=trigger.stored) == trigger
 
 
 def same_call(job: Job, *, now: datetime) -> Same | None:
