@@ -59,9 +59,7 @@ def test_ten_thousand_jobs_cost_two_round_trips_of_few_commands(server: Server, 
     again = asked(client)
     assert first - before <= 7 + 2 * 10 + 2  # what names them; times and payloads by the thousand; and INFO itself
     assert again - first <= 7 + 10 + 2  # payloads are known
-    assert {one.job.due.timestamp() for one in found if one.job.due} == {
-        4_000_000_000 + n / 1000 for n in range(10_000)
-    }
+    assert {one.due.timestamp() for one in found if one.due} == {4_000_000_000 + n / 1000 for n in range(10_000)}
 
 
 def test_one_to_be_tried_again(server: Server, s: Schedule) -> None:
@@ -69,7 +67,7 @@ def test_one_to_be_tried_again(server: Server, s: Schedule) -> None:
     schedule.run(s, "failing")
     schedule.drain(s, raise_errors=False, **HOW)
     (found,) = look(s).recurring()
-    assert (found.key, found.job.state, found.job.attempt) == ("failing", "retrying", 1)
+    assert (found.key, found.state, found.attempt) == ("failing", "retrying", 1)
 
 
 def test_one_without_a_name_is_listed_by_its_ring_where_many_wait_before_it(server: Server, s: Schedule) -> None:

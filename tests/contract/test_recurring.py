@@ -17,14 +17,14 @@ def test_recurring_jobs_are_listed_as_they_stand(stage: Stage) -> None:
     schedule.add(stage.s, stage.note, **stage.given(3), in_="1 hour", name="once")
     stage.add_with(4)
     schedule.pause(stage.s, "nightly", reason="a move")
-    found = {one.key: one.job for one in stage.producer.inspector.recurring()}
+    found = {one.key: one.standing for one in stage.producer.inspector.recurring()}
     assert found.keys() == {"nightly", plain.id}
     assert (found["nightly"].state, found["nightly"].why) == ("paused", "paused: a move")
     assert (found["nightly"].due, found["nightly"].id) == (named.due, named.id)
     assert (found[plain.id].state, found[plain.id].due) == ("waiting", plain.due)
     assert plain.due is not None
     schedule.skip(stage.s, plain.id)
-    (after,) = (one.job for one in stage.producer.inspector.recurring() if one.key == plain.id)
+    (after,) = (one.standing for one in stage.producer.inspector.recurring() if one.key == plain.id)
     assert after.due == plain.due + timedelta(hours=2)
 
 

@@ -158,8 +158,8 @@ class Inspector(Protocol):
     def missed(self) -> Iterator[Missed]:
         """Page through the occurrences that did not run, the last one first."""
 
-    def lately(self, jobs: Sequence[str], *, most: int = 60) -> Mapping[str, Sequence[PastRun]]:
-        """Read the last 60 runs of recurring jobs, or fewer, by name or else id, the last one first."""
+    def lately(self, jobs: Sequence[str]) -> Mapping[str, Sequence[PastRun]]:
+        """Read the last 60 runs of recurring jobs, by name or else id, the last one first."""
 
     def days(self, job: str) -> list[Day]:
         """Read the last 400 days on which a recurring job ran, by its name or else id, the first one first."""

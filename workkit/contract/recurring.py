@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 from workkit.errors import Unsupported
-from workkit.jobs.job import Job
+from workkit.jobs.job import Job, JobState
 from workkit.text.brief import brief_repr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recurs:
-    """A recurring job. `key`: its name, or else its id; history knows it by that.
+    """A recurring job. `key`: its name, or else its id; history knows it by that. `job` is as it was added.
 
-    The state of `job` is waiting, due, retrying, held or paused; whether it runs now, `Inspector.pulse` tells. Its
-    `due` is its next run, or its next attempt where that is sooner; None where the server does not tell.
+    `state`: waiting, due, retrying, held or paused; whether it runs now, `Inspector.pulse` tells. `due`: its next run,
+    or its next attempt where that is sooner; None where the server does not tell.
     """
 
     key: str
     job: Job
+    state: JobState = "waiting"
+    due: datetime | None = None
+    attempt: int = 0
+    why: str | None = None
 
     __repr__ = brief_repr
+
+    @property
+    def standing(self) -> Job:
+        """The job as it stands."""
+        return replace(self.job, state=self.state, due=self.due, attempt=self.attempt, why=self.why)
 
 
 def no_recurring(trouble: str, remedy: str) -> Unsupported:

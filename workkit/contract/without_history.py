@@ -14,7 +14,7 @@ from workkit.errors import Unsupported
 class WithoutHistory:
     """Refuses each call: see `Inspector`. Part of the inspector of a layout that keeps nothing of past runs."""
 
-    def lately(self, jobs: Sequence[str], *, most: int = 60) -> Mapping[str, Sequence[PastRun]]:
+    def lately(self, jobs: Sequence[str]) -> Mapping[str, Sequence[PastRun]]:
         """Raise Unsupported."""
         raise _refusal()
 

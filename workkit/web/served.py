@@ -12,7 +12,7 @@ from typing import Any, Final
 from workkit.contract.inspector import Inspector, Named
 from workkit.errors import ServerError, Unsupported
 from workkit.web.acts.verbs import Verbs
-from workkit.web.recurring.rows import LATELY, Standing
+from workkit.web.recurring.rows import Standing
 
 NAMED_S: Final = 5.0
 """So long the jobs with names are kept: reading all of them takes a while where there are thousands."""
@@ -72,7 +72,7 @@ class Served:
         return found
 
     def recurring(self) -> Standing:
-        """Read the recurring jobs and their last few runs; what was read less than 5 s ago is not read again. Raises
+        """Read the recurring jobs and their last runs; what was read less than 5 s ago is not read again. Raises
         Unsupported.
         """
         with self._lock:
@@ -82,7 +82,7 @@ class Served:
         inspector = self.inspector()
         jobs = tuple(inspector.recurring())
         try:
-            found = Standing(jobs=jobs, runs=inspector.lately([one.key for one in jobs], most=LATELY))
+            found = Standing(jobs=jobs, runs=inspector.lately([one.key for one in jobs]))
         except Unsupported as error:
             found = Standing(jobs=jobs, no_history=str(error))
         with self._lock:

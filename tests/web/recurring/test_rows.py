@@ -10,7 +10,7 @@ from workkit.errors import InvalidOptions
 from workkit.jobs.job import Job, JobState
 from workkit.triggers import cron
 from workkit.web.recurring.cells import p95_ms, took_within
-from workkit.web.recurring.rows import Row, Standing, counted, in_a_row, in_order, page_of, rows_of
+from workkit.web.recurring.rows import Row, Standing, counted, in_a_row, in_order, page_of
 
 NOW = datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC)
 
@@ -20,25 +20,15 @@ def run(ending: Ended = "done", *, ago: int = 60, late_ms: int = 0, took_ms: int
     return PastRun(id=None, name=None, fn=None, due=due, ended=due, ending=ending, late_ms=late_ms, took_ms=took_ms)
 
 
-def row(
-    key: str,
-    *runs: PastRun,
-    due: int | None = 60,
-    state: JobState = "waiting",
-    named: bool = True,
-    runs_now: bool = False,
-) -> Row:
+def row(key: str, *runs: PastRun, due: int | None = 60, state: JobState = "waiting", named: bool = True) -> Row:
     job = Job(
-        id=key.ljust(40, "0"),
-        schedule="s",
-        fn="app.f",
-        name=key if named else None,
-        trigger=cron("* * * * * 0 0"),
-        state=state,
-        due=None if due is None else NOW + timedelta(seconds=due),
+        id=key.ljust(40, "0"), schedule="s", fn="app.f", name=key if named else None, trigger=cron("* * * * * 0 0")
     )
-    standing = Standing(jobs=(Recurs(key=key, job=job),), runs={key: runs})
-    (found,) = rows_of(standing, running={job.id} if runs_now else ())
+    at = None if due is None else NOW + timedelta(seconds=due)
+    standing = Standing(jobs=(Recurs(key=key, job=job, state=state, due=at),), runs={key: runs})
+    (found,) = standing.rows("name", now=NOW)
+    assert standing.rows("next", now=NOW) == [found]
+    assert standing.counts()["all"] == 1
     return found
 
 
@@ -48,7 +38,6 @@ TROUBLE = [
     row("later", run(), due=600),
     row("over", run(), due=None),
     row("overdue", run(), due=-30),
-    row("runs", run(), due=-30, runs_now=True),
     row("late", run(late_ms=1000)),
     row("failing", run("retried")),
     row("left-out", run("skipped", ago=-60), run("dead")),
@@ -59,13 +48,13 @@ TROUBLE = [
 def test_trouble_comes_first_then_what_is_soon() -> None:
     found = [one.key for one in in_order(TROUBLE, "trouble", now=NOW)]
     assert found == [
-        "failing", "left-out", "missed", "late", "overdue", "runs", "soon", "later", "over", "plain",
+        "failing", "left-out", "missed", "late", "overdue", "soon", "later", "over", "plain",
     ]  # fmt: skip
 
 
 def test_each_list_is_counted() -> None:
     rows = [*TROUBLE, row("paused", run("dead"), state="paused")]
-    assert counted(rows) == {"all": 11, "failing": 3, "late": 1, "missed": 1, "paused": 1}
+    assert counted(rows) == {"all": 10, "failing": 3, "late": 1, "missed": 1, "paused": 1}
 
 
 def test_the_longest_comes_first_and_what_never_ran_last() -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
-from workkit.contract.history import PastRun
 from workkit.contract.record import job_record, run_record
 from workkit.errors import Unsupported
 from workkit.jobs.admission import Pause
@@ -15,7 +14,7 @@ from workkit.text.wording import iso
 from workkit.web.filters import accepted, read_filter, understood
 from workkit.web.page import Asked, Page
 from workkit.web.recurring.cells import Line, line_of
-from workkit.web.recurring.rows import SHOWS, SORTS, Standing, asked_for, counted, in_order, page_of, rows_of
+from workkit.web.recurring.rows import SHOWS, SORTS, Standing, asked_for, counted, page_of
 from workkit.web.words import pause_of
 
 MOST_ROWS: Final = 50
@@ -94,7 +93,7 @@ def _record(line: Line) -> dict[str, Any]:
 
 
 def look(asked: Asked) -> RecurringView:
-    """Look at the recurring jobs: all of them as they stand, and the last 60 runs of those on this page."""
+    """Look at the recurring jobs as they stand, and at their last 60 runs."""
     show, sort = asked.one_of("show", SHOWS), asked.one_of("sort", SORTS)
     q = asked.params.get("q", "").strip()
     where = read_filter(q, "recurring")
@@ -105,21 +104,24 @@ def look(asked: Asked) -> RecurringView:
         standing, unknown["recurring"] = Standing(), str(error)
     if standing.no_history:
         unknown["history"] = standing.no_history
-    elif any(term.field == "missed" for term in where.terms):  # the only one that asks for all 60 runs
-        standing = replace(standing, runs=asked.served.inspector().lately([one.key for one in standing.jobs]))
-    running = {job.id for info in asked.pulse.listeners for job in info.running}
-    rows = asked_for(rows_of(standing, running=running), where, now=asked.now)
-    counts = counted(rows)
-    chosen = in_order((row for row in rows if row.belongs(show)), sort, now=asked.now)
+    rows, counts = standing.rows(sort, now=asked.now), standing.counts()
+    if not where.is_everything:
+        rows = asked_for(rows, where, now=asked.now)
+        counts = counted(rows)
+    chosen = rows if show == "all" else [row for row in rows if row.belongs(show)]
     page, following = page_of(chosen, asked.params.get("after"), most=MOST_ROWS)
-    rings: Mapping[str, Sequence[PastRun]] = {}
-    if page and not standing.no_history:
-        rings = asked.served.inspector().lately([row.key for row in page])
-    lines = []
-    for row in page:
-        pause = _masked(asked, pause_of(row.job, asked.pulse.control))
-        masked = replace(row, job=asked.veil.job(row.job))
-        lines.append(line_of(masked, rings.get(row.key, ()), pause=pause, now=asked.now, zone=asked.zone))
+    running = {job.id for info in asked.pulse.listeners for job in info.running}
+    lines = [
+        line_of(
+            row,
+            asked.veil.job(row.recurs.standing),
+            pause=_masked(asked, pause_of(row.recurs.job, asked.pulse.control)),
+            is_running=row.recurs.job.id in running,
+            now=asked.now,
+            zone=asked.zone,
+        )
+        for row in page
+    ]
     unnamed = sum(one.job.name is None for one in standing.jobs)
     return RecurringView(
         schedule=asked.served.name,

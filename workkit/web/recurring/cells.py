@@ -57,8 +57,9 @@ class Line:
     __repr__ = brief_repr
 
 
-def line_of(row: Row, ring: Sequence[PastRun], *, pause: Pause | None, now: datetime, zone: tzinfo) -> Line:
-    """Make the line of a row: `ring` holds its last 60 runs, the last one first."""
+def line_of(row: Row, job: Job, *, pause: Pause | None, is_running: bool, now: datetime, zone: tzinfo) -> Line:
+    """Make the line of a row, with its job as it may be shown."""
+    ring = list(row.runs)
     failures, p95 = in_a_row(ring), p95_ms(ring)
     ran = ran_last(ring)
     took = Cell(text="") if ran is None else Cell(text=duration_text(ran.took_ms))
@@ -66,18 +67,18 @@ def line_of(row: Row, ring: Sequence[PastRun], *, pause: Pause | None, now: date
         took = Cell(text=took.text, two=f"p95 {duration_text(p95)}")
     return Line(
         key=row.key,
-        job=row.job,
-        title=row.job.name or shown(row.job.fn),
-        words=words_in(row.job, zone),
-        next=_next(row, pause, now, zone),
-        last=last_cell(row, ring, pause, failures, now=now, zone=zone),
+        job=job,
+        title=job.name or shown(job.fn),
+        words=words_in(job, zone),
+        next=_next(row, job, pause, is_running, now, zone),
+        last=_last(ring, pause, failures, row.is_paused, is_running, now, zone),
         took=took,
-        bars=bars(ring, now=now, zone=zone, running=row.is_running),
+        bars=bars(ring, now=now, zone=zone, running=is_running),
         trouble=row.trouble,
         in_a_row=failures,
         p95_ms=p95,
         last_run=next(iter(ring), None),
-        is_running=row.is_running,
+        is_running=is_running,
         is_paused=row.is_paused,
     )
 
@@ -101,30 +102,35 @@ def pause_end(pause: Pause | None) -> datetime | None:
         return None
 
 
-def _next(row: Row, pause: Pause | None, now: datetime, zone: tzinfo) -> Cell:
-    job = row.job
+def _next(row: Row, job: Job, pause: Pause | None, is_running: bool, now: datetime, zone: tzinfo) -> Cell:
     if row.is_paused:
         end = pause_end(pause)
         return Cell(text="paused", two=f"until {moment(end, now, zone)}" if end else "", kind="faint")
     if job.due is None:
         trigger = job.trigger
         is_over = trigger is not None and trigger.next_after(now) is None
-        return Cell(text="last run over" if is_over else "runs now" if row.is_running else "not told", kind="faint")
+        return Cell(text="last run over" if is_over else "runs now" if is_running else "not told", kind="faint")
     at = moment(job.due, now, zone)
     if job.state == "retrying":
         return Cell(text=until(job.due, now), two=f"{at}, attempt {job.attempt + 1}")
-    return Cell(text=until(job.due, now), two=at, kind="w-late" if row.is_overdue(now) else "cd")
+    return Cell(text=until(job.due, now), two=at, kind="w-late" if row.is_overdue(now) and not is_running else "cd")
 
 
-def last_cell(
-    row: Row, ring: Sequence[PastRun], pause: Pause | None, failures: int, *, now: datetime, zone: tzinfo
+def _last(
+    ring: Sequence[PastRun],
+    pause: Pause | None,
+    failures: int,
+    is_paused: bool,
+    is_running: bool,
+    now: datetime,
+    zone: tzinfo,
 ) -> Cell:
     """Say how the last run went: its state, then lateness, or how many have failed in a row. That of a paused job says
     why it is paused.
     """
-    if row.is_paused:
+    if is_paused:
         return Cell(text="paused", two=(pause.reason or "") if pause else "", kind="pause")
-    if row.is_running:
+    if is_running:
         return Cell(text="running", kind="run")
     last = next((run for run in ring if run.ending != "skipped"), next(iter(ring), None))
     if last is None:

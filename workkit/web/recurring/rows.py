@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, tzinfo
 from functools import lru_cache
@@ -23,43 +23,34 @@ from workkit.web.words import LATE_MS
 
 SHOWS: Final = ("all", "failing", "late", "missed", "paused")
 SORTS: Final = ("trouble", "next", "name", "took")
-LATELY: Final = 5  # last runs that say whether a job is in trouble
 FAILED: Final = ("retried", "dead")
 _CURSOR: Final = re.compile(r"(\d{1,7}):(.*)", re.DOTALL)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
-    """All recurring jobs of a schedule, and the last few runs of each; `no_history` says why there are none."""
-
-    jobs: tuple[Recurs, ...] = ()
-    runs: Mapping[str, Sequence[PastRun]] = field(default_factory=dict)
-    no_history: str = ""
-
-    __repr__ = brief_repr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     """A recurring job with its last runs, the last one first. `trouble`: "failing", "late", "missed", or nothing."""
 
-    key: str
-    job: Job
+    recurs: Recurs
     runs: Sequence[PastRun]
     trouble: tuple[str, ...]
-    is_running: bool = False
 
     __repr__ = brief_repr
 
     @property
+    def key(self) -> str:
+        """Its name, or else its id."""
+        return self.recurs.key
+
+    @property
     def is_paused(self) -> bool:
         """Whether nothing of it starts."""
-        return self.job.state == "paused"
+        return self.recurs.state == "paused"
 
     def is_overdue(self, now: datetime) -> bool:
         """Whether its next run should have begun."""
-        due = self.job.due
-        return not (self.is_paused or self.is_running) and due is not None and due < now - _LATE
+        due = self.recurs.due
+        return due is not None and due < now - _LATE and not self.is_paused
 
     def belongs(self, show: str) -> bool:
         """Say whether it stands in a list of `SHOWS`."""
@@ -69,25 +60,48 @@ class Row:
 _LATE: Final = timedelta(milliseconds=LATE_MS)
 
 
-def rows_of(standing: Standing, *, running: Collection[str]) -> list[Row]:
-    """Make the rows; `running`: ids of jobs that run now."""
-    found = []
-    for one in standing.jobs:
-        runs = standing.runs.get(one.key, ())
-        found.append(Row(key=one.key, job=one.job, runs=runs, trouble=troubles(runs), is_running=one.job.id in running))
-    return found
+@dataclass(slots=True, eq=False, kw_only=True)
+class Standing:
+    """All recurring jobs of a schedule, and the last runs of each, as they were read; `no_history` says why there are
+    no runs. It keeps the orders that were asked for: to sort thousands of jobs takes as long as to read them.
+    """
+
+    jobs: tuple[Recurs, ...] = ()
+    runs: Mapping[str, Sequence[PastRun]] = field(default_factory=dict)
+    no_history: str = ""
+    _orders: dict[str, Sequence[Row]] = field(default_factory=dict)
+    _counts: dict[str, int] = field(default_factory=dict)
+
+    __repr__ = brief_repr
+
+    def rows(self, sort: str, *, now: datetime) -> Sequence[Row]:
+        """Give all rows in one of `SORTS`."""
+        found = self._orders.get(sort)
+        if found is None:
+            rows: Iterable[Row] = next(iter(self._orders.values()), ())
+            found = self._orders[sort] = in_order(rows or self._made(), sort, now=now)
+        return found
+
+    def counts(self) -> Mapping[str, int]:
+        """Count the rows of each list of `SHOWS`."""
+        if not self._counts:
+            self._counts = counted(next(iter(self._orders.values()), ()) or self._made())
+        return self._counts
+
+    def _made(self) -> list[Row]:
+        known = ((one, self.runs.get(one.key, ())) for one in self.jobs)
+        return [Row(recurs=one, runs=runs, trouble=troubles(runs)) for one, runs in known]
 
 
 def asked_for(rows: Iterable[Row], where: Where, *, now: datetime) -> list[Row]:
     """Choose the rows that a filter means."""
-    if where.is_everything:
-        return list(rows)
     needs_words = bool(where.texts or where.without)
-    return [
-        row
-        for row in rows
-        if where.recurring(row.job, row.runs, words=words_of(row.job) if needs_words else "", now=now)
-    ]
+
+    def is_meant(row: Row) -> bool:
+        words = words_of(row.recurs.job) if needs_words else ""
+        return where.recurring(row.recurs.standing, row.runs, words=words, now=now)
+
+    return [row for row in rows if is_meant(row)]
 
 
 def counted(rows: Sequence[Row]) -> dict[str, int]:
@@ -98,7 +112,7 @@ def counted(rows: Sequence[Row]) -> dict[str, int]:
 def in_order(rows: Iterable[Row], sort: str, *, now: datetime) -> list[Row]:
     """Sort rows by one of `SORTS`; those without a name stand below the others."""
     by = _BY[sort]
-    return sorted(rows, key=lambda row: (row.job.name is None, by(row, now), row.key))
+    return sorted(rows, key=lambda row: (row.recurs.job.name is None, by(row, now), row.key))
 
 
 def page_of(rows: Sequence[Row], after: str | None, *, most: int) -> tuple[Sequence[Row], str | None]:
@@ -144,7 +158,7 @@ _FAR: Final = float("inf")
 
 
 def _due(row: Row) -> float:
-    return _FAR if row.job.due is None else row.job.due.timestamp()
+    return _FAR if row.recurs.due is None else row.recurs.due.timestamp()
 
 
 def _trouble(row: Row, now: datetime) -> tuple[int, float]:
@@ -160,6 +174,6 @@ def _took(row: Row, now: datetime) -> float:
 _BY: Final[Mapping[str, Callable[[Row, datetime], object]]] = {
     "trouble": _trouble,
     "next": lambda row, now: _due(row),
-    "name": lambda row, now: (row.job.name or shown(row.job.fn)).casefold(),
+    "name": lambda row, now: (row.recurs.job.name or shown(row.recurs.job.fn)).casefold(),
     "took": _took,
 }

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from workkit.brokers.native.codec import Codec
+from workkit.brokers.native.history.ring import Runs
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.count import read_counts
 from workkit.brokers.native.look.dead_set import DeadSet
@@ -111,9 +112,9 @@ class NativeInspector:
         for page in missed_pages(self.server, self.keys):
             yield from (missed for _, missed in page if missed is not None)
 
-    def lately(self, jobs: Sequence[str], *, most: int = 60) -> dict[str, list[PastRun]]:
+    def lately(self, jobs: Sequence[str]) -> dict[str, Runs]:
         """Read the last runs of recurring jobs, by name or else id."""
-        return self._past.lately(jobs, most=most)
+        return self._past.lately(jobs)
 
     def days(self, job: str) -> list[Day]:
         """Read the days of a recurring job."""

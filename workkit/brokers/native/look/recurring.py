@@ -7,9 +7,8 @@ that has neither is found while it stands among the first of `S:next`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import chain
-from typing import Any, Final
+from typing import Final
 
 from workkit.brokers.native.codec import instant_of
 from workkit.brokers.native.entry import read_entry
@@ -24,7 +23,7 @@ from workkit.brokers.redis_server.pages import is_text
 from workkit.brokers.redis_server.standing import standing
 from workkit.contract.recurring import Recurs
 from workkit.jobs.admission import Control, pause_text
-from workkit.jobs.job import Job
+from workkit.jobs.job import Job, JobState
 
 HEAD: Final = 500  # members of `S:next`, `S:again` and `S:waiting` that are looked at
 PAGE: Final = 1_000  # fields of one command
@@ -63,7 +62,7 @@ def read_recurring(listing: Listing, kept: KeptJobs) -> list[Recurs]:
     for id, job in jobs.items():
         key = keys.get(id) or job.name or id
         if id in keys or key not in named:
-            rows.append(Recurs(key=key, job=_standing(job, scores.get(id), aside, control, now)))
+            rows.append(_standing(key, job, scores.get(id), aside, control, now))
     return rows
 
 
@@ -106,21 +105,25 @@ class _Aside:
         read = (one for text in parked if (one := read_parked(text)) is not None)
         self.parked: Mapping[bytes, Parked] = {id: one for one in read if (id := item_id(one.entry.item))}
 
+    def __bool__(self) -> bool:
+        return bool(self.again or self.parked)
 
-def _standing(job: Job, score: float | None, aside: _Aside, control: Control, now: int) -> Job:
+
+def _standing(key: str, job: Job, score: float | None, aside: _Aside, control: Control, now: int) -> Recurs:
     """Say how a job stands, by its time in `S:next`, what waits beside the queue, and the pauses."""
-    id = job.id.encode("utf-8", "surrogateescape")
     due = None if score is None else whole_ms(score)
-    known: dict[str, Any] = {"state": "due" if due is not None and due <= now else "waiting"}
-    parked, again = aside.parked.get(id), aside.again.get(id)
-    if again is not None:
-        known = {"state": "retrying", "attempt": again[0]}
-        due = again[1] if due is None else min(due, again[1])
-    elif parked is not None:
-        known = {"state": "held", "why": parked.why}
-        due = parked.entry.due_ms if due is None else min(due, parked.entry.due_ms)
-    if (pause := pause_of(job, control)) is not None:
-        known = {"state": "paused", "why": pause_text(pause)}
-    elif parked is not None and parked.pause is not None:
-        known = {"state": "due"}  # its pause is over, and a listener will queue it
-    return replace(job, due=None if due is None else instant_of(due), **known)
+    state: JobState = "due" if due is not None and due <= now else "waiting"
+    attempt, why = 0, None
+    if aside:
+        id = job.id.encode("utf-8", "surrogateescape")
+        parked, again = aside.parked.get(id), aside.again.get(id)
+        if again is not None:
+            state, attempt = "retrying", again[0]
+            due = again[1] if due is None else min(due, again[1])
+        elif parked is not None:
+            state, why = ("held", parked.why) if parked.pause is None else ("due", None)  # or its pause is just over
+            due = parked.entry.due_ms if due is None else min(due, parked.entry.due_ms)
+    if control.paused and (pause := pause_of(job, control)) is not None:
+        state, why = "paused", pause_text(pause)
+    at = None if due is None else instant_of(due)
+    return Recurs(key=key, job=job, state=state, due=at, attempt=attempt, why=why)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from heapq import merge
 
+from workkit.brokers.native.history.ring import Runs
 from workkit.brokers.native.look.inspector import NativeInspector
 from workkit.brokers.native.look.results import ShardedResults
 from workkit.brokers.native.look.search import ID_DIGITS, SHORTEST
@@ -100,10 +101,10 @@ class ShardedInspector:
         """Page through the missed occurrences, roughly the last one first."""
         return merge(*(shard.missed() for shard in self._shards), key=lambda one: -one.due.timestamp())
 
-    def lately(self, jobs: Sequence[str], *, most: int = 60) -> dict[str, list[PastRun]]:
+    def lately(self, jobs: Sequence[str]) -> dict[str, Runs]:
         """Read the last runs of recurring jobs; each job runs in one shard."""
-        found = [shard.lately(jobs, most=most) for shard in self._shards]
-        return {job: next((one[job] for one in found if one[job]), []) for job in jobs}
+        found = [shard.lately(jobs) for shard in self._shards]
+        return {job: next((one[job] for one in found if one[job]), Runs()) for job in jobs}
 
     def days(self, job: str) -> list[Day]:
         """Read the days of a recurring job."""
