@@ -10,6 +10,7 @@ from typing import Literal, Protocol
 from workkit.contract.changes import Change
 from workkit.contract.history import Bucket, Day, PastRun, Tier
 from workkit.contract.listener import ListenerInfo
+from workkit.contract.recurring import Recurs
 from workkit.contract.result import Results
 from workkit.errors import Unsupported
 from workkit.jobs.admission import FREE, Control
@@ -137,6 +138,11 @@ class Inspector(Protocol):
 
     def named(self) -> dict[str, Named]:
         """Read the jobs that have a name, by name."""
+
+    def recurring(self) -> Sequence[Recurs]:
+        """Read the recurring jobs, in no order. One without a name is among them from its first run on, or while it is
+        among the first that wait. Raises Unsupported where the layout does not keep such jobs.
+        """
 
     def listeners(self) -> list[ListenerInfo]:
         """List the listeners. Raises Unsupported where the server does not tell."""

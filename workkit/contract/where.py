@@ -13,7 +13,7 @@ from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Final
 
-from workkit.contract.history import LATE_MS, PastRun
+from workkit.contract.history import LATE_MS, NO_RUN, PastRun
 from workkit.jobs.job import Job, searched_text
 from workkit.jobs.names import shown
 from workkit.text.brief import brief_repr
@@ -170,16 +170,22 @@ def _endings(run: PastRun) -> tuple[str, ...]:
     }.get(run.ending, (run.ending,))
 
 
-def _trouble(row: Recurring) -> tuple[str, ...]:
-    """Name the state of a recurring job, and what its last run says of it."""
-    last = next((run for run in row.runs if run.ending != "skipped"), None)
+def troubles(runs: Sequence[PastRun]) -> tuple[str, ...]:
+    """Name what the last run of a recurring job says of it: "failing", "late", "missed", or nothing. One that somebody
+    left out says nothing. The last run is the first of `runs`.
+    """
+    last = next((run for run in runs if run.ending != "skipped"), None)
     known = {"failed": "failing", "late": "late", "missed": "missed"}
-    said = () if last is None else tuple(known[one] for one in _endings(last) if one in known)
-    return (row.job.state, *said)
+    return () if last is None else tuple(known[one] for one in _endings(last) if one in known)
+
+
+def ran_last(runs: Sequence[PastRun]) -> PastRun | None:
+    """Find the last occurrence that a handler saw. The last one is the first of `runs`."""
+    return next((run for run in runs if run.ending not in NO_RUN), None)
 
 
 def _last(row: Recurring, field: str) -> float | None:
-    ran = next((run for run in row.runs if run.ending not in ("skipped", "missed", "overlap")), None)
+    ran = ran_last(row.runs)
     return None if ran is None else float(getattr(ran, field))
 
 
@@ -215,7 +221,7 @@ _RUN: Final[dict[str, Callable[..., Field]]] = {
 }
 _RECURRING: Final[dict[str, Callable[..., Field]]] = {
     **{name: (lambda row, now, read=read: read(row.job, now)) for name, read in _JOB.items()},
-    "state": lambda row, now: _trouble(row),
+    "state": lambda row, now: (row.job.state, *troubles(row.runs)),
     "late": lambda row, now: _last(row, "late_ms"),
     "took": lambda row, now: _last(row, "took_ms"),
     "missed": lambda row, now: float(sum(run.ending == "missed" for run in row.runs)),

@@ -13,6 +13,7 @@ from workkit.contract.inspector import Inspector, Named
 from workkit.errors import ServerError, Unsupported
 from workkit.web.acts.verbs import Verbs
 from workkit.web.checkup import Checkup
+from workkit.web.recurring.rows import Standing
 
 NAMED_S: Final = 5.0
 """So long the jobs with names are kept: reading all of them takes a while where there are thousands."""
@@ -33,6 +34,7 @@ class Served:
     _lock: Lock = field(default_factory=Lock)
     _lost: tuple[float, str] | None = None  # since when (monotonic), and the error
     _named: tuple[float, Mapping[str, Named]] | None = None
+    _recurring: tuple[float, Standing] | None = None
     _last: dict[str, Any] = field(default_factory=dict)
 
     def reached(self) -> None:
@@ -72,7 +74,25 @@ class Served:
             self._named = (time.monotonic(), found)
         return found
 
+    def recurring(self) -> Standing:
+        """Read the recurring jobs and their last runs; what was read less than 5 s ago is not read again. Raises
+        Unsupported.
+        """
+        with self._lock:
+            kept = self._recurring
+        if kept is not None and time.monotonic() - kept[0] < NAMED_S:
+            return kept[1]
+        inspector = self.inspector()
+        jobs = tuple(inspector.recurring())
+        try:
+            found = Standing(jobs=jobs, runs=inspector.lately([one.key for one in jobs]))
+        except Unsupported as error:
+            found = Standing(jobs=jobs, no_history=str(error))
+        with self._lock:
+            self._recurring = (time.monotonic(), found)
+        return found
+
     def forget(self) -> None:
         """Read again what an act may have changed."""
         with self._lock:
-            self._named = None
+            self._named = self._recurring = None

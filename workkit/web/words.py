@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from workkit.jobs.admission import SCHEDULE, Control, Pause
+from workkit.jobs.job import Job
 from workkit.text.duration import MILLISECOND
 from workkit.text.glance import away
 
@@ -38,6 +40,12 @@ def joined(parts: Sequence[Ref], word: str = "and") -> Said:
             found.append(f" {word} " if number == len(parts) - 1 else ", ")
         found.append(part)
     return tuple(found)
+
+
+def pause_of(job: Job, control: Control) -> Pause | None:
+    """Find the pause under which a job stands: its own, that of its function, or that of the schedule."""
+    targets = (f"job:{job.name or job.id}", f"fn:{job.fn}", SCHEDULE)
+    return next((control.paused[target] for target in targets if target in control.paused), None)
 
 
 def until(due: datetime, now: datetime) -> str:

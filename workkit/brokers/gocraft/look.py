@@ -16,6 +16,7 @@ from workkit.brokers.redis_server.server import Server
 from workkit.contract.inspector import Counts, Missed, Named, Pulse, QueueInfo, no_queues
 from workkit.contract.listener import ListenerInfo, Serving
 from workkit.contract.pulse import composed_pulse
+from workkit.contract.recurring import Recurs, no_recurring
 from workkit.contract.without_history import WithoutHistory
 from workkit.errors import CorruptRecord, NotFound
 from workkit.jobs.admission import Control, pause_text
@@ -127,6 +128,11 @@ class GocraftInspector(WithoutHistory):
     def named(self) -> dict[str, Named]:
         """No job has a name here."""
         return {}
+
+    def recurring(self) -> list[Recurs]:
+        """Raise Unsupported: only the pools know their specs."""
+        trouble = "are known only to the pools that enqueue their runs, not to the server"
+        raise no_recurring(trouble, f"Their next runs are among the jobs: workkit list {self.schedule}.")
 
     def listeners(self) -> list[ListenerInfo]:
         """List the pools, ours and Go's, and what each holds."""

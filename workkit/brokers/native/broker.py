@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from workkit.brokers.native.codec import Codec, Stored
 from workkit.brokers.native.history.store import tally_call
 from workkit.brokers.native.keys import Keys
+from workkit.brokers.native.look.kept_jobs import KeptJobs
 from workkit.brokers.native.put import is_special, put_args, read_answer, trace_rows
 from workkit.brokers.native.session import Session
 from workkit.brokers.redis_server.batch import BATCH_SECONDS, batch_text, read_batch, read_step, step_text, token_of
@@ -83,6 +84,7 @@ class NativeBroker:
         ] = {}  # listener -> its heartbeat, and when we first saw that heartbeat
         self._stale: list[tuple[str, float]] = []
         self._waiting = server.twin(answer_seconds=60.0)
+        self._kept = KeptJobs()
 
     @property
     def schedule(self) -> str:
@@ -104,7 +106,9 @@ class NativeBroker:
         """The part of the broker that reads a schedule."""
         from workkit.brokers.native.look.inspector import NativeInspector
 
-        return NativeInspector(server=self._server, keys=self._keys, codec=self._codec, waiting=self._waiting)
+        return NativeInspector(
+            server=self._server, keys=self._keys, codec=self._codec, waiting=self._waiting, kept=self._kept
+        )
 
     @property
     def admin(self) -> NativeAdmin:

@@ -25,6 +25,8 @@ def read_order(verb: str, fields: Mapping[str, Sequence[Any]]) -> Order | str:
         return f"{listed(('which', *act.fields))} are texts."
     if len(which) > MOST:
         return f"An act concerns at most {MOST} jobs, and {len(which):,} were named."
+    if not which and "chosen" in fields:
+        return "No job is selected. Select some, then choose what is done."
     if not which and act.needs == "job":
         return f"{verb} needs a job: which=NAME."
     return Order(verb=verb, which=tuple(dict.fromkeys(which)), fields=given)

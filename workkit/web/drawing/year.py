@@ -178,13 +178,15 @@ def _counted(days: Iterable[Day], late: AbstractSet[date]) -> str:
 
 
 def _months(first: date, last: date) -> Iterator[Month]:
-    """Name each month above the first week that begins in it; not above the last two, where no room is."""
-    seen = 0
-    for week in range(WEEKS - 2):
-        day = first + timedelta(weeks=week)
-        if day.month != seen and day <= last:
+    """Name each month above the first week that begins in it; not above the last two, where no room is, nor where the
+    next name follows at once.
+    """
+    starts = [first + timedelta(weeks=week) for week in range(WEEKS)]
+    for week, day in enumerate(starts[: WEEKS - 2]):
+        is_new = week == 0 or day.month != starts[week - 1].month
+        has_room = starts[week + 1].month == day.month
+        if is_new and has_room and day <= last:
             yield Month(week=week, text=MONTH_NAMES[day.month - 1][:3])
-        seen = day.month
 
 
 def _without_year(day: date) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from workkit.web.page import Page
-from workkit.web.pages import doctor, job, listeners, now
+from workkit.web.pages import doctor, job, listeners, now, recurring
 
 PAGES: Final[tuple[Page, ...]] = (
     now.PAGE,
+    recurring.PAGE,
     job.PAGE,
     listeners.PAGE,
     doctor.PAGE,

@@ -22,6 +22,7 @@ from workkit.brokers.hutch.wire.link import Link, Wire
 from workkit.contract.inspector import Counts, Missed, Named, Pulse, QueueInfo
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.pulse import composed_pulse
+from workkit.contract.recurring import Recurs, no_recurring
 from workkit.contract.without_history import WithoutHistory
 from workkit.errors import NotFound, Unsupported
 from workkit.jobs.admission import Control
@@ -131,6 +132,10 @@ class HutchInspector(WithoutHistory):
     def named(self) -> dict[str, Named]:
         """No message has a name."""
         return {}
+
+    def recurring(self) -> list[Recurs]:
+        """Raise Unsupported: every message runs once."""
+        raise no_recurring("are not kept in this layout: a message runs once", "Only the native layout keeps them.")
 
     def listeners(self) -> list[ListenerInfo]:
         """List those who consume, ours and others. Raises Unsupported where the management API does not tell, and no

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from typing import overload
 
 from workkit.brokers.native.codec import instant_of
 from workkit.contract.history import ENDINGS, Day, Ended, PastRun
@@ -102,10 +104,58 @@ def past_run(
 
 def read_ring(value: bytes) -> list[Entry]:
     """Read the runs of a ring, the last one first. A value with another length is none, and has no runs."""
+    return list(_entries(value))
+
+
+def _entries(value: bytes) -> Iterator[Entry]:
     if len(value) % RUN or not HEAD <= len(value) <= HEAD + RUNS_KEPT * RUN:
-        return []
+        return
     found = (read_entry(value[at : at + RUN]) for at in range(HEAD, len(value), RUN))
-    return [entry for entry in found if entry is not None]
+    yield from (entry for entry in found if entry is not None)
+
+
+class Runs(Sequence[PastRun]):
+    """The runs of a ring, the last one first. Each is read when it is looked at: who looks at the last runs of 10,000
+    jobs does not pay for all 60.
+    """
+
+    __slots__ = ("_ring",)
+
+    def __init__(self, ring: bytes = b"") -> None:
+        self._ring = ring
+
+    def __iter__(self) -> Iterator[PastRun]:
+        """Read one after the other."""
+        runs = (past_run(entry, id=None, name=None, fn=None) for entry in _entries(self._ring))
+        return (run for run in runs if run is not None)
+
+    def __len__(self) -> int:
+        """Count those that can be read."""
+        return sum(1 for _ in self)
+
+    def __bool__(self) -> bool:
+        """Say whether there is one."""
+        return next(iter(self), None) is not None
+
+    @overload
+    def __getitem__(self, place: int) -> PastRun: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[PastRun]: ...
+    def __getitem__(self, place: int | slice) -> PastRun | list[PastRun]:
+        """Read one, or some."""
+        if place == 0 and (first := next(iter(self), None)) is not None:
+            return first
+        return list(self)[place]
+
+    def __eq__(self, other: object) -> bool:
+        """Compare the runs, with those of a list too."""
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        """Show the runs."""
+        return f"Runs({list(self)!r})"
 
 
 def write_day(day: Day) -> bytes:

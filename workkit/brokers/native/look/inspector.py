@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from workkit.brokers.native.codec import Codec
+from workkit.brokers.native.history.ring import Runs
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.count import read_counts
 from workkit.brokers.native.look.dead_set import DeadSet
 from workkit.brokers.native.look.items import server_ms
+from workkit.brokers.native.look.kept_jobs import KeptJobs
 from workkit.brokers.native.look.listing import Listing, whole_ms
 from workkit.brokers.native.look.missed import missed_pages
 from workkit.brokers.native.look.past import Past
 from workkit.brokers.native.look.pulse import read_pulse
+from workkit.brokers.native.look.recurring import read_recurring
 from workkit.brokers.native.look.results import NativeResults
 from workkit.brokers.native.look.search import Search, all_jobs, named_entry
 from workkit.brokers.redis_server.listener_info import read_info
@@ -24,6 +27,7 @@ from workkit.contract.changes import Change
 from workkit.contract.history import Bucket, Day, PastRun, Tier
 from workkit.contract.inspector import Counts, Missed, Named, Pulse, QueueInfo, no_queues
 from workkit.contract.listener import ListenerInfo
+from workkit.contract.recurring import Recurs
 from workkit.jobs.admission import Control
 from workkit.jobs.job import Job, JobState
 
@@ -36,6 +40,7 @@ class NativeInspector:
     keys: Keys
     codec: Codec
     waiting: Server | None = None  # connections that may wait
+    kept: KeptJobs = field(default_factory=KeptJobs)
 
     def counts(self) -> Counts:
         """Count the jobs in each state: see `Inspector.counts`."""
@@ -74,6 +79,10 @@ class NativeInspector:
             if job is not None
         }
 
+    def recurring(self) -> list[Recurs]:
+        """Read the recurring jobs: see `Inspector.recurring`."""
+        return read_recurring(self._listing, self.kept)
+
     def listeners(self) -> list[ListenerInfo]:
         """List the listeners and the claims of each, by the time of their last heartbeat."""
         now, found = server_ms(self.server), []
@@ -103,7 +112,7 @@ class NativeInspector:
         for page in missed_pages(self.server, self.keys):
             yield from (missed for _, missed in page if missed is not None)
 
-    def lately(self, jobs: Sequence[str]) -> dict[str, list[PastRun]]:
+    def lately(self, jobs: Sequence[str]) -> dict[str, Runs]:
         """Read the last runs of recurring jobs, by name or else id."""
         return self._past.lately(jobs)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from workkit.brokers.native.codec import instant_of
 from workkit.brokers.native.history.cells import read_cell, slots
 from workkit.brokers.native.history.changes import read_change
-from workkit.brokers.native.history.ring import past_run, read_days, read_entry, read_ring
+from workkit.brokers.native.history.ring import Runs, past_run, read_days, read_entry
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.items import server_ms
 from workkit.brokers.native.record import read_count
@@ -27,11 +27,9 @@ class Past:
     server: Server
     keys: Keys
 
-    def lately(self, jobs: Sequence[str]) -> dict[str, list[PastRun]]:
+    def lately(self, jobs: Sequence[str]) -> dict[str, Runs]:
         """Read the last runs of recurring jobs, by name or else id: see `Inspector.lately`."""
-        return {
-            job: _ring_runs(job, ring) for job, ring in zip(jobs, self._fields(self.keys.lately, jobs), strict=True)
-        }
+        return {job: Runs(ring) for job, ring in zip(jobs, self._fields(self.keys.lately, jobs), strict=True)}
 
     def days(self, job: str) -> list[Day]:
         """Read the days of a recurring job: see `Inspector.days`."""
@@ -99,12 +97,6 @@ class Past:
                 return [b"" for _ in jobs]
             found = client.hmget(key, [job.encode("utf-8", "surrogateescape") for job in jobs])
         return [value or b"" for value in found]
-
-
-def _ring_runs(job: str, ring: bytes) -> list[PastRun]:
-    entries = read_ring(ring)
-    runs = (past_run(entry, id=None, name=None, fn=None) for entry in entries)
-    return [run for run in runs if run is not None]
 
 
 def read_run(fields: Mapping[bytes, bytes]) -> PastRun | None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from heapq import merge
 
+from workkit.brokers.native.history.ring import Runs
 from workkit.brokers.native.look.inspector import NativeInspector
 from workkit.brokers.native.look.results import ShardedResults
 from workkit.brokers.native.look.search import ID_DIGITS, SHORTEST
@@ -16,6 +17,7 @@ from workkit.contract.history import Bucket, Day, PastRun, Tier
 from workkit.contract.inspector import Counts, Missed, Named, Pulse, QueueInfo, no_queues
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.pulse import soonest, summed_counts
+from workkit.contract.recurring import Recurs
 from workkit.errors import NotFound
 from workkit.jobs.admission import Control
 from workkit.jobs.job import Job, JobState
@@ -77,6 +79,10 @@ class ShardedInspector:
         """Read the jobs that have a name, by name."""
         return {name: found for shard in self._shards for name, found in shard.named().items()}
 
+    def recurring(self) -> list[Recurs]:
+        """Read the recurring jobs of all shards. A name is in one shard only."""
+        return [found for shard in self._shards for found in shard.recurring()]
+
     def listeners(self) -> list[ListenerInfo]:
         """List the listeners: each once for each shard, with its claims there."""
         return [info for shard in self._shards for info in shard.listeners()]
@@ -95,10 +101,10 @@ class ShardedInspector:
         """Page through the missed occurrences, roughly the last one first."""
         return merge(*(shard.missed() for shard in self._shards), key=lambda one: -one.due.timestamp())
 
-    def lately(self, jobs: Sequence[str]) -> dict[str, list[PastRun]]:
+    def lately(self, jobs: Sequence[str]) -> dict[str, Runs]:
         """Read the last runs of recurring jobs; each job runs in one shard."""
         found = [shard.lately(jobs) for shard in self._shards]
-        return {job: next((one[job] for one in found if one[job]), []) for job in jobs}
+        return {job: next((one[job] for one in found if one[job]), Runs()) for job in jobs}
 
     def days(self, job: str) -> list[Day]:
         """Read the days of a recurring job."""

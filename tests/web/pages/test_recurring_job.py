@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tests import handlers
+from tests.processes import until
+from tests.servers import Server
+from tests.web.conftest import Browser, Open, headline, text_of
+from tests.web.recurring_jobs import HOW, one_of_each, overdue
+from workkit import schedule
+from workkit.brokers.native.history.ring import entry_of, write_day
+from workkit.brokers.native.keys import Keys
+from workkit.contract.history import Day
+from workkit.schedule import Schedule
+from workkit.web.door.ways import Local
+
+
+def page(browser: Browser, s: Schedule, which: str) -> str:
+    return text_of(browser.get(f"/s/{s.name}/jobs/{which}"))
+
+
+def found(browser: Browser, s: Schedule, which: str) -> Any:
+    return browser.json(f"/s/{s.name}/jobs/{which}.json")
+
+
+def test_one_that_never_ran_says_when_it_will(browser: Browser, s: Schedule) -> None:
+    with pytest.warns(UserWarning, match="does not exist"):
+        schedule.add(s, handlers.note, args=(7,), every="day at 2:30", tz="Europe/Paris", name="nightly")
+    answer = browser.get(f"/s/{s.name}/jobs/nightly")
+    assert headline(answer) == "every day at 2:30 Europe/Paris"
+    said = text_of(answer)
+    for words in (
+        "Has not run yet; first", "tests.handlers.note (7)", "Next 20 Paris UTC", "A year Has not run yet", "planned",
+        "2:30 does not exist in Paris, clocks go from 2:00 to 3:00. It runs at 3:00.", "its last run still goes on:",
+        "both run.", "run once, late.", "if that says nothing, it is dead at once.", "Nobody has changed it",
+        'when="every day at 2:30"', f"workkit add {s.name} 'every day at 2:30' tests.handlers:note 7 --tz Europe/Paris",
+    ):  # fmt: skip
+        assert words in said, words
+    assert "Recurring / nightly" in re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", answer.text)).replace("  ", " ")
+    assert "/edit" not in answer.text, "a page that there is not has no link"
+    for drawing in re.findall(r'<svg[^>]*role="img"[^>]*>', answer.text):
+        assert re.search(r'aria-label="[^"]+"', drawing), drawing
+    record = found(browser, s, "nightly")
+    assert (len(record["upcoming"]), record["runs"], record["days"]) == (20, [], [])
+    assert {one["option"] for one in record["policies"] if one["default"]} == {
+        "overlap", "catch_up", "retries", "timeout", "limit",
+    }  # fmt: skip
+
+
+def test_what_the_server_was_told_holds(browser: Browser, s: Schedule) -> None:
+    schedule.add(
+        s, handlers.note, every="hour", name="strict", overlap="skip", catch_up_within="6h", retries=3, base="1min",
+        jitter=False, timeout="20min", spread="5min", count=10, priority=2, end=datetime.now(UTC) + timedelta(days=40),
+    )  # fmt: skip
+    said = page(browser, s, "strict")
+    for words in (
+        "leave this one out.", "run once, late, but not after 6 h.",
+        "up to 3 more attempts, after 1 min, 2 min and 4 min; then it is dead.", "it takes longer than 20 min: end it.",
+        "its part of 5 min.", "it has run 10 times: that was its last run.", "it no longer runs.",
+        "it starts before those of priority below 2.", "--retries 3", "--no-jitter", 'timeout="20 min"', "Its timeout",
+    ):  # fmt: skip
+        assert words in said or words == "Its timeout", words
+
+
+def test_failed_late_and_missed_runs_are_said(browser: Browser, s: Schedule, server: Server) -> None:
+    plain = one_of_each(server, s)
+    failing = page(browser, s, "failing")
+    assert "failed after" in failing
+    assert "OSError: disk full." in failing
+    assert "It has failed 3 times in a row." in failing
+    assert "by hand; OSError: disk full" in failing
+    assert "run by hand" in failing
+    late = page(browser, s, "late")
+    assert "started 1 min 5 s after due." in late
+    assert "done, late" in late
+    assert "1 started more than" in late
+    assert "Late by Runs below" in late, "a histogram has its table"
+    missed = page(browser, s, "missed")
+    assert "was missed: nobody started it in time." in missed
+    assert "missed nobody started it in time" in re.sub(r" +", " ", missed)
+    paused = page(browser, s, "paused")
+    assert re.search(r'Paused since \S+ until \w+ \d+ \w+ at \S+: "the partner\'s API moves"\.', paused), paused
+    assert "Resume" in paused
+    assert "It would run next" in paused or "Has not run yet; first" in paused
+    assert 'paused: "the partner\'s API moves"' in paused
+    assert headline(browser.get(f"/s/{s.name}/jobs/{plain.id[:8]}")) == "every 5 hours"
+    assert [one["ending"] for one in found(browser, s, "failing")["runs"]] == ["dead"] * 3
+
+
+def test_a_run_that_was_left_out_is_struck_through(browser: Browser, s: Schedule) -> None:
+    job = schedule.add(s, handlers.note, every="day at 12:00", name="noon")
+    assert job.due is not None
+    schedule.skip(s, "noon")
+    answer = browser.get(f"/s/{s.name}/jobs/noon")
+    assert "<del>12:00</del>" in answer.text
+    assert "left out by hand" in text_of(answer)
+    coming = found(browser, s, "noon")["upcoming"]
+    assert [one["left_out"] for one in coming] == [True] + [False] * 19
+    assert datetime.fromisoformat(coming[1]["at"]) == job.due + timedelta(days=1)
+    assert "next run left out" in text_of(answer)
+
+
+def test_a_run_that_goes_on_says_where_and_how_far(browser: Browser, s: Schedule, server: Server) -> None:
+    handlers.calls.clear()
+    handlers.gate.clear()
+    job = schedule.add(s, handlers.wait_for_gate, every="hour", name="gate")
+    overdue(server, s, job, by_ms=0)
+    try:
+        with schedule.listener(s, **HOW):
+            until(lambda: handlers.calls == ["begun"], what="the run")
+            record = found(browser, s, "gate")
+            (said,) = record["running"]
+            assert " runs the run due today at " in said
+            assert len(record["upcoming"]) == 20
+            first = datetime.fromisoformat(record["upcoming"][0]["at"])
+            assert first > datetime.now(UTC), "the run that goes on is not to come"
+            assert "One runs now." in browser.get(f"/s/{s.name}/jobs/gate").text
+            handlers.gate.set()
+    finally:
+        handlers.gate.set()
+
+
+def test_a_year_of_runs_is_drawn(browser: Browser, s: Schedule, server: Server) -> None:
+    schedule.add(s, handlers.note, every="day at 12:00", name="noon")
+    keys, client = Keys(s.name), server.client()
+    noon = datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0) - timedelta(days=1)
+    days = [(noon - timedelta(days=k)).date() for k in range(300, 0, -1)]
+    worst: dict[Any, Any] = {days[10]: "dead", days[20]: "missed"}
+    client.hset(keys.days, "noon", b"".join(write_day(Day(day=d, runs=1, worst=worst.get(d, "done"))) for d in days))
+    ends = [entry_of(int((noon - timedelta(days=k)).timestamp() * 1000), late_ms=4, took_ms=200_000 + k, ending="done")
+            for k in range(60)]  # fmt: skip
+    client.hset(keys.lately, "noon", write_day(Day(day=noon.date(), runs=1, worst="done")) + bytes(11)
+                + b"".join(one.encode() for one in ends))  # fmt: skip
+    answer = browser.get(f"/s/{s.name}/jobs/noon")
+    said = text_of(answer)
+    assert "301 runs on 301 days: 299 done, 1 failed, 1 missed" in said
+    assert "1 run, failed" in said, "the days that are drawn by themselves, in words"
+    assert "took 3 min 20 s and started 4 ms after due." in said
+    assert "Started late last runs" in said, "no cell counts them by themselves"
+    assert len(found(browser, s, "noon")["runs"]) == 20
+    assert len(answer.content) < 200_000
+
+
+@pytest.mark.parametrize(("history", "says"), [("off", 'history = "off"'), ("counts", 'history = "counts"')])
+def test_without_history_the_page_says_so(opened: Open, server: Server, name: str, history: Any, says: str) -> None:
+    s = schedule.create(name, redis=server.url, history=history)
+    schedule.add(s, handlers.note, every="hour", name="hourly")
+    said = page(opened(s), s, "hourly")
+    assert says in said
+    assert "next times and the last error are" in said
+    assert "Next 20" in said
+
+
+def test_who_may_only_look_has_no_acts_and_sees_no_secret(opened: Open, s: Schedule) -> None:
+    schedule.add(s, handlers.note, kwargs={"password": "hunter2"}, every="hour", name="hourly", spread="30min")
+    schedule.pause(s, "hourly", reason="token=hunter2")
+    viewer, editor = opened(s, way=Local(role="viewer")), opened(s)
+    for browser in (viewer, editor):
+        for path in ("jobs/hourly", "jobs/hourly.json", "recurring", "recurring.json"):
+            assert "hunter2" not in browser.get(f"/s/{s.name}/{path}").text
+    main = viewer.get(f"/s/{s.name}/jobs/hourly").text.partition("<main")[2]
+    assert "<form" not in main
+    assert "Cancel hourly? " in page(editor, s, "hourly")
+    assert "Cancel…" not in page(opened(s, way=Local(role="operator")), s, "hourly")

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from workkit.contract.history import Ended, PastRun
+from workkit.contract.recurring import Recurs
+from workkit.errors import InvalidOptions
+from workkit.jobs.job import Job, JobState
+from workkit.triggers import cron
+from workkit.web.recurring.cells import p95_ms, took_within
+from workkit.web.recurring.rows import Row, Standing, counted, in_a_row, in_order, page_of
+
+NOW = datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC)
+
+
+def run(ending: Ended = "done", *, ago: int = 60, late_ms: int = 0, took_ms: int = 5) -> PastRun:
+    due = NOW - timedelta(seconds=ago)
+    return PastRun(id=None, name=None, fn=None, due=due, ended=due, ending=ending, late_ms=late_ms, took_ms=took_ms)
+
+
+def row(key: str, *runs: PastRun, due: int | None = 60, state: JobState = "waiting", named: bool = True) -> Row:
+    job = Job(
+        id=key.ljust(40, "0"), schedule="s", fn="app.f", name=key if named else None, trigger=cron("* * * * * 0 0")
+    )
+    at = None if due is None else NOW + timedelta(seconds=due)
+    standing = Standing(jobs=(Recurs(key=key, job=job, state=state, due=at),), runs={key: runs})
+    (found,) = standing.rows("name", now=NOW)
+    assert standing.rows("next", now=NOW) == [found]
+    assert standing.counts()["all"] == 1
+    return found
+
+
+TROUBLE = [
+    row("plain", named=False),
+    row("soon", run(), due=10),
+    row("later", run(), due=600),
+    row("over", run(), due=None),
+    row("overdue", run(), due=-30),
+    row("late", run(late_ms=1000)),
+    row("failing", run("retried")),
+    row("left-out", run("skipped", ago=-60), run("dead")),
+    row("missed", run("missed")),
+]
+
+
+def test_trouble_comes_first_then_what_is_soon() -> None:
+    found = [one.key for one in in_order(TROUBLE, "trouble", now=NOW)]
+    assert found == [
+        "failing", "left-out", "missed", "late", "overdue", "soon", "later", "over", "plain",
+    ]  # fmt: skip
+
+
+def test_each_list_is_counted() -> None:
+    rows = [*TROUBLE, row("paused", run("dead"), state="paused")]
+    assert counted(rows) == {"all": 10, "failing": 3, "late": 1, "missed": 1, "paused": 1}
+
+
+def test_the_longest_comes_first_and_what_never_ran_last() -> None:
+    rows = [row("new"), row("short", run(took_ms=1)), row("long", run("missed"), run(took_ms=9))]
+    assert [one.key for one in in_order(rows, "took", now=NOW)] == ["long", "short", "new"]
+
+
+@pytest.mark.parametrize(
+    ("after", "keys", "following"),
+    [
+        (None, "ab", "2:b"),
+        ("2:b", "cd", "4:d"),
+        ("4:d", "e", None),
+        ("2:gone", "cd", "4:d"),  # the row before has left the list
+        ("1:b", "cd", "4:d"),  # it has moved
+        ("9:gone", "", None),
+    ],
+)
+def test_pages_follow_one_another(after: str | None, keys: str, following: str | None) -> None:
+    page, found = page_of([row(key) for key in "abcde"], after, most=2)
+    assert ("".join(one.key for one in page), found) == (keys, following)
+
+
+@pytest.mark.parametrize("after", ["b", ":b", "-1:b", "x:b"])
+def test_what_is_no_place_is_refused(after: str) -> None:
+    with pytest.raises(InvalidOptions) as caught:
+        page_of([row("a")], after, most=2)
+    assert (caught.value.given, caught.value.where) == (after, "after")
+
+
+def test_failures_are_counted_from_the_last_run_on() -> None:
+    assert in_a_row([run("dead"), run("retried"), run(), run("dead")]) == 2
+    assert in_a_row([run(), run("dead")]) == 0
+
+
+def test_shares_of_how_long_runs_took() -> None:
+    ring = [run(took_ms=ms) for ms in range(1, 21)] + [run("missed", took_ms=9999)]
+    assert (took_within(ring, 0.5), p95_ms(ring), p95_ms([])) == (10, 19, None)
+    assert took_within([run(took_ms=7)], 0.5) == 7

@@ -1,0 +1,179 @@
+"""Recurring jobs as rows: which are in trouble, which are asked for, in which order, which page of them. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, tzinfo
+from functools import lru_cache
+from itertools import takewhile
+from typing import Final
+
+from workkit.contract.history import PastRun
+from workkit.contract.recurring import Recurs
+from workkit.contract.where import Where, ran_last, troubles
+from workkit.errors import InvalidOptions
+from workkit.jobs.job import Job
+from workkit.jobs.names import shown
+from workkit.text.brief import brief_repr
+from workkit.text.wording import zone_name
+from workkit.triggers import Trigger, explain
+from workkit.web.words import LATE_MS
+
+SHOWS: Final = ("all", "failing", "late", "missed", "paused")
+SORTS: Final = ("trouble", "next", "name", "took")
+FAILED: Final = ("retried", "dead")
+_CURSOR: Final = re.compile(r"(\d{1,7}):(.*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A recurring job with its last runs, the last one first. `trouble`: "failing", "late", "missed", or nothing."""
+
+    recurs: Recurs
+    runs: Sequence[PastRun]
+    trouble: tuple[str, ...]
+
+    __repr__ = brief_repr
+
+    @property
+    def key(self) -> str:
+        """Its name, or else its id."""
+        return self.recurs.key
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether nothing of it starts."""
+        return self.recurs.state == "paused"
+
+    def is_overdue(self, now: datetime) -> bool:
+        """Whether its next run should have begun."""
+        due = self.recurs.due
+        return due is not None and due < now - _LATE and not self.is_paused
+
+    def belongs(self, show: str) -> bool:
+        """Say whether it stands in a list of `SHOWS`."""
+        return show == "all" or (self.is_paused if show == "paused" else show in self.trouble)
+
+
+_LATE: Final = timedelta(milliseconds=LATE_MS)
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Standing:
+    """All recurring jobs of a schedule, and the last runs of each, as they were read; `no_history` says why there are
+    no runs. It keeps the orders that were asked for: to sort thousands of jobs takes as long as to read them.
+    """
+
+    jobs: tuple[Recurs, ...] = ()
+    runs: Mapping[str, Sequence[PastRun]] = field(default_factory=dict)
+    no_history: str = ""
+    _orders: dict[str, Sequence[Row]] = field(default_factory=dict)
+    _counts: dict[str, int] = field(default_factory=dict)
+
+    __repr__ = brief_repr
+
+    def rows(self, sort: str, *, now: datetime) -> Sequence[Row]:
+        """Give all rows in one of `SORTS`."""
+        found = self._orders.get(sort)
+        if found is None:
+            rows: Iterable[Row] = next(iter(self._orders.values()), ())
+            found = self._orders[sort] = in_order(rows or self._made(), sort, now=now)
+        return found
+
+    def counts(self) -> Mapping[str, int]:
+        """Count the rows of each list of `SHOWS`."""
+        if not self._counts:
+            self._counts = counted(next(iter(self._orders.values()), ()) or self._made())
+        return self._counts
+
+    def _made(self) -> list[Row]:
+        known = ((one, self.runs.get(one.key, ())) for one in self.jobs)
+        return [Row(recurs=one, runs=runs, trouble=troubles(runs)) for one, runs in known]
+
+
+def asked_for(rows: Iterable[Row], where: Where, *, now: datetime) -> list[Row]:
+    """Choose the rows that a filter means."""
+    needs_words = bool(where.texts or where.without)
+
+    def is_meant(row: Row) -> bool:
+        words = words_of(row.recurs.job) if needs_words else ""
+        return where.recurring(row.recurs.standing, row.runs, words=words, now=now)
+
+    return [row for row in rows if is_meant(row)]
+
+
+def counted(rows: Sequence[Row]) -> dict[str, int]:
+    """Count the rows of each list of `SHOWS`."""
+    return {show: sum(row.belongs(show) for row in rows) for show in SHOWS}
+
+
+def in_order(rows: Iterable[Row], sort: str, *, now: datetime) -> list[Row]:
+    """Sort rows by one of `SORTS`; those without a name stand below the others."""
+    by = _BY[sort]
+    return sorted(rows, key=lambda row: (row.recurs.job.name is None, by(row, now), row.key))
+
+
+def page_of(rows: Sequence[Row], after: str | None, *, most: int) -> tuple[Sequence[Row], str | None]:
+    """Cut the rows that follow a place, and name the place of the next ones. A place is the row before it; where that
+    one has left the list, its number counts. Raises InvalidOptions for what is no place.
+    """
+    start = 0
+    if after:
+        found = _CURSOR.fullmatch(after)
+        if found is None:
+            remedy = "It is the value of next in the list before, as it stood there."
+            raise InvalidOptions.about(
+                f'after="{after}"', "is no place in this list", remedy, where="after", given=after
+            )
+        start = next((k + 1 for k, row in enumerate(rows) if row.key == found[2]), int(found[1]))
+    page = rows[start : start + most]
+    end = start + len(page)
+    return page, f"{end}:{page[-1].key}" if page and end < len(rows) else None
+
+
+def in_a_row(runs: Iterable[PastRun]) -> int:
+    """Count the failures with which the last runs end."""
+    return sum(1 for _ in takewhile(lambda run: run.ending in FAILED, runs))
+
+
+def words_of(job: Job) -> str:
+    """Say when a recurring job runs, in its zone."""
+    assert job.trigger is not None, "it recurs"
+    return _words(job.trigger)
+
+
+def words_in(job: Job, zone: tzinfo) -> str:
+    """Say when a recurring job runs; its zone is left out where all times are shown in it."""
+    return words_of(job).removesuffix(f" {zone_name(zone)}")
+
+
+@lru_cache(maxsize=50_000)
+def _words(trigger: Trigger) -> str:
+    return explain(trigger)
+
+
+_FAR: Final = float("inf")
+
+
+def _due(row: Row) -> float:
+    return _FAR if row.recurs.due is None else row.recurs.due.timestamp()
+
+
+def _trouble(row: Row, now: datetime) -> tuple[int, float]:
+    ranks = ["failing" in row.trouble, "missed" in row.trouble, "late" in row.trouble, row.is_overdue(now), True]
+    return ranks.index(True), _due(row)
+
+
+def _took(row: Row, now: datetime) -> float:
+    last = ran_last(row.runs)
+    return 1.0 if last is None else -float(last.took_ms)
+
+
+_BY: Final[Mapping[str, Callable[[Row, datetime], object]]] = {
+    "trouble": _trouble,
+    "next": lambda row, now: _due(row),
+    "name": lambda row, now: (row.recurs.job.name or shown(row.recurs.job.fn)).casefold(),
+    "took": _took,
+}
