@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 
 from workkit.contract.changes import Change
 from workkit.contract.history import Bucket, Day, PastRun, Tier
+from workkit.contract.known import Known
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.result import Results
 from workkit.errors import Unsupported
@@ -172,6 +173,11 @@ class Inspector(Protocol):
 
     def changes(self) -> Iterator[Change]:
         """Page through who changed what, the last change first; about 10,000 are kept."""
+
+    def knows(self) -> Mapping[str, Known]:
+        """Read which functions the living listeners know, by their names as jobs store them. Those of listeners that
+        tell nothing are not there.
+        """
 
     def history_bytes(self) -> int:
         """Estimate how much of the server's memory the past runs take, from samples."""

@@ -9,6 +9,7 @@ from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.count import read_counts
 from workkit.brokers.native.look.dead_set import DeadSet
+from workkit.brokers.native.look.functions import read_functions
 from workkit.brokers.native.look.items import server_ms
 from workkit.brokers.native.look.listing import Listing, whole_ms
 from workkit.brokers.native.look.missed import missed_pages
@@ -23,6 +24,7 @@ from workkit.brokers.redis_server.standing import standing_control
 from workkit.contract.changes import Change
 from workkit.contract.history import Bucket, Day, PastRun, Tier
 from workkit.contract.inspector import Counts, Missed, Named, Pulse, QueueInfo, no_queues
+from workkit.contract.known import Known
 from workkit.contract.listener import ListenerInfo
 from workkit.jobs.admission import Control
 from workkit.jobs.job import Job, JobState
@@ -127,6 +129,10 @@ class NativeInspector:
     def changes(self) -> Iterator[Change]:
         """Page through who changed what, the last change first."""
         return self._past.changes()
+
+    def knows(self) -> dict[str, Known]:
+        """Read which functions the living listeners know: see `Inspector.knows`."""
+        return read_functions(self.server, self.keys)
 
     def history_bytes(self) -> int:
         """Estimate how much memory the history takes."""

@@ -14,6 +14,7 @@ from workkit.brokers.native.shards import first_found, shard_of_text
 from workkit.contract.changes import Change
 from workkit.contract.history import Bucket, Day, PastRun, Tier
 from workkit.contract.inspector import Counts, Missed, Named, Pulse, QueueInfo, no_queues
+from workkit.contract.known import Known
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.pulse import soonest, summed_counts
 from workkit.errors import NotFound
@@ -125,6 +126,10 @@ class ShardedInspector:
     def changes(self) -> Iterator[Change]:
         """Page through who changed what in all shards, the last change first."""
         return merge(*(shard.changes() for shard in self._shards), key=lambda one: -one.at.timestamp())
+
+    def knows(self) -> Mapping[str, Known]:
+        """Read it of the first shard: a listener tells the same in each."""
+        return self._shards[0].knows()
 
     def history_bytes(self) -> int:
         """Add up the memory of the history of all shards."""
