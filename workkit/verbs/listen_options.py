@@ -26,7 +26,9 @@ def read_how(options: Mapping[str, Any]) -> tuple[How, int]:
 
 def read_forward(options: Mapping[str, Any]) -> tuple[How, int]:
     """The same of `forward`, which runs no function. Raises InvalidOptions, TriggerError."""
-    return _how({"threads": 1, "folder": None, "publish": False, **read_options(options, place=FORWARD, verb="forward")})
+    return _how(
+        {"threads": 1, "folder": None, "publish": False, **read_options(options, place=FORWARD, verb="forward")}
+    )
 
 
 def _how(options: Mapping[str, Any]) -> tuple[How, int]:

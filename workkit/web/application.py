@@ -68,7 +68,7 @@ def application(served: Sequence[Served], *, settings: Settings) -> Starlette:
         Route("/-/look", site.answering(entrance.look), methods=["POST"]),
         Route("/s/{s}", site.answering(site.schedule), methods=["GET"]),
         Route("/s/{s}/do/{verb}", site.answering(site.act), methods=["POST"]),
-        Route("/s/{s}/{path:path}", site.answering(site.page), methods=["GET"]),
+        Route("/s/{s}/{path:path}", site.answering(site.page), methods=["GET", "POST"]),
         Route("/{path:path}", site.answering(site.nowhere), methods=["GET", "POST"]),
     ]
     return Starlette(routes=routes, middleware=[Middleware(Guard, hosts=settings.hosts)])
@@ -150,14 +150,18 @@ class Site:
         if found is None:
             raise Refused(404, f"{served.name} has no page {path!r}.")
         page, names = found
+        params = last_values(request)
+        if request.method == "POST":
+            if not page.takes_form:
+                raise Refused(405, "This page takes no form.")
+            fields = await self.entrance.form(request, who=who)
+            params |= {name: str(values[-1]) for name, values in fields.items() if values}
         role = who.role(served.name)
         veil = self.settings.veil.all_hidden() if self.settings.hides_args and role == "viewer" else self.settings.veil
 
         def look() -> tuple[Asked, View]:
             pulse = veil.pulse(served.inspector().pulse())
-            asked = Asked(
-                served=served, pulse=pulse, veil=veil, zone=frame.zone, names=names, params=last_values(request)
-            )
+            asked = Asked(served=served, pulse=pulse, veil=veil, zone=frame.zone, names=names, params=params)
             return asked, page.look(asked)
 
         try:
@@ -170,7 +174,8 @@ class Site:
         frame = self.entrance.filled(frame, page=page, now=asked.now, counts=asked.pulse.counts)
         number = asked.params.get("did", "")
         frame = replace(frame, did=self.deeds.result(who.session, number), did_number=number)
-        return html(request, page.template, {"frame": frame, "view": view})
+        template = page.fragment if page.fragment and "fragment" in params else page.template
+        return html(request, template, {"frame": frame, "view": view})
 
     async def act(self, request: Request) -> Response:
         """Carry out an act, and lead back to where a line says what was done."""

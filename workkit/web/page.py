@@ -56,6 +56,8 @@ class Page:
 
     `path`: below the schedule's address, with names in braces, ``jobs/{which}``. `title` stands in the bar and, with an
     `icon`, in the rail. `look` makes the view; it blocks, and runs in a thread. `key`: the letter after g.
+    `takes_form`: a form may be sent to it, which changes nothing; its fields come as parameters. `fragment`: the
+    template that is answered with the parameter `fragment`, in place of the page.
     """
 
     name: str
@@ -66,6 +68,8 @@ class Page:
     icon: str = ""
     key: str = ""
     is_care: bool = False
+    takes_form: bool = False
+    fragment: str = ""
 
     def matches(self, path: str) -> dict[str, str] | None:
         """Read the names in a path; None if it is not this page's."""

@@ -22,9 +22,10 @@ from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.text.cells import shorten
 from workkit.text.duration import duration_text
-from workkit.text.glance import away, full_moment, moment
+from workkit.text.glance import away, clock_at, full_moment, moment
 from workkit.text.listing import plural
 from workkit.text.wording import printable, progress
+from workkit.triggers.clock.zone import zone as read_zone
 from workkit.web import words
 from workkit.web.address import job_path
 
@@ -57,7 +58,10 @@ def environment() -> Environment:
         "args": _args,
         "fn": lambda job: shown(job.fn),
         "job_path": lambda job: job_path(job.name or job.id),
+        "which_path": job_path,
         "said": words.plain,
+        "clock_at": clock_at,
+        "zone_of": lambda trigger: read_zone(trigger.tz),
     }
     env.globals |= {"static": static_name}
     return env

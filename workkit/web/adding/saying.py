@@ -193,9 +193,7 @@ def _herd(coming: tuple[datetime, ...], others: Iterable[Named], *, threads: int
         if looked >= MOST_LOOKED:
             break
         trigger = other.job.trigger
-        count += other.job.due == at or (
-            trigger is not None and trigger.next_after(at - timedelta(seconds=1)) == at
-        )
+        count += other.job.due == at or (trigger is not None and trigger.next_after(at - timedelta(seconds=1)) == at)
     if count < min(HERD, max(threads, 1)) or count < 2:
         return []
     head = f"{count:,} other jobs start at {at.astimezone(read_zone('UTC')):%H:%M:%S} UTC."

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from workkit.web.page import Page
-from workkit.web.pages import job, listeners, now
+from workkit.web.pages import edit, job, listeners, now, say
 
 PAGES: Final[tuple[Page, ...]] = (
     now.PAGE,
     job.PAGE,
     listeners.PAGE,
+    edit.NEW,
+    edit.PAGE,
+    say.PAGE,
 )
