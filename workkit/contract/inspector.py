@@ -9,12 +9,12 @@ from typing import Literal, Protocol
 
 from workkit.contract.changes import Change
 from workkit.contract.history import Bucket, Day, PastRun, Tier
-from workkit.contract.known import Known
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.result import Results
 from workkit.errors import Unsupported
 from workkit.jobs.admission import FREE, Control
 from workkit.jobs.job import Job, JobState
+from workkit.jobs.known import Known
 from workkit.text.brief import brief_repr
 
 

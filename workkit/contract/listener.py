@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from workkit.contract.known import Known
 from workkit.jobs.job import Job
+from workkit.jobs.known import Known
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.text.brief import brief_repr
 

@@ -7,9 +7,9 @@ from typing import Any, Self
 
 from workkit.contract.changes import Author, Change
 from workkit.contract.history import Bucket, Day, PastRun, Tier
-from workkit.contract.known import Known
 from workkit.contract.result import Results, no_results
 from workkit.errors import Unsupported
+from workkit.jobs.known import Known
 
 
 class WithoutHistory:

@@ -24,7 +24,7 @@ class View(Protocol):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
     """What a page is asked. `pulse` was read for this request, and is masked; `names` are the parts of the address that
-    the page's path leaves open; `params` the last value of each parameter.
+    the page's path leaves open; `params` the last value of each parameter; `pages` those that there are.
     """
 
     served: Served
@@ -33,6 +33,7 @@ class Asked:
     zone: tzinfo
     names: Mapping[str, str]
     params: Mapping[str, str]
+    pages: Sequence[Page] = ()
 
     @property
     def now(self) -> datetime:

@@ -27,7 +27,7 @@ class Verbs(Protocol):
         """Take a job out."""
 
     def imagined(self, given: Mapping[str, Any], *, stands: Job | None) -> Job:
-        """Make the job that `saved` would write. `given`: the keywords of `add`; `stands`: keep the time of this job."""
+        """Make the job that `saved` would write. `given`: the keywords of `add`; `stands`: keep its time."""
 
     def saved(self, given: Mapping[str, Any], *, seen: Job | None, stands: Job | None) -> Job | None:
         """Add a job, if `seen` still stands under its name; None if it does not."""

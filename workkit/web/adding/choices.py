@@ -101,4 +101,6 @@ def _given(option: VerbOption, text: str) -> Any:
 
 
 def _text(name: str, value: Any) -> str:
-    return duration_text(value, 9) if str(BY_NAME[name].member).endswith("_ms") else str(value)
+    if not str(BY_NAME[name].member).endswith("_ms"):
+        return str(value)
+    return duration_text(value, 9).replace(" min", "m").replace(" ms", "ms").replace(" s", "s").replace(" h", "h")

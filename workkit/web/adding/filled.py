@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from workkit.contract.known import Known
 from workkit.errors import InvalidArguments, InvalidFunction
 from workkit.jobs.job import Job
+from workkit.jobs.known import Known
 from workkit.jobs.names import stored_name
 from workkit.triggers import explain
 from workkit.triggers.clock.zone import zone as read_zone

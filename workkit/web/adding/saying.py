@@ -124,7 +124,7 @@ def answer(
         return Answer(given=text[:LONGEST], tz=tz, misread=misread(text[:LONGEST], error))
     coming = tuple(trigger.upcoming(now - timedelta(seconds=1), COMING))
     remarks = [Remark(head=warning) for warning in trigger.warnings]
-    remarks += _herd(coming, others, threads=threads, spread=spread)
+    remarks += _herd(coming, others, tz=tz, threads=threads, spread=spread)
     remarks += _against(trigger, before, now=now)
     remarks += _pace(trigger, coming, now=now)
     five, seven, note = _crons(trigger)
@@ -185,7 +185,7 @@ def _five(trigger: Trigger) -> str:
     return text if same.rules == trigger.rules else ""
 
 
-def _herd(coming: tuple[datetime, ...], others: Iterable[Named], *, threads: int, spread: str) -> list[Remark]:
+def _herd(coming: tuple[datetime, ...], others: Iterable[Named], *, tz: str, threads: int, spread: str) -> list[Remark]:
     if not coming:
         return []
     at, count = coming[0], 0
@@ -196,7 +196,7 @@ def _herd(coming: tuple[datetime, ...], others: Iterable[Named], *, threads: int
         count += other.job.due == at or (trigger is not None and trigger.next_after(at - timedelta(seconds=1)) == at)
     if count < min(HERD, max(threads, 1)) or count < 2:
         return []
-    head = f"{count:,} other jobs start at {at.astimezone(read_zone('UTC')):%H:%M:%S} UTC."
+    head = f"{count:,} other jobs start at {at.astimezone(read_zone(tz)):%H:%M:%S}."
     more = f"With {threads:,} threads this one may start late." if 0 < threads <= count else ""
     return [Remark(head=head, more=more, spread="" if spread else PUT_OFF)]
 

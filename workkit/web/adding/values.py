@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from workkit.contract.known import Known, Parameter
 from workkit.errors import InvalidArguments
+from workkit.jobs.known import Known, Parameter
 from workkit.web.masked_text import MASK
 
 MOST_BOXES: Final = 20
@@ -111,9 +111,9 @@ def kept(given: Any, seen: Any, stored: Any) -> Any:
         below, above = (one if isinstance(one, Mapping) else {} for one in (seen, stored))
         return {key: kept(value, below.get(key, _MISSING), above.get(key)) for key, value in given.items()}
     if isinstance(given, list):
-        below, above = (one if isinstance(one, list | tuple) else () for one in (seen, stored))
+        first, second = (list(one) if isinstance(one, list | tuple) else [] for one in (seen, stored))
         return [
-            kept(value, below[k] if k < len(below) else _MISSING, above[k] if k < len(above) else None)
+            kept(value, first[k] if k < len(first) else _MISSING, second[k] if k < len(second) else None)
             for k, value in enumerate(given)
         ]
     if isinstance(given, str) and MASK in given:

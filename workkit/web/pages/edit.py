@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import Any, Final
 
 from workkit.contract.changes import Change
-from workkit.contract.known import Known
 from workkit.errors import Invalid, Unsupported
 from workkit.jobs.job import Job
+from workkit.jobs.known import Known
 from workkit.text.wording import iso, zone_name
 from workkit.web.adding import choices, filled, spelled, values
 from workkit.web.adding.owner import owning_sync
@@ -107,7 +107,7 @@ def _view(asked: Asked, given: dict[str, str], *, job: Job | None) -> EditView:
             )
             planned = _planned(asked, given, job)
     except Invalid as error:
-        trouble = asked.veil.text(str(error))
+        trouble = _without_hidden(asked, job, str(error))
     given["laid"] = given.get("fn", "") if laid is not None else ""
     return EditView(
         schedule=asked.served.name,
@@ -129,6 +129,12 @@ def _view(asked: Asked, given: dict[str, str], *, job: Job | None) -> EditView:
         plan=texts[2],
         sync=None if job is None else owning_sync(asked.served.inspector(), job.name),
     )
+
+
+def _without_hidden(asked: Asked, job: Job | None, sentence: str) -> str:
+    """Take the hidden arguments of a job out of a sentence."""
+    mask = asked.veil.usual
+    return mask.text(sentence, hide=() if job is None else mask.hidden(job, *mask.arguments(job.args, job.kwargs)))
 
 
 def _planned(asked: Asked, given: Mapping[str, str], job: Job | None) -> Job | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from workkit.web.page import Page
-from workkit.web.pages import edit, job, listeners, now, say
+from workkit.web.pages import edit, job, jump, listeners, now, say
 
 PAGES: Final[tuple[Page, ...]] = (
     now.PAGE,
@@ -14,4 +14,5 @@ PAGES: Final[tuple[Page, ...]] = (
     edit.NEW,
     edit.PAGE,
     say.PAGE,
+    jump.PAGE,
 )

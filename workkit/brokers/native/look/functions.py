@@ -8,7 +8,7 @@ from typing import Final
 from workkit.brokers.native.functions import IS, OF, merged, read_text
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.redis_server.server import Server
-from workkit.contract.known import Known
+from workkit.jobs.known import Known
 
 MOST_FIELDS: Final = 10_000  # a hash with more is not ours
 MOST_PROGRAMS: Final = 50

@@ -24,10 +24,10 @@ from workkit.brokers.redis_server.standing import standing_control
 from workkit.contract.changes import Change
 from workkit.contract.history import Bucket, Day, PastRun, Tier
 from workkit.contract.inspector import Counts, Missed, Named, Pulse, QueueInfo, no_queues
-from workkit.contract.known import Known
 from workkit.contract.listener import ListenerInfo
 from workkit.jobs.admission import Control
 from workkit.jobs.job import Job, JobState
+from workkit.jobs.known import Known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,12 +14,12 @@ from workkit.brokers.native.shards import first_found, shard_of_text
 from workkit.contract.changes import Change
 from workkit.contract.history import Bucket, Day, PastRun, Tier
 from workkit.contract.inspector import Counts, Missed, Named, Pulse, QueueInfo, no_queues
-from workkit.contract.known import Known
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.pulse import soonest, summed_counts
 from workkit.errors import NotFound
 from workkit.jobs.admission import Control
 from workkit.jobs.job import Job, JobState
+from workkit.jobs.known import Known
 
 
 class ShardedInspector:
