@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from workkit import schedule as verbs
 from workkit.contract.doctor import usual_patience
 from workkit.errors import InvalidOptions
 from workkit.triggers.clock.zone import zone as read_zone
+from workkit.verbs import saving
 from workkit.verbs.author import author_of
 from workkit.verbs.creation import Schedule, check_schedule
 from workkit.verbs.opening import producer_of
@@ -154,3 +155,12 @@ class _Verbs:
         broker = producer_of(self.s)
         broker.admin.by(author_of(None)).note("repair", {"faults": [finding.kind]})
         return broker.doctor.repair(finding)
+
+    def imagined(self, given: Mapping[str, Any], *, stands: Job | None) -> Job:
+        return saving.imagined(self.s, given, stands=stands)
+
+    def saved(self, given: Mapping[str, Any], *, seen: Job | None, stands: Job | None) -> Job | None:
+        return saving.saved(self.s, given, seen=seen, stands=stands)
+
+    def put_back(self, job: Job, *, over: Job) -> Job | None:
+        return saving.put_back(self.s, job, over=over)

@@ -40,6 +40,7 @@ class Can(StrEnum):
     LOOK_AT_DUE = "list what is due and what is dead, find such a job, count it"
     LIST_LISTENERS = "list listeners and what they hold"
     REMEMBER = "keep past runs"
+    TELL = "tell which functions its listeners know"
     KEEP_RESULT = "keep what a handler returned, for who asks"
     CHECK = "check a schedule, and name what is wrong"
 

@@ -142,6 +142,7 @@ class Gocraft(_Listed):
 
     can = frozenset(Can) - {
         Can.RECUR, Can.NAME, Can.SKIP, Can.PAUSE_ONE, Can.LIMIT_SCHEDULE, Can.REMEMBER, Can.KEEP_RESULT,
+        Can.TELL,
     }  # fmt: skip
     note, keeps_first = "note", False
 

@@ -12,9 +12,12 @@ from tests.contract.capability import Can, promised
 from tests.contract.stage import FAILURE, HOW, MINUTE, Stage
 from tests.processes import until
 from workkit import schedule
+from workkit.contract.producer import Added
 from workkit.errors import NotFound
 from workkit.jobs.admission import Pause
 from workkit.jobs.outcome import Again, Dead, Done
+from workkit.jobs.run_options import RunOptions
+from workkit.jobs.terms import Terms
 
 
 def drained(stage: Stage) -> list[Any]:
@@ -285,3 +288,31 @@ def test_a_pulse_tells_of_a_pause(stage: Stage) -> None:
     if Can.LOOK in stage.layout.can:
         assert (pulse.counts.due, pulse.counts.paused, pulse.counts.late_ms) == (0, 2, None)
         assert [(job.state, job.why) for job in pulse.soon] == [("paused", "paused: migration")] * 2
+
+
+@promised(Can.TELL)
+def test_listeners_tell_which_functions_they_know(stage: Stage) -> None:
+    assert stage.producer.inspector.knows() == {}
+    with schedule.listener(stage.s, **HOW):
+        known = stage.producer.inspector.knows()["#'tests.handlers/welcome"]
+        assert ([one.name for one in known.parameters], known.listeners) == (["email"], 1)
+    assert stage.producer.inspector.knows() == {}
+
+
+@promised(Can.NAME)
+def test_a_name_is_given_only_where_what_was_seen_stands(stage: Stage) -> None:
+    def named(retries: int, *, seen: str) -> Added:
+        new = stage.new_job(1, due_ms=stage.producer.now_ms() + MINUTE)
+        new.terms, new.options, new.seen = Terms(name="one"), RunOptions(retries=retries), seen
+        return stage.producer.add([new])[0]
+
+    assert named(1, seen="f" * 40).is_other
+    first = named(1, seen="")
+    assert first.new
+    assert not first.is_other
+    refused = named(2, seen="")
+    assert (refused.is_other, refused.new, refused.id) == (True, False, first.id)
+    second = named(2, seen=first.id)
+    assert (second.new, second.replaced) == (True, first.id)
+    assert named(3, seen=first.id).is_other
+    assert stage.producer.inspector.job("one").id == second.id

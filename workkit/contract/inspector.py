@@ -15,6 +15,7 @@ from workkit.contract.result import Results
 from workkit.errors import Unsupported
 from workkit.jobs.admission import FREE, Control
 from workkit.jobs.job import Job, JobState
+from workkit.jobs.known import Known
 from workkit.text.brief import brief_repr
 
 
@@ -178,6 +179,11 @@ class Inspector(Protocol):
 
     def changes(self) -> Iterator[Change]:
         """Page through who changed what, the last change first; about 10,000 are kept."""
+
+    def knows(self) -> Mapping[str, Known]:
+        """Read which functions the living listeners know, by their names as jobs store them. Those of listeners that
+        tell nothing are not there.
+        """
 
     def history_bytes(self) -> int:
         """Estimate how much of the server's memory the past runs take, from samples."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from workkit.jobs.job import Job
+from workkit.jobs.known import Known
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.text.brief import brief_repr
 
@@ -23,7 +24,8 @@ class ListenerInfo:
     """A listener as others see it. `beat_ms` and `up_ms` are ages in milliseconds; `schedules` maps each schedule to
     its weight; `running` holds the jobs of its claims; `trouble` says in a sentence which part of it has stopped
     moving while it sends heartbeats. `held`: how many jobs it holds, where the layout counts them, and does not list
-    them. `serves`: the plain job names that it serves, for layouts with a queue for each.
+    them. `serves`: the plain job names that it serves, for layouts with a queue for each. `functions`: what it tells of
+    the functions that it knows, when it registers; read them by `Inspector.knows`.
     """
 
     listener: str
@@ -39,5 +41,6 @@ class ListenerInfo:
     trouble: str | None = None
     held: int | None = None
     serves: Mapping[str, Serving] = field(default_factory=dict)
+    functions: tuple[Known, ...] = field(default=(), repr=False)
 
     __repr__ = brief_repr

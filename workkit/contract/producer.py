@@ -24,7 +24,7 @@ class NewJob:
     another schedule that this job stands for. A layout derives the id from it, so that a second addition of the same
     occurrence has the same id, and adds nothing while the first one waits where the layout can see that. `trace`: the
     trace context of the addition (`workkit.tracing`), which a layout carries beside the job, or not at all; it never
-    changes the id.
+    changes the id. `seen`: the id of the job that must stand under the name, "" for none; else nothing is added.
     """
 
     fn: str
@@ -38,11 +38,13 @@ class NewJob:
     entrance: Entrance = USUAL
     identity: str | None = None
     trace: TraceContext | None = None
+    seen: str | None = None
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Added:
     """What became of one `NewJob`: its id, when it is due, whether it was new, and the id of the job that it replaced.
+    `is_other`: nothing was added, as another job than `NewJob.seen` stands under the name; `id` is that one's.
 
     Where it was not new, `id` names the job that stands in its place; `due_ms` is None where that job does not wait.
     """
@@ -51,6 +53,7 @@ class Added:
     due_ms: int | None
     new: bool
     replaced: str | None = None
+    is_other: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from workkit.contract.changes import Author, Change
 from workkit.contract.history import Bucket, Day, PastRun, Tier
 from workkit.contract.result import Results, no_results
 from workkit.errors import Unsupported
+from workkit.jobs.known import Known
 
 
 class WithoutHistory:
@@ -42,6 +43,11 @@ class WithoutHistory:
     def history_bytes(self) -> int:
         """Raise Unsupported."""
         raise _refusal()
+
+    def knows(self) -> Mapping[str, Known]:
+        """Raise Unsupported."""
+        trouble = "are not published by the listeners of this layout"
+        raise Unsupported.about("functions", trouble, "Only those of the native layout tell what they know.")
 
 
 def _refusal() -> Unsupported:

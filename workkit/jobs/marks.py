@@ -111,6 +111,11 @@ def options_of(fn: Handler) -> RunOptions:
     return _said.get(_key(fn), UNSAID)
 
 
+def marks() -> dict[str, Handler]:
+    """The functions that are marked in this program, by each of their names."""
+    return dict(_marked)
+
+
 def plain_names() -> list[str]:
     """Name the plain jobs that are marked with `@job` in this program."""
     return [name for name in _marked if is_plain(name)]

@@ -99,6 +99,7 @@ class ListenOptions(TypedDict, total=False):
     burst: bool | None
     listener_timeout: Duration | None
     health_port: int | str | None
+    publish: bool | None
 
 
 class ForwardOptions(TypedDict, total=False):

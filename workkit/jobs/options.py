@@ -195,6 +195,8 @@ OPTIONS: tuple[VerbOption, ...] = (
                default='"10s"', meaning="a listener without a heartbeat for so long loses its jobs to others"),
     VerbOption(name="health_port", **_BOTH_LISTEN, type=int | str, read=read.address, value="PORT",
                meaning="serve /livez, /readyz and /metrics on 127.0.0.1, or elsewhere with ADDRESS:PORT"),
+    VerbOption(name="publish", **_LISTENER, type=bool, read=read.boolean, value="", default="True",
+               meaning="False: do not tell on the server which functions it knows (names, parameters, defaults)"),
 )  # fmt: skip
 
 BY_NAME: Mapping[str, VerbOption] = {option.name: option for option in OPTIONS}

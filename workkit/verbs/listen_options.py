@@ -12,7 +12,7 @@ from workkit.worker.loop import How
 
 _DEFAULTS: Mapping[str, Any] = {
     "threads": 10, "imports": (), "deadline": 25.0, "strict": False, "burst": False, "listener_timeout": 10.0,
-    "health_port": None, "jobs": None, "consumers": (),
+    "health_port": None, "jobs": None, "consumers": (), "publish": True,
 }  # fmt: skip
 
 
@@ -26,7 +26,9 @@ def read_how(options: Mapping[str, Any]) -> tuple[How, int]:
 
 def read_forward(options: Mapping[str, Any]) -> tuple[How, int]:
     """The same of `forward`, which runs no function. Raises InvalidOptions, TriggerError."""
-    return _how({"threads": 1, "folder": None, **read_options(options, place=FORWARD, verb="forward")})
+    return _how(
+        {"threads": 1, "folder": None, "publish": False, **read_options(options, place=FORWARD, verb="forward")}
+    )
 
 
 def _how(options: Mapping[str, Any]) -> tuple[How, int]:
@@ -43,5 +45,6 @@ def _how(options: Mapping[str, Any]) -> tuple[How, int]:
         burst=read["burst"],
         health=read["health_port"],
         stuck_after=timedelta(seconds=3 * timeout),
+        publish=read["publish"],
     )
     return how, round(timeout * 1000)

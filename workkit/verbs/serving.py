@@ -22,7 +22,8 @@ def listen(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: Unp
     consumers=None (functions under job names, without a mark: {"orders.created": "app.orders:on_created"}),
     deadline="25s", strict=False (schedules strictly in order), burst=False (only what is due now),
     listener_timeout="10s" (others take over from a listener without heartbeat for so long), health_port=None (a port,
-    or "ADDRESS:PORT", for /livez, /readyz and /metrics). Raises ServerUnreachable where the server cannot be reached at
+    or "ADDRESS:PORT", for /livez, /readyz and /metrics), publish=True (False: do not tell on the server which functions
+    it knows). Raises ServerUnreachable where the server cannot be reached at
     the start; later it waits. What it has to report goes to the standard logger `workkit`: a dead job is one ERROR. A
     loop that does nothing for three times listener_timeout ends the process with status 70.
     """

@@ -23,6 +23,7 @@ What any of these raises becomes an answer within the frame (`answer.py`).
    (sentences, calls, links, times: `templates/parts/say.html`). Filters: `render.py`. Where `frame.away_ms` is not
    None, the view is the last one seen, and `said` the sentence about it. No style or script in it; classes:
    `static/workkit.css`.
+   A page that takes a form (`takes_form`) gets its fields as parameters, and changes nothing.
 4. Tests: `tests/web/pages/test_NAME.py` with the fixtures of `tests/web/conftest.py`: `browser.get(...)`,
    `browser.json(...)`, `headline(answer)`, `text_of(answer)`, on a real server with real listeners. Rules about words
    are tables of a pure module (`tests/web/test_sentences.py`). Its line in spec/web.md, 1 and 2.

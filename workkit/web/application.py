@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from functools import partial
@@ -41,7 +42,7 @@ from workkit.web.door.role import Role, Who, may
 from workkit.web.entrance import Entrance, own_path
 from workkit.web.frame import Frame
 from workkit.web.page import Asked, Page, View
-from workkit.web.pages import schedules
+from workkit.web.pages import jump, schedules
 from workkit.web.pages.registry import PAGES
 from workkit.web.render import TYPES, static_files, static_name
 from workkit.web.served import Served
@@ -62,13 +63,14 @@ def application(served: Sequence[Served], *, settings: Settings) -> Starlette:
         Route("/", site.answering(site.index), methods=["GET"]),
         Route("/schedules.json", site.answering(site.index), methods=["GET"]),
         Route("/-/health", site.health, methods=["GET"]),
+        Route("/-/jump", site.answering(site.find), methods=["GET"]),
         Route("/-/static/{hash}/{name}", static, methods=["GET"]),
         Route("/-/login", site.answering(entrance.login), methods=["GET", "POST"]),
         Route("/-/logout", site.answering(entrance.logout), methods=["POST"]),
         Route("/-/look", site.answering(entrance.look), methods=["POST"]),
         Route("/s/{s}", site.answering(site.schedule), methods=["GET"]),
         Route("/s/{s}/do/{verb}", site.answering(site.act), methods=["POST"]),
-        Route("/s/{s}/{path:path}", site.answering(site.page), methods=["GET"]),
+        Route("/s/{s}/{path:path}", site.answering(site.page), methods=["GET", "POST"]),
         Route("/{path:path}", site.answering(site.nowhere), methods=["GET", "POST"]),
     ]
     return Starlette(routes=routes, middleware=[Middleware(Guard, hosts=settings.hosts)])
@@ -126,6 +128,34 @@ class Site:
         except ServerError as error:
             return schedules.away_line(served.name, str(error))
 
+    async def find(self, request: Request) -> Response:
+        """Answer what a text finds in all schedules; where there is one, that one answers."""
+        who = await self.entrance.enter(request)
+        mine = [one for name, one in self.served.items() if who.role(name) is not None]
+        if len(mine) == 1 and not wants_json(request):
+            here = f"{request.scope.get('root_path', '')}/s/{url_path(spelled(mine[0].name))}/-/jump"
+            return RedirectResponse(f"{here}?{request.url.query}", 303)
+        frame = self.entrance.frame(request, who, title="Jump", several=len(self.served) > 1)
+        params, views = last_values(request), []
+        for served in mine:
+            with suppress(ServerError, Unsupported):
+                views.append(await self._asked(served, partial(self._found, served, frame, params)))
+        found = jump.joined(views, [one.name for one in mine], params.get("q", ""), datetime.now(UTC))
+        if wants_json(request):
+            return json_answer(request, found.record())
+        return html(
+            request,
+            jump.PAGE.fragment if "fragment" in params else jump.PAGE.template,
+            {"frame": frame, "view": found},
+        )
+
+    def _found(self, served: Served, frame: Frame, params: Mapping[str, str]) -> jump.JumpView:
+        veil = self.settings.veil
+        pulse = veil.pulse(served.inspector().pulse())
+        return jump.look(
+            Asked(served=served, pulse=pulse, veil=veil, zone=frame.zone, names={}, params=params, pages=PAGES)
+        )
+
     async def schedule(self, request: Request) -> Response:
         """Answer the page Now as JSON at `/s/NAME.json`; else lead to the address with a slash."""
         piece = request.path_params["s"]
@@ -150,13 +180,19 @@ class Site:
         if found is None:
             raise Refused(404, f"{served.name} has no page {path!r}.")
         page, names = found
+        params = last_values(request)
+        if request.method == "POST":
+            if not page.takes_form:
+                raise Refused(405, "This page takes no form.")
+            fields = await self.entrance.form(request, who=who)
+            params |= {name: str(values[-1]) for name, values in fields.items() if values}
         role = who.role(served.name)
         veil = self.settings.veil.all_hidden() if self.settings.hides_args and role == "viewer" else self.settings.veil
 
         def look() -> tuple[Asked, View]:
             pulse = veil.pulse(served.inspector().pulse())
             asked = Asked(
-                served=served, pulse=pulse, veil=veil, zone=frame.zone, names=names, params=last_values(request)
+                served=served, pulse=pulse, veil=veil, zone=frame.zone, names=names, params=params, pages=PAGES
             )
             return asked, page.look(asked)
 
@@ -171,7 +207,8 @@ class Site:
         number, checked = asked.params.get("did", ""), served.checkup.known()
         findings = None if checked is None else len(checked.findings)
         frame = replace(frame, findings=findings, did=self.deeds.result(who.session, number), did_number=number)
-        return html(request, page.template, {"frame": frame, "view": view})
+        template = page.fragment if page.fragment and "fragment" in params else page.template
+        return html(request, template, {"frame": frame, "view": view})
 
     async def act(self, request: Request) -> Response:
         """Carry out an act, and lead back to where a line says what was done."""

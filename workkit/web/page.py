@@ -24,7 +24,7 @@ class View(Protocol):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
     """What a page is asked. `pulse` was read for this request, and is masked; `names` are the parts of the address that
-    the page's path leaves open; `params` the last value of each parameter.
+    the page's path leaves open; `params` the last value of each parameter; `pages` those that there are.
     """
 
     served: Served
@@ -33,6 +33,7 @@ class Asked:
     zone: tzinfo
     names: Mapping[str, str]
     params: Mapping[str, str]
+    pages: Sequence[Page] = ()
 
     @property
     def now(self) -> datetime:
@@ -56,6 +57,8 @@ class Page:
 
     `path`: below the schedule's address, with names in braces, ``jobs/{which}``. `title` stands in the bar and, with an
     `icon`, in the rail. `look` makes the view; it blocks, and runs in a thread. `key`: the letter after g.
+    `takes_form`: a form may be sent to it, which changes nothing; its fields come as parameters. `fragment`: the
+    template that is answered with the parameter `fragment`, in place of the page.
     """
 
     name: str
@@ -66,6 +69,8 @@ class Page:
     icon: str = ""
     key: str = ""
     is_care: bool = False
+    takes_form: bool = False
+    fragment: str = ""
 
     def matches(self, path: str) -> dict[str, str] | None:
         """Read the names in a path; None if it is not this page's."""

@@ -22,11 +22,13 @@ from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.text.cells import shorten
 from workkit.text.duration import duration_text
-from workkit.text.glance import away, full_moment, moment
+from workkit.text.glance import away, clock_at, full_moment, moment
 from workkit.text.listing import plural
 from workkit.text.wording import printable, progress
+from workkit.triggers.clock.zone import zone as read_zone
+from workkit.triggers.clock.zone import zone_names
 from workkit.web import words
-from workkit.web.address import job_path
+from workkit.web.address import job_path, url_path
 
 HERE: Final = Path(__file__).parent
 STATIC: Final = HERE / "static"
@@ -57,9 +59,13 @@ def environment() -> Environment:
         "args": _args,
         "fn": lambda job: shown(job.fn),
         "job_path": lambda job: job_path(job.name or job.id),
+        "which_path": job_path,
+        "url_path": url_path,
         "said": words.plain,
+        "clock_at": clock_at,
+        "zone_of": lambda trigger: read_zone(trigger.tz),
     }
-    env.globals |= {"static": static_name}
+    env.globals |= {"static": static_name, "zones": lambda: zone_names().values()}
     return env
 
 

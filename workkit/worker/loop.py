@@ -26,6 +26,7 @@ from workkit.contract.tally import Tally
 from workkit.errors import InvalidOptions, ServerError, ServerFull
 from workkit.jobs.consumers import Consumer, Functions
 from workkit.jobs.registry import Registry
+from workkit.jobs.signatures import known_functions
 from workkit.text.nearest import nearest_word
 from workkit.worker import report
 from workkit.worker.dispatch import Dispatch
@@ -62,6 +63,7 @@ class How:
     burst: bool = False
     health: tuple[str, int] | None = None
     stuck_after: timedelta = timedelta(seconds=30)
+    publish: bool = True  # tell which functions it knows
 
 
 def serving(registry: Registry, jobs: tuple[tuple[str, int], ...] | None) -> dict[str, Serving]:
@@ -143,6 +145,7 @@ class Loop:
             threads=self._how.threads,
             state=self._hands.state,
             serves=serving(self._hands.executor.registry, self._how.jobs),
+            functions=known_functions(self._how.imports) if self._how.publish else (),
         )
         for lane in self._lanes:
             try:

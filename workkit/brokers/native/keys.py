@@ -163,6 +163,11 @@ class Keys:
         return self._key("runs")
 
     @property
+    def functions(self) -> str:
+        """Hash: what listeners tell of the functions that they know."""
+        return self._key("functions")
+
+    @property
     def changes(self) -> str:
         """Stream of who changed what."""
         return self._key("changes")

@@ -61,8 +61,9 @@ def read_answer(reply: Sequence[Any], *, count: int) -> list[Added]:
         Added(
             id=texts[n + 1],
             due_ms=_whole(texts[n + 2]),
-            new=texts[n] != "0",
+            new=texts[n] not in ("0", "3"),
             replaced=texts[n + 3] or None,
+            is_other=texts[n] == "3",
         )
         for n in range(0, len(texts), _PARTS)
     ]
@@ -87,6 +88,7 @@ def _said(job: NewJob, what: Stored) -> dict[str, Any]:
         said |= {"key": key, "fresh": True}  # its id must differ from that of its predecessor
     given = {
         "name": terms.name,
+        "seen": job.seen,
         "serial": terms.unique_key is not None or None,
         "replace": entrance.replace or None,
         "debounce": entrance.debounce_ms,

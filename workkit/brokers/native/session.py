@@ -14,6 +14,7 @@ from typing import Any
 
 from workkit.brokers.native.admit import admission_request
 from workkit.brokers.native.codec import Codec
+from workkit.brokers.native.functions import functions_text
 from workkit.brokers.native.history.record import Recorder
 from workkit.brokers.native.history.settling import portion, settlement
 from workkit.brokers.native.keys import Keys
@@ -81,7 +82,13 @@ class Session:
             seconds, micros = client.time()
         self._who = Description(info, began_ms=int(seconds) * 1000 + int(micros) // 1000)
         self._server.call(*self._call("register", [name, self._who.packed], listener=name))
+        if info.functions:
+            self._publish(name, *functions_text(info.functions))
         self._name, self._seq = name, 0
+
+    def _publish(self, name: str, digest: str, text: bytes) -> None:
+        publish = self._scripts["publish"]
+        self._server.call(publish, publish.keys(self._keys), [name, digest, text])
 
     def claim(self, limit: int, *, ends: Sequence[Ending] = (), now_ms: int | None = None) -> Turn:
         """Settle endings and claim jobs: see `Broker.claim`. `now_ms` None: by the server's clock."""
@@ -192,7 +199,10 @@ class Session:
         """End the registration. Returns the number of records that it still holds; 0: it has ended."""
         if not self._name:
             return 0
-        return int(self._server.call(*self._call("leave", [self._name])))
+        held = int(self._server.call(*self._call("leave", [self._name])))
+        if not held and self._me.info.functions:
+            self._publish(self._name, "", b"")
+        return held
 
     def _step(self, act: Callable[[], None]) -> None:
         """Repeat what is outstanding, under its old numbers. Register if there is no name. Then call `act`, which

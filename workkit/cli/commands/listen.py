@@ -140,6 +140,7 @@ def run_options(verb: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
     "repeatable. With hutch, event the same Redis is the one beside the RabbitMQ",
 )
 @click.option("--strict", cls=Option, is_flag=True, help="schedules strictly in order")
+@click.option("--no-publish", cls=Option, is_flag=True, help="do not tell on the server which functions it knows")
 @run_options("run")
 @click.option(SUPERVISED, cls=Option, hidden=True)
 @server_options
@@ -153,6 +154,7 @@ def listen_command(
     processes: int | None,
     sources: tuple[str, ...],
     strict: bool,
+    no_publish: bool,
     burst: bool,
     deadline: str | None,
     health_port: str | None,
@@ -175,6 +177,8 @@ def listen_command(
     how["health_port"] = health_port or settings.health_port
     if burst:
         how["burst"] = True
+    if no_publish:
+        how["publish"] = False
     if jobs:
         how["jobs"] = [text.strip() for text in jobs.split(",") if text.strip()]
     if consumers:

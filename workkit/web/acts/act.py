@@ -9,6 +9,7 @@ from typing import Literal
 
 from workkit.contract.inspector import Inspector
 from workkit.errors import WorkkitError
+from workkit.jobs.job import Job
 from workkit.text.glance import moment
 from workkit.text.listing import plural
 from workkit.web.acts.verbs import Verbs
@@ -23,13 +24,21 @@ class NotAllowed(WorkkitError):
     """The role does not suffice for this job."""
 
 
+class Changed(WorkkitError):
+    """Somebody else was quicker: what was seen no longer stands."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """One act: a verb, the jobs it names, and the other fields that were filled in."""
+    """One act: a verb, the jobs it names, and the other fields that were filled in. Of one that puts a content back:
+    `former` and `latter`, the job as it was and as it became.
+    """
 
     verb: str
     which: tuple[str, ...] = ()
     fields: Mapping[str, str] = field(default_factory=dict)
+    former: Job | None = None
+    latter: Job | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,13 @@ from typing import Any, Final
 
 from workkit.errors import CorruptRecord, Invalid, NotFound, Unsupported
 from workkit.text.listing import listed
-from workkit.web.acts.act import Doing, NotAllowed, Order, Result
+from workkit.web.acts.act import Changed, Doing, NotAllowed, Order, Result
 from workkit.web.acts.registry import ACTS
 
 MOST: Final = 500
 """How many jobs one act may name."""
 
-HOPELESS: Final = (NotFound, Invalid, Unsupported, CorruptRecord, NotAllowed)
+HOPELESS: Final = (NotFound, Invalid, Unsupported, CorruptRecord, NotAllowed, Changed)
 
 
 def read_order(verb: str, fields: Mapping[str, Sequence[Any]]) -> Order | str:
@@ -57,6 +57,8 @@ def _merged(undos: Sequence[Order | None]) -> Order | None:
     if not found or len(found) < len(undos):
         return None
     first = found[0]
+    if len(found) == 1:
+        return first
     if any((one.verb, one.fields) != (first.verb, first.fields) for one in found):
         return None
     return Order(verb=first.verb, which=tuple(name for one in found for name in one.which), fields=first.fields)

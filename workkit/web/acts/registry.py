@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from workkit.web.acts import care, standing
+from workkit.web.acts import adding, care, standing
 from workkit.web.acts.act import Act
 
 ACTS: Final[Mapping[str, Act]] = {
     **standing.ACTS,
+    **adding.ACTS,
     **care.ACTS,
 }

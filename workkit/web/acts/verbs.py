@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 from workkit.contract.doctor import Finding
 from workkit.jobs.job import Job
@@ -28,3 +29,12 @@ class Verbs(Protocol):
 
     def repair(self, finding: Finding) -> bool:
         """Repair a fault. False: it is over, or cannot be repaired."""
+
+    def imagined(self, given: Mapping[str, Any], *, stands: Job | None) -> Job:
+        """Make the job that `saved` would write. `given`: the keywords of `add`; `stands`: keep its time."""
+
+    def saved(self, given: Mapping[str, Any], *, seen: Job | None, stands: Job | None) -> Job | None:
+        """Add a job, if `seen` still stands under its name; None if it does not."""
+
+    def put_back(self, job: Job, *, over: Job) -> Job | None:
+        """Put the former content of a job back, if `over` still stands in its place; None if it does not."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from workkit.web.page import Page
-from workkit.web.pages import doctor, job, listeners, now, recurring
+from workkit.web.pages import doctor, edit, job, jump, listeners, now, recurring, say
 
 PAGES: Final[tuple[Page, ...]] = (
     now.PAGE,
@@ -13,4 +13,8 @@ PAGES: Final[tuple[Page, ...]] = (
     job.PAGE,
     listeners.PAGE,
     doctor.PAGE,
+    edit.NEW,
+    edit.PAGE,
+    say.PAGE,
+    jump.PAGE,
 )

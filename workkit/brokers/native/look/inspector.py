@@ -10,6 +10,7 @@ from workkit.brokers.native.history.ring import Runs
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.count import read_counts
 from workkit.brokers.native.look.dead_set import DeadSet
+from workkit.brokers.native.look.functions import read_functions
 from workkit.brokers.native.look.items import server_ms
 from workkit.brokers.native.look.kept_jobs import KeptJobs
 from workkit.brokers.native.look.listing import Listing, whole_ms
@@ -30,6 +31,7 @@ from workkit.contract.listener import ListenerInfo
 from workkit.contract.recurring import Recurs
 from workkit.jobs.admission import Control
 from workkit.jobs.job import Job, JobState
+from workkit.jobs.known import Known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +138,10 @@ class NativeInspector:
     def changes(self) -> Iterator[Change]:
         """Page through who changed what, the last change first."""
         return self._past.changes()
+
+    def knows(self) -> dict[str, Known]:
+        """Read which functions the living listeners know: see `Inspector.knows`."""
+        return read_functions(self.server, self.keys)
 
     def history_bytes(self) -> int:
         """Estimate how much memory the history takes."""

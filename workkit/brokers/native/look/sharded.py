@@ -21,6 +21,7 @@ from workkit.contract.recurring import Recurs
 from workkit.errors import NotFound
 from workkit.jobs.admission import Control
 from workkit.jobs.job import Job, JobState
+from workkit.jobs.known import Known
 
 
 class ShardedInspector:
@@ -131,6 +132,10 @@ class ShardedInspector:
     def changes(self) -> Iterator[Change]:
         """Page through who changed what in all shards, the last change first."""
         return merge(*(shard.changes() for shard in self._shards), key=lambda one: -one.at.timestamp())
+
+    def knows(self) -> Mapping[str, Known]:
+        """Read it of the first shard: a listener tells the same in each."""
+        return self._shards[0].knows()
 
     def history_bytes(self) -> int:
         """Add up the memory of the history of all shards."""

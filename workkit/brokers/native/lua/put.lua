@@ -7,20 +7,19 @@
 --      additions: msgpack list, a map for each job:
 --        id, payload, due: ms, a text (absent: now); recurs
 --        second {id, payload}: used if the first id is known; with fresh: always used, and id only identifies the content
---        name; first: its priority
+--        name, seen: what is added only if this id stands under the name, '' = none; first: its priority
 --        key: its unique key, or the key of its window; serial: a run under the key takes a slot of it
 --        replace: it replaces the holder of the key; debounce ms: so too, and it is due this long after now
 --        throttle ms, window: only the first addition in this window is added
--- ->   now, then four for each job: 1 new | 0 known | 2 the first id is known, the second is new; its id; its due time, '' if
---      it does not wait; the id of the job that it replaced, or ''; or 'old'
+-- ->   now, then four for each job: 1 new | 0 known | 2 the first id is known, the second is new | 3 another was seen; its id;
+--      its due time, '' if it does not wait; the id of the job that it replaced, or ''; or 'old'
 -- part: earliest
 -- part: pause
 -- part: parked
 -- part: predecessor
 -- part: windows
-local now_ms = tonumber(now)
+local now_ms, earliest = tonumber(now), nil
 reserve()
-local earliest = nil
 
 local function is_paused(target)
   local till = paused_until(redis.call('HGET', control, 'paused:job:' .. target))
@@ -41,6 +40,7 @@ end
 
 local function put(m)
   local old, old_recurs, old_content = holder_of(names, m.name)
+  if m.seen and m.seen ~= (old or '') then return '3', old or '', '', '' end
   if old and old_content == m.id then return '0', old, place(old, m.name) or '', '' end
   local holder, holder_recurs = holder_of(unique, m.key)
   if holder and not (m.replace or m.debounce) and (holder ~= old or not (old_recurs or place(old, m.name))) then

@@ -1,0 +1,105 @@
+"""What listeners tell of the functions that they know: who reads it, how long it stays, and what others wrote there."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import msgpack
+import pytest
+
+from tests.servers import Server
+from workkit import schedule
+from workkit.brokers.native.functions import LONGEST, functions_text, read_text
+from workkit.jobs.known import Known, Parameter
+from workkit.jobs.signatures import MOST, known_functions
+from workkit.schedule import Schedule
+from workkit.verbs.opening import producer_of
+
+NOTE = "#'tests.handlers/note"
+
+
+@pytest.fixture
+def s(server: Server, name: str) -> Schedule:
+    return schedule.create(name, redis=server.url)
+
+
+def test_a_listener_tells_what_it_knows_and_takes_it_back(s: Schedule, server: Server) -> None:
+    with schedule.listener(s, imports=["tests.handlers"], threads=1):
+        known = producer_of(s).inspector.knows()
+        with schedule.listener(s, imports=["tests.handlers"], threads=1):
+            assert producer_of(s).inspector.knows()[NOTE].listeners == 2
+            assert sum(field.startswith(b"is:") for field in server.client().hkeys(f"{s.name}:functions")) == 1
+    assert [(one.name, one.kind) for one in known[NOTE].parameters] == [("args", "rest"), ("kwargs", "options")]
+    assert producer_of(s).inspector.knows() == {}
+    assert not server.client().exists(f"{s.name}:functions")
+
+
+def test_a_listener_that_does_not_publish_writes_nothing(s: Schedule, server: Server) -> None:
+    with schedule.listener(s, imports=["tests.handlers"], publish=False):
+        assert not server.client().exists(f"{s.name}:functions")
+
+
+def test_what_a_dead_listener_told_is_not_read_and_goes_with_the_next_one(s: Schedule, server: Server) -> None:
+    digest, text = functions_text([Known(fn="gone")])
+    client = server.client()
+    client.hset(f"{s.name}:functions", mapping={"of:nobody:1:ab": digest, f"is:{digest}": text})
+    assert producer_of(s).inspector.knows() == {}
+    with schedule.listener(s, imports=["tests.handlers"]):
+        assert f"is:{digest}".encode() not in client.hkeys(f"{s.name}:functions")
+
+
+@pytest.mark.parametrize(
+    "packed",
+    [
+        b"",
+        b"\xc1",
+        b"\x91" * 5000,
+        msgpack.packb({"a": 1}),
+        msgpack.packb([1, None, [], ["f"], ["f", 1, "", {}], ["", [], "", {}], ["x" * 5000, [], "", {}]]),
+        b"\x00" * (3 * LONGEST),
+    ],
+)
+def test_what_others_write_there_is_read_as_nothing(s: Schedule, server: Server, packed: bytes) -> None:
+    assert read_text(packed) == []
+    client = server.client()
+    client.zadd(f"{s.name}:listeners", {"me": 9e15})
+    client.hset(f"{s.name}:functions", mapping={"of:me": "d", "is:d": packed})
+    assert producer_of(s).inspector.knows() == {}
+    client.delete(f"{s.name}:functions")
+    client.set(f"{s.name}:functions", "text")
+    assert producer_of(s).inspector.knows() == {}
+
+
+def test_what_is_told_is_bounded() -> None:
+    many = [Known(fn=f"f{n}", doc="x" * 120, parameters=(Parameter(name="p" * 60),) * 30) for n in range(MOST)]
+    assert len(functions_text(many)[1]) <= 1.1 * LONGEST
+    assert 0 < len(read_text(functions_text(many)[1])) < MOST
+
+
+def test_a_signature_is_told_without_calling_anything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "odd_handlers.py").write_text(
+        "class Evil:\n    def __repr__(self):\n        raise SystemExit\n    __str__ = __repr__\n"
+        "def f(team: str, top: int = 10, *rest, token=Evil(), long='x' * 99, **more):\n"
+        "    '''Send it.\n\n    Slowly.'''\n"
+        "def _hidden(): ...\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    import odd_handlers  # type: ignore[import-not-found]
+
+    assert odd_handlers
+    try:
+        found = {known.fn: known for known in known_functions(["odd_handlers"])}
+    finally:
+        del sys.modules["odd_handlers"]
+    assert "#'odd-handlers/_hidden" not in found
+    known = next(one for name, one in found.items() if name.startswith("#'odd"))
+    assert known.doc == "Send it."
+    assert [(p.name, p.kind, p.annotation, p.default) for p in known.parameters] == [
+        ("team", "positional", "str", None),
+        ("top", "positional", "int", "10"),
+        ("rest", "rest", "", None),
+        ("token", "keyword", "", "…"),
+        ("long", "keyword", "", "…"),
+        ("more", "options", "", None),
+    ]

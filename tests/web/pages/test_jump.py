@@ -1,0 +1,75 @@
+"""Jump: what a text finds, and what it means as a time."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+import pytest
+
+from tests import handlers
+from tests.servers import Server
+from tests.web.conftest import Browser, Open, headline, text_of
+from workkit import schedule
+from workkit.schedule import Schedule
+from workkit.web.door.ways import Local
+
+
+def test_a_time_is_answered_with_what_may_be_done_then(browser: Browser, s: Schedule) -> None:
+    answer = browser.get(f"/s/{s.name}/-/jump?q=7pm+tomorrow")
+    text = text_of(answer)
+    assert " at 19:00 UTC, in " in text
+    assert "Add a job at that time" in text
+    assert f"Pause {s.name} until then…" in text
+    assert 'href="/s/' + s.name + '/new?when=7pm%20tomorrow&amp;tz=UTC"' in answer.text
+    until = browser.json(f"/s/{s.name}/-/jump.json?q=7pm+tomorrow")
+    assert until["at"].endswith("T19:00:00.000Z")
+    assert browser.json(f"/s/{s.name}/-/jump.json?q=every+weekday+at+9am")["words"] == "every weekday at 9:00 UTC"
+
+
+def test_names_ids_pages_and_functions_are_found(browser: Browser, s: Schedule) -> None:
+    schedule.add(s, handlers.note, every="day at 9am", name="list-digest")
+    once = schedule.add(s, handlers.note, at="tomorrow at 9am")
+    with schedule.listener(s, imports=["tests.handlers"]):
+        found = browser.json(f"/s/{s.name}/-/jump.json?q=list")["hits"]
+        assert [hit["text"] for hit in found] == ["list-digest", "Listeners"]
+        found = browser.json(f"/s/{s.name}/-/jump.json?q={once.id[:6]}")["hits"]
+        assert [hit["path"] for hit in found] == [f"jobs/{once.id}"]
+        found = browser.json(f"/s/{s.name}/-/jump.json?q=handlers:welcome")["hits"]
+        assert [hit["path"] for hit in found] == ["new?fn=tests.handlers%3Awelcome"]
+        form = browser.get(f"/s/{s.name}/{found[0]['path']}")
+        assert 'name="p0"' in form.text
+
+
+def test_at_most_eight_are_found(browser: Browser, s: Schedule) -> None:
+    for number in range(12):
+        schedule.add(s, handlers.note, every="day at 9am", name=f"job-{number}")
+    assert len(browser.json(f"/s/{s.name}/-/jump.json?q=job")["hits"]) == 8
+
+
+@pytest.mark.parametrize("q", ["", "\x00‮", "x" * 900, "<script>alert(1)</script>", "zzzzzz", "deadbe" * 6])
+def test_what_is_found_nowhere_is_said_so(browser: Browser, s: Schedule, q: str) -> None:
+    answer = browser.get(f"/s/{s.name}/-/jump?q={quote(q)}")
+    assert answer.status_code == 200
+    assert "<script>alert" not in answer.text
+    assert browser.json(f"/s/{s.name}/-/jump.json?q={quote(q)}")["hits"] == []
+    assert headline(answer)
+
+
+def test_a_fragment_is_a_part_of_the_page(browser: Browser, s: Schedule) -> None:
+    answer = browser.get(f"/s/{s.name}/-/jump?q=now&fragment=1")
+    assert answer.text.strip().startswith('<div id="jump-found">')
+    assert 'id="jump-q"' in browser.get(f"/s/{s.name}/").text
+
+
+def test_above_the_schedules_all_are_asked(opened: Open, s: Schedule, server: Server) -> None:
+    other = schedule.create(f"{s.name}-low", redis=server.url)
+    schedule.add(s, handlers.note, every="day at 9am", name="digest")
+    schedule.add(other, handlers.note, every="day at 9am", name="digest")
+    browser = opened(s, other, way=Local(role="viewer"))
+    found = browser.json("/-/jump?q=digest", headers={"accept": "application/json"})["hits"]
+    assert [(hit["schedule"], hit["text"]) for hit in found] == [(s.name, "digest"), (other.name, "digest")]
+    page = browser.get("/-/jump?q=low")
+    assert f'href="/s/{other.name}/"' in page.text
+    assert "Pause" not in text_of(browser.get(f"/s/{s.name}/-/jump?q=7pm+tomorrow"))
+    alone = opened(s)
+    assert alone.get("/-/jump?q=digest").headers["location"] == f"/s/{s.name}/-/jump?q=digest"

@@ -1,0 +1,83 @@
+"""The answer below a When? box."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+import pytest
+
+from tests import handlers
+from tests.web.conftest import Browser
+from workkit import schedule
+from workkit.schedule import Schedule
+
+
+def test_words_are_answered_as_a_fragment(browser: Browser, s: Schedule) -> None:
+    schedule.add(s, handlers.note, every="weekday at 9am", tz="Europe/Paris", name="digest")
+    when = "every weekday at 9am, 1pm and 5pm"
+    answer = browser.get(f"/s/{s.name}/say?when={quote(when)}&tz=Europe/Paris&job=digest")
+    assert "<html" not in answer.text
+    assert "every weekday at 9:00, 13:00 and 17:00 Europe/Paris" in answer.text
+    assert "0 9,13,17 * * 1-5" in answer.text
+    assert answer.text.count("<time") == 6
+    assert "15 runs a week instead of 5." in answer.text
+    assert 'class="new"' in answer.text
+    assert 'class="ds"' in answer.text
+
+
+def test_a_misread_text_shows_where_and_what_was_meant(browser: Browser, s: Schedule) -> None:
+    answer = browser.get(f"/s/{s.name}/say?when=every+wekday+at+9am")
+    assert "every <u>wekday</u> at 9am" in answer.text
+    assert "“wekday” is not understood." in answer.text
+    assert 'value="every weekday at 9am"' in answer.text
+    record = browser.json(f"/s/{s.name}/say.json?when=every+wekday+at+9am")
+    assert (record["understood"], record["position"]) == (False, 6)
+    assert (record["given"], record["suggestion"]) == ("every wekday at 9am", "every weekday at 9am")
+
+
+def test_a_herd_is_remarked_with_what_helps(browser: Browser, s: Schedule) -> None:
+    for number in range(60):
+        schedule.add(s, handlers.note, every="day at 9am", name=f"job-{number}")
+    record = browser.json(f"/s/{s.name}/say.json?when=every+day+at+9am")
+    assert record["remarks"][0] == {"sentence": "60 other jobs start at 09:00:00.", "spread": "5 minutes"}
+    assert len(browser.json(f"/s/{s.name}/say.json?when=every+day+at+10am")["remarks"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("when", "says"),
+    [
+        ("every 2 seconds", "It runs every 2 s"),
+        ("every feb 29", "days"),
+        ("every 15 minutes between 9am and 5pm", "The last run of the day is at 17:45."),
+    ],
+)
+def test_what_is_unusual_is_remarked(browser: Browser, s: Schedule, when: str, says: str) -> None:
+    remarks = browser.json(f"/s/{s.name}/say.json?when={quote(when)}")["remarks"]
+    assert any(says in one["sentence"] for one in remarks), remarks
+
+
+@pytest.mark.parametrize(
+    "when", ["0 0 31 2 *", "\x00\x07‮", "<b>9am</b>", "* * * * * * * * *", "every day" * 100, "9" * 900]
+)
+def test_nothing_that_is_typed_breaks_it(browser: Browser, s: Schedule, when: str) -> None:
+    answer = browser.get(f"/s/{s.name}/say?when={quote(when)}")
+    assert answer.status_code == 200
+    assert "<b>9am" not in answer.text
+    assert "‮" not in answer.text
+    assert not browser.json(f"/s/{s.name}/say.json?when={quote(when)}")["understood"]
+
+
+def test_a_text_of_a_hundred_kilobytes_is_refused_at_once(browser: Browser, s: Schedule) -> None:
+    token = browser.token(f"/s/{s.name}/")
+    long = browser.post(f"/s/{s.name}/say", {"when": "x" * 60_000, "token": token})
+    assert "The time has 60,000 characters. Accepted: at most 1,000." in long.text
+    assert browser.post(f"/s/{s.name}/say", {"when": "x" * 100_000, "token": token}).status_code == 413
+    assert browser.get(f"/s/{s.name}/say?when={'x' * 50_000}").status_code == 200
+
+
+def test_a_plan_that_owns_a_job_is_named(browser: Browser, s: Schedule) -> None:
+    schedule.sync(s, {"digest": {"fn": handlers.note, "every": "weekday at 9am"}}, by="ada")
+    text = browser.get(f"/s/{s.name}/jobs/digest/edit").text
+    assert "A plan owns this job." in text
+    assert "sync of ada" in text
+    assert "[digest]\nfn = &#34;tests.handlers:note&#34;" in text

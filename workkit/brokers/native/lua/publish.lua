@@ -1,0 +1,27 @@
+-- publish: say which functions a listener knows. Listeners of one program share one text. Forget listeners that are gone.
+-- KEYS functions listeners
+-- ARGV me digest text
+--      digest: of the text; '' = this listener leaves
+--      text: msgpack: list of functions
+-- ->   how many listeners say what they know
+local used, count = {}, 0
+if digest == '' then
+  redis.call('HDEL', functions, 'of:' .. me)
+else
+  redis.call('HSET', functions, 'of:' .. me, digest, 'is:' .. digest, text)
+end
+local fields = redis.call('HKEYS', functions)
+for _, field in ipairs(fields) do
+  local listener = string.match(field, '^of:(.*)$')
+  if listener and redis.call('ZSCORE', listeners, listener) then
+    used[redis.call('HGET', functions, field)] = true
+    count = count + 1
+  elseif listener then
+    redis.call('HDEL', functions, field)
+  end
+end
+for _, field in ipairs(fields) do
+  local known = string.match(field, '^is:(.*)$')
+  if known and not used[known] then redis.call('HDEL', functions, field) end
+end
+return count

@@ -1,0 +1,103 @@
+"""Bring a job in, or put another content under a name, only where that holds which was seen; and put it back exactly.
+
+What the web face saves. `schedule.add` asks nothing of what stands, so it cannot say that somebody else was quicker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from workkit.contract.producer import NewJob, Producer
+from workkit.errors import NotFound
+from workkit.jobs.job import Job
+from workkit.jobs.recurrence import first_run, spread_offset_ms
+from workkit.triggers.when import KEYWORDS as TIMES
+from workkit.verbs.addition import addition
+from workkit.verbs.author import author_of
+from workkit.verbs.creation import Schedule
+from workkit.verbs.new_job import as_job
+from workkit.verbs.opening import producer_of
+
+OF_TIME = (*TIMES, "tz", "start", "end")
+WAITS = ("waiting", "due", "paused", "held", "retrying")
+
+
+def imagined(s: Schedule, given: Mapping[str, Any], *, stands: Job | None = None) -> Job:
+    """Make the job that `saved` would write. Raises what it raises, but for the server's."""
+    return as_job(_new(producer_of(s), s, given, stands), schedule=s.name)
+
+
+def saved(
+    s: Schedule, given: Mapping[str, Any], *, seen: Job | None, stands: Job | None = None, by: str | None = None
+) -> Job | None:
+    """Add a job by the keywords of `add`, if `seen` still stands under its name (None: nothing). Returns None where
+    another one stands there.
+
+    `stands`: keep its time, to the instant of its next run. A `seen` without a name gives way to the new job. Raises as
+    `schedule.add`.
+    """
+    broker, author = producer_of(s), author_of(by)
+    new = _new(broker, s, given, stands)
+    if new.terms.name is not None:
+        new.seen = seen.id if seen is not None and seen.name == new.terms.name else ""
+    broker.check(new)
+    added = broker.add([new])[0]
+    if added.is_other:
+        return None
+    admin = broker.admin.by(author)
+    if seen is not None and seen.name != new.terms.name:
+        with suppress(NotFound):  # it ended meanwhile
+            admin.cancel(seen)
+    admin.note("add" if seen is None else "edit", {"name": new.terms.name, "id": added.id})
+    return as_job(new, schedule=s.name, added=added)
+
+
+def put_back(s: Schedule, job: Job, *, over: Job, by: str | None = None) -> Job | None:
+    """Put the former content of a job back, with its next run, if `over` still stands in its place; None where it does
+    not.
+    """
+    broker, author = producer_of(s), author_of(by)
+    due_ms = _ms(job.due) if job.due is not None and job.state in WAITS else None
+    if due_ms is None and job.trigger is not None:
+        offset = spread_offset_ms(job.terms, job.fn, job.args)
+        due_ms = first_run(job.trigger, now_ms=broker.now_ms(), offset_ms=offset)
+    old = NewJob(
+        fn=job.fn, args=job.args, kwargs=job.kwargs, trigger=job.trigger, due_ms=due_ms, options=job.options,
+        terms=job.terms,
+    )  # fmt: skip
+    admin = broker.admin.by(author)
+    if job.name == over.name:
+        old.seen = over.id
+    else:
+        try:
+            admin.cancel(broker.inspector.job(over.id))
+        except NotFound:
+            return None
+    added = broker.add([old])[0]
+    if added.is_other:
+        return None
+    admin.note("edit", {"name": job.name, "id": added.id})
+    return as_job(old, schedule=s.name, added=added)
+
+
+def _new(broker: Producer, s: Schedule, given: Mapping[str, Any], stands: Job | None) -> NewJob:
+    if stands is None or stands.trigger is None:
+        return addition(given, s=s, now_ms=broker.now_ms)
+    rest = {name: value for name, value in given.items() if name not in OF_TIME}
+    any_time = {"every": "minute"} if stands.trigger.recurs else {"in_": "1 minute"}  # the job's own takes its place
+    new = addition({**rest, **any_time}, s=s, now_ms=broker.now_ms)
+    new.trigger = replace(stands.trigger, warnings=())
+    if new.terms.spread_ms == stands.terms.spread_ms and stands.due is not None and stands.state in WAITS:
+        new.due_ms = _ms(stands.due)
+    else:
+        offset = spread_offset_ms(new.terms, new.fn, new.args)
+        new.due_ms = first_run(new.trigger, now_ms=broker.now_ms(), offset_ms=offset)
+    return new
+
+
+def _ms(at: datetime) -> int:
+    return round((at - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * 1000)

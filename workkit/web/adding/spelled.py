@@ -1,0 +1,89 @@
+"""A job as somebody else would add it: in Python, on the command line, in a plan. Pure."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from typing import Any, Final
+
+from workkit.jobs.options import ADD, BY_NAME, names_at
+
+ORDER: Final = ("name", "when", "tz", "args", "kwargs")
+
+
+def in_python(given: Mapping[str, Any]) -> str:
+    """Write the call of `schedule.add`."""
+    lines = [f"    s, {_python(given['fn'])},"]
+    lines += [f"    {name}={_python(given[name])}," for name in _names(given)]
+    return "\n".join(["schedule.add(", *lines, ")"])
+
+
+def on_the_command_line(given: Mapping[str, Any], schedule: str) -> str:
+    """Write the command."""
+    parts = [shlex.quote(_argument(one)) for one in given.get("args", ())]
+    first = f"workkit add {shlex.quote(schedule)}"
+    lines = [first, f"  {shlex.quote(given['when'])}", "  " + " ".join([shlex.quote(given["fn"]), *parts])]
+    for name in _names(given):
+        if name in ("when", "args"):
+            continue
+        if name == "kwargs":
+            lines += [f"  --kwarg {shlex.quote(f'{key}={_argument(one)}')}" for key, one in given[name].items()]
+        else:
+            lines.append(f"  {_flag(name, given[name])}")
+    return " \\\n".join(lines)
+
+
+def in_a_plan(given: Mapping[str, Any]) -> str:
+    """Write the entry of a plan, in TOML."""
+    lines = [f"[{_key(given.get('name', 'name'))}]", f"fn = {_toml(given['fn'])}"]
+    lines += [f"{name} = {_toml(given[name])}" for name in _names(given) if name != "name"]
+    return "\n".join(lines)
+
+
+def _names(given: Mapping[str, Any]) -> list[str]:
+    rest = [name for name in names_at(ADD) if name not in ORDER]
+    return [name for name in (*ORDER, *rest) if name in given]
+
+
+def _python(value: Any) -> str:
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_python(str(key))}: {_python(one)}" for key, one in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_python, value)) + "]"
+    return repr(value)
+
+
+def _argument(value: Any) -> str:
+    """Write an argument so that the command line reads it as the same value."""
+    if not isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    try:
+        json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _flag(name: str, value: Any) -> str:
+    flag = name.replace("_", "-")
+    if BY_NAME[name].type is bool:
+        return f"--no-{flag}" if value is False else f"--{flag}"
+    return f"--{flag} {shlex.quote(str(value))}"
+
+
+def _key(name: str) -> str:
+    is_bare = name.isascii() and name.replace("-", "").replace("_", "").isalnum()
+    return name if is_bare else json.dumps(name, ensure_ascii=False)
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{_key(str(key))} = {_toml(one)}" for key, one in value.items()) + " }"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    if value is None:
+        return '"null has no spelling in TOML"'
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,151 @@
+"""Jump: pages, names, beginnings of ids and functions that a text finds; and what it means, where it is a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import Any, Final
+from urllib.parse import quote
+
+from workkit.errors import CorruptRecord, Invalid, NotFound, Unsupported
+from workkit.jobs.job import Job
+from workkit.jobs.names import shown
+from workkit.text.wording import iso, zone_name
+from workkit.triggers import Trigger, explain
+from workkit.web.adding.filled import fn_text
+from workkit.web.adding.saying import read_text
+from workkit.web.address import job_path
+from workkit.web.page import Asked, Page
+
+MOST: Final = 8
+LONGEST: Final = 200  # characters of what is looked for
+SHORTEST_ID: Final = 6
+HEX: Final = frozenset("0123456789abcdef")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """One thing that was found: what it is, where it is below its schedule, and what stands beside it. `until`: the
+    instant to pause until, in place of an address.
+    """
+
+    schedule: str
+    text: str
+    path: str = ""
+    icon: str = "list"
+    note: str = ""
+    due: datetime | None = None
+    until: str = ""
+
+    def record(self) -> dict[str, Any]:
+        """Write it as JSON does."""
+        due = iso(self.due) if self.due else None
+        known = {"schedule": self.schedule, "text": self.text, "path": self.path or None, "note": self.note or None}
+        return known | {"next": due, "until": self.until or None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JumpView:
+    """What is shown: the text, what it means as a time, and what was found."""
+
+    now: datetime
+    q: str
+    at: datetime | None
+    words: str
+    hits: tuple[Hit, ...]
+
+    def record(self) -> dict[str, Any]:
+        """Write it as JSON does."""
+        return {
+            "q": self.q,
+            "at": iso(self.at) if self.at else None,
+            "words": self.words or None,
+            "hits": [hit.record() for hit in self.hits],
+        }
+
+
+def look(asked: Asked) -> JumpView:
+    """Look for `q` in one schedule."""
+    q = " ".join(asked.params.get("q", "")[:LONGEST].split())
+    trigger = _time(q, asked)
+    at = None if trigger is None else trigger.next_after(asked.now - timedelta(seconds=1))
+    return JumpView(
+        now=asked.now,
+        q=q,
+        at=at,
+        words=explain(trigger) if trigger is not None and trigger.recurs else "",
+        hits=tuple(islice(_hits(asked, q, trigger, at), MOST)) if q else (),
+    )
+
+
+def joined(views: Sequence[JumpView], schedules: Sequence[str], q: str, now: datetime) -> JumpView:
+    """Join what several schedules have; those whose name has the text come first."""
+    named = [
+        Hit(schedule=name, text=name, icon="now", note="schedule") for name in schedules if q.lower() in name.lower()
+    ]
+    rows = [hit for k in range(MOST) for view in views for hit in view.hits[k : k + 1]]
+    first = views[0] if views else None
+    hits = tuple([*named, *rows][:MOST]) if q else ()
+    return JumpView(now=now, q=q, at=first.at if first else None, words=first.words if first else "", hits=hits)
+
+
+def _time(q: str, asked: Asked) -> Trigger | None:
+    if not q:
+        return None
+    try:
+        return read_text(q, tz=zone_name(asked.zone), now=asked.now)
+    except Invalid:
+        return None
+
+
+def _hits(asked: Asked, q: str, trigger: Trigger | None, at: datetime | None) -> Iterator[Hit]:
+    name = asked.served.name
+    if trigger is not None and at is not None:
+        yield Hit(schedule=name, text="What is planned then", path=f"timeline?at={quote(iso(at))}", icon="line")
+        add = f"new?when={quote(q)}&tz={quote(zone_name(asked.zone))}"
+        yield Hit(schedule=name, text="Add a job at that time", path=add, icon="plus")
+        if not trigger.recurs:
+            yield Hit(schedule=name, text=f"Pause {name} until then…", icon="pause", until=at.isoformat())
+    if (job := _by_id(asked, q)) is not None:
+        yield _of_job(asked, job)
+    low = q.lower()
+    named = [one.job for key, one in asked.served.named().items() if low in key.lower()]
+    for job in sorted(named, key=lambda one: (not str(one.name).lower().startswith(low), str(one.name))):
+        yield _of_job(asked, job)
+    for page in asked.pages:
+        if page.title.lower().startswith(low) and "{" not in page.path and (page.icon or page.name == "new"):
+            yield Hit(schedule=name, text=page.title, path=page.path, icon=page.icon or "plus", note="page")
+    for fn in _functions(asked):
+        text = fn_text(fn)
+        if low in text.lower() or low in shown(fn).lower():
+            yield Hit(schedule=name, text=text, path=f"new?fn={quote(text)}", icon="plus", note="add a job of it")
+
+
+def _of_job(asked: Asked, job: Job) -> Hit:
+    path = job_path(job.name or job.id)
+    text = job.name or shown(job.fn)
+    recurs = job.trigger is not None and job.trigger.recurs
+    note = "" if job.due else job.short_id
+    icon = "loop" if recurs else "list"
+    return Hit(schedule=asked.served.name, text=text, path=path, icon=icon, note=note, due=job.due)
+
+
+def _by_id(asked: Asked, q: str) -> Job | None:
+    if len(q) < SHORTEST_ID or not HEX.issuperset(q):
+        return None
+    try:
+        return asked.served.inspector().job(q)
+    except (NotFound, CorruptRecord, Unsupported):
+        return None
+
+
+def _functions(asked: Asked) -> list[str]:
+    try:
+        return sorted(asked.served.inspector().knows())
+    except Unsupported:
+        return []
+
+
+PAGE = Page(name="jump", path="-/jump", title="Jump", template="jump.html", look=look, fragment="parts/jump.html")

@@ -1,0 +1,55 @@
+"""The answer below a *When?* box, as a fragment of a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from workkit.errors import NotFound
+from workkit.jobs.job import Job
+from workkit.text.wording import iso, zone_name
+from workkit.web.adding.saying import Answer, answer
+from workkit.web.page import Asked, Page
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SayView:
+    """What the fragment shows."""
+
+    now: datetime
+    answer: Answer
+
+    def record(self) -> dict[str, Any]:
+        """Write it as JSON does."""
+        return {"as_of": iso(self.now), **self.answer.record()}
+
+
+def look(asked: Asked) -> SayView:
+    """Answer `when` in the zone `tz`; beside the job `job`, if there is one of this name."""
+    job = None
+    if which := asked.params.get("job"):
+        try:
+            job = asked.served.inspector().job(which)
+        except NotFound:
+            job = None
+    return SayView(now=asked.now, answer=said(asked, asked.params, job))
+
+
+def said(asked: Asked, filled: Mapping[str, str], job: Job | None) -> Answer:
+    """Answer what is filled in as a time, with what stands beside it."""
+    tz = filled.get("tz") or zone_name(asked.served.zone)
+    others = [one for one in asked.served.named().values() if job is None or one.job.id != job.id]
+    return answer(
+        filled.get("when", ""),
+        tz=tz,
+        now=asked.now,
+        before=None if job is None else job.trigger,
+        others=others,
+        threads=sum(info.threads for info in asked.pulse.listeners),
+        spread=filled.get("spread", ""),
+    )
+
+
+PAGE = Page(name="say", path="say", title="When?", template="say.html", look=look, takes_form=True)
