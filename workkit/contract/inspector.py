@@ -166,6 +166,11 @@ class Inspector(Protocol):
     def runs(self, *, since_ms: int = 0) -> Iterator[PastRun]:
         """Page through the single runs that are kept, about 50,000, the last one first; those written from then on."""
 
+    def ahead(self, edges: Sequence[int]) -> list[int]:
+        """Count the occurrences that wait and are due from one edge on and before the next one (epoch ms, ascending):
+        one number less than there are edges. A job that recurs counts once, with its next run. Raises Unsupported.
+        """
+
     @property
     def results(self) -> Results:
         """The kept results of runs. Raises Unsupported."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.keys import Keys
+from workkit.brokers.native.look.ahead import read_ahead
 from workkit.brokers.native.look.count import read_counts
 from workkit.brokers.native.look.dead_set import DeadSet
 from workkit.brokers.native.look.items import server_ms
@@ -118,6 +119,10 @@ class NativeInspector:
     def runs(self, *, since_ms: int = 0) -> Iterator[PastRun]:
         """Page through the single runs that are kept, the last one first."""
         return self._past.runs(since_ms=since_ms)
+
+    def ahead(self, edges: Sequence[int]) -> list[int]:
+        """Count what waits by its time: see `Inspector.ahead`."""
+        return read_ahead(self.server, self.keys, edges)
 
     @property
     def results(self) -> NativeResults:

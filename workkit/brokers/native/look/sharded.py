@@ -117,6 +117,10 @@ class ShardedInspector:
         """Page through the single runs of all shards, roughly the last one first."""
         return merge(*(shard.runs(since_ms=since_ms) for shard in self._shards), key=lambda one: -one.ended.timestamp())
 
+    def ahead(self, edges: Sequence[int]) -> list[int]:
+        """Add up what waits in all shards, by its time."""
+        return [sum(counts) for counts in zip(*(shard.ahead(edges) for shard in self._shards), strict=True)]
+
     @property
     def results(self) -> ShardedResults:
         """The kept results of runs, of all shards."""
