@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, TypeVar, cast
 
 from workkit.contract.inspector import Inspector, Named
 from workkit.errors import ServerError, Unsupported
@@ -15,6 +15,8 @@ from workkit.web.acts.verbs import Verbs
 
 NAMED_S: Final = 5.0
 """So long the jobs with names are kept: reading all of them takes a while where there are thousands."""
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -30,6 +32,7 @@ class Served:
     _lock: Lock = field(default_factory=Lock)
     _lost: tuple[float, str] | None = None  # since when (monotonic), and the error
     _named: tuple[float, Mapping[str, Named]] | None = None
+    _fresh: dict[str, tuple[float, Any]] = field(default_factory=dict)
     _last: dict[str, Any] = field(default_factory=dict)
 
     def reached(self) -> None:
@@ -69,7 +72,19 @@ class Served:
             self._named = (time.monotonic(), found)
         return found
 
+    def fresh(self, what: str, read: Callable[[], T], *, seconds: float = NAMED_S) -> T:
+        """Read what is the same for everyone; what was read less than so many seconds ago is not read again. `what`
+        names one of a few things: all are kept.
+        """
+        kept = self._fresh.get(what)
+        if kept is not None and time.monotonic() - kept[0] < seconds:
+            return cast(T, kept[1])
+        found = read()
+        self._fresh[what] = (time.monotonic(), found)
+        return found
+
     def forget(self) -> None:
         """Read again what an act may have changed."""
         with self._lock:
             self._named = None
+            self._fresh.clear()

@@ -116,9 +116,9 @@ class NativeInspector:
         """Read the counts of a subject in each span of time."""
         return self._past.past(subject, since_ms=since_ms, until_ms=until_ms, tier=tier)
 
-    def runs(self, *, since_ms: int = 0) -> Iterator[PastRun]:
+    def runs(self, *, since_ms: int = 0, until_ms: int | None = None) -> Iterator[PastRun]:
         """Page through the single runs that are kept, the last one first."""
-        return self._past.runs(since_ms=since_ms)
+        return self._past.runs(since_ms=since_ms, until_ms=until_ms)
 
     def ahead(self, edges: Sequence[int]) -> list[int]:
         """Count what waits by its time: see `Inspector.ahead`."""

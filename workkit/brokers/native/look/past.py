@@ -57,9 +57,9 @@ class Past:
                     found.append(Bucket(start=start, end=end, cell=cell or Cell()))
         return found
 
-    def runs(self, *, since_ms: int = 0) -> Iterator[PastRun]:
+    def runs(self, *, since_ms: int = 0, until_ms: int | None = None) -> Iterator[PastRun]:
         """Page through single runs, the last one first: see `Inspector.runs`."""
-        entries = self._entries(self.keys.runs, since_ms=since_ms)
+        entries = self._entries(self.keys.runs, since_ms=since_ms, until_ms=until_ms)
         return (run for _, fields in entries if (run := read_run(fields)) is not None)
 
     def changes(self) -> Iterator[Change]:
@@ -67,8 +67,10 @@ class Past:
         found = (read_change(number, fields) for number, fields in self._entries(self.keys.changes))
         return (change for change in found if change is not None)
 
-    def _entries(self, stream: str, *, since_ms: int = 0) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
-        upto = "+"
+    def _entries(
+        self, stream: str, *, since_ms: int = 0, until_ms: int | None = None
+    ) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
+        upto = "+" if until_ms is None else f"{max(0, until_ms)}"
         while True:
             with self.server.translated() as client:
                 page = client.xrevrange(stream, max=upto, min=max(0, since_ms), count=PAGE)
