@@ -61,11 +61,14 @@ class Died:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Herd:
-    """Runs at one second that the threads cannot start in time. `more`: what that means, in sentences."""
+    """Runs at one second that the threads cannot start in time. `more`: what that means, in sentences; `path`: where
+    they are seen.
+    """
 
     at: datetime
     count: int
     more: str
+    path: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,9 +160,10 @@ def needs(facts: Facts) -> Iterator[Need]:
 
 
 def _herd(herd: Herd, facts: Facts) -> Need:
-    at = herd.at.astimezone(facts.zone)
-    path = f"timeline?span=2h&at={at:%Y-%m-%dT%H:%M:%S}"
-    said = (Ref(f"{herd.count:,} jobs", path), f" are due at one second, {moment(herd.at, facts.now, facts.zone)}.")
+    said = (
+        Ref(f"{herd.count:,} jobs", herd.path),
+        f" are due at one second, {moment(herd.at, facts.now, facts.zone)}.",
+    )
     return Need(said=said, why=herd.more)
 
 

@@ -17,6 +17,7 @@ from workkit.web.drawing.spark import Spark, lateness_spark
 from workkit.web.drawing.strip import MINUTE, REACH, STEP, Strip, strip
 from workkit.web.page import Asked
 from workkit.web.planning.crowds import crowded
+from workkit.web.planning.window import local_text, timeline_path
 
 MINUTE_MS: Final = 60_000
 HOUR_MS: Final = 60 * MINUTE_MS
@@ -146,6 +147,6 @@ def minutes(past: Sequence[Bucket], counts: Sequence[int], asked: Asked, *, is_p
             ran=cell.runs,
             failed=failed,
             planned=planned,
-            path=f"timeline?span=2h&at={local:%Y-%m-%dT%H:%M}",
+            path=timeline_path(span="2h", at=local_text(start, asked.zone)),
             says=f"{clock_at(local)}: {', '.join(said)}" if said else clock_at(local),
         )

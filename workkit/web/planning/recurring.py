@@ -13,7 +13,6 @@ from workkit.contract.history import NO_RUN, PastRun
 from workkit.errors import Unsupported
 from workkit.jobs.admission import SCHEDULE, Control, Pause
 from workkit.jobs.job import Job
-from workkit.jobs.names import shown
 from workkit.text.brief import brief_repr
 from workkit.triggers import Trigger
 from workkit.web.ahead import Planned
@@ -27,12 +26,13 @@ LONGEST: Final = timedelta(days=3660)  # the period of what does not come again
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A recurring job. `runs`: its last 60, the last one first; `pause`: what holds it, if anything."""
+    """A recurring job. `runs`: its last 60, the last one first; `pause`: what holds it, and `paused_by` its target."""
 
     name: str
     job: Job
     runs: Sequence[PastRun] = field(default=(), repr=False)
     pause: Pause | None = None
+    paused_by: str | None = None
 
     __repr__ = brief_repr
 
@@ -91,15 +91,13 @@ def rows(served: Served, control: Control, unknown: dict[str, str]) -> list[Row]
         rings = last_runs(served, jobs)
     except Unsupported as error:
         unknown["history"] = str(error)
-    return [
-        Row(name=name, job=job, runs=rings.get(name, ()), pause=pause_of(job, control)) for name, job in jobs.items()
-    ]
+    return [_row(name, job, rings.get(name, ()), control) for name, job in jobs.items()]
 
 
-def pause_of(job: Job, control: Control) -> Pause | None:
-    """Find what holds a job: its own pause, that of its function, or that of the schedule."""
+def _row(name: str, job: Job, runs: Sequence[PastRun], control: Control) -> Row:
     targets = (f"job:{job.name or job.id}", f"fn:{job.fn}", SCHEDULE)
-    return next((control.paused[target] for target in targets if target in control.paused), None)
+    by = next((target for target in targets if target in control.paused), None)
+    return Row(name=name, job=job, runs=runs, pause=None if by is None else control.paused[by], paused_by=by)
 
 
 def pause_end(pause: Pause) -> datetime | None:
@@ -123,8 +121,3 @@ def period(trigger: Trigger, day: date) -> timedelta:
     first = trigger.next_after(start)
     second = None if first is None else trigger.next_after(first)
     return LONGEST if first is None or second is None else second - first
-
-
-def function_name(job: Job) -> str:
-    """Name the function of a job as people type it."""
-    return shown(job.fn)

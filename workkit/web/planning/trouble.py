@@ -21,6 +21,7 @@ from workkit.web.address import job_path
 from workkit.web.ahead import ahead
 from workkit.web.page import Asked
 from workkit.web.planning.recurring import Row, period
+from workkit.web.planning.window import local_text, timeline_path
 from workkit.web.sentences import MANY_DEAD, RECENT, Died, Facts, Failing, Herd, MissedRun, Mixed
 from workkit.web.words import LATE_MS
 
@@ -168,7 +169,8 @@ def _herds(asked: Asked, rows: Sequence[Row], crowds: Mapping[datetime, int], th
     one_time = one_time_crowds(crowds, rows, asked.now)
     found = ahead(planned, now=asked.now, until=until, zone=asked.zone, threads=threads, one_time=one_time)
     for remark in islice((one for one in found if one.kind == "herd"), MOST_HERDS):
-        yield Herd(at=remark.at, count=int(remark.mark.replace(",", "")), more=remark.more)
+        path = timeline_path(span="2h", at=local_text(remark.at, asked.zone))
+        yield Herd(at=remark.at, count=int(remark.mark.replace(",", "")), more=remark.more, path=path)
 
 
 def one_time_crowds(
