@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Any, Final, cast
 
 from workkit.contract.record import run_record
-from workkit.jobs.admission import SCHEDULE
 from workkit.text.glance import moment
 from workkit.text.wording import iso
 from workkit.web.ahead import Remark, nothing
@@ -133,7 +132,7 @@ def look(asked: Asked) -> TimelineView:
     chosen, total = _strands(asked, by, q, found, seen, axis)
     shown, following = strands.page(chosen, after)
     cells = read_cells(asked, axis, unknown)
-    looked = coming.looked_at(found, asked.now, axis.end)
+    looked = coming.looked_at(found, axis)
     once = coming.read_once(asked, axis, looked, cells, unknown)
     paused_since = coming.read_pauses(asked)
     remarks = coming.remarks(asked, looked, axis, paused_since, once.crowds)
@@ -151,7 +150,7 @@ def look(asked: Asked) -> TimelineView:
         once=once if by == "job" and not q and not following else None,
         herds=tuple(_herds(axis, remarks)),
         ahead=tuple((one, timeline_path(span="2h", at=local_text(one.at, asked.zone))) for one in remarks),
-        is_paused=SCHEDULE in asked.pulse.control.paused,
+        is_paused=coming.is_stopped(asked),
         is_part=_part(len(looked), len(found)),
         after=following,
         more=timeline_path(span=axis.span, at=at, by=by, q=q, after=following) if following else "",

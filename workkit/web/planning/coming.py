@@ -51,10 +51,10 @@ def _pauses(change: Change) -> bool:
     return change.verb == "pause"
 
 
-def looked_at(rows: Sequence[Row], now: datetime, until: datetime) -> list[Row]:
+def looked_at(rows: Sequence[Row], axis: Axis) -> list[Row]:
     """Choose the rows whose planned runs are looked at: from the first one on, until there are 30,000 runs."""
     found: list[Row] = []
-    room = MOST_INSTANTS
+    room, now, until = MOST_INSTANTS, axis.now, axis.now + SPANS[axis.span]
     for row in rows:
         if room <= 0:
             break
@@ -67,8 +67,10 @@ def remarks(
     asked: Asked, rows: Iterable[Row], axis: Axis, paused_since: Mapping[str, datetime], crowds: Mapping[datetime, int]
 ) -> list[Remark]:
     """Find what is worth a sentence from now on, as far ahead as the span of the axis reaches."""
+    if is_stopped(asked):
+        return []
     known, now, until = list(rows), asked.now, asked.now + SPANS[axis.span]
-    planned = [one for row in known if (one := _planned(row, now, until, paused_since)) is not None]
+    planned = [_planned(row, now, until, paused_since) for row in known]
     return ahead(
         planned,
         now=now,
@@ -79,11 +81,15 @@ def remarks(
     )[:MOST_REMARKS]
 
 
-def _planned(row: Row, now: datetime, until: datetime, paused_since: Mapping[str, datetime]) -> Planned | None:
+def is_stopped(asked: Asked) -> bool:
+    """Say whether the whole schedule is paused, without an end."""
+    paused = asked.pulse.control.paused.get(SCHEDULE)
+    return paused is not None and pause_end(paused) is None
+
+
+def _planned(row: Row, now: datetime, until: datetime, paused_since: Mapping[str, datetime]) -> Planned:
     """A pause of the whole schedule is told by itself, not for each of its jobs."""
     end = None if row.pause is None else pause_end(row.pause)
-    if row.paused_by == SCHEDULE and end is None:
-        return None
     return Planned(
         name=row.name,
         trigger=row.trigger,
@@ -170,7 +176,7 @@ def _recurred(row: Row, axis: Axis) -> Iterable[tuple[datetime, int]]:
     """Give the runs of a recurring job: those of its ring, and before these the ones that were due."""
     runs = [run for run in row.runs if run.ending not in NO_RUN]
     if len(row.runs) >= 60 and row.runs[-1].due > axis.start and axis.start < axis.now:
-        due = row.foreseen(axis.start, axis.now)
+        due = row.foreseen(axis.start, min(axis.now, axis.end))
         known = between(due, axis.start, row.runs[-1].due)
         yield from ((at, 1) for at in due.instants[:known])
     yield from ((run.ended, 1) for run in runs)

@@ -10,15 +10,16 @@ from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from threading import Lock
 from typing import Final
 
 from workkit.triggers import Trigger
 from workkit.web.ahead import instants
 
-MOST: Final = 2_000  # instants of one trigger in a window
-MOST_KEPT: Final = 400_000  # instants of all triggers
+MOST: Final = 1_500  # instants of one trigger in a window
+MOST_KEPT: Final = 200_000  # instants of all triggers
+EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)
 SLACK: Final = 8  # a window is predicted by a part of its length beyond its end
 
 
@@ -35,19 +36,22 @@ class Foreseen:
 
 
 class Foresight:
-    """Keeps predictions by trigger and length of window; the one that was not used for longest leaves first.
-    Thread-safe.
+    """Keeps predictions by trigger, length of window, and roughly where it lies; the one that was not used for longest
+    leaves first. Thread-safe.
     """
 
     def __init__(self, *, most_kept: int = MOST_KEPT) -> None:
         self._most = most_kept
-        self._kept: OrderedDict[tuple[Trigger, timedelta, int], Foreseen] = OrderedDict()
+        self._kept: OrderedDict[tuple[Trigger, timedelta, int, int], Foreseen] = OrderedDict()
         self._size = 0
         self._lock = Lock()
 
     def of(self, trigger: Trigger, *, since: datetime, until: datetime, most: int = MOST) -> Foreseen:
         """Predict when a trigger fires after `since`, up to `until`; so many times at most."""
-        key = (trigger, until - since, most)
+        length = until - since
+        if length <= timedelta():
+            return Foreseen(since=since, until=until, instants=())
+        key = (trigger, length, most, (since - EPOCH) // length)
         with self._lock:
             kept = self._kept.get(key)
             if kept is not None:
