@@ -37,7 +37,7 @@ class Herd:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineView:
     """What the page shows. `total`: how many lanes there are without the filter; `once`: the lane of jobs that run
-    once, which is the last one; `more`: the address of further lanes.
+    once, which is the last one; `more`: the address of further lanes; `paused`: jobs with a pause of their own.
     """
 
     schedule: str
@@ -53,6 +53,7 @@ class TimelineView:
     once: Once | None
     herds: tuple[Herd, ...]
     ahead: tuple[tuple[Remark, str], ...]
+    paused: frozenset[str]
     is_paused: bool
     is_part: str
     after: str
@@ -150,6 +151,7 @@ def look(asked: Asked) -> TimelineView:
         once=once if by == "job" and not q and not following else None,
         herds=tuple(_herds(axis, remarks)),
         ahead=tuple((one, timeline_path(span="2h", at=local_text(one.at, asked.zone))) for one in remarks),
+        paused=frozenset(row.name for row in found if row.paused_by == f"job:{row.name}"),
         is_paused=coming.is_stopped(asked),
         is_part=_part(len(looked), len(found)),
         after=following,

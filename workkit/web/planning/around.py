@@ -117,7 +117,7 @@ def _events(asked: Asked) -> Iterator[tuple[datetime, str]]:
         if change.at < since:
             break
         if change.verb == "sync":
-            yield change.at, f"A plan was synced at {clock_at(change.at.astimezone(asked.zone))}"
+            yield change.at, "A plan was synced"
     began: dict[str, datetime] = {}
     for info in asked.pulse.listeners:
         if info.up_ms:
@@ -125,7 +125,7 @@ def _events(asked: Asked) -> Iterator[tuple[datetime, str]]:
             began[info.version] = min(at, began.get(info.version, at))
     if len(began) > 1:
         version, at = max(began.items(), key=lambda one: one[1])
-        yield at, f"Version {version} began to listen at {clock_at(at.astimezone(asked.zone))}"
+        yield at, f"Version {version} began to listen"
 
 
 def minutes(past: Sequence[Bucket], counts: Sequence[int], asked: Asked, *, is_past_known: bool) -> Iterator[Minute]:

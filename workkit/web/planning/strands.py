@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
 from typing import Final, Literal
+from urllib.parse import urlencode
 
 from workkit.contract.history import FN, JOB, PastRun
 from workkit.contract.listener import ListenerInfo
@@ -14,6 +15,7 @@ from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.text.brief import brief_repr
 from workkit.text.listing import plural
+from workkit.text.wording import zone_name
 from workkit.triggers import Trigger, explain
 from workkit.web.address import job_path
 from workkit.web.drawing.axis import Axis
@@ -69,7 +71,7 @@ def of_jobs(rows: Iterable[Row], seen: Seen, axis: Axis, listeners: Iterable[Lis
     for row in rows:
         yield Strand(
             name=row.name,
-            words=words_of(row.trigger),
+            words=words_of(row.trigger).removesuffix(f" {zone_name(axis.zone)}"),
             path=job_path(row.name),
             subject=JOB + row.name,
             rows=(row,),
@@ -93,7 +95,7 @@ def of_functions(rows: Iterable[Row], seen: Seen, listeners: Iterable[ListenerIn
         Strand(
             name=shown(fn),
             words=plural(len(jobs.get(fn, ())), "recurring job"),
-            path=f"jobs?q=fn:{shown(fn)}",
+            path=f"jobs?{urlencode({'q': f'fn:{shown(fn)}'})}",
             subject=FN + fn,
             rows=tuple(jobs.get(fn, ())),
             runs=runs.get(fn, ()),
