@@ -53,6 +53,21 @@ def test_lanes_show_what_ran_and_what_is_planned(browser: Browser, ran: Schedule
     assert "Nothing unusual in the next 24 hours." in text_of(answer)
 
 
+def test_runs_that_are_dense_are_a_band_and_are_counted(browser: Browser, s: Schedule) -> None:
+    schedule.add(s, handlers.note, every="minute", name="poll")
+    schedule.add(s, handlers.note, args=(1,), every="second", name="tick")
+    found = lanes_of(browser, s)
+    assert re.search(r"poll: every minute\. 0 runs; 1,4(39|40|41) planned\.", found["poll"]["says"])
+    first, second = (datetime.fromisoformat(at) for at in found["poll"]["planned"][:2])
+    assert second - first == timedelta(minutes=1)
+    assert len(found["poll"]["planned"]) == 200
+    count = re.search(r"; ([\d,]+) planned", found["tick"]["says"])
+    assert count is not None
+    assert 86_000 < int(count[1].replace(",", "")) < 86_800
+    bands = re.findall(r'<path class="p" d="([^"]*)"/>', browser.get(path_of(s)).text)
+    assert [band.count("M") for band in bands] == [1, 1]
+
+
 def test_the_table_says_the_same(browser: Browser, ran: Schedule) -> None:
     table = text_of(browser.get(path_of(ran))).partition("The same as a table")[2]
     assert "nightly every day at 2:00" in table

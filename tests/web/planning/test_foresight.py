@@ -10,7 +10,7 @@ import pytest
 from workkit.triggers import Trigger, parse
 from workkit.web.ahead import instants
 from workkit.web.planning import foresight
-from workkit.web.planning.foresight import Foreseen, Foresight, between, thinned
+from workkit.web.planning.foresight import Foreseen, Foresight, between, sparse
 
 NOW = datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -68,9 +68,15 @@ def test_instants_between_two_edges_are_counted() -> None:
 
 def test_what_is_too_frequent_to_be_predicted_is_spread_evenly() -> None:
     found = Foresight().of(trigger("every second"), since=NOW, until=NOW + HOUR, most=100)
-    shown, stands_for = thinned(found, NOW + HOUR, step=timedelta(minutes=1))
-    assert shown[:100] == list(found.instants)
-    assert len(shown) == 100 + 58
-    assert stands_for == 60
-    whole = Foreseen(since=NOW, until=NOW + HOUR, instants=(NOW + HOUR / 2,))
-    assert thinned(whole, NOW + HOUR, step=timedelta(minutes=1)) == ([NOW + HOUR / 2], 1.0)
+    (known, one), (rest, many) = sparse(found, NOW + HOUR, step=timedelta(seconds=50))
+    assert ([*known], one) == ([found.instants[0], found.instants[50]], 50)
+    assert (len(rest), many) == (70, 50)
+    assert rest[-1] <= NOW + HOUR
+    assert len(known) * one + len(rest) * many == pytest.approx(3_600, abs=51)
+
+
+def test_what_is_far_apart_is_given_whole() -> None:
+    found = Foresight().of(trigger("every hour"), since=NOW, until=NOW + 24 * HOUR)
+    assert sparse(found, NOW + 24 * HOUR, step=timedelta(minutes=6)) == [(found.instants, 1.0)]
+    one = Foreseen(since=NOW, until=NOW + HOUR, instants=(NOW + HOUR / 2,))
+    assert sparse(one, NOW + HOUR, step=timedelta(minutes=1)) == [(one.instants, 1.0)]

@@ -126,12 +126,11 @@ def look(asked: Asked) -> TimelineView:
     """Look at a window of time. Raises InvalidOptions, PhraseError, CronError for what the address asks wrongly."""
     by = cast(Group, asked.one_of("by", GROUPS))
     axis = read_axis(asked.params, cast(Span, asked.one_of("span", ACCEPTED)), now=asked.now, zone=asked.zone)
-    q, at, after = (asked.params.get(name, "").strip() for name in ("q", "at", "after"))
+    q, at = (asked.params.get(name, "").strip() for name in ("q", "at"))
     unknown = dict(asked.pulse.unknown)
     found = in_order(rows(asked.served, asked.pulse.control, unknown), asked.now)
     seen = Seen() if by == "job" and axis.span == "90d" else read_seen(asked, axis, unknown)
-    chosen, total = _strands(asked, by, q, found, seen, axis)
-    shown, following = strands.page(chosen, after)
+    shown, following, total = _strands(asked, by, q, found, seen, axis)
     cells = read_cells(asked, axis, unknown)
     looked = coming.looked_at(found, axis)
     once = coming.read_once(asked, axis, looked, cells, unknown)
@@ -166,13 +165,15 @@ def _part(looked: int, of: int) -> str:
 
 def _strands(
     asked: Asked, by: Group, q: str, found: Sequence[Row], seen: Seen, axis: Axis
-) -> tuple[Sequence[Strand], int]:
-    """Choose the lanes that a filter means, and count all."""
-    listeners = asked.pulse.listeners
+) -> tuple[list[Strand], str, int]:
+    """Choose the lanes that a filter means, those of this page; say what follows them, and count all there are."""
+    listeners, after = asked.pulse.listeners, asked.params.get("after", "")
     if by == "job":
-        return list(strands.of_jobs(strands.chosen(found, q, asked.now), seen, axis, listeners)), len(found)
+        chosen, following = strands.page(strands.chosen(found, q, asked.now), after)
+        return list(strands.of_jobs(chosen, seen, axis, listeners)), following, len(found)
     every = strands.of_functions(found, seen, listeners) if by == "fn" else strands.of_listeners(seen, listeners)
-    return [one for one in every if q.casefold() in one.name.casefold()], len(every)
+    shown, following = strands.page([one for one in every if q.casefold() in one.name.casefold()], after)
+    return shown, following, len(every)
 
 
 def _herds(axis: Axis, remarks: Sequence[Remark]) -> list[Herd]:

@@ -20,14 +20,13 @@ from workkit.web.drawing.load import Load, expected, load
 from workkit.web.drawing.shape import Drawing
 from workkit.web.page import Asked
 from workkit.web.planning.crowds import crowded
-from workkit.web.planning.foresight import between, thinned
+from workkit.web.planning.foresight import THIN, between, sparse
 from workkit.web.planning.recurring import Row, pause_end
 from workkit.web.planning.trouble import one_time_crowds
 
-MOST_INSTANTS: Final = 30_000  # planned runs that the sentences and the load look at
+MOST_INSTANTS: Final = 20_000  # planned runs that the sentences and the load look at
 MOST_REMARKS: Final = 12
 MOST_CHANGES: Final = 1_000
-THIN: Final = 1_000
 
 
 def read_pauses(asked: Asked) -> Mapping[str, datetime]:
@@ -52,7 +51,7 @@ def _pauses(change: Change) -> bool:
 
 
 def looked_at(rows: Sequence[Row], axis: Axis) -> list[Row]:
-    """Choose the rows whose planned runs are looked at: from the first one on, until there are 30,000 runs."""
+    """Choose the rows whose planned runs are looked at: from the first one on, until there are 20,000 runs."""
     found: list[Row] = []
     room, now, until = MOST_INSTANTS, axis.now, axis.now + SPANS[axis.span]
     for row in rows:
@@ -110,10 +109,8 @@ def read_load(asked: Asked, axis: Axis, rows: Iterable[Row], cells: Sequence[Buc
     for row in rows if since < axis.end else ():
         if row.pause is not None and (pause_end(row.pause) or axis.end) >= axis.end:
             continue
-        found = row.foreseen(since, axis.end)
-        shown, stands_for = thinned(found, axis.end, step=step)
-        plans.append((shown[: len(found.instants)], row.usual_ms))
-        plans.append((shown[len(found.instants) :], row.usual_ms * stands_for))
+        parts = sparse(row.foreseen(since, axis.end), axis.end, step=step)
+        plans += [(instants, row.usual_ms * stands_for) for instants, stands_for in parts]
     threads = sum(info.threads for info in asked.pulse.listeners)
     return load(axis, cells, expected(plans, now=since, until=axis.end), threads=threads)
 
@@ -139,7 +136,7 @@ def read_once(asked: Asked, axis: Axis, rows: Sequence[Row], cells: Iterable[Buc
     first = max(0, (axis.now - axis.start) // length)
     if first < PIECES:
         starts = [axis.start + k * length for k in range(first, PIECES + 1)]
-        edges = [_ms(max(axis.now, at)) for at in starts]
+        edges = [_ms(axis.now) if at <= axis.now else _ms(at.replace(microsecond=0)) for at in starts]
         try:
             inspector = asked.served.inspector()
             counts = inspector.ahead(edges)

@@ -18,7 +18,8 @@ Ahead = Callable[[Sequence[int]], list[int]]
 
 def crowded(ahead: Ahead, edges: Sequence[int], counts: Sequence[int]) -> dict[datetime, int]:
     """Find the seconds that have 50 runs or more ahead, from counts of spans between `edges` (epoch ms): in the four
-    fullest spans, by one question for each length. `ahead` counts as `Inspector.ahead` does.
+    fullest spans, by one question for each length. `ahead` counts as `Inspector.ahead` does. All edges but the first
+    and the last are whole seconds.
     """
     spans = [(n, span) for n, span in zip(counts, pairwise(edges), strict=True) if n >= HERD]
     found: dict[datetime, int] = {}
@@ -44,7 +45,7 @@ def _counted(ahead: Ahead, parts: Sequence[tuple[int, int]]) -> list[tuple[int, 
 
 
 def _edges(since: int, until: int) -> list[int]:
-    """Divide a span into whole seconds or longer, at most 60 parts."""
+    """Divide a span at whole seconds into at most 60 parts; the first and the last one may be shorter."""
     first = since // SECOND_MS * SECOND_MS
     step = max(SECOND_MS, -(-(until - first) // PARTS // SECOND_MS) * SECOND_MS)
-    return [*range(first, until, step), until if until > first else first + step]
+    return [since, *range(first + step, until, step), until]

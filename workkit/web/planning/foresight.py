@@ -20,6 +20,7 @@ from workkit.web.ahead import instants
 MOST: Final = 1_500  # instants of one trigger in a window
 MOST_KEPT: Final = 200_000  # instants of all triggers
 EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)
+THIN: Final = 500  # a window is so many times as long as the distance below which planned runs are one
 SLACK: Final = 8  # a window is predicted by a part of its length beyond its end
 
 
@@ -106,14 +107,19 @@ def between(found: Foreseen, since: datetime, until: datetime) -> int:
     return bisect_left(found.instants, until) - bisect_left(found.instants, since)
 
 
-def thinned(found: Foreseen, until: datetime, *, step: timedelta) -> tuple[list[datetime], float]:
-    """Give instants up to `until` also where there are too many to be predicted: evenly spread ones follow the last.
-    The number says for how many runs each of these stands; 1 where none was needed.
+def sparse(found: Foreseen, until: datetime, *, step: timedelta) -> list[tuple[Sequence[datetime], float]]:
+    """Give instants up to `until` for a drawing in which those closer than `step` are one: of dense ones only some, and
+    evenly spread ones after the last where there are too many to be predicted. Each part says for how many runs each of
+    its instants stands.
     """
-    known = list(found.instants)
-    if found.is_whole or len(known) < 2 or until <= found.until:
-        return known, 1.0
+    known = found.instants
+    if len(known) < 2:
+        return [(known, 1.0)]
     usual = (known[-1] - known[0]) / (len(known) - 1)
-    every = max(step, usual)
-    count = (until - known[-1]) // every
-    return known + [known[-1] + (k + 1) * every for k in range(count)], every / usual
+    every = max(1, step // usual)
+    parts: list[tuple[Sequence[datetime], float]] = [(known[::every], float(every))]
+    if not found.is_whole and until > found.until:
+        length = max(step, usual)
+        count = (until - known[-1]) // length
+        parts.append(([known[-1] + (k + 1) * length for k in range(count)], length / usual))
+    return parts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from heapq import merge
 from itertools import islice
 from typing import Final
@@ -19,13 +19,14 @@ from workkit.web.drawing.days import day_lane, days_of
 from workkit.web.drawing.endings import kind_of
 from workkit.web.drawing.lanes import Lane, lane, run_text
 from workkit.web.page import Asked
-from workkit.web.planning.foresight import thinned
+from workkit.web.planning.foresight import THIN, between, sparse
 from workkit.web.planning.past_runs import counted, runs_of_cells
 from workkit.web.planning.recurring import pause_end
 from workkit.web.planning.strands import Strand
 from workkit.web.planning.window import tier_of
 
-THIN: Final = 1_000  # a window is so many times as long as the shortest distance of two planned runs
+SECOND: Final = timedelta(seconds=1)
+MOST_PLANNED: Final = 2_000  # planned runs of a lane; beyond, it is a band anyway
 MOST_SHOWN: Final = 200  # runs of a lane in JSON
 MOST_NOTABLE: Final = 8  # runs of a lane in the table
 
@@ -60,21 +61,28 @@ def draw(asked: Asked, axis: Axis, strand: Strand, paused_since: Mapping[str, da
     if axis.span == "90d":
         drawing = day_lane(
             axis, strand.name, strand.words, days=_days(asked, axis, strand),
-            planned=Counter(at.astimezone(UTC).date() for at in planned), clocks=_clocks(axis, strand),
+            planned=Counter(at.astimezone(UTC).date() for at in planned.drawn), clocks=_clocks(axis, strand),
         )  # fmt: skip
     else:
         drawing = lane(
-            axis, strand.name, strand.words, past=[*runs, *_counts(asked, axis, strand)], planned=planned,
-            usual_ms=max((row.usual_ms for row in strand.rows), default=0.0), running=strand.running,
-            pauses=_pauses(asked, axis, strand, paused_since), clocks=_clocks(axis, strand),
-        )  # fmt: skip
+            axis,
+            strand.name,
+            strand.words,
+            past=[*runs, *_counts(asked, axis, strand)],
+            planned=planned.drawn,
+            planned_runs=planned.count,
+            usual_ms=max((row.usual_ms for row in strand.rows), default=0.0),
+            running=strand.running,
+            pauses=_pauses(asked, axis, strand, paused_since),
+            clocks=_clocks(axis, strand),
+        )
     return Drawn(
         name=strand.name,
         words=strand.words,
         path=strand.path,
         drawing=drawing,
         runs=tuple(runs[:MOST_SHOWN]),
-        planned=tuple(planned[:MOST_SHOWN]),
+        planned=planned.first,
         notes=tuple(run_text(run, axis) for run in islice(filter(_is_notable, runs), MOST_NOTABLE)),
     )
 
@@ -83,12 +91,35 @@ def _is_notable(run: PastRun) -> bool:
     return kind_of(run) not in ("done", "over")
 
 
-def _planned(axis: Axis, strand: Strand) -> list[datetime]:
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """The planned runs of a lane: those that are drawn, how many there are, and the first ones."""
+
+    drawn: list[datetime]
+    count: int
+    first: tuple[datetime, ...]
+
+
+def _planned(axis: Axis, strand: Strand) -> _Planned:
+    """Predict the runs of a lane, thinned where they are dense, and count them. During a pause there is none."""
     since, step = max(axis.now, axis.start), (axis.end - axis.start) / THIN
-    if since >= axis.end:
-        return []
-    each = (thinned(row.foreseen(since, axis.end), axis.end, step=step)[0] for row in strand.rows)
-    return list(merge(*each))
+    drawn: list[list[datetime]] = []
+    firsts: list[list[datetime]] = []
+    count, room = 0.0, MOST_PLANNED
+    for row in strand.rows if since < axis.end else ():
+        if room <= 0:
+            break
+        begin = since if row.pause is None else max(since, pause_end(row.pause) or axis.end)
+        foreseen = row.foreseen(since, axis.end)
+        firsts.append([at for at in foreseen.instants if at >= begin][:MOST_SHOWN])
+        for instants, stands_for in sparse(foreseen, axis.end, step=step):
+            kept = [at for at in instants if at >= begin]
+            drawn.append(kept)
+            room -= len(kept)
+            count += 0 if foreseen.is_whole else len(kept) * stands_for
+        if foreseen.is_whole:
+            count += between(foreseen, begin, axis.end + SECOND)
+    return _Planned(list(merge(*drawn)), round(count), tuple(islice(merge(*firsts), MOST_SHOWN)))
 
 
 def _counts(asked: Asked, axis: Axis, strand: Strand) -> list[PastRun]:

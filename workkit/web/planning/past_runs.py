@@ -80,7 +80,7 @@ def counted(asked: Asked, axis: Axis, subject: str, until: datetime) -> list[Pas
     cells = asked.served.inspector().past(
         subject, since_ms=_ms(axis.start), until_ms=_ms(until), tier=tier_of(axis)
     )  # fmt: skip
-    return runs_of_cells(cells)
+    return runs_of_cells(cell for cell in cells if cell.end <= until)  # what overlaps is known run by run
 
 
 def runs_of_cells(cells: Iterable[Bucket]) -> list[PastRun]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
-from typing import Final, Literal
+from typing import Final, Literal, Protocol, TypeVar
 from urllib.parse import urlencode
 
 from workkit.contract.history import FN, JOB, PastRun
@@ -26,6 +26,14 @@ from workkit.web.planning.recurring import Row, in_order
 Group = Literal["job", "fn", "listener"]
 GROUPS: Final[tuple[Group, ...]] = ("job", "fn", "listener")
 PAGE: Final = 40
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+N = TypeVar("N", bound=_Named)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +146,7 @@ def _running(listeners: Iterable[ListenerInfo], key: Callable[[Job], str | None]
     return found
 
 
-def page(strands: Sequence[Strand], after: str) -> tuple[list[Strand], str]:
+def page(strands: Sequence[N], after: str) -> tuple[list[N], str]:
     """Cut a page out of all lanes, behind the one of this name; and say what follows it, "" for nothing."""
     start = next((k + 1 for k, one in enumerate(strands) if one.name == after), 0) if after else 0
     found = list(strands[start : start + PAGE])
