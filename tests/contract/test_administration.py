@@ -279,6 +279,21 @@ def test_a_pulse_tells_what_waits_runs_and_is_dead(stage: Stage) -> None:
         assert pulse.unknown["soon"].startswith("listing waiting jobs cannot be done here.")
 
 
+@promised(Can.LOOK)
+def test_what_waits_is_counted_by_its_time(stage: Stage) -> None:
+    now_ms = stage.producer.now_ms() // 1000 * 1000 + 60 * MINUTE
+    dues = (now_ms, now_ms + MINUTE - 1000, now_ms + MINUTE, now_ms + 3 * MINUTE)
+    stage.producer.add([stage.new_job(n, due_ms=due) for n, due in enumerate(dues)])
+    edges = [now_ms + n * MINUTE for n in range(4)]
+    assert stage.producer.inspector.ahead(edges) == [2, 1, 0]
+    assert stage.producer.inspector.ahead(edges[:1]) == []
+    peer = stage.peer()
+    stage.add_with(5)
+    peer.end(peer.claim_one(), Again(delay_ms=10 * MINUTE, attempt=1, failure=FAILURE))
+    again_ms = stage.producer.now_ms() + 10 * MINUTE
+    assert stage.producer.inspector.ahead([again_ms - 5 * MINUTE, again_ms + 5 * MINUTE]) == [1]
+
+
 @promised(Can.PAUSE)
 def test_a_pulse_tells_of_a_pause(stage: Stage) -> None:
     stage.producer.admin.pause("schedule", Pause(reason="migration"))

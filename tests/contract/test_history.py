@@ -6,6 +6,7 @@ import pytest
 
 from tests.contract.capability import Can, promised
 from tests.contract.stage import FAILURE, HOW, Stage
+from tests.processes import until
 from workkit import schedule
 from workkit.contract.history import ALL, Cell, PastRun
 from workkit.errors import NotFound
@@ -32,6 +33,20 @@ def test_a_run_that_failed_is_kept_with_its_error(stage: Stage) -> None:
     for run in found.values():
         assert (run.late_ms, run.took_ms, run.error) == (3, 5, "OSError: disk full")
         assert (run.ended - run.due).total_seconds() == pytest.approx(0.008)
+
+
+@promised(Can.REMEMBER)
+def test_runs_are_read_up_to_an_instant(stage: Stage) -> None:
+    first = stage.add_with(1)
+    assert schedule.drain(stage.s, **HOW).ran == 1
+    then = stage.producer.now_ms()
+    until(lambda: stage.producer.now_ms() > then)
+    second = stage.add_with(2)
+    assert schedule.drain(stage.s, **HOW).ran == 1
+    inspector = stage.producer.inspector
+    assert [run.id for run in inspector.runs()] == [second.id, first.id]
+    assert [run.id for run in inspector.runs(until_ms=then)] == [first.id]
+    assert [run.id for run in inspector.runs(since_ms=then + 1)] == [second.id]
 
 
 @promised(Can.REMEMBER)

@@ -164,4 +164,5 @@ def fields_of(record: dict[str, Any]) -> set[str]:
 def test_the_keys_of_the_json_of_now_are_these(browser: Browser, s: Schedule) -> None:
     assert fields_of(browser.json(f"/s/{s.name}.json")) == {
         "schedule", "as_of", "sentence", "rest", "counts", "needs", "running", "lateness", "next", "unknown",
+        "strip", "ran", "planned",
     }  # fmt: skip

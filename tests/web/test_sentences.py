@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from workkit.jobs.admission import Pause
-from workkit.web.sentences import Died, Facts, Failing, MissedRun, away, needs, rest, sentence
+from workkit.web.sentences import Died, Facts, Failing, Herd, MissedRun, Mixed, away, needs, rest, sentence
 from workkit.web.words import Ref, joined, plain, until
 
 NOW = datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC)
@@ -26,6 +26,8 @@ WELL = Facts(
 )  # fmt: skip
 NIGHTLY = Failing(name="nightly", times=1, last=NOW - timedelta(hours=8, minutes=45, seconds=30))
 SYNC = Failing(name="invoice-sync", times=3, last=NOW)
+
+HERD = Herd(at=NOW.replace(hour=17, minute=0, second=0), count=212, more="60 threads take 41 s.", path="timeline")
 
 
 @pytest.mark.parametrize(
@@ -58,6 +60,11 @@ SYNC = Failing(name="invoice-sync", times=3, last=NOW)
         ),
         ({"died": (Died(count=38, since=NIGHTLY.last, error="OSError"),)}, "38 jobs died of one error since 02:30."),
         ({"cannot_run": ("app.legacy.sync_users",)}, "No listener can run app.legacy.sync_users."),
+        ({"herds": (HERD,)}, "212 jobs are due at one second, 18:00."),
+        (
+            {"mixed": Mixed(for_ms=840_000, versions=(("3.1", 4), ("3.0", 1)))},
+            "2 versions have run at once for 14 min: 3.1 on 4 listeners and 3.0 on 1 listener.",
+        ),
     ],
 )
 def test_the_sentence_says_the_one_thing_that_matters(known: dict[str, Any], said: str) -> None:

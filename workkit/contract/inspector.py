@@ -170,8 +170,15 @@ class Inspector(Protocol):
         without runs has an empty cell. Spans that are no longer kept are left out.
         """
 
-    def runs(self, *, since_ms: int = 0) -> Iterator[PastRun]:
-        """Page through the single runs that are kept, about 50,000, the last one first; those written from then on."""
+    def runs(self, *, since_ms: int = 0, until_ms: int | None = None) -> Iterator[PastRun]:
+        """Page through the single runs that are kept, about 50,000, the last one first; those written from then on, and
+        until then.
+        """
+
+    def ahead(self, edges: Sequence[int]) -> list[int]:
+        """Count the occurrences that wait and are due from one edge on and before the next one (epoch ms, ascending):
+        one number less than there are edges. A job that recurs counts once, with its next run. Raises Unsupported.
+        """
 
     @property
     def results(self) -> Results:

@@ -27,7 +27,7 @@ class WithoutHistory:
         """Raise Unsupported."""
         raise _refusal()
 
-    def runs(self, *, since_ms: int = 0) -> Iterator[PastRun]:
+    def runs(self, *, since_ms: int = 0, until_ms: int | None = None) -> Iterator[PastRun]:
         """Raise Unsupported."""
         raise _refusal()
 

@@ -14,7 +14,7 @@ from workkit.jobs.admission import Pause
 from workkit.text.duration import MILLISECOND
 from workkit.text.glance import away as distance
 from workkit.text.glance import moment
-from workkit.text.listing import plural
+from workkit.text.listing import listed, plural
 from workkit.web.address import job_path
 from workkit.web.words import Ref, Said, joined
 
@@ -60,10 +60,29 @@ class Died:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Herd:
+    """Runs at one second that the threads cannot start in time. `more`: what that means, in sentences; `path`: where
+    they are seen.
+    """
+
+    at: datetime
+    count: int
+    more: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mixed:
+    """Versions that run at once, each with how many listeners have it, and for how long already."""
+
+    for_ms: int
+    versions: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
     """What is known of a schedule at this moment. `recurring`: how many recurring jobs are looked at; `on_time`:
-    those of them whose last run neither failed nor began late. `died` and
-    `cannot_run` are empty where nobody has looked.
+    those of them whose last run neither failed nor began late. `cannot_run` is empty where nobody has looked.
     """
 
     schedule: str
@@ -83,6 +102,8 @@ class Facts:
     missed: tuple[MissedRun, ...] = ()
     died: tuple[Died, ...] = ()
     cannot_run: tuple[str, ...] = ()
+    herds: tuple[Herd, ...] = ()
+    mixed: Mixed | None = None
     next: tuple[str, str, datetime] | None = field(default=None)  # text, path, due
 
 
@@ -131,6 +152,19 @@ def needs(facts: Facts) -> Iterator[Need]:
         yield Need(said=said, why=died.error, tone="fail")
     for name in facts.cannot_run:
         yield Need(said=("No listener can run ", Ref(name, f"jobs?q={name}"), "."))
+    yield from (_herd(herd, facts) for herd in facts.herds)
+    if facts.mixed is not None:
+        number, ago = len(facts.mixed.versions), distance(facts.mixed.for_ms)
+        on = [f"{version} on {plural(n, 'listener')}" for version, n in facts.mixed.versions]
+        yield Need(said=(Ref(f"{number} versions", "listeners"), f" have run at once for {ago}: {listed(on)}."))
+
+
+def _herd(herd: Herd, facts: Facts) -> Need:
+    said = (
+        Ref(f"{herd.count:,} jobs", herd.path),
+        f" are due at one second, {moment(herd.at, facts.now, facts.zone)}.",
+    )
+    return Need(said=said, why=herd.more)
 
 
 def _nobody(facts: Facts) -> Iterator[Need]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, TypeVar, cast
 
 from workkit.contract.inspector import Inspector, Named
 from workkit.errors import ServerError, Unsupported
@@ -18,12 +18,13 @@ from workkit.web.recurring.rows import Standing
 NAMED_S: Final = 5.0
 """So long the jobs with names are kept: reading all of them takes a while where there are thousands."""
 
+T = TypeVar("T")
+
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Served:
-    """One schedule. `inspector` opens what looks at it, at the first question; `checkup` is what the
-    doctor last found; `zone` is that of its times. It notes
-    since when the server does not answer. Thread-safe.
+    """One schedule. `inspector` opens what looks at it, at the first question; `checkup` is what the doctor last found;
+    `zone` is that of its times. It notes since when the server does not answer. Thread-safe.
     """
 
     name: str
@@ -33,8 +34,7 @@ class Served:
     verbs: Verbs | None = None
     _lock: Lock = field(default_factory=Lock)
     _lost: tuple[float, str] | None = None  # since when (monotonic), and the error
-    _named: tuple[float, Mapping[str, Named]] | None = None
-    _recurring: tuple[float, Standing] | None = None
+    _fresh: dict[str, tuple[float, Any]] = field(default_factory=dict)
     _last: dict[str, Any] = field(default_factory=dict)
 
     def reached(self) -> None:
@@ -62,37 +62,40 @@ class Served:
 
     def named(self) -> Mapping[str, Named]:
         """Read the jobs that have a name; what was read less than 5 s ago is not read again."""
-        with self._lock:
-            kept = self._named
-        if kept is not None and time.monotonic() - kept[0] < NAMED_S:
-            return kept[1]
+        return self.fresh("named", self._read_named)
+
+    def _read_named(self) -> Mapping[str, Named]:
         try:
-            found: Mapping[str, Named] = self.inspector().named()
+            return self.inspector().named()
         except Unsupported:
-            found = {}
-        with self._lock:
-            self._named = (time.monotonic(), found)
-        return found
+            return {}
 
     def recurring(self) -> Standing:
         """Read the recurring jobs and their last runs; what was read less than 5 s ago is not read again. Raises
         Unsupported.
         """
-        with self._lock:
-            kept = self._recurring
-        if kept is not None and time.monotonic() - kept[0] < NAMED_S:
-            return kept[1]
+        return self.fresh("recurring", self._read_recurring)
+
+    def _read_recurring(self) -> Standing:
         inspector = self.inspector()
         jobs = tuple(inspector.recurring())
         try:
-            found = Standing(jobs=jobs, runs=inspector.lately([one.key for one in jobs]))
+            return Standing(jobs=jobs, runs=inspector.lately([one.key for one in jobs]))
         except Unsupported as error:
-            found = Standing(jobs=jobs, no_history=str(error))
-        with self._lock:
-            self._recurring = (time.monotonic(), found)
+            return Standing(jobs=jobs, no_history=str(error))
+
+    def fresh(self, what: str, read: Callable[[], T], *, seconds: float = NAMED_S) -> T:
+        """Read what is the same for everyone; what was read less than so many seconds ago is not read again. `what`
+        names one of a few things: all are kept.
+        """
+        kept = self._fresh.get(what)
+        if kept is not None and time.monotonic() - kept[0] < seconds:
+            return cast(T, kept[1])
+        found = read()
+        self._fresh[what] = (time.monotonic(), found)
         return found
 
     def forget(self) -> None:
         """Read again what an act may have changed."""
         with self._lock:
-            self._named = self._recurring = None
+            self._fresh.clear()

@@ -186,6 +186,13 @@ def test_each_span_has_its_ticks(span: Span, texts: str) -> None:
     assert ",".join(tick.text for tick in axis(span, now=NOW, zone=PARIS).ticks) == texts
 
 
+@pytest.mark.parametrize(("span", "minutes", "shown"), [("24h", 180, False), ("24h", 200, True), ("90d", 6_000, False)])
+def test_a_date_keeps_more_distance_from_now_than_an_hour(span: Span, minutes: int, shown: bool) -> None:
+    now = datetime(2026, 11, 30, 23, 0, tzinfo=UTC) - timedelta(minutes=minutes)  # before 1 Dec in Paris
+    texts = [tick.text for tick in axis(span, now=now, zone=PARIS).ticks]
+    assert any(text.endswith("1 Dec") for text in texts) == shown
+
+
 def test_hours_of_an_axis_follow_a_change_of_the_clock() -> None:
     spring = datetime(2027, 3, 28, 10, 0, tzinfo=UTC)
     on = axis("24h", now=spring, zone=PARIS)

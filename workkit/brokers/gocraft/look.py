@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from workkit.brokers.gocraft.codec import as_job, instant_of
@@ -175,6 +176,17 @@ class GocraftInspector(WithoutHistory):
     def missed(self) -> Iterator[Missed]:
         """Nothing is noted as missed here."""
         return iter(())
+
+    def ahead(self, edges: Sequence[int]) -> list[int]:
+        """Count what is scheduled, or to be tried again, by its time: see `Inspector.ahead`. Scores are seconds."""
+        sets = (self.keys.scheduled, self.keys.retry)
+        with self.server.translated() as client:
+            pipe = client.pipeline(transaction=False)
+            for since, until in pairwise(edges):
+                for key in sets:
+                    pipe.zcount(key, since / 1000, f"({until / 1000!r}")
+            found = pipe.execute()
+        return [sum(found[at : at + len(sets)]) for at in range(0, len(found), len(sets))]
 
     @property
     def _places(self) -> Places:

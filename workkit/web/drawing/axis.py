@@ -22,7 +22,8 @@ WORDS: Final[dict[Span, str]] = {"2h": "2 hours", "24h": "24 hours", "7d": "7 da
 WIDTH: Final = 2880.0
 PX: Final = 3.75  # units of the axis in one px of a lane as wide as on a screen of 1280 px
 GRID: Final = 15.0  # units between two places of a text: classes tx-0 to tx-192
-NEAR: Final = 100.0  # a text nearer to that of now is left out
+NEAR: Final = 100.0  # a text nearer to that of now is left out; a date is wider
+NEAR_DATE: Final[dict[Span, float]] = {"24h": 190.0, "90d": 150.0}
 _HOURS: Final[dict[Span, int]] = {"24h": 6, "7d": 24}
 
 
@@ -58,7 +59,7 @@ class Axis:
     def ticks(self) -> tuple[Tick, ...]:
         """The hours and dates of the axis, by the clock of its zone; the one of now is "here"."""
         found = [
-            Tick(x=round(self.x(at), 1), text="" if self._is_near(at) else text, kind=kind)
+            Tick(x=round(self.x(at), 1), text="" if self._is_near(at, is_date=":" not in text) else text, kind=kind)
             for at, text, kind in _marks(self)
             if self.start <= at <= self.end
         ]
@@ -66,8 +67,9 @@ class Axis:
             found.append(Tick(x=round(self.here, 1), text=clock_at(_local(self.now, self.zone, 60)), kind="here"))
         return tuple(found)
 
-    def _is_near(self, at: datetime) -> bool:
-        return self.shows_now and abs(self.x(at) - self.here) < NEAR
+    def _is_near(self, at: datetime, *, is_date: bool) -> bool:
+        room = NEAR_DATE.get(self.span, NEAR) if is_date else NEAR
+        return self.shows_now and abs(self.x(at) - self.here) < room
 
 
 def axis(span: Span, *, now: datetime, zone: tzinfo, at: datetime | None = None) -> Axis:

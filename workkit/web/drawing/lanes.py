@@ -56,6 +56,7 @@ def lane(
     *,
     past: Iterable[PastRun],
     planned: Iterable[datetime] = (),
+    planned_runs: int | None = None,
     usual_ms: float = 0.0,
     running: Iterable[datetime] = (),
     pauses: Iterable[tuple[datetime, datetime | None, str | None]] = (),
@@ -63,7 +64,8 @@ def lane(
 ) -> Lane:
     """Draw one lane.
 
-    `past`: single runs, in any order; `planned`: instants to come, in order; `usual_ms`: the median duration;
+    `past`: single runs, in any order; `planned`: instants to come, in order; `planned_runs`: how many these are, where
+    of dense ones only some are given; `usual_ms`: the median duration;
     `running`: when runs in progress began; `pauses`: from, until (None: open) and the reason. What lies beyond the axis
     is left out or cut, and so is what is planned within a pause.
     """
@@ -83,7 +85,7 @@ def lane(
     return Lane(
         width=WIDTH,
         height=HEIGHT,
-        label=_label(axis, name, words, seen, due, fields),
+        label=_label(name, words, seen, len(due) if planned_runs is None else planned_runs, fields),
         paths=paths.done(),
         marks=tuple(marks[:MOST_MARKS]),
         pauses=fields,
@@ -225,17 +227,16 @@ def change_text(change: ClockChange) -> str:
 
 
 def _label(
-    axis: Axis,
     name: str,
     words: str,
     seen: Sequence[PastRun],
-    due: Sequence[datetime],
+    due: int,
     fields: Sequence[PausedField],
 ) -> str:
     total = sum(run.times for run in seen if run.ending not in NO_RUN)
     kinds = [kind for run in seen if (kind := kind_of(run)) not in ("done", "over")]
     said = f"{name}: {words}. " if words and words != name else f"{name}: "
     said += f"{plural(total, 'run')}" + (f", {tally(kinds)}" if kinds else "")
-    said += f"; {len(due):,} planned" if due else ""
+    said += f"; {due:,} planned" if due else ""
     said += "".join(f". {field.says}" for field in fields)
     return f"{said}."

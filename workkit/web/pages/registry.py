@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from workkit.web.page import Page
-from workkit.web.pages import doctor, edit, job, jump, listeners, now, recurring, say
+from workkit.web.pages import doctor, edit, job, jump, listeners, now, recurring, say, timeline
 
 PAGES: Final[tuple[Page, ...]] = (
     now.PAGE,
+    timeline.PAGE,
     recurring.PAGE,
     job.PAGE,
     listeners.PAGE,

@@ -163,6 +163,11 @@ class HutchInspector(WithoutHistory):
         """Nothing is noted as missed here."""
         return iter(())
 
+    def ahead(self, edges: Sequence[int]) -> list[int]:
+        """Raise Unsupported: RabbitMQ counts delayed messages by queue, not by their time."""
+        remedy = f"Count them: workkit stats {self.names.exchange}."
+        raise Unsupported.about("what is planned", "cannot be counted by its time in RabbitMQ", remedy)
+
     def _running(self) -> Iterator[Job]:
         if self.beside is not None:
             yield from (one.job for one in beside_look.running(self.beside, self.names))

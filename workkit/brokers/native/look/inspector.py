@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.history.ring import Runs
 from workkit.brokers.native.keys import Keys
+from workkit.brokers.native.look.ahead import read_ahead
 from workkit.brokers.native.look.count import read_counts
 from workkit.brokers.native.look.dead_set import DeadSet
 from workkit.brokers.native.look.functions import read_functions
@@ -126,9 +127,13 @@ class NativeInspector:
         """Read the counts of a subject in each span of time."""
         return self._past.past(subject, since_ms=since_ms, until_ms=until_ms, tier=tier)
 
-    def runs(self, *, since_ms: int = 0) -> Iterator[PastRun]:
+    def runs(self, *, since_ms: int = 0, until_ms: int | None = None) -> Iterator[PastRun]:
         """Page through the single runs that are kept, the last one first."""
-        return self._past.runs(since_ms=since_ms)
+        return self._past.runs(since_ms=since_ms, until_ms=until_ms)
+
+    def ahead(self, edges: Sequence[int]) -> list[int]:
+        """Count what waits by its time: see `Inspector.ahead`."""
+        return read_ahead(self.server, self.keys, edges)
 
     @property
     def results(self) -> NativeResults:

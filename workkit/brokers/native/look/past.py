@@ -29,11 +29,12 @@ class Past:
 
     def lately(self, jobs: Sequence[str]) -> dict[str, Runs]:
         """Read the last runs of recurring jobs, by name or else id: see `Inspector.lately`."""
-        return {job: Runs(ring) for job, ring in zip(jobs, self._fields(self.keys.lately, jobs), strict=True)}
+        (rings,) = self._fields(jobs, self.keys.lately)
+        return {job: Runs(ring) for job, ring in zip(jobs, rings, strict=True)}
 
     def days(self, job: str) -> list[Day]:
         """Read the days of a recurring job: see `Inspector.days`."""
-        (days,), (ring,) = self._fields(self.keys.days, [job]), self._fields(self.keys.lately, [job])
+        (days,), (ring,) = self._fields([job], self.keys.days, self.keys.lately)
         return read_days(days, ring)
 
     def past(self, subject: str, *, since_ms: int, until_ms: int, tier: Tier) -> list[Bucket]:
@@ -55,9 +56,9 @@ class Past:
                     found.append(Bucket(start=start, end=end, cell=cell or Cell()))
         return found
 
-    def runs(self, *, since_ms: int = 0) -> Iterator[PastRun]:
+    def runs(self, *, since_ms: int = 0, until_ms: int | None = None) -> Iterator[PastRun]:
         """Page through single runs, the last one first: see `Inspector.runs`."""
-        entries = self._entries(self.keys.runs, since_ms=since_ms)
+        entries = self._entries(self.keys.runs, since_ms=since_ms, until_ms=until_ms)
         return (run for _, fields in entries if (run := read_run(fields)) is not None)
 
     def changes(self) -> Iterator[Change]:
@@ -65,8 +66,10 @@ class Past:
         found = (read_change(number, fields) for number, fields in self._entries(self.keys.changes))
         return (change for change in found if change is not None)
 
-    def _entries(self, stream: str, *, since_ms: int = 0) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
-        upto = "+"
+    def _entries(
+        self, stream: str, *, since_ms: int = 0, until_ms: int | None = None
+    ) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
+        upto = "+" if until_ms is None else f"{max(0, until_ms)}"
         while True:
             with self.server.translated() as client:
                 page = client.xrevrange(stream, max=upto, min=max(0, since_ms), count=PAGE)
@@ -89,14 +92,19 @@ class Past:
         cells = [self.keys.past(slot) for tier in TIERS for _, slot in slots(tier, 0, now + 1)]
         return [self.keys.lately, self.keys.days, self.keys.runs, *cells]
 
-    def _fields(self, key: str, jobs: Sequence[str]) -> list[bytes]:
+    def _fields(self, jobs: Sequence[str], *hashes: str) -> list[list[bytes]]:
+        """Read the fields of jobs in some hashes. A key of another type has none."""
         if not jobs:
-            return []
+            return [[] for _ in hashes]
         with self.server.translated() as client:
-            if client.type(key) != b"hash":
-                return [b"" for _ in jobs]
-            found = client.hmget(key, [job.encode("utf-8", "surrogateescape") for job in jobs])
-        return [value or b"" for value in found]
+            pipe = client.pipeline(transaction=False)
+            for key in hashes:
+                pipe.hmget(key, [job.encode("utf-8", "surrogateescape") for job in jobs])
+            found = pipe.execute(raise_on_error=False)
+            for one in found:
+                if isinstance(one, Exception) and not str(one).startswith("WRONGTYPE"):
+                    raise one
+        return [[value or b"" for value in one] if isinstance(one, list) else [b"" for _ in jobs] for one in found]
 
 
 def read_run(fields: Mapping[bytes, bytes]) -> PastRun | None:

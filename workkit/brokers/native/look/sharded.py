@@ -120,9 +120,14 @@ class ShardedInspector:
                 found[bucket.start] = bucket if before is None else replace(bucket, cell=before.cell + bucket.cell)
         return [found[start] for start in sorted(found)]
 
-    def runs(self, *, since_ms: int = 0) -> Iterator[PastRun]:
+    def runs(self, *, since_ms: int = 0, until_ms: int | None = None) -> Iterator[PastRun]:
         """Page through the single runs of all shards, roughly the last one first."""
-        return merge(*(shard.runs(since_ms=since_ms) for shard in self._shards), key=lambda one: -one.ended.timestamp())
+        found = [shard.runs(since_ms=since_ms, until_ms=until_ms) for shard in self._shards]
+        return merge(*found, key=lambda one: -one.ended.timestamp())
+
+    def ahead(self, edges: Sequence[int]) -> list[int]:
+        """Add up what waits in all shards, by its time."""
+        return [sum(counts) for counts in zip(*(shard.ahead(edges) for shard in self._shards), strict=True)]
 
     @property
     def results(self) -> ShardedResults:

@@ -1,0 +1,189 @@
+"""The page Timeline: what ran and will run, what overlaps, when it gets tight."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, cast
+
+from workkit.contract.record import run_record
+from workkit.text.glance import moment
+from workkit.text.wording import iso
+from workkit.web.ahead import Remark, nothing
+from workkit.web.drawing.axis import WORDS, Axis, Span
+from workkit.web.drawing.load import Load
+from workkit.web.page import Asked, Page
+from workkit.web.planning import coming, lanes, strands
+from workkit.web.planning.coming import Once
+from workkit.web.planning.lanes import Drawn
+from workkit.web.planning.past_runs import Seen, read_cells, read_seen
+from workkit.web.planning.recurring import Row, in_order, rows
+from workkit.web.planning.strands import GROUPS, Group, Strand
+from workkit.web.planning.window import ACCEPTED, Links, links, local_text, read_axis, timeline_path
+
+NOUNS: Final[dict[Group, str]] = {"job": "recurring job", "fn": "function", "listener": "listener"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Herd:
+    """A number above the axis: where it gets tight."""
+
+    x: float
+    text: str
+    says: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimelineView:
+    """What the page shows. `total`: how many lanes there are without the filter; `once`: the lane of jobs that run
+    once, which is the last one; `more`: the address of further lanes; `paused`: jobs with a pause of their own.
+    """
+
+    schedule: str
+    now: datetime
+    axis: Axis
+    by: Group
+    q: str
+    links: Links
+    load: Load
+    threads: int
+    lanes: tuple[Drawn, ...]
+    total: int
+    once: Once | None
+    herds: tuple[Herd, ...]
+    ahead: tuple[tuple[Remark, str], ...]
+    paused: frozenset[str]
+    is_paused: bool
+    is_part: str
+    after: str
+    more: str
+    unknown: Mapping[str, str]
+
+    @property
+    def title(self) -> str:
+        """What the page shows, as a sentence."""
+        words = WORDS[self.axis.span]
+        middle = self.axis.start + (self.axis.end - self.axis.start) / 2
+        if middle == self.now:
+            return f"Timeline of {self.schedule}, {words} back and {words} ahead"
+        at = moment(middle.replace(microsecond=0), self.now, self.axis.zone)
+        return f"Timeline of {self.schedule}, {words} before and {words} after {at}"
+
+    @property
+    def span_words(self) -> str:
+        """How far the sentences look ahead."""
+        return WORDS[self.axis.span]
+
+    @property
+    def nothing_ahead(self) -> str:
+        """The sentence where nothing is worth one."""
+        if self.is_paused:
+            return f"{self.schedule} is paused: nothing starts until it is resumed."
+        return nothing(WORDS[self.axis.span])
+
+    @property
+    def empty(self) -> str:
+        """Why there is no lane."""
+        if self.q:
+            return f'No {NOUNS[self.by]} matches "{self.q}".'
+        return {"job": "No job recurs.", "fn": "No function ran, and none is planned.", "listener": "Nobody listens."}[
+            self.by
+        ]
+
+    def record(self) -> dict[str, Any]:
+        """Write it as JSON does."""
+        return {
+            "schedule": self.schedule,
+            "as_of": iso(self.now),
+            "span": self.axis.span,
+            "from": iso(self.axis.start),
+            "to": iso(self.axis.end),
+            "by": self.by,
+            "lanes": [
+                {
+                    "name": one.name,
+                    "words": one.words,
+                    "runs": [run_record(run) for run in one.runs],
+                    "planned": [iso(at) for at in one.planned],
+                    "says": one.drawing.label,
+                }
+                for one in self.lanes
+            ],
+            "total": self.total,
+            "load": self.load.label,
+            "one_time": None if self.once is None else self.once.lane.label,
+            "ahead": [
+                {"at": iso(one.at), "kind": one.kind, "says": one.says, "names": list(one.names)}
+                for one, _ in self.ahead
+            ],
+            "next": self.after or None,
+            "unknown": dict(self.unknown),
+        }
+
+
+def look(asked: Asked) -> TimelineView:
+    """Look at a window of time. Raises InvalidOptions, PhraseError, CronError for what the address asks wrongly."""
+    by = cast(Group, asked.one_of("by", GROUPS))
+    axis = read_axis(asked.params, cast(Span, asked.one_of("span", ACCEPTED)), now=asked.now, zone=asked.zone)
+    q, at = (asked.params.get(name, "").strip() for name in ("q", "at"))
+    unknown = dict(asked.pulse.unknown)
+    found = in_order(rows(asked.served, asked.pulse.control, unknown), asked.now)
+    seen = Seen() if by == "job" and axis.span == "90d" else read_seen(asked, axis, unknown)
+    shown, following, total = _strands(asked, by, q, found, seen, axis)
+    cells = read_cells(asked, axis, unknown)
+    looked = coming.looked_at(found, axis)
+    once = coming.read_once(asked, axis, looked, cells, unknown)
+    paused_since = coming.read_pauses(asked)
+    remarks = coming.remarks(asked, looked, axis, paused_since, once.crowds)
+    return TimelineView(
+        schedule=asked.served.name,
+        now=asked.now,
+        axis=axis,
+        by=by,
+        q=q,
+        links=links(axis, by=by, q=q, at=bool(at)),
+        load=coming.read_load(asked, axis, looked, cells),
+        threads=sum(info.threads for info in asked.pulse.listeners),
+        lanes=tuple(lanes.draw(asked, axis, one, paused_since) for one in shown),
+        total=total,
+        once=once if by == "job" and not q and not following else None,
+        herds=tuple(_herds(axis, remarks)),
+        ahead=tuple((one, timeline_path(span="2h", at=local_text(one.at, asked.zone))) for one in remarks),
+        paused=frozenset(row.name for row in found if row.paused_by == f"job:{row.name}"),
+        is_paused=coming.is_stopped(asked),
+        is_part=_part(len(looked), len(found)),
+        after=following,
+        more=timeline_path(span=axis.span, at=at, by=by, q=q, after=following) if following else "",
+        unknown=unknown,
+    )
+
+
+def _part(looked: int, of: int) -> str:
+    return f"Of {of:,} recurring jobs, {looked:,} were looked at." if looked < of else ""
+
+
+def _strands(
+    asked: Asked, by: Group, q: str, found: Sequence[Row], seen: Seen, axis: Axis
+) -> tuple[list[Strand], str, int]:
+    """Choose the lanes that a filter means, those of this page; say what follows them, and count all there are."""
+    listeners, after = asked.pulse.listeners, asked.params.get("after", "")
+    if by == "job":
+        chosen, following = strands.page(strands.chosen(found, q, asked.now), after)
+        return list(strands.of_jobs(chosen, seen, axis, listeners)), following, len(found)
+    every = strands.of_functions(found, seen, listeners) if by == "fn" else strands.of_listeners(seen, listeners)
+    shown, following = strands.page([one for one in every if q.casefold() in one.name.casefold()], after)
+    return shown, following, len(every)
+
+
+def _herds(axis: Axis, remarks: Sequence[Remark]) -> list[Herd]:
+    return [
+        Herd(x=axis.x(one.at), text=one.mark, says=one.says)
+        for one in remarks
+        if one.mark and axis.start <= one.at <= axis.end
+    ]
+
+
+PAGE = Page(
+    name="timeline", path="timeline", title="Timeline", template="timeline.html", look=look, icon="line", key="t"
+)

@@ -1,0 +1,153 @@
+"""Which lanes the Timeline has: one for each recurring job, function or listener."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import lru_cache
+from typing import Final, Literal, Protocol, TypeVar
+from urllib.parse import urlencode
+
+from workkit.contract.history import FN, JOB, PastRun
+from workkit.contract.listener import ListenerInfo
+from workkit.jobs.job import Job
+from workkit.jobs.names import shown
+from workkit.text.brief import brief_repr
+from workkit.text.listing import plural
+from workkit.text.wording import zone_name
+from workkit.triggers import Trigger, explain
+from workkit.web.address import job_path
+from workkit.web.drawing.axis import Axis
+from workkit.web.filters import read_filter
+from workkit.web.planning.past_runs import Seen, by_job, joined, known_since
+from workkit.web.planning.recurring import Row, in_order
+
+Group = Literal["job", "fn", "listener"]
+GROUPS: Final[tuple[Group, ...]] = ("job", "fn", "listener")
+PAGE: Final = 40
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+N = TypeVar("N", bound=_Named)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strand:
+    """What one lane is about, before it is drawn. `subject`: of its counts, "" where none are kept; `rows`: the
+    recurring jobs in it; `running`: when its runs in progress began; `known_since`: from when on `runs` are all.
+    """
+
+    name: str
+    words: str
+    path: str
+    subject: str = ""
+    rows: tuple[Row, ...] = ()
+    runs: Sequence[PastRun] = field(default=(), repr=False)
+    running: tuple[datetime, ...] = ()
+    known_since: datetime | None = None
+
+    __repr__ = brief_repr
+
+
+def chosen(rows: Sequence[Row], q: str, now: datetime) -> list[Row]:
+    """Choose the recurring jobs that a filter means, in their order. Raises InvalidOptions for what is no filter."""
+    where = read_filter(q, "recurring")
+    if where.is_everything:
+        return in_order(rows, now)
+    found = (row for row in rows if where.recurring(_at(row, now), row.runs, words=words_of(row.trigger), now=now))
+    return in_order(found, now)
+
+
+def _at(row: Row, now: datetime) -> Job:
+    return replace(row.job, due=row.trigger.next_after(now), state="waiting" if row.pause is None else "paused")
+
+
+@lru_cache(20_000)
+def words_of(trigger: Trigger) -> str:
+    """Say when a job runs."""
+    return explain(trigger)
+
+
+def of_jobs(rows: Iterable[Row], seen: Seen, axis: Axis, listeners: Iterable[ListenerInfo]) -> Iterator[Strand]:
+    """Make a strand for each recurring job."""
+    single, running = by_job(seen), _running(listeners, lambda job: job.name)
+    for row in rows:
+        yield Strand(
+            name=row.name,
+            words=words_of(row.trigger).removesuffix(f" {zone_name(axis.zone)}"),
+            path=job_path(row.name),
+            subject=JOB + row.name,
+            rows=(row,),
+            runs=joined(single.get(row.name, ()), row.runs),
+            running=tuple(running.get(row.name, ())),
+            known_since=known_since(seen, row.runs, axis),
+        )
+
+
+def of_functions(rows: Iterable[Row], seen: Seen, listeners: Iterable[ListenerInfo]) -> list[Strand]:
+    """Make a strand for each function that has recurring jobs, or ran: those in trouble first, then by name."""
+    jobs: dict[str, list[Row]] = {}
+    runs: dict[str, list[PastRun]] = {}
+    for row in rows:
+        jobs.setdefault(row.job.fn, []).append(row)
+    for run in seen.runs:
+        if run.fn is not None:
+            runs.setdefault(run.fn, []).append(run)
+    began = _running(listeners, lambda job: job.fn)
+    found = [
+        Strand(
+            name=shown(fn),
+            words=plural(len(jobs.get(fn, ())), "recurring job"),
+            path=f"jobs?{urlencode({'q': f'fn:{shown(fn)}'})}",
+            subject=FN + fn,
+            rows=tuple(jobs.get(fn, ())),
+            runs=runs.get(fn, ()),
+            running=tuple(began.get(fn, ())),
+            known_since=seen.since,
+        )
+        for fn in jobs.keys() | runs.keys() | began.keys()
+    ]
+    return sorted(found, key=lambda one: (min((row.trouble for row in one.rows), default=3), one.name))
+
+
+def of_listeners(seen: Seen, listeners: Sequence[ListenerInfo]) -> list[Strand]:
+    """Make a strand for each listener that is there, or ran something: those that are there first, then by name."""
+    runs: dict[str, list[PastRun]] = {info.listener: [] for info in listeners}
+    for run in seen.runs:
+        if run.listener is not None:
+            runs.setdefault(run.listener, []).append(run)
+    here = {info.listener: info for info in listeners}
+    found = [
+        Strand(
+            name=name,
+            words=plural(here[name].threads, "thread") if name in here else "is not there now",
+            path="listeners",
+            runs=ran,
+            running=tuple(job.due for job in here[name].running if job.due) if name in here else (),
+        )
+        for name, ran in runs.items()
+    ]
+    return sorted(found, key=lambda one: (one.name not in here, one.name))
+
+
+def _running(listeners: Iterable[ListenerInfo], key: Callable[[Job], str | None]) -> dict[str, list[datetime]]:
+    """Say when runs in progress were due: when they began, nobody tells."""
+    found: dict[str, list[datetime]] = {}
+    for info in listeners:
+        for job in info.running:
+            name = key(job)
+            if name is not None and job.due is not None:
+                found.setdefault(name, []).append(job.due)
+    return found
+
+
+def page(strands: Sequence[N], after: str) -> tuple[list[N], str]:
+    """Cut a page out of all lanes, behind the one of this name; and say what follows it, "" for nothing."""
+    start = next((k + 1 for k, one in enumerate(strands) if one.name == after), 0) if after else 0
+    found = list(strands[start : start + PAGE])
+    return found, found[-1].name if start + PAGE < len(strands) else ""

@@ -1,0 +1,196 @@
+"""What the page Now finds out about a schedule: reads it into facts, of which `workkit.web.sentences` makes words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from itertools import islice, takewhile
+from typing import Final
+
+from workkit.contract.history import Cell, PastRun
+from workkit.contract.inspector import Missed
+from workkit.contract.listener import ListenerInfo
+from workkit.errors import Unsupported
+from workkit.jobs.admission import SCHEDULE
+from workkit.jobs.fingerprint import fingerprint
+from workkit.jobs.job import Job
+from workkit.jobs.names import shown
+from workkit.web.address import job_path
+from workkit.web.ahead import ahead
+from workkit.web.page import Asked
+from workkit.web.planning.recurring import Row, period
+from workkit.web.planning.window import local_text, timeline_path
+from workkit.web.sentences import MANY_DEAD, RECENT, Died, Facts, Failing, Herd, MissedRun, Mixed
+from workkit.web.words import LATE_MS
+
+FAILED: Final = ("retried", "dead")
+OFTEN: Final = timedelta(hours=1)
+"""A job that recurs at least so often needs somebody only where its last three runs failed."""
+
+HOUR: Final = timedelta(hours=1)
+MOST_MISSED, MOST_RUNS, MOST_DEAD = 200, 1000, 500
+MOST_HERDS: Final = 2
+MOST_PLANNED: Final = 2_000  # recurring jobs among which herds are looked for
+MIXED_MS: Final = 600_000  # so long several versions may run at once
+WHY_MISSED: Final = {"late": "nobody started it in time", "overlap": "another run of it had not ended"}
+
+
+def facts(asked: Asked, rows: Sequence[Row], last_hour: Cell | None, crowds: Mapping[datetime, int]) -> Facts:
+    """Read what is known. `last_hour`: the counts of the last hour, if they are kept; `crowds`: how many jobs wait for
+    a second, where these are many.
+    """
+    pulse, counts = asked.pulse, asked.pulse.counts
+    paused = pulse.control.paused.get(SCHEDULE)
+    if paused is not None and paused.reason:
+        paused = replace(paused, reason=asked.veil.text(paused.reason))
+    standing = (counts.waiting, counts.due, counts.running, counts.retrying, counts.held, counts.paused, counts.dead)
+    soon = next((job for job in pulse.soon if job.state != "paused" and job.due and job.due > asked.now), None)
+    is_told = not pulse.unknown and not counts.unknown
+    threads = sum(info.threads for info in pulse.listeners)
+    return Facts(
+        schedule=asked.served.name,
+        now=asked.now,
+        zone=asked.zone,
+        is_empty=is_told and paused is None and not any(standing) and not counts.listeners and not counts.totals,
+        listeners=None if "listeners" in counts.unknown else counts.listeners,
+        busy=sum(len(info.running) for info in pulse.listeners),
+        threads=threads,
+        due=counts.due,
+        late_ms=counts.late_ms,
+        waits=counts.paused,
+        paused=paused,
+        recurring=len(rows),
+        on_time=sum(_is_on_time(row.runs) for row in rows),
+        failing=_with_errors(asked, list(_failing(rows, asked.now))),
+        missed=tuple(_missed(asked, rows)),
+        died=_died(asked, last_hour),
+        herds=() if paused else tuple(_herds(asked, rows, crowds, threads)),
+        mixed=mixed(pulse.listeners),
+        next=None if soon is None or soon.due is None else (_title(soon), job_path(soon.name or soon.id), soon.due),
+    )
+
+
+def _title(job: Job) -> str:
+    return job.name or shown(job.fn)
+
+
+def _is_on_time(runs: Iterable[PastRun]) -> bool:
+    last = next(iter(runs), None)
+    return last is None or (last.ending not in FAILED and last.late_ms < LATE_MS)
+
+
+def _failing(rows: Iterable[Row], now: datetime) -> Iterator[Failing]:
+    """Find the recurring jobs whose last runs failed: the last one, or three of those that recur often."""
+    for row in rows:
+        runs = list(takewhile(lambda run: run.ending in FAILED, row.runs))
+        if runs and (len(runs) >= 3 or not _is_often(row, now)):
+            yield Failing(name=row.name, times=len(runs), last=runs[0].ended)
+
+
+def _with_errors(asked: Asked, found: list[Failing]) -> tuple[Failing, ...]:
+    """Add the last errors, which single runs know and rings do not."""
+    if not found:
+        return ()
+    errors: dict[str, str] = {}
+    for run in islice(asked.served.inspector().runs(), MOST_RUNS):
+        if run.name is not None and run.error is not None:
+            errors.setdefault(run.name, asked.veil.text(run.error))
+    return tuple(replace(one, error=errors.get(one.name)) for one in found)
+
+
+def _is_often(row: Row, now: datetime) -> bool:
+    return period(row.trigger, now.date()) < OFTEN
+
+
+def _missed(asked: Asked, rows: Iterable[Row]) -> Iterator[MissedRun]:
+    """Find the runs that were missed within a day and not by choice, of each job the last one. One that recurs often
+    and has run since is well again.
+    """
+    known = {row.name: row for row in rows}
+    seen: set[str] = set()
+    try:
+        found: Iterable[Missed] = islice(asked.served.inspector().missed(), MOST_MISSED)
+        for one in found:
+            name = one.name or one.id
+            row = known.get(name)
+            if one.due < asked.now - RECENT or name in seen or row is None or _by_choice(row.job, one):
+                continue
+            seen.add(name)
+            if _is_often(row, asked.now) and any(run.ended > one.due for run in row.runs[:1]):
+                continue
+            yield MissedRun(name=name, due=one.due, why=WHY_MISSED.get(one.reason, one.reason))
+    except Unsupported:
+        return
+
+
+def _by_choice(job: Job, missed: Missed) -> bool:
+    return (job.terms.overlap if missed.reason == "overlap" else job.terms.catch_up) == "skip"
+
+
+def _died(asked: Asked, last_hour: Cell | None) -> tuple[Died, ...]:
+    """Find the errors of which ten jobs or more died within the last hour, among the last 500 dead ones. They are read
+    only where so many died, as far as counts of the hour tell.
+    """
+    counts = asked.pulse.counts
+    if counts.dead < MANY_DEAD or "soon" in asked.pulse.unknown:
+        return ()
+    if last_hour is not None and last_hour.dead < MANY_DEAD:
+        return ()
+    found = asked.served.fresh("died", lambda: _read_died(asked))
+    return tuple(replace(one, error=asked.veil.text(one.error)) for one in found)
+
+
+def _read_died(asked: Asked) -> tuple[Died, ...]:
+    newest = islice(asked.served.inspector().jobs(state="dead"), MOST_DEAD)
+    return died_of_one_error(takewhile(lambda job: job.due is not None and job.due > asked.now - HOUR, newest))
+
+
+def died_of_one_error(dead: Iterable[Job]) -> tuple[Died, ...]:
+    """Put dead jobs together by their error, and tell of those of which there are ten or more, most first."""
+    groups: dict[str, list[Job]] = {}
+    for job in dead:
+        if job.failure is not None and job.due is not None:
+            groups.setdefault(fingerprint(job.failure).print, []).append(job)
+    found = sorted((jobs for jobs in groups.values() if len(jobs) >= MANY_DEAD), key=len, reverse=True)
+    return tuple(
+        Died(count=len(jobs), since=min(job.due for job in jobs if job.due), error=jobs[0].error or "")
+        for jobs in found
+    )
+
+
+def _herds(asked: Asked, rows: Sequence[Row], crowds: Mapping[datetime, int], threads: int) -> Iterator[Herd]:
+    """Find the next herds: of recurring jobs within a day, with what else waits for such a second."""
+    if not threads:
+        return  # that nobody listens is told already
+    until = asked.now + RECENT
+    planned = [row.planned(asked.now, until) for row in rows[:MOST_PLANNED] if row.pause is None]
+    one_time = one_time_crowds(crowds, rows, asked.now)
+    found = ahead(planned, now=asked.now, until=until, zone=asked.zone, threads=threads, one_time=one_time)
+    for remark in islice((one for one in found if one.kind == "herd"), MOST_HERDS):
+        path = timeline_path(span="2h", at=local_text(remark.at, asked.zone))
+        yield Herd(at=remark.at, count=int(remark.mark.replace(",", "")), more=remark.more, path=path)
+
+
+def one_time_crowds(
+    crowds: Mapping[datetime, int], rows: Iterable[Row], now: datetime
+) -> dict[datetime, tuple[int, float]]:
+    """Take the recurring jobs out of what waits for a second: each is there with its next run. How long the others
+    take is not known; they are taken for quick ones.
+    """
+    nexts = Counter(row.trigger.next_after(now) for row in rows) if crowds else Counter[datetime | None]()
+    return {at: (n - nexts[at], 0.0) for at, n in crowds.items() if n > nexts[at]}
+
+
+def mixed(listeners: Iterable[ListenerInfo]) -> Mixed | None:
+    """Say which versions have run at once for more than ten minutes, and for how long."""
+    oldest: dict[str, int] = {}
+    count: Counter[str] = Counter()
+    for info in listeners:
+        if info.pid:  # one without a description has no version
+            oldest[info.version] = max(oldest.get(info.version, 0), info.up_ms)
+            count[info.version] += 1
+    if len(oldest) < 2 or (together := min(oldest.values())) <= MIXED_MS:
+        return None
+    return Mixed(for_ms=together, versions=tuple(count.most_common()))
