@@ -110,8 +110,10 @@ def read_ring(value: bytes) -> list[Entry]:
 
 
 def _entries(value: bytes) -> Iterator[Entry]:
-    found = (read_entry(value[at : at + RUN]) for at in _places(value))
-    return (entry for entry in found if entry is not None)
+    for at in _places(value):
+        entry = read_entry(value[at : at + RUN])
+        if entry is not None:
+            yield entry
 
 
 def _places(ring: bytes) -> range:
@@ -137,8 +139,10 @@ class Runs(Sequence[PastRun]):
 
     def __iter__(self) -> Iterator[PastRun]:
         """Read one after the other."""
-        runs = (past_run(entry, id=None, name=None, fn=None) for entry in _entries(self._ring))
-        return (run for run in runs if run is not None)
+        for entry in _entries(self._ring):
+            run = past_run(entry, id=None, name=None, fn=None)
+            if run is not None:
+                yield run
 
     def __len__(self) -> int:
         """Count those that can be read, without reading them: `list` asks first how many there are."""
