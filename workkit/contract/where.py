@@ -13,7 +13,7 @@ from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Final
 
-from workkit.contract.history import LATE_MS, NO_RUN, PastRun
+from workkit.contract.history import LATE_MS, NO_RUN, Ended, PastRun
 from workkit.jobs.job import Job, searched_text
 from workkit.jobs.names import shown
 from workkit.text.brief import brief_repr
@@ -170,13 +170,23 @@ def _endings(run: PastRun) -> tuple[str, ...]:
     }.get(run.ending, (run.ending,))
 
 
+_TROUBLES: Final[Mapping[Ended, tuple[str, ...]]] = {
+    "retried": ("failing",),
+    "dead": ("failing",),
+    "missed": ("missed",),
+}
+
+
 def troubles(runs: Sequence[PastRun]) -> tuple[str, ...]:
     """Name what the last run of a recurring job says of it: "failing", "late", "missed", or nothing. One that somebody
     left out says nothing. The last run is the first of `runs`.
     """
     last = next((run for run in runs if run.ending != "skipped"), None)
-    known = {"failed": "failing", "late": "late", "missed": "missed"}
-    return () if last is None else tuple(known[one] for one in _endings(last) if one in known)
+    if last is None:
+        return ()
+    if last.ending == "done":
+        return ("late",) if last.late_ms >= LATE_MS else ()
+    return _TROUBLES.get(last.ending, ())
 
 
 def ran_last(runs: Sequence[PastRun]) -> PastRun | None:

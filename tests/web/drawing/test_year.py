@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, date, timedelta
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -11,6 +12,7 @@ from tests.web.drawing.rects import NOW, PARIS
 from workkit.contract.history import ENDINGS, Day, Ended
 from workkit.triggers import parse
 from workkit.web.drawing.year import Year, planned_days, year
+from workkit.web.render import static_files
 
 TODAY = NOW.date()
 ONE = timedelta(days=1)
@@ -89,6 +91,14 @@ def test_months_are_named_above_the_week_in_which_they_are_seen_first() -> None:
     names = "Nov Dec Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov"
     assert " ".join(month.text for month in months) == names
     assert [month.week for month in months[:3]] == [0, 2, 7]
+
+
+@pytest.mark.parametrize("days", range(0, 371, 5))
+def test_names_of_months_stand_apart_and_have_a_place(days: int) -> None:
+    weeks = [month.week for month in year((), today=TODAY + days * ONE, planned={}).months]
+    assert all(after - before >= 2 for before, after in pairwise(weeks))
+    places = static_files()["workkit.css"].decode()
+    assert all(f".mx-{week}{{" in places for week in weeks)
 
 
 def test_planned_days_are_counted_by_the_calendar_of_the_zone() -> None:

@@ -19,7 +19,7 @@ from workkit.web.words import pause_of
 
 MOST_ROWS: Final = 50
 MOST_UNNAMED: Final = 10_000
-"""So many jobs without a name have runs that are kept; of more, the page does not know."""
+"""Runs of so many jobs are kept; of others without a name, the page does not know. They stand last."""
 
 TABS: Final = (("all", "All"), ("failing", "Failing"), ("late", "Late"), ("missed", "Missed"), ("paused", "Paused"))
 
@@ -122,7 +122,6 @@ def look(asked: Asked) -> RecurringView:
         )
         for row in page
     ]
-    unnamed = sum(one.job.name is None for one in standing.jobs)
     return RecurringView(
         schedule=asked.served.name,
         now=asked.now,
@@ -137,7 +136,7 @@ def look(asked: Asked) -> RecurringView:
         is_first=not asked.params.get("after"),
         understood=understood(where),
         accepts=accepted("recurring"),
-        has_more_unnamed=unnamed >= MOST_UNNAMED,
+        has_more_unnamed=len(standing.jobs) >= MOST_UNNAMED and any(row.recurs.job.name is None for row in rows[-1:]),
         unknown=unknown,
     )
 

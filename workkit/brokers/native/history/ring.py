@@ -15,6 +15,8 @@ RUN, HEAD, DAY = 16, 16, 5  # bytes
 RUNS_KEPT, DAYS_KEPT = 60, 400
 _MOST_MS, _MOST_RUNS, _MOST_ATTEMPT = 2**32 - 1, 2**20 - 1, 255
 _LAST_MS = 2**48 - 1
+_CODE = 14  # the byte of way and ending
+_CALENDAR_MS = 253_402_300_799_999
 _BY_HAND = 1
 _EPOCH = date(1970, 1, 1)
 
@@ -108,10 +110,21 @@ def read_ring(value: bytes) -> list[Entry]:
 
 
 def _entries(value: bytes) -> Iterator[Entry]:
-    if len(value) % RUN or not HEAD <= len(value) <= HEAD + RUNS_KEPT * RUN:
-        return
-    found = (read_entry(value[at : at + RUN]) for at in range(HEAD, len(value), RUN))
-    yield from (entry for entry in found if entry is not None)
+    for at in _places(value):
+        entry = read_entry(value[at : at + RUN])
+        if entry is not None:
+            yield entry
+
+
+def _places(ring: bytes) -> range:
+    """Tell where the runs of a ring begin; nowhere, where its length is none of a ring."""
+    is_ring = len(ring) % RUN == 0 and HEAD <= len(ring) <= HEAD + RUNS_KEPT * RUN
+    return range(HEAD, len(ring), RUN) if is_ring else range(0)
+
+
+def _is_run(packed: bytes) -> bool:
+    """Say whether 16 bytes are a run of this version, at a time that the calendar has."""
+    return 1 <= packed[_CODE] % 16 <= len(ENDINGS) and int.from_bytes(packed[:6], "big") <= _CALENDAR_MS
 
 
 class Runs(Sequence[PastRun]):
@@ -126,12 +139,14 @@ class Runs(Sequence[PastRun]):
 
     def __iter__(self) -> Iterator[PastRun]:
         """Read one after the other."""
-        runs = (past_run(entry, id=None, name=None, fn=None) for entry in _entries(self._ring))
-        return (run for run in runs if run is not None)
+        for entry in _entries(self._ring):
+            run = past_run(entry, id=None, name=None, fn=None)
+            if run is not None:
+                yield run
 
     def __len__(self) -> int:
-        """Count those that can be read."""
-        return sum(1 for _ in self)
+        """Count those that can be read, without reading them: `list` asks first how many there are."""
+        return sum(_is_run(self._ring[at : at + RUN]) for at in _places(self._ring))
 
     def __bool__(self) -> bool:
         """Say whether there is one."""
