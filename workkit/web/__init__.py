@@ -11,8 +11,9 @@ What any of these raises becomes an answer within the frame (`answer.py`).
 1. `pages/NAME.py`: a frozen dataclass `NameView` with all that the template sees, and `record()`, which is the JSON.
    A function `look(asked: Asked) -> NameView`, which asks `asked.served.inspector()` and nothing else. It runs in a
    thread and may block. `asked.now` is the server's clock, the only one there is; `asked.pulse` was read for this
-   request and is masked. Each job, past run and text from the server that a view holds passes `asked.veil` first. A
-   call that raises Unsupported is caught where it is made, and its sentence shown in that place. A sentence with
+   request and is masked. Each job, past run and text from the server that a view holds passes `asked.veil` first. What
+   everyone sees alike, and unmasked, may be kept for some seconds: `asked.served.fresh`. When triggers fire:
+   `planning/foresight.py`. A call that raises Unsupported is caught where it is made, and its sentence shown in that place. A sentence with
    links is a `Said` (`words.py`): its links are paths below the schedule, and a path that no page has is shown as
    plain text, so a page may name pages that are yet to come. At the end of the file: `PAGE = Page(name=,
    path="jobs/{which}", title=, template=, look=, icon=, key=)`. Names in braces come as `asked.names`, parameters as

@@ -179,7 +179,7 @@ def test_an_axis_has_the_hours_of_its_zone_and_now() -> None:
     [
         ("2h", "09:30,10:00,10:30,11:00,11:30,12:00,12:30,13:00,11:15"),
         ("7d", "Sat 14,Sun 15,Mon 16,Tue 17,Wed 18,Thu 19,,Sat 21,Sun 22,Mon 23,Tue 24,Wed 25,Thu 26,Fri 27,11:15"),
-        ("90d", "1 Sep,15 Sep,1 Oct,15 Oct,1 Nov,,1 Dec,15 Dec,1 Jan,15 Jan,1 Feb,15 Feb,11:15"),
+        ("90d", "1 Sep,15 Sep,1 Oct,15 Oct,1 Nov,,1 Dec,15 Dec,1 Jan,15 Jan,1 Feb,,11:15"),
     ],
 )
 def test_each_span_has_its_ticks(span: Span, texts: str) -> None:
@@ -191,6 +191,13 @@ def test_a_date_keeps_more_distance_from_now_than_an_hour(span: Span, minutes: i
     now = datetime(2026, 11, 30, 23, 0, tzinfo=UTC) - timedelta(minutes=minutes)  # before 1 Dec in Paris
     texts = [tick.text for tick in axis(span, now=now, zone=PARIS).ticks]
     assert any(text.endswith("1 Dec") for text in texts) == shown
+
+
+def test_a_date_at_the_end_of_an_axis_is_not_cut() -> None:
+    midnight = datetime(2026, 11, 21, 23, 0, tzinfo=UTC)
+    for minutes, shown in ((30, False), (180, True)):
+        now = midnight - timedelta(hours=24) + timedelta(minutes=minutes)
+        assert ("Sun 22 Nov" in [tick.text for tick in axis("24h", now=now, zone=PARIS).ticks]) == shown
 
 
 def test_hours_of_an_axis_follow_a_change_of_the_clock() -> None:

@@ -24,6 +24,8 @@ PX: Final = 3.75  # units of the axis in one px of a lane as wide as on a screen
 GRID: Final = 15.0  # units between two places of a text: classes tx-0 to tx-192
 NEAR: Final = 100.0  # a text nearer to that of now is left out; a date is wider
 NEAR_DATE: Final[dict[Span, float]] = {"24h": 190.0, "90d": 150.0}
+HALF: Final = 60.0  # of the width of a text; one that would be cut at the end is left out
+HALF_DATE: Final[dict[Span, float]] = {"24h": 131.0, "7d": 75.0, "90d": 75.0}
 _HOURS: Final[dict[Span, int]] = {"24h": 6, "7d": 24}
 
 
@@ -59,7 +61,7 @@ class Axis:
     def ticks(self) -> tuple[Tick, ...]:
         """The hours and dates of the axis, by the clock of its zone; the one of now is "here"."""
         found = [
-            Tick(x=round(self.x(at), 1), text="" if self._is_near(at, is_date=":" not in text) else text, kind=kind)
+            Tick(x=round(self.x(at), 1), text=text if self._has_room(at, is_date=":" not in text) else "", kind=kind)
             for at, text, kind in _marks(self)
             if self.start <= at <= self.end
         ]
@@ -67,9 +69,11 @@ class Axis:
             found.append(Tick(x=round(self.here, 1), text=clock_at(_local(self.now, self.zone, 60)), kind="here"))
         return tuple(found)
 
-    def _is_near(self, at: datetime, *, is_date: bool) -> bool:
-        room = NEAR_DATE.get(self.span, NEAR) if is_date else NEAR
-        return self.shows_now and abs(self.x(at) - self.here) < room
+    def _has_room(self, at: datetime, *, is_date: bool) -> bool:
+        near = NEAR_DATE.get(self.span, NEAR) if is_date else NEAR
+        half = HALF_DATE.get(self.span, HALF) if is_date else HALF
+        is_clear = not self.shows_now or abs(self.x(at) - self.here) >= near
+        return is_clear and self.x(at) <= WIDTH - half
 
 
 def axis(span: Span, *, now: datetime, zone: tzinfo, at: datetime | None = None) -> Axis:
