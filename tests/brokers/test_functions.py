@@ -69,6 +69,8 @@ def test_what_others_write_there_is_read_as_nothing(s: Schedule, server: Server,
     client.delete(f"{s.name}:functions")
     client.set(f"{s.name}:functions", "text")
     assert producer_of(s).inspector.knows() == {}
+    with schedule.listener(s, imports=["tests.handlers"]):
+        assert client.get(f"{s.name}:functions") == b"text"
 
 
 def test_what_is_told_is_bounded() -> None:
