@@ -333,7 +333,7 @@ def _changes(r: Random, aim: Aim) -> Value:
 
 def _functions(r: Random, aim: Aim) -> Value:
     field = r.choice((b"of:" + _of_listener(r, aim).encode(), b"of:" + noise(r), b"is:" + noise(r), noise(r)))
-    entry = [FN, [["email", "positional", "str", None]], "Doc.", {"limit": 1}]
+    entry: list[Any] = [FN, [["email", "positional", "str", None]], "Doc.", {"limit": 1}]
     entry[r.randrange(4)] = r.choice((None, 1, b"x" * 300, [[[]]], {"limit": "x"}, [["a", 1, None, []]]))
     return Value(name="functions", kind="hash", member=field, value=r.choice((noise(r), packed(r, [entry]))))
 
