@@ -331,6 +331,13 @@ def _changes(r: Random, aim: Aim) -> Value:
     return Value(name="changes", kind="stream", pairs=tuple(fields.items()))
 
 
+def _functions(r: Random, aim: Aim) -> Value:
+    field = r.choice((b"of:" + _of_listener(r, aim).encode(), b"of:" + noise(r), b"is:" + noise(r), noise(r)))
+    entry: list[Any] = [FN, [["email", "positional", "str", None]], "Doc.", {"limit": 1}]
+    entry[r.randrange(4)] = r.choice((None, 1, b"x" * 300, [[[]]], {"limit": "x"}, [["a", 1, None, []]]))
+    return Value(name="functions", kind="hash", member=field, value=r.choice((noise(r), packed(r, [entry]))))
+
+
 MAKERS: Mapping[str, Maker] = {
     "jobs": _jobs,
     "next": _zset("next", item),
@@ -364,6 +371,7 @@ MAKERS: Mapping[str, Maker] = {
     "runs": _runs,
     "past": _cells,
     "changes": _changes,
+    "functions": _functions,
     "result": _result,
     "trace": lambda r, aim: Value(name="trace", kind="string", of=r.choice(IDS), member=r.choice((noise(r), *TRACES))),
     "producer": _answer,

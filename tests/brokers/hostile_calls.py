@@ -30,12 +30,15 @@ from workkit.contract.producer import NewJob
 from workkit.errors import InvalidOptions, NotFound
 from workkit.jobs.admission import Pause, admission
 from workkit.jobs.job import Job
+from workkit.jobs.known import Known
 from workkit.jobs.outcome import Again, Dead, Done, Failure, Ran, Released
 from workkit.jobs.terms import Entrance, Terms
 from workkit.tracing import TraceContext
 from workkit.triggers import cron
 
-INFO = ListenerInfo(listener="", host="here", pid=1, version="0", schedules={}, threads=1)
+INFO = ListenerInfo(
+    listener="", host="here", pid=1, version="0", schedules={}, threads=1, functions=(Known(fn="good"),)
+)
 FAILURE = Failure(type="OSError", message="disk full", where="app.py:3", traceback="...")
 LEGITIMATE = (NotFound, InvalidOptions)
 DAILY = cron("* * * * 9 0 0")
@@ -276,6 +279,7 @@ CALLS: dict[str, Callable[[Scene], object]] = {
     "missed": lambda s: list(s.inspector.missed()),
     "control": lambda s: s.inspector.control(),
     "changes": lambda s: list(s.inspector.changes()),
+    "knows": lambda s: s.inspector.knows(),
     "job by id": lambda s: _each(s, lambda job: None),
     "job nowhere": lambda s: s.inspector.job("nowhere"),
     "job by beginning": lambda s: s.inspector.job("abcdef"),

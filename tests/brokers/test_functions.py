@@ -8,6 +8,7 @@ from pathlib import Path
 import msgpack
 import pytest
 
+from tests.processes import until
 from tests.servers import Server
 from workkit import schedule
 from workkit.brokers.native.functions import LONGEST, functions_text, read_text
@@ -33,6 +34,16 @@ def test_a_listener_tells_what_it_knows_and_takes_it_back(s: Schedule, server: S
     assert [(one.name, one.kind) for one in known[NOTE].parameters] == [("args", "rest"), ("kwargs", "options")]
     assert producer_of(s).inspector.knows() == {}
     assert not server.client().exists(f"{s.name}:functions")
+
+
+def test_a_listener_that_was_fenced_tells_it_again(s: Schedule, server: Server) -> None:
+    client = server.client()
+    with schedule.listener(s, imports=["tests.handlers"], threads=1):
+        (before,) = client.zrange(f"{s.name}:listeners", 0, -1)
+        client.delete(f"{s.name}:listeners", f"{s.name}:running:{before.decode()}")
+        until(lambda: client.zcard(f"{s.name}:listeners") == 1)
+        until(lambda: NOTE in producer_of(s).inspector.knows())
+        assert f"of:{before.decode()}".encode() not in client.hkeys(f"{s.name}:functions")
 
 
 def test_a_listener_that_does_not_publish_writes_nothing(s: Schedule, server: Server) -> None:
@@ -69,6 +80,8 @@ def test_what_others_write_there_is_read_as_nothing(s: Schedule, server: Server,
     client.delete(f"{s.name}:functions")
     client.set(f"{s.name}:functions", "text")
     assert producer_of(s).inspector.knows() == {}
+    with schedule.listener(s, imports=["tests.handlers"]):
+        assert client.get(f"{s.name}:functions") == b"text"
 
 
 def test_what_is_told_is_bounded() -> None:

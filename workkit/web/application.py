@@ -200,7 +200,8 @@ class Site:
             asked, view = await self._asked(served, look)
         except ServerError as error:
             return self._away(request, frame, served, page, error)
-        served.keep(f"{page.name} {frame.role}", (asked.now, view))
+        if not (page.takes_form or page.fragment):  # what somebody has typed is not shown to others
+            served.keep(f"{page.name} {frame.role}", (asked.now, view))
         if is_json:
             return json_answer(request, view.record())
         frame = self.entrance.filled(frame, page=page, now=asked.now, counts=asked.pulse.counts)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 from urllib.parse import quote
 
 import pytest
 
 from tests import handlers
-from tests.web.conftest import Browser
+from tests.servers import Server
+from tests.web.conftest import Browser, Open
 from workkit import schedule
 from workkit.schedule import Schedule
 
@@ -81,3 +83,29 @@ def test_a_plan_that_owns_a_job_is_named(browser: Browser, s: Schedule) -> None:
     assert "A plan owns this job." in text
     assert "sync of ada" in text
     assert "[digest]\nfn = &#34;tests.handlers:note&#34;" in text
+
+
+def test_a_namespace_of_pools_has_the_form_and_says_what_it_cannot(opened: Open, server: Server, name: str) -> None:
+    pools = schedule.create(name, redis=server.url, layout="gocraft")
+    browser = opened(pools)
+    record = browser.json(f"/s/{name}/new.json?when=in+5+minutes&fn=send_email")
+    assert (record["listeners"], record["answer"]["understood"]) == (None, True)
+    token = browser.token(f"/s/{name}/new")
+    fields = {"token": token, "when": "in 5 minutes", "fn": "send_email", "kwargs": '{"to": "a@b.c"}', "tz": "UTC"}
+    json = {"accept": "application/json"}
+    assert browser.post(f"/s/{name}/do/add", fields, headers=json).status_code == 200
+    assert next(schedule.jobs(pools)).kwargs == {"to": "a@b.c"}
+    refused = browser.post(f"/s/{name}/do/add", fields | {"when": "every day at 9am"}, headers=json)
+    assert refused.status_code in (400, 501)
+    assert browser.json(f"/s/{name}/-/jump.json?q=7pm+tomorrow")["hits"]
+
+
+def test_what_somebody_has_typed_is_shown_to_nobody_else(opened: Open, own_server: Server, name: str) -> None:
+    browser = opened(schedule.create(name, redis=own_server.url))
+    token = browser.token(f"/s/{name}/new")
+    fields = {"token": token, "laid": "", "when": "every hour", "fn": "f", "kwargs": '{"pin": "sesame1"}'}
+    assert "sesame1" in browser.post(f"/s/{name}/new", fields).text
+    own_server.end(signal.SIGKILL)
+    answer = browser.get(f"/s/{name}/new")
+    assert answer.status_code == 503
+    assert "sesame1" not in answer.text

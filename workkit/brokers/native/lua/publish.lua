@@ -4,7 +4,8 @@
 --      digest: of the text; '' = this listener leaves
 --      text: msgpack: list of functions
 -- ->   how many listeners say what they know
-local used, count = {}, 0
+local used, count, kind = {}, 0, redis.call('TYPE', functions).ok
+if kind ~= 'hash' and kind ~= 'none' then return 0 end -- another program's: no listener must stop for it
 if digest == '' then
   redis.call('HDEL', functions, 'of:' .. me)
 else
