@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from workkit.contract.record import compact
 from workkit.errors import Invalid, NotFound, ServerError, Unsupported, WorkkitError
-from workkit.web.acts.act import NotAllowed, Result
+from workkit.web.acts.act import Changed, NotAllowed, Result
 from workkit.web.address import job_path
 from workkit.web.render import render
 
@@ -53,6 +53,7 @@ class Status:
 STATUSES = (
     Status(NotFound, 404),
     Status(NotAllowed, 403),
+    Status(Changed, 409),
     Status(ServerError, 503),
     Status(Unsupported, 501),
     Status(Invalid, 400),
@@ -106,7 +107,13 @@ def result_record(result: Result | None, number: str) -> dict[str, Any]:
         return {"error": "this act is being done already."}
     refused = [{"which": which, **refusal_of(error).record()} for which, error in result.refused]
     undo = None if result.undo is None else number
-    return {"done": list(result.done), "line": result.line, "refused": refused, "undo": undo}
+    return {
+        "done": list(result.done),
+        "line": result.line,
+        "refused": refused,
+        "undo": undo,
+        "work": result.work or None,
+    }
 
 
 def result_status(result: Result | None) -> int:

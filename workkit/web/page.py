@@ -12,6 +12,7 @@ from workkit.errors import InvalidOptions
 from workkit.web.address import read_spelled
 from workkit.web.served import Served
 from workkit.web.veil import Veil
+from workkit.web.works import Work
 
 
 class View(Protocol):
@@ -24,7 +25,8 @@ class View(Protocol):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
     """What a page is asked. `pulse` was read for this request, and is masked; `names` are the parts of the address that
-    the page's path leaves open; `params` the last value of each parameter.
+    the page's path leaves open; `params` the last value of each parameter; `works` what the process does
+    in the background for this schedule.
     """
 
     served: Served
@@ -33,6 +35,7 @@ class Asked:
     zone: tzinfo
     names: Mapping[str, str]
     params: Mapping[str, str]
+    works: Sequence[Work] = ()
 
     @property
     def now(self) -> datetime:
@@ -56,6 +59,7 @@ class Page:
 
     `path`: below the schedule's address, with names in braces, ``jobs/{which}``. `title` stands in the bar and, with an
     `icon`, in the rail. `look` makes the view; it blocks, and runs in a thread. `key`: the letter after g.
+    `within`: the page of the rail of which it is a part.
     """
 
     name: str
@@ -66,6 +70,7 @@ class Page:
     icon: str = ""
     key: str = ""
     is_care: bool = False
+    within: str = ""
 
     def matches(self, path: str) -> dict[str, str] | None:
         """Read the names in a path; None if it is not this page's."""

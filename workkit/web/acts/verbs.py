@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
+from workkit.contract.admin import Arguments
+from workkit.errors import WorkkitError
 from workkit.jobs.job import Job
 
 
@@ -24,3 +27,12 @@ class Verbs(Protocol):
 
     def cancel(self, which: str) -> Job:
         """Take a job out."""
+
+    def dead(self, which: str) -> list[Job]:
+        """Find dead jobs by name, by id or by the beginning of one. Raises NotFound."""
+
+    def retry(self, dead: Sequence[Job], *, args: Arguments | None, rate: str | None) -> list[WorkkitError | None]:
+        """Put dead jobs back, at a rate, one of them perhaps with other arguments; say why one was not."""
+
+    def discard(self, dead: Sequence[Job]) -> int:
+        """Forget dead jobs, and return how many stood there."""

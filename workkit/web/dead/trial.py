@@ -1,0 +1,85 @@
+"""What became of the one that was tried first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from typing import Final
+
+from workkit.contract.history import PastRun
+from workkit.contract.inspector import Inspector
+from workkit.errors import NotFound, Unsupported
+from workkit.text.duration import duration_text
+from workkit.web.dead.grave import Grave
+from workkit.web.words import until
+from workkit.web.works import Work
+
+MOST_RUNS: Final = 2000
+STATES: Final = {"running": "It runs.", "due": "It is due.", "cancelling": "It runs, and is being cancelled."}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """One that was tried. `left`: how many others are dead of the same error; `ran`: it did, so they may follow."""
+
+    print: str
+    said: str
+    left: int
+    upto: int
+    ran: bool
+
+
+def trial(inspector: Inspector, work: Work, graves: Sequence[Grave], *, now: datetime) -> Trial:
+    """Look where it is. Once it has ended, nothing is asked any more."""
+    others = [grave for grave in graves if grave.print == work.print and grave.died_ms < work.begun_ms]
+    if not work.said:
+        said, is_over = _found(inspector, work, graves, now=now)
+        if is_over:
+            work.said = said
+    else:
+        said = work.said
+    left = f" {len(others):,} left as they are." if said.startswith("Failed") and others else ""
+    return Trial(
+        print=work.print,
+        said=said + left,
+        left=len(others),
+        upto=max((grave.died_ms for grave in others), default=0),
+        ran=said.startswith("It ran"),
+    )
+
+
+def _found(inspector: Inspector, work: Work, graves: Sequence[Grave], *, now: datetime) -> tuple[str, bool]:
+    """Say where it is, and whether that is the end."""
+    again = next((one for one in graves if one.job.id == work.job_id and one.died_ms >= work.begun_ms), None)
+    if again is not None:
+        same = again.print == work.print
+        return ("Failed again with the same error." if same else f"Failed again: {again.job.error}."), True
+    try:
+        job = inspector.job(work.job_id)
+    except NotFound:
+        job = None
+    except Unsupported:
+        return "It was put back; what becomes of it cannot be followed here.", True
+    if job is not None and job.state in STATES:
+        return STATES[job.state], False
+    if job is not None and job.state == "retrying":
+        at = "" if job.due is None else f"; its next attempt is in {until(job.due, now)}"
+        return f"Failed again{at}.", False
+    run = _run(inspector, work)
+    if run is not None and run.ending == "done":
+        return f"It ran, in {duration_text(run.took_ms)}.", True
+    if run is not None and run.ending != "retried":
+        return f"It ended: {run.ending}.", True
+    if job is None:
+        return "It ran.", True
+    return f"It is {job.state}.", False
+
+
+def _run(inspector: Inspector, work: Work) -> PastRun | None:
+    try:
+        runs = islice(inspector.runs(since_ms=work.begun_ms), MOST_RUNS)
+        return next((run for run in runs if run.id == work.job_id), None)
+    except Unsupported:
+        return None
