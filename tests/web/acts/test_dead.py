@@ -180,7 +180,7 @@ def test_arguments_are_changed(browser: Browser, s: Schedule) -> None:
 def test_a_role_is_checked_and_buttons_are_absent(opened: Open, s: Schedule, role: Role, allowed: set[str]) -> None:
     die(s, 1)
     browser = opened(s, way=Local(role=role))
-    page = browser.get(f"/s/{s.name}/dead").text
+    page = browser.get(f"/s/{s.name}/dead/{group(browser, s)['print']}").text
     token = browser.token(f"/s/{s.name}/dead")
     for verb in ("retry", "try", "discard", "change-arguments"):
         assert (f"/do/{verb}" in page) is (verb in allowed)

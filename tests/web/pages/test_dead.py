@@ -8,8 +8,10 @@ import pytest
 
 from tests import handlers
 from tests.processes import until
+from tests.servers import Server
 from tests.web.conftest import Browser, Open, headline, text_of
-from workkit import schedule
+from workkit import job, schedule
+from workkit.brokers.native.keys import Keys
 from workkit.cli.commands.dead_errors import by_error
 from workkit.schedule import Schedule
 from workkit.web.door.ways import Local
@@ -17,6 +19,7 @@ from workkit.web.door.ways import Local
 HOW: dict[str, Any] = {"imports": ["tests.handlers", "tests.web.pages.test_dead"], "folder": None}
 
 
+@job("lose_invoice", retries=0)
 def lose(number: int, **_: Any) -> None:
     raise LookupError(f"invoice {number} has no lines, token=hunter2")
 
@@ -104,25 +107,54 @@ def test_what_left_and_what_came_is_noticed(browser: Browser, s: Schedule) -> No
     until(lambda: shown() == expected, what="those that died again")
 
 
-def test_many_are_read_in_the_background(browser: Browser, s: Schedule) -> None:
-    import redis
-
-    from workkit.brokers.native.keys import Keys
-
-    die(s, alike=1, others=0)
-    keys, client = Keys(s.name), redis.Redis.from_url(s.redis or "")
+def bury(server: Server, s: Schedule, count: int) -> None:
+    """Let a dead job stand so many times more."""
+    keys, client = Keys(s.name), server.client()
     (grave,) = client.hvals(keys.graves)
-    (score,) = (when for _, when in client.zrange(keys.dead, 0, 0, withscores=True))
+    when = client.zrange(keys.dead, 0, 0, withscores=True)[0][1]
     pipe = client.pipeline(transaction=False)
-    for n in range(3000):
+    for n in range(count):
         pipe.hset(keys.graves, f"{n:040x}@1", grave)
-        pipe.zadd(keys.dead, {f"{n:040x}@1": score + n})
+        pipe.zadd(keys.dead, {f"{n:040x}@1": when + n})
     pipe.execute()
-    client.close()
+
+
+def test_many_are_read_in_the_background(browser: Browser, s: Schedule, server: Server) -> None:
+    die(s, alike=1, others=0)
+    bury(server, s, 3000)
     first = browser.json(f"/s/{s.name}/dead.json")
     assert first["sentence"].startswith(("Reading 3,001 dead jobs: ", "3,001 dead jobs"))
     until(lambda: browser.json(f"/s/{s.name}/dead.json")["matching"] == 3001, what="all")
     assert browser.json(f"/s/{s.name}/dead.json")["read_percent"] is None
+
+
+def test_what_is_known_is_not_read_again(browser: Browser, s: Schedule, server: Server) -> None:
+    die(s, alike=1, others=0)
+    bury(server, s, 3000)
+    until(lambda: browser.json(f"/s/{s.name}/dead.json")["matching"] == 3001, what="all")
+    graves = server.client().info("commandstats")["cmdstat_hmget"]["calls"]
+    browser.get(f"/s/{s.name}/dead")
+    assert server.client().info("commandstats")["cmdstat_hmget"]["calls"] - graves <= 3
+
+
+@pytest.mark.parametrize("layout", ["gocraft"])
+def test_another_layout_shows_its_dead(opened: Open, server: Server, name: str, layout: Any) -> None:
+    other = schedule.create(name, redis=server.url, layout=layout)
+    for number in range(3):
+        schedule.add_now(other, "lose_invoice", kwargs={"number": number, "password": "hunter2"})
+    with schedule.listener(other, jobs=["lose_invoice"], **HOW):
+        until(lambda: schedule.counts(other).dead == 3, what="the deaths")
+    browser = opened(other)
+    found = browser.json(f"/s/{name}/dead.json?by=job")
+    assert (found["sentence"], len(found["jobs"])) == ("3 dead jobs, 1 error.", 3)
+    answer = browser.get(f"/s/{name}/dead")
+    assert "hunter2" not in answer.text
+    token, group = browser.token(f"/s/{name}/dead"), found["groups"]
+    assert group == []
+    fields = {"token": token, "which": found["jobs"][0]["dead"]}
+    browser.post(f"/s/{name}/do/retry", fields)
+    assert schedule.counts(other).dead == 2
+    until(lambda: browser.json(f"/s/{name}/dead.json")["matching"] == 2, what="the index")
 
 
 def test_hostile_texts_harm_nothing_and_secrets_are_hidden(opened: Open, s: Schedule) -> None:
