@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
 
-from tests import handlers
+from tests import handlers, rabbit
+from tests.contract.layouts import Gocraft, OnRabbitmq, Sharded
+from tests.contract.stage import FAILURE, Stage
 from tests.processes import until
 from tests.servers import Server
 from tests.web.conftest import Browser, Open, headline, text_of
-from workkit import job, schedule
+from workkit import schedule
 from workkit.brokers.native.keys import Keys
 from workkit.cli.commands.dead_errors import by_error
+from workkit.jobs.outcome import Dead
 from workkit.schedule import Schedule
 from workkit.web.door.ways import Local
 
 HOW: dict[str, Any] = {"imports": ["tests.handlers", "tests.web.pages.test_dead"], "folder": None}
 
 
-@job("lose_invoice", retries=0)
 def lose(number: int, **_: Any) -> None:
     raise LookupError(f"invoice {number} has no lines, token=hunter2")
 
@@ -137,24 +141,39 @@ def test_what_is_known_is_not_read_again(browser: Browser, s: Schedule, server: 
     assert server.client().info("commandstats")["cmdstat_hmget"]["calls"] - graves <= 3
 
 
-@pytest.mark.parametrize("layout", ["gocraft"])
-def test_another_layout_shows_its_dead(opened: Open, server: Server, name: str, layout: Any) -> None:
-    other = schedule.create(name, redis=server.url, layout=layout)
+@pytest.fixture(params=["gocraft", "2 shards", "hutch"])
+def stage(request: pytest.FixtureRequest, server: Server, name: str) -> Iterator[Stage]:
+    """A schedule of another layout."""
+    if request.param != "hutch":
+        with closing(Stage(Gocraft() if request.param == "gocraft" else Sharded(2), server, name)) as opened:
+            yield opened
+        return
+    running: rabbit.Shared = request.getfixturevalue("rabbitmq")
+    layout = OnRabbitmq("hutch", running.url, running.management)
+    try:
+        with closing(Stage(layout, server, name)) as opened:
+            yield opened
+    finally:
+        names = layout.names(name)
+        rabbit.forget(layout.url, names, names.queue("note"))
+
+
+def test_another_layout_shows_its_dead_and_retries_them(opened: Open, stage: Stage) -> None:
     for number in range(3):
-        schedule.add_now(other, "lose_invoice", kwargs={"number": number, "password": "hunter2"})
-    with schedule.listener(other, jobs=["lose_invoice"], **HOW):
-        until(lambda: schedule.counts(other).dead == 3, what="the deaths")
-    browser = opened(other)
-    found = browser.json(f"/s/{name}/dead.json?by=job")
+        stage.add_with(number)
+    peer = stage.peer()
+    while claims := peer.claim():
+        for claim in claims:
+            peer.end(claim, Dead(failure=FAILURE))
+    browser = opened(stage.s)
+    path = f"/s/{stage.name}/dead"
+    found = browser.json(f"{path}.json?by=job")
     assert (found["sentence"], len(found["jobs"])) == ("3 dead jobs, 1 error.", 3)
-    answer = browser.get(f"/s/{name}/dead")
-    assert "hunter2" not in answer.text
-    token, group = browser.token(f"/s/{name}/dead"), found["groups"]
-    assert group == []
-    fields = {"token": token, "which": found["jobs"][0]["dead"]}
-    browser.post(f"/s/{name}/do/retry", fields)
-    assert schedule.counts(other).dead == 2
-    until(lambda: browser.json(f"/s/{name}/dead.json")["matching"] == 2, what="the index")
+    assert [group["jobs"] for group in browser.json(f"{path}.json")["groups"]] == [3]
+    fields = {"token": browser.token(path), "which": found["jobs"][0]["dead"]}
+    browser.post(f"/s/{stage.name}/do/retry", fields)
+    assert len(schedule.dead(stage.s)) == 2
+    until(lambda: browser.json(f"{path}.json")["matching"] == 2, what="the index")
 
 
 def test_hostile_texts_harm_nothing_and_secrets_are_hidden(opened: Open, s: Schedule) -> None:
