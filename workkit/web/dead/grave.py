@@ -37,6 +37,9 @@ class Grave:
 def grave_of(job: Job, veil: Veil) -> Grave:
     """Keep a dead job as it may be shown."""
     dead_id = job.dead_id or job.id
+    failed = job.failure
+    if failed is not None and failed.traceback:  # it would take most of the time to mask it
+        job = replace(job, failure=replace(failed, traceback=""))
     seen = veil.job(job)
     args, kwargs = seen.args, seen.kwargs
     is_whole = _is_short(args, kwargs)
@@ -52,7 +55,6 @@ def grave_of(job: Job, veil: Veil) -> Grave:
             type=failure.type[:LONGEST_NAME],
             message=_shorter(failure.message, LONGEST_ERROR),
             where=None if failure.where is None else failure.where[:LONGEST_NAME],
-            traceback="",
         )
     error = None if seen.error is None else _shorter(seen.error, LONGEST_ERROR)
     slim = replace(
