@@ -57,6 +57,7 @@ class Died:
     count: int
     since: datetime
     error: str
+    print: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +128,10 @@ def needs(facts: Facts) -> Iterator[Need]:
         yield Need(said=said, job=missed.name)
     for died in facts.died:
         at = moment(died.since, facts.now, facts.zone)
-        said = (Ref(plural(died.count, "job"), "dead"), f" died of one error since {at}.")
+        said = (
+            Ref(plural(died.count, "job"), f"dead/{died.print}" if died.print else "dead"),
+            f" died of one error since {at}.",
+        )
         yield Need(said=said, why=died.error, tone="fail")
     for name in facts.cannot_run:
         yield Need(said=("No listener can run ", Ref(name, f"jobs?q={name}"), "."))

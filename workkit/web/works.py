@@ -44,6 +44,7 @@ class Work:
     portion: tuple[float, int] = (0.0, 0)  # when the last one was given, and how many jobs it has
     ended: float | None = None
     job_id: str = ""  # of the one that is tried
+    job: str = ""  # what it is called
     begun_ms: int = 0  # when it was, by the server's clock
     is_stopped: bool = False
     held_s: float = 0.0  # so long it is held back

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
@@ -60,6 +61,15 @@ def test_the_dead_are_grouped_by_their_error_as_the_command_line_groups_them(bro
     assert [group["jobs"] for group in found["groups"]] == [3, 2]
     told = {error.print.print: error.count for error in by_error(schedule.dead(s))}
     assert {group["fingerprint"]: group["jobs"] for group in found["groups"]} == told
+
+
+def test_now_says_that_many_died_of_one_error(browser: Browser, s: Schedule) -> None:
+    die(s, alike=10)
+    print_ = browser.json(f"/s/{s.name}/dead.json")["groups"][0]["fingerprint"]
+    answer = browser.get(f"/s/{s.name}/")
+    assert re.search(r"10 jobs died of one error since \d\d:\d\d", text_of(answer))
+    assert f"dead/{print_}" in answer.text
+    assert "hunter2" not in answer.text
 
 
 def test_one_error_is_opened_in_pages(browser: Browser, s: Schedule) -> None:

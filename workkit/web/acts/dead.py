@@ -79,9 +79,10 @@ def try_one(doing: Doing, order: Order) -> Result:
     if error is not None:
         return Result(done=(), lines=(), refused=((dead[0].id, error),))
     work = Work(schedule=doing.schedule, kind="try", total=len(dead), print=order.fields.get("print", ""),
-                job_id=dead[0].id, begun_ms=begun_ms)  # fmt: skip
+                job_id=dead[0].id, job=_called(dead[0]), begun_ms=begun_ms)  # fmt: skip
     doing.works.keep(work)
-    others = f"; the other {len(dead) - 1:,} stay as they are" if len(dead) > 1 else ""
+    left = len(dead) - 1
+    others = "" if not left else "; the other stays as it is" if left == 1 else f"; the other {left:,} stay as they are"
     return Result(done=(dead[0].id,), lines=(f"Trying {_called(dead[0])} first{others}.",), work=work.id)
 
 

@@ -58,16 +58,16 @@ class DeadIndex:
         self.idle = Event()
         self.idle.set()
 
-    def look(self, inspector: Inspector, *, count: int) -> Known:
+    def look(self, inspector: Inspector, *, count: int, reads_whole: bool = True) -> Known:
         """Bring the index up to date, as far as that is quick, and tell what it knows. `count`: how many are dead by
-        the pulse. Raises ServerUnreachable, ServerRefused.
+        the pulse; `reads_whole`: also where that takes reading all of them. Raises ServerUnreachable, ServerRefused.
         """
         with self._lock:
             self._of = count
         if self._reading.acquire(blocking=False):
             is_passed_on = False
             try:
-                is_passed_on = self._refresh(inspector, count)
+                is_passed_on = self._refresh(inspector, count, reads_whole=reads_whole)
             finally:
                 if not is_passed_on:
                     self._reading.release()
@@ -95,7 +95,7 @@ class DeadIndex:
             found = self._graves.get(key)
             return found or next((grave for grave in self._graves.values() if grave.key == key), None)
 
-    def _refresh(self, inspector: Inspector, count: int) -> bool:
+    def _refresh(self, inspector: Inspector, count: int, *, reads_whole: bool) -> bool:
         """Read what is new, and forget what has left. True: a thread reads on, and ends the reading."""
         try:
             for _ in range(AT_ONCE):
@@ -106,7 +106,8 @@ class DeadIndex:
                 Thread(target=self._read_on, args=(inspector,), name="workkit-web-dead", daemon=True).start()
                 return True
         except Unsupported:
-            self._read_whole(inspector, count)
+            if reads_whole:
+                self._read_whole(inspector, count)
             return False
         self._compare(inspector, count)
         return False

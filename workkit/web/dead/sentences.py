@@ -35,8 +35,8 @@ def spoken_rest(known: Known, groups: Sequence[Group], *, now: datetime, zone: t
     first = groups[0] if groups else None
     if first is not None and first.n > 1 and len(first.died) > 1:
         span = between(first.died[-1], first.died[0], now, zone)
-        all_of = is_one or len(groups) == 1
-        said.append(f"{'All' if all_of else f'{first.n:,}'} of them died of one error {span}.")
+        some = "All" if len(groups) == 1 else f"{first.n:,}"
+        said.append(f"They died {span}." if is_one else f"{some} of them died of one error {span}.")
     if known.graves and not is_one:
         kept = [] if known.most is None else [f"until {known.most:,} newer ones stand here"]
         if known.kept_ms is not None:

@@ -25,6 +25,7 @@ class Trial:
     """One that was tried. `left`: how many others are dead of the same error; `ran`: it did, so they may follow."""
 
     print: str
+    job: str
     said: str
     left: int
     upto: int
@@ -43,6 +44,7 @@ def trial(inspector: Inspector, work: Work, graves: Sequence[Grave], *, now: dat
     left = f" {len(others):,} left as they are." if said.startswith("Failed") and others else ""
     return Trial(
         print=work.print,
+        job=work.job,
         said=said + left,
         left=len(others),
         upto=max((grave.died_ms for grave in others), default=0),

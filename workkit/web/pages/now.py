@@ -18,6 +18,7 @@ from workkit.jobs.names import shown
 from workkit.text.wording import iso
 from workkit.web.address import job_path
 from workkit.web.page import Asked, Page
+from workkit.web.pages.died_lately import died_lately
 from workkit.web.sentences import MOST_NEEDS, RECENT, Facts, Failing, MissedRun, Need, needs, rest, sentence
 from workkit.web.words import LATE_MS, Said, plain
 
@@ -153,6 +154,7 @@ def _facts(asked: Asked, named: Mapping[str, Job], unknown: dict[str, str]) -> F
         on_time=sum(_is_on_time(rings.get(name, ())) for name in named),
         failing=_with_errors(asked, list(_failing(asked, named, rings))),
         missed=tuple(_missed(asked, named, rings)),
+        died=died_lately(asked),
         next=None if soon is None or soon.due is None else (_title(soon), job_path(soon.name or soon.id), soon.due),
     )
 
