@@ -9,7 +9,7 @@ import time
 from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import islice
-from threading import Event, Lock, Thread
+from threading import Lock, Thread
 from typing import Final
 
 from workkit.contract.inspector import Graves, Inspector
@@ -51,12 +51,9 @@ class DeadIndex:
         self._after = ""
         self._page: Graves | None = None
         self._is_all = False
-        self._is_background = False
         self._of = 0
         self._looked = self._began = -AGAIN_S
         self._trouble = ""
-        self.idle = Event()
-        self.idle.set()
 
     def look(self, inspector: Inspector, *, count: int, reads_whole: bool = True) -> Known:
         """Bring the index up to date, as far as that is quick, and tell what it knows. `count`: how many are dead by
@@ -102,7 +99,6 @@ class DeadIndex:
                 if self._read(inspector):
                     break
             else:
-                self.idle.clear()
                 Thread(target=self._read_on, args=(inspector,), name="workkit-web-dead", daemon=True).start()
                 return True
         except Unsupported:
@@ -137,7 +133,6 @@ class DeadIndex:
                 self._trouble = str(error)
         finally:
             self._reading.release()
-            self.idle.set()
 
     def _compare(self, inspector: Inspector, count: int) -> None:
         """Where the numbers differ: forget those that have left; and where some are missing, begin anew."""

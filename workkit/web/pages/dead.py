@@ -2,54 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
-from workkit.contract.record import attempts_text, dead_record
-from workkit.errors import InvalidOptions, NotFound, Unsupported
-from workkit.jobs.job import Job
+from workkit.contract.record import dead_record
+from workkit.errors import NotFound, Unsupported
 from workkit.text.wording import iso
-from workkit.web.address import job_path
 from workkit.web.dead.grave import Grave
 from workkit.web.dead.groups import Group, by_error
 from workkit.web.dead.index import Known
 from workkit.web.dead.sentences import headline, spoken_rest
 from workkit.web.dead.trial import Trial, trial
-from workkit.web.drawing.columns import burst
-from workkit.web.drawing.shape import Drawing
 from workkit.web.filters import accepted, read_filter, understood
-from workkit.web.masked_text import MASK
 from workkit.web.page import Asked, Page
+from workkit.web.pages.dead_rows import Row, Shown, page_of, row_of, shown_of, start_of
 
 VIEWS: Final = ("error", "job")
 MOST_GROUPS, MOST_ROWS, MOST_OPEN = 50, 50, 6
 RATES: Final = (("10/second", "10 a second"), ("1/second", "1 a second"), ("100/second", "100 a second"), ("", "once"))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """A dead job in a list. `args`: its arguments as JSON, to be changed; empty where they are not all there."""
-
-    key: str
-    job: Job
-    attempts: str
-    path: str
-    args: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
-    """An error in the list, and when its jobs died. `rows` are there where it is open; `after`: the following ones."""
-
-    group: Group
-    drawing: Drawing
-    rows: tuple[Row, ...] = ()
-    is_open: bool = False
-    after: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,13 +74,13 @@ def look(asked: Asked) -> DeadView:
     by = asked.one_of("by", VIEWS)
     known, graves, unknown = _graves(asked)
     groups = by_error(graves)
-    rows, after = _rows(asked, graves, MOST_ROWS) if by == "job" else ((), "")
+    rows, after = page_of(asked, graves, MOST_ROWS) if by == "job" else ((), "")
     shown: list[Shown] = []
     if by == "error":
-        start = _start([group.print for group in groups], asked.params.get("after", ""))
+        start = start_of([group.print for group in groups], asked.params.get("after", ""))
         for k, group in enumerate(groups[start : start + MOST_GROUPS], start):
-            open_rows = tuple(_row(grave) for grave in group.graves[:MOST_OPEN]) if k == 0 else ()
-            shown.append(_shown(group, asked, rows=open_rows, is_open=k == 0))
+            open_rows = tuple(row_of(grave) for grave in group.graves[:MOST_OPEN]) if k == 0 else ()
+            shown.append(shown_of(group, asked, rows=open_rows, is_open=k == 0))
         after = shown[-1].group.print if start + MOST_GROUPS < len(groups) else ""
     return _view(asked, known, graves, groups, tuple(shown), by=by, rows=rows, after=after, unknown=unknown)
 
@@ -122,8 +95,8 @@ def look_at_one(asked: Asked) -> DeadView:
     shown: tuple[Shown, ...] = ()
     after = ""
     if groups:
-        rows, after = _rows(asked, groups[0].graves, MOST_ROWS)
-        shown = (_shown(groups[0], asked, rows=rows, is_open=True, after=after),)
+        rows, after = page_of(asked, groups[0].graves, MOST_ROWS)
+        shown = (shown_of(groups[0], asked, rows=rows, is_open=True, after=after),)
     mine = groups[0].graves if groups else ()
     return _view(asked, known, mine, groups[:1], shown, by="error", after=after, unknown=unknown, one=wanted)
 
@@ -174,38 +147,6 @@ def _view(
         trials=tuple(trial(inspector, work, known.graves, now=asked.now) for work in tried),
         unknown=unknown,
     )
-
-
-def _shown(group: Group, asked: Asked, *, rows: tuple[Row, ...], is_open: bool, after: str = "") -> Shown:
-    return Shown(group=group, drawing=burst(group.died, now=asked.now), rows=rows, is_open=is_open, after=after)
-
-
-def _rows(asked: Asked, graves: tuple[Grave, ...], most: int) -> tuple[tuple[Row, ...], str]:
-    start = _start([grave.key for grave in graves], asked.params.get("after", ""))
-    page = graves[start : start + most]
-    return tuple(_row(grave) for grave in page), page[-1].key if start + most < len(graves) else ""
-
-
-def _start(keys: list[str], after: str) -> int:
-    """Find where the following page begins. Raises InvalidOptions where its place has left."""
-    if not after:
-        return 0
-    if after not in keys:
-        remedy = "Begin again without after."
-        raise InvalidOptions.about("after", "names none of them any more", remedy, where="after", given=after[:100])
-    return keys.index(after) + 1
-
-
-def _row(grave: Grave) -> Row:
-    job = grave.job
-    given = [*job.args] if job.args or not job.kwargs else dict(job.kwargs)
-    args = "" if not grave.is_whole or (job.args and job.kwargs) else _json(given)
-    path = f"{job_path(job.id)}?dead={grave.key}"
-    return Row(key=grave.key, job=job, attempts=attempts_text(job), path=path, args="" if MASK in args else args)
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 PAGE = Page(name="dead", path="dead", title="Dead", template="dead.html", look=look, icon="dead", key="d")
