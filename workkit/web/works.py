@@ -23,6 +23,8 @@ SHOWN_S: Final = 60.0
 KEPT_S: Final = 600.0
 
 Kind = Literal["retry", "discard", "try"]
+Fate = Literal["going", "failing", "ran", "failed", "over"]
+"""What is known of the one that was tried first."""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -40,6 +42,7 @@ class Work:
     refused: int = 0
     trouble: str = ""
     said: str = ""
+    fate: Fate = "going"
     began: float = field(default_factory=time.monotonic)
     portion: tuple[float, int] = (0.0, 0)  # when the last one was given, and how many jobs it has
     ended: float | None = None

@@ -73,13 +73,21 @@ def try_one(doing: Doing, order: Order) -> Result:
     if not dead:
         return Result(done=(), lines=() if refused else ("Nothing to try: none of them is dead any more.",),
                       refused=refused)  # fmt: skip
+    grave = doing.graves.of_key(dead[0].dead_id or "")
     begun_ms = doing.inspector.pulse().now_ms
     (error,) = doing.verbs.retry(dead[:1], args=None, rate=None)
     _forget(doing, dead[:1], [error])
     if error is not None:
         return Result(done=(), lines=(), refused=((dead[0].id, error),))
-    work = Work(schedule=doing.schedule, kind="try", total=len(dead), print=order.fields.get("print", ""),
-                job_id=dead[0].id, job=_called(dead[0]), begun_ms=begun_ms)  # fmt: skip
+    work = Work(
+        schedule=doing.schedule,
+        kind="try",
+        total=len(dead),
+        print=order.fields.get("print", "") if grave is None else grave.print,
+        job_id=dead[0].id,
+        job=_called(dead[0]),
+        begun_ms=begun_ms,
+    )
     doing.works.keep(work)
     left = len(dead) - 1
     others = "" if not left else "; the other stays as it is" if left == 1 else f"; the other {left:,} stay as they are"
