@@ -86,6 +86,7 @@ SLOW = (
     "test_wire.py::test_a_payload_reads_back",
     "triggers/test_standard.py::test_the_values_are_those_of_a_crontab",
     "triggers/test_zones.py::test_every_change_of_every_zone",
+    "web/acts/test_dead.py::test_when_the_process_dies",
     "worker/test_cancel.py::test_a_cancelled_job_whose_listener_dies",
     "worker/test_event_loop.py::test_a_loop_that_dies",
     "worker/test_forks.py",

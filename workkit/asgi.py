@@ -22,6 +22,7 @@ from workkit.triggers.clock.zone import zone as read_zone
 from workkit.verbs import saving
 from workkit.verbs.author import author_of
 from workkit.verbs.creation import Schedule, check_schedule
+from workkit.verbs.dead import discard_dead, revival_refusal, revive
 from workkit.verbs.opening import producer_of
 
 try:
@@ -38,7 +39,9 @@ except ImportError as error:
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
+    from workkit.contract.admin import Arguments
     from workkit.contract.doctor import Finding
+    from workkit.errors import WorkkitError
     from workkit.jobs.job import Job
 
 SECRET_ENV = "WORKKIT_WEB_SECRET"
@@ -164,3 +167,16 @@ class _Verbs:
 
     def put_back(self, job: Job, *, over: Job) -> Job | None:
         return saving.put_back(self.s, job, over=over)
+
+    def dead(self, which: str) -> list[Job]:
+        return verbs.dead(self.s, which)
+
+    def retry(self, dead: Sequence[Job], *, args: Arguments | None, rate: str | None) -> list[WorkkitError | None]:
+        admin = producer_of(self.s).admin.by(author_of(None))
+        latest_first = sorted(dead, key=lambda job: job.due.timestamp() if job.due else 0.0, reverse=True)
+        found = revive(admin, latest_first, args=args, rate=rate)
+        said = {job.dead_id: revival_refusal(job, answer) for job, answer in found}
+        return [said[job.dead_id] for job in dead]
+
+    def discard(self, dead: Sequence[Job]) -> int:
+        return discard_dead(producer_of(self.s).admin.by(author_of(None)), dead)

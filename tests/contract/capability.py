@@ -27,6 +27,7 @@ class Can(StrEnum):
     REAP = "hand the claims of a dead listener back, and fence it"
     REPEAT = "repeat a request whose reply was lost, without a second effect"
     KEEP_DEAD = "keep what failed for good in a dead set, retry and discard it"
+    PAGE_DEAD = "read the dead set from a place on"
     CANCEL = "cancel what waits, and flag what runs"
     PAUSE = "pause and resume a function and a schedule"
     PAUSE_ONE = "pause and resume one job"

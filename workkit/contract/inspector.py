@@ -88,6 +88,23 @@ class Missed:
     __repr__ = brief_repr
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Graves:
+    """A page of dead jobs. `after`: where the next page begins; `is_last`: nothing stands behind this page now;
+    `again`: where to begin later, to find those that have died since, and perhaps some again. The layout keeps at most
+    so many dead jobs (`most`), for `kept_ms`; None: it does not limit that.
+    """
+
+    jobs: tuple[Job, ...]
+    after: str
+    again: str
+    is_last: bool
+    most: int | None = None
+    kept_ms: int | None = None
+
+    __repr__ = brief_repr
+
+
 QueueKind = Literal["work", "delay", "dead"]
 
 
@@ -144,6 +161,15 @@ class Inspector(Protocol):
         """Read the recurring jobs, in no order. One without a name is among them from its first run on, or while it is
         among the first that wait. Raises Unsupported where the layout does not keep such jobs.
         """
+
+    def graves(self, *, after: str = "", limit: int = 500) -> Graves:
+        """Read a page of the dead jobs, the oldest first, in several shards one shard after the other. `after` is that
+        of the page before. Raises InvalidOptions for another text, Unsupported where the server cannot begin in the
+        middle.
+        """
+
+    def still_dead(self, dead: Sequence[Job]) -> list[bool]:
+        """Say of each of these dead jobs whether it stands in the dead set still. Raises Unsupported as `graves`."""
 
     def listeners(self) -> list[ListenerInfo]:
         """List the listeners. Raises Unsupported where the server does not tell."""

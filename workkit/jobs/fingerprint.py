@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from hashlib import sha1
 from typing import Final
 
+from workkit.jobs.job import Job
 from workkit.jobs.outcome import Failure
 from workkit.text.brief import brief_repr
 
@@ -73,6 +74,11 @@ def fingerprint(failure: Failure) -> Fingerprint:
         message=failure.message,
         varying=spans,
     )
+
+
+def print_of(job: Job) -> Fingerprint:
+    """Take the fingerprint of what a dead job died of; one of which only a line is kept has no type and no place."""
+    return fingerprint(job.failure or Failure(type="", message=job.error or ""))
 
 
 def message_pattern(message: str) -> str:

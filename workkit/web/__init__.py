@@ -32,7 +32,9 @@ What any of these raises becomes an answer within the frame (`answer.py`).
 **To add an act:** a function `(doing, order, which) -> Done` in a file of `acts/` and its `Act` in the `ACTS` of that
 file: the role, what it names, which other fields it takes. `Done` has the line that is said, and the `Order` that
 undoes it, or None. A new file goes into `acts/registry.py`. The verb comes in by the protocol `acts/verbs.py`, which
-`workkit/asgi.py` keeps. A button is `say.act(frame, "verb", "Text", [("which", name)])`; it is absent for who may not.
+`workkit/asgi.py` keeps. An act that concerns all that it names as one has `together` in place of `one`; what takes a
+while is a `Work` in `doing.works` (`works.py`), of which every page tells.
+A button is `say.act(frame, "verb", "Text", [("which", name)])`; it is absent for who may not.
 `acts/deeds.py` keeps results, for the line after an act, for `undo`, and so that a form sent twice acts once. Tests:
 `tests/web/acts/`, where `contents` compares all keys of a schedule before an act and after its undo. Its row in
 spec/web.md, 8.

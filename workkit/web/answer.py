@@ -107,7 +107,13 @@ def result_record(result: Result | None, number: str) -> dict[str, Any]:
         return {"error": "this act is being done already."}
     refused = [{"which": which, **refusal_of(error).record()} for which, error in result.refused]
     undo = None if result.undo is None else number
-    return {"done": list(result.done), "line": result.line, "refused": refused, "undo": undo}
+    return {
+        "done": list(result.done),
+        "line": result.line,
+        "refused": refused,
+        "undo": undo,
+        "work": result.work or None,
+    }
 
 
 def result_status(result: Result | None) -> int:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from functools import partial
@@ -47,6 +47,7 @@ from workkit.web.pages.registry import PAGES
 from workkit.web.render import TYPES, static_files, static_name
 from workkit.web.served import Served
 from workkit.web.settings import Settings
+from workkit.web.works import Works
 
 FOREVER: Final = "public, max-age=31536000, immutable"
 UNDO: Final = "undo"
@@ -73,7 +74,7 @@ def application(served: Sequence[Served], *, settings: Settings) -> Starlette:
         Route("/s/{s}/{path:path}", site.answering(site.page), methods=["GET", "POST"]),
         Route("/{path:path}", site.answering(site.nowhere), methods=["GET", "POST"]),
     ]
-    return Starlette(routes=routes, middleware=[Middleware(Guard, hosts=settings.hosts)])
+    return Starlette(routes=routes, middleware=[Middleware(Guard, hosts=settings.hosts)], lifespan=site.lifespan)
 
 
 async def static(request: Request) -> Response:
@@ -94,7 +95,14 @@ class Site:
         self.settings = settings
         self.asking = Asking()
         self.deeds = Deeds()
+        self.works = Works()
         self.entrance = Entrance(settings)
+
+    @asynccontextmanager
+    async def lifespan(self, _: Starlette) -> AsyncIterator[None]:
+        """Stop what goes on in the background when the program ends."""
+        yield
+        self.works.close()
 
     def answering(self, handler: Handler) -> Handler:
         """Turn what a handler raises into an answer within the frame."""
@@ -192,7 +200,14 @@ class Site:
         def look() -> tuple[Asked, View]:
             pulse = veil.pulse(served.inspector().pulse())
             asked = Asked(
-                served=served, pulse=pulse, veil=veil, zone=frame.zone, names=names, params=params, pages=PAGES
+                served=served,
+                pulse=pulse,
+                veil=veil,
+                zone=frame.zone,
+                names=names,
+                params=params,
+                pages=PAGES,
+                works=self.works.of(served.name),
             )
             return asked, page.look(asked)
 
@@ -207,7 +222,13 @@ class Site:
         frame = self.entrance.filled(frame, page=page, now=asked.now, counts=asked.pulse.counts)
         number, checked = asked.params.get("did", ""), served.checkup.known()
         findings = None if checked is None else len(checked.findings)
-        frame = replace(frame, findings=findings, did=self.deeds.result(who.session, number), did_number=number)
+        frame = replace(
+            frame,
+            findings=findings,
+            did=self.deeds.result(who.session, number),
+            did_number=number,
+            works=self.works.of(served.name),
+        )
         template = page.fragment if page.fragment and "fragment" in params else page.template
         return html(request, template, {"frame": frame, "view": view})
 
@@ -233,7 +254,9 @@ class Site:
             return self._did(request, frame, fields, number, self.deeds.result(who.session, number))
         number = number or secrets.token_hex(8)
         try:
-            result = await self._asked(served, partial(_carried_out, served, served.verbs, order, role, frame.zone))
+            result = await self._asked(
+                served, partial(self._carried_out, served, served.verbs, order, role, frame.zone)
+            )
         except WorkkitError:
             self.deeds.keep(who.session, number, None)
             raise
@@ -241,6 +264,13 @@ class Site:
             served.forget()
         self.deeds.keep(who.session, number, result)
         return self._did(request, frame, fields, number, result)
+
+    def _carried_out(self, served: Served, verbs: Verbs, order: Order, role: Role, zone: tzinfo) -> Result:
+        doing = Doing(
+            schedule=served.name, verbs=verbs, inspector=served.inspector(), checkup=served.checkup, role=role,
+            now=datetime.now(UTC), zone=zone, graves=served.dead(self.settings.veil), works=self.works,
+        )  # fmt: skip
+        return carry_out(doing, order)
 
     def _check_role(self, role: Role, verb: str) -> None:
         needed = ACTS[verb].role if verb in ACTS else "operator"
@@ -311,15 +341,6 @@ class Site:
             except (ServerError, NotFound, Invalid):
                 return PlainTextResponse(f"{served.name} is away\n", status_code=503)
         return PlainTextResponse(f"ready in {(time.monotonic() - began) * 1000:.0f} ms\n")
-
-
-def _carried_out(served: Served, verbs: Verbs, order: Order, role: Role, zone: tzinfo) -> Result:
-    inspector = served.inspector()
-    doing = Doing(
-        schedule=served.name, verbs=verbs, inspector=inspector, checkup=served.checkup, role=role,
-        now=datetime.now(UTC), zone=zone,
-    )  # fmt: skip
-    return carry_out(doing, order)
 
 
 def _control(served: Served) -> object:

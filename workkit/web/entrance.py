@@ -135,7 +135,7 @@ class Entrance:
         self, frame: Frame, *, page: Page, now: datetime, counts: Counts | None, away_ms: int | None = None
     ) -> Frame:
         """Add what is known once the page was looked at."""
-        return replace(frame, title=page.title, page=page.name, now=now, counts=counts, away_ms=away_ms)
+        return replace(frame, title=page.title, page=page.within or page.name, now=now, counts=counts, away_ms=away_ms)
 
     def refusal(self, request: Request, refused: Refused) -> Response:
         """Answer a refusal within the frame, or as JSON. 401 is the login form."""

@@ -15,6 +15,7 @@ from workkit.web.acts.registry import ACTS
 from workkit.web.address import spelled, url_path
 from workkit.web.door.role import Role, Who, may
 from workkit.web.page import Page
+from workkit.web.works import Work
 
 THEMES: Final = ("auto", "light", "dark")
 COUNTED: Final = {"jobs": "jobs", "dead": "dead", "listeners": "listeners"}
@@ -60,6 +61,7 @@ class Frame:
     findings: int | None = None
     did: Result | None = None
     did_number: str = ""
+    works: Sequence[Work] = ()
 
     def may(self, verb: str) -> bool:
         """Say whether the asker may do something. Buttons for what is not allowed are absent."""

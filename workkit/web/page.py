@@ -12,6 +12,7 @@ from workkit.errors import InvalidOptions
 from workkit.web.address import read_spelled
 from workkit.web.served import Served
 from workkit.web.veil import Veil
+from workkit.web.works import Work
 
 
 class View(Protocol):
@@ -24,7 +25,8 @@ class View(Protocol):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
     """What a page is asked. `pulse` was read for this request, and is masked; `names` are the parts of the address that
-    the page's path leaves open; `params` the last value of each parameter; `pages` those that there are.
+    the page's path leaves open; `params` the last value of each parameter; `pages` those that there are; `works` what
+    the process does in the background for this schedule.
     """
 
     served: Served
@@ -34,6 +36,7 @@ class Asked:
     names: Mapping[str, str]
     params: Mapping[str, str]
     pages: Sequence[Page] = ()
+    works: Sequence[Work] = ()
 
     @property
     def now(self) -> datetime:
@@ -59,6 +62,7 @@ class Page:
     `icon`, in the rail. `look` makes the view; it blocks, and runs in a thread. `key`: the letter after g.
     `takes_form`: a form may be sent to it, which changes nothing; its fields come as parameters. `fragment`: the
     template that is answered with the parameter `fragment`, in place of the page.
+    `within`: the page of the rail of which it is a part.
     """
 
     name: str
@@ -71,6 +75,7 @@ class Page:
     is_care: bool = False
     takes_form: bool = False
     fragment: str = ""
+    within: str = ""
 
     def matches(self, path: str) -> dict[str, str] | None:
         """Read the names in a path; None if it is not this page's."""

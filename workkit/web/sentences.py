@@ -25,9 +25,6 @@ RECENT: Final = timedelta(hours=24)
 """So long a missed run needs somebody."""
 
 MOST_NEEDS: Final = 8
-MANY_DEAD: Final = 10
-"""So many deaths of one error in an hour need somebody."""
-
 Tone = Literal["fail", "late"]
 
 
@@ -57,6 +54,7 @@ class Died:
     count: int
     since: datetime
     error: str
+    print: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +146,10 @@ def needs(facts: Facts) -> Iterator[Need]:
         yield Need(said=said, job=missed.name)
     for died in facts.died:
         at = moment(died.since, facts.now, facts.zone)
-        said = (Ref(plural(died.count, "job"), "dead"), f" died of one error since {at}.")
+        said = (
+            Ref(plural(died.count, "job"), f"dead/{died.print}" if died.print else "dead"),
+            f" died of one error since {at}.",
+        )
         yield Need(said=said, why=died.error, tone="fail")
     for name in facts.cannot_run:
         yield Need(said=("No listener can run ", Ref(name, f"jobs?q={name}"), "."))

@@ -13,7 +13,9 @@ from workkit.contract.inspector import Inspector, Named
 from workkit.errors import ServerError, Unsupported
 from workkit.web.acts.verbs import Verbs
 from workkit.web.checkup import Checkup
+from workkit.web.dead.index import DeadIndex
 from workkit.web.recurring.rows import Standing
+from workkit.web.veil import Veil
 
 NAMED_S: Final = 5.0
 """So long the jobs with names are kept: reading all of them takes a while where there are thousands."""
@@ -35,6 +37,7 @@ class Served:
     _lock: Lock = field(default_factory=Lock)
     _lost: tuple[float, str] | None = None  # since when (monotonic), and the error
     _fresh: dict[str, tuple[float, Any]] = field(default_factory=dict)
+    _dead: dict[Veil, DeadIndex] = field(default_factory=dict)
     _last: dict[str, Any] = field(default_factory=dict)
 
     def reached(self) -> None:
@@ -94,6 +97,11 @@ class Served:
         found = read()
         self._fresh[what] = (time.monotonic(), found)
         return found
+
+    def dead(self, veil: Veil) -> DeadIndex:
+        """Give the index of the dead jobs, as one veil shows them."""
+        with self._lock:
+            return self._dead.setdefault(veil, DeadIndex(veil))
 
     def forget(self) -> None:
         """Read again what an act may have changed."""

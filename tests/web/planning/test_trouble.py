@@ -3,36 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from workkit.contract.listener import ListenerInfo
 from workkit.jobs.job import Job
-from workkit.jobs.outcome import Failure
 from workkit.triggers import parse
 from workkit.web.planning.recurring import Row
-from workkit.web.planning.trouble import died_of_one_error, mixed, one_time_crowds
+from workkit.web.planning.trouble import mixed, one_time_crowds
 from workkit.web.sentences import Mixed
 
 NOW = datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC)
 MINUTE = 60_000
-
-
-def dead(n: int, message: str) -> Job:
-    failure = Failure(type="OSError", message=message, where="export.py:31", traceback="")
-    due = NOW - timedelta(minutes=n)
-    return Job(id=f"{n:040}", schedule="s", fn="f", state="dead", due=due, error=f"OSError: {message}", failure=failure)
-
-
-def test_deaths_are_put_together_by_their_error() -> None:
-    found = died_of_one_error(
-        [*(dead(n, f"no space on /dev/{n}") for n in range(12)), *(dead(n, "x") for n in range(9))]
-    )
-    assert [(one.count, one.since, one.error) for one in found] == [
-        (12, NOW - timedelta(minutes=11), "OSError: no space on /dev/0")
-    ]
 
 
 def listener(version: str, up_ms: int, pid: int = 1) -> ListenerInfo:

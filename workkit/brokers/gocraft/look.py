@@ -11,10 +11,11 @@ from typing import Any
 from workkit.brokers.gocraft.codec import as_job, instant_of
 from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.gocraft.pauses import pause_of, read_control
-from workkit.brokers.gocraft.places import Places, Standing
+from workkit.brokers.gocraft.places import Places, Standing, dead_standing
 from workkit.brokers.gocraft.text import read
+from workkit.brokers.redis_server.graves import page_after, place_before, place_behind, read_place, stand
 from workkit.brokers.redis_server.server import Server
-from workkit.contract.inspector import Counts, Missed, Named, Pulse, QueueInfo, no_queues
+from workkit.contract.inspector import Counts, Graves, Missed, Named, Pulse, QueueInfo, no_queues
 from workkit.contract.listener import ListenerInfo, Serving
 from workkit.contract.pulse import composed_pulse
 from workkit.contract.recurring import Recurs, no_recurring
@@ -26,6 +27,7 @@ from workkit.jobs.names import shown
 from workkit.text.nearest import nearest_word
 
 SHORTEST = 6  # characters of an id that name a job
+DEAD_KEPT = 100_000  # as in lua/parts/keep.lua
 MOST_NEAR = 5000  # jobs to search for the nearest id
 _RUNNING: tuple[JobState, ...] = ("running", "cancelling")
 _QUEUED: tuple[JobState, ...] = ("due", "paused")
@@ -134,6 +136,21 @@ class GocraftInspector(WithoutHistory):
         """Raise Unsupported: only the pools know their specs."""
         trouble = "are known only to the pools that enqueue their runs, not to the server"
         raise no_recurring(trouble, f"Their next runs are among the jobs: workkit list {self.schedule}.")
+
+    def graves(self, *, after: str = "", limit: int = 500) -> Graves:
+        """Read a page of the dead jobs, the oldest first."""
+        with self.server.translated() as client:
+            page, is_last = page_after(client, self.keys.dead, read_place(after), limit)
+        jobs = tuple(self._dead(dead_standing(raw, score)) for raw, score in page)
+        behind = place_behind(page, after=after)
+        return Graves(jobs=jobs, after=behind, again=place_before(behind), is_last=is_last, most=DEAD_KEPT)
+
+    def still_dead(self, dead: Sequence[Job]) -> list[bool]:
+        """Say of each of these dead jobs whether it stands still."""
+        with self.server.translated() as client:
+            return stand(
+                client, self.keys.dead, [(job.dead_id or "").encode("utf-8", "surrogateescape") for job in dead]
+            )
 
     def listeners(self) -> list[ListenerInfo]:
         """List the pools, ours and Go's, and what each holds."""

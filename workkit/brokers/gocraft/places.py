@@ -110,8 +110,7 @@ class Places:
             found = []
             for raw, score in page:
                 if not self._is_other(raw):
-                    text = _read(raw)
-                    found.append(Standing(place, "" if text is None else text.name, raw, text, score))
+                    found.append(_timed(place, raw, score))
             yield from found if place == "dead" else self._as_they_run(found)
             if len(page) < PAGE:
                 return
@@ -154,6 +153,16 @@ class Places:
     def _members(self, key: str) -> list[str]:
         with self.server.translated() as client:
             return sorted(member.decode("utf-8", "surrogateescape") for member in client.smembers(key))
+
+
+def dead_standing(raw: bytes, score: float) -> Standing:
+    """Read a member of the dead set."""
+    return _timed("dead", raw, score)
+
+
+def _timed(place: SortedSet, raw: bytes, score: float) -> Standing:
+    text = _read(raw)
+    return Standing(place, "" if text is None else text.name, raw, text, score)
 
 
 def _read(raw: bytes) -> JobText | None:

@@ -20,7 +20,7 @@ from workkit.brokers.native.history.settling import portion, settlement
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.record import heard_upto, read_claim
 from workkit.brokers.native.request import Answer, Forgotten, Gone, Request, jobs_in, more_is_due
-from workkit.brokers.native.settle import Receipt
+from workkit.brokers.native.settle import DEAD_KEPT, DEAD_KEPT_MS, Receipt
 from workkit.brokers.redis_server.control_news import ControlNews
 from workkit.brokers.redis_server.description import Description, new_name
 from workkit.brokers.redis_server.script import load
@@ -33,7 +33,6 @@ PORTION = 500  # jobs in one claim: while the server looks for more, endings wai
 MANY = 200  # jobs; this many or more are claimed in two portions, the second while the first is read
 _MISSED = {b"m": "late", b"o": "overlap"}
 OTHER_FIELDS = 2  # of a record hash: the number, and who the listener is
-DEAD_KEPT, DEAD_KEPT_MS = 10_000, 90 * 86_400_000
 
 
 class Session:

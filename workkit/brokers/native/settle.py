@@ -15,6 +15,7 @@ from workkit.contract.claim import Claim
 from workkit.jobs.outcome import DONE, Again, Dead, Done, Failure, Outcome, Released
 from workkit.triggers import Trigger
 
+DEAD_KEPT, DEAD_KEPT_MS = 10_000, 90 * 86_400_000  # of each dead set, or shard of it
 TO_THE_END = ("over:", "unique:")
 
 

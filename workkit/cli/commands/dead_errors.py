@@ -9,10 +9,9 @@ from typing import Any
 
 from workkit.cli.printing import table, terminal
 from workkit.cli.printing.table import Column
-from workkit.jobs.fingerprint import Fingerprint, fingerprint
+from workkit.jobs.fingerprint import Fingerprint, print_of
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
-from workkit.jobs.outcome import Failure
 from workkit.text import wording
 
 ERRORS = (
@@ -43,7 +42,7 @@ def by_error(dead: Iterable[Job]) -> list[DeadError]:
     """Put dead jobs together by their error; the one with the most jobs first."""
     found: dict[str, DeadError] = {}
     for job in dead:
-        print_ = fingerprint(job.failure or Failure(type="", message=job.error or ""))
+        print_ = print_of(job)
         error = found.setdefault(print_.print, DeadError(print=print_, job=job))
         error.count += 1
         error.fns[shown(job.fn)] = None

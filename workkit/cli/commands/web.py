@@ -230,7 +230,7 @@ def _serve(application: Any, binding: Binding, *, said: str, opens: bool) -> int
         ends.callback(bound_to.close)
         address = binding.address(bound_to)
         config = uvicorn.Config(
-            application, log_config=None, access_log=False, server_header=False, proxy_headers=False, lifespan="off",
+            application, log_config=None, access_log=False, server_header=False, proxy_headers=False, lifespan="on",
             timeout_graceful_shutdown=STOP_S,
         )  # fmt: skip
         terminal.say(f"listening  {said.format(address)}")

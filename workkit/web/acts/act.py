@@ -14,10 +14,14 @@ from workkit.text.glance import moment
 from workkit.text.listing import plural
 from workkit.web.acts.verbs import Verbs
 from workkit.web.checkup import Checkup
+from workkit.web.dead.index import DeadIndex
 from workkit.web.door.role import Role
+from workkit.web.works import Works
 
-Needs = Literal["job", "job or schedule", "schedule"]
-"""What an act names: jobs, at least one; jobs, or none for the whole schedule; none."""
+Needs = Literal["job", "job or schedule", "schedule", "job or group"]
+"""What an act names: jobs, at least one; jobs, or none for the whole schedule; none; jobs, or those that died of one
+error (the field `print`).
+"""
 
 
 class NotAllowed(WorkkitError):
@@ -25,7 +29,7 @@ class NotAllowed(WorkkitError):
 
 
 class Changed(WorkkitError):
-    """Somebody else was quicker: what was seen no longer stands."""
+    """What is meant is not any more what somebody has seen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,13 +56,14 @@ class Done:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
     """What became of an act: a line for each job, the jobs that were refused with the reason, and the act that undoes
-    it.
+    it. `work`: what goes on in the background, which every page tells of by itself.
     """
 
     done: tuple[str, ...]
     lines: tuple[str, ...]
     refused: tuple[tuple[str, WorkkitError], ...] = ()
     undo: Order | None = None
+    work: str = ""
 
     @property
     def line(self) -> str:
@@ -83,6 +88,8 @@ class Doing:
     role: Role
     now: datetime
     zone: tzinfo
+    graves: DeadIndex
+    works: Works
 
     def at(self, instant: datetime) -> str:
         """Write an instant as pages do."""
@@ -93,11 +100,18 @@ One = Callable[[Doing, Order, str | None], Done]
 """Acts on one job, or on the whole schedule (None). Raises errors of ours."""
 
 
+Together = Callable[[Doing, Order], Result]
+"""Acts on all that an order names. Raises errors of ours where nothing was done."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Act:
-    """An act: the role that it needs, what it names, which other fields it takes, and what it does with each job."""
+    """An act: the role that it needs, what it names, which other fields it takes, and what it does with each job, or
+    with all `together`.
+    """
 
     role: Role
     needs: Needs = "job"
     fields: tuple[str, ...] = ()
-    one: One
+    one: One | None = None
+    together: Together | None = None

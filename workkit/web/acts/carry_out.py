@@ -29,12 +29,18 @@ def read_order(verb: str, fields: Mapping[str, Sequence[Any]]) -> Order | str:
         return "No job is selected. Select some, then choose what is done."
     if not which and act.needs == "job":
         return f"{verb} needs a job: which=NAME."
+    if not which and act.needs == "job or group" and "print" not in given:
+        return f"{verb} needs jobs: which=ID; or an error that they died of: print=FINGERPRINT, count=NUMBER."
     return Order(verb=verb, which=tuple(dict.fromkeys(which)), fields=given)
 
 
 def carry_out(doing: Doing, order: Order) -> Result:
     """Do it for each job. One that is refused leaves the others. Raises ServerError, and what concerns all."""
-    one = ACTS[order.verb].one
+    act = ACTS[order.verb]
+    if act.together is not None:
+        return act.together(doing, order)
+    one = act.one
+    assert one is not None, "an act does one thing or the other"
     if not order.which:
         found = one(doing, order, None)
         return Result(done=(doing.schedule,), lines=(found.line,), undo=found.undo)

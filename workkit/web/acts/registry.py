@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from workkit.web.acts import adding, care, standing
+from workkit.web.acts import adding, care, dead, standing
 from workkit.web.acts.act import Act
 
 ACTS: Final[Mapping[str, Act]] = {
     **standing.ACTS,
     **adding.ACTS,
+    **dead.ACTS,
     **care.ACTS,
 }

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from workkit.contract.admin import Arguments
 from workkit.contract.doctor import Finding
+from workkit.errors import WorkkitError
 from workkit.jobs.job import Job
 
 
@@ -38,3 +40,12 @@ class Verbs(Protocol):
 
     def put_back(self, job: Job, *, over: Job) -> Job | None:
         """Put the former content of a job back, if `over` still stands in its place; None if it does not."""
+
+    def dead(self, which: str) -> list[Job]:
+        """Find dead jobs by name, by id or by the beginning of one. Raises NotFound."""
+
+    def retry(self, dead: Sequence[Job], *, args: Arguments | None, rate: str | None) -> list[WorkkitError | None]:
+        """Put dead jobs back, at a rate, one of them perhaps with other arguments; say why one was not."""
+
+    def discard(self, dead: Sequence[Job]) -> int:
+        """Forget dead jobs, and return how many stood there."""

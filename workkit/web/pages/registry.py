@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Final
 
 from workkit.web.page import Page
-from workkit.web.pages import doctor, edit, job, jump, listeners, now, recurring, say, timeline
+from workkit.web.pages import dead, doctor, edit, job, jump, listeners, now, recurring, say, timeline
 
 PAGES: Final[tuple[Page, ...]] = (
     now.PAGE,
     timeline.PAGE,
     recurring.PAGE,
     job.PAGE,
+    dead.PAGE,
+    dead.ONE,
     listeners.PAGE,
     doctor.PAGE,
     edit.NEW,

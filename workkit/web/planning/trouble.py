@@ -14,23 +14,22 @@ from workkit.contract.inspector import Missed
 from workkit.contract.listener import ListenerInfo
 from workkit.errors import Unsupported
 from workkit.jobs.admission import SCHEDULE
-from workkit.jobs.fingerprint import fingerprint
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.web.address import job_path
 from workkit.web.ahead import ahead
 from workkit.web.page import Asked
+from workkit.web.planning.died_lately import MANY, died_lately
 from workkit.web.planning.recurring import Row, period
 from workkit.web.planning.window import local_text, timeline_path
-from workkit.web.sentences import MANY_DEAD, RECENT, Died, Facts, Failing, Herd, MissedRun, Mixed
+from workkit.web.sentences import RECENT, Died, Facts, Failing, Herd, MissedRun, Mixed
 from workkit.web.words import LATE_MS
 
 FAILED: Final = ("retried", "dead")
 OFTEN: Final = timedelta(hours=1)
 """A job that recurs at least so often needs somebody only where its last three runs failed."""
 
-HOUR: Final = timedelta(hours=1)
-MOST_MISSED, MOST_RUNS, MOST_DEAD = 200, 1000, 500
+MOST_MISSED, MOST_RUNS = 200, 1000
 MOST_HERDS: Final = 2
 MOST_PLANNED: Final = 2_000  # recurring jobs among which herds are looked for
 MIXED_MS: Final = 600_000  # so long several versions may run at once
@@ -130,34 +129,10 @@ def _by_choice(job: Job, missed: Missed) -> bool:
 
 
 def _died(asked: Asked, last_hour: Cell | None) -> tuple[Died, ...]:
-    """Find the errors of which ten jobs or more died within the last hour, among the last 500 dead ones. They are read
-    only where so many died, as far as counts of the hour tell.
-    """
-    counts = asked.pulse.counts
-    if counts.dead < MANY_DEAD or "soon" in asked.pulse.unknown:
+    """Look at the dead only where so many died, as far as the counts of the hour tell."""
+    if last_hour is not None and last_hour.dead < MANY:
         return ()
-    if last_hour is not None and last_hour.dead < MANY_DEAD:
-        return ()
-    found = asked.served.fresh("died", lambda: _read_died(asked))
-    return tuple(replace(one, error=asked.veil.text(one.error)) for one in found)
-
-
-def _read_died(asked: Asked) -> tuple[Died, ...]:
-    newest = islice(asked.served.inspector().jobs(state="dead"), MOST_DEAD)
-    return died_of_one_error(takewhile(lambda job: job.due is not None and job.due > asked.now - HOUR, newest))
-
-
-def died_of_one_error(dead: Iterable[Job]) -> tuple[Died, ...]:
-    """Put dead jobs together by their error, and tell of those of which there are ten or more, most first."""
-    groups: dict[str, list[Job]] = {}
-    for job in dead:
-        if job.failure is not None and job.due is not None:
-            groups.setdefault(fingerprint(job.failure).print, []).append(job)
-    found = sorted((jobs for jobs in groups.values() if len(jobs) >= MANY_DEAD), key=len, reverse=True)
-    return tuple(
-        Died(count=len(jobs), since=min(job.due for job in jobs if job.due), error=jobs[0].error or "")
-        for jobs in found
-    )
+    return died_lately(asked)
 
 
 def _herds(asked: Asked, rows: Sequence[Row], crowds: Mapping[datetime, int], threads: int) -> Iterator[Herd]:

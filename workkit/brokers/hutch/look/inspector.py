@@ -19,7 +19,7 @@ from workkit.brokers.hutch.management.client import Management
 from workkit.brokers.hutch.management.facts import Closed
 from workkit.brokers.hutch.names import Names
 from workkit.brokers.hutch.wire.link import Link, Wire
-from workkit.contract.inspector import Counts, Missed, Named, Pulse, QueueInfo
+from workkit.contract.inspector import Counts, Graves, Missed, Named, Pulse, QueueInfo
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.pulse import composed_pulse
 from workkit.contract.recurring import Recurs, no_recurring
@@ -137,6 +137,14 @@ class HutchInspector(WithoutHistory):
         """Raise Unsupported: every message runs once."""
         raise no_recurring("are not kept in this layout: a message runs once", "Only the native layout keeps them.")
 
+    def graves(self, *, after: str = "", limit: int = 500) -> Graves:
+        """Raise Unsupported: a queue is read from its head."""
+        raise _from_the_head()
+
+    def still_dead(self, dead: Sequence[Job]) -> list[bool]:
+        """Raise Unsupported: a queue is read from its head."""
+        raise _from_the_head()
+
     def listeners(self) -> list[ListenerInfo]:
         """List those who consume, ours and others. Raises Unsupported where the management API does not tell, and no
         Redis is beside, which knows ours and what they run.
@@ -211,6 +219,11 @@ def _unknown(known: Known, found: Sequence[ListenerInfo] | Closed) -> dict[str, 
     if isinstance(found, Closed):
         unknown["listeners"] = _names_needed(found)
     return unknown
+
+
+def _from_the_head() -> Unsupported:
+    remedy = 'Read all of it: jobs(state="dead").'
+    return Unsupported.about("a page of dead jobs", "cannot be read here: a queue is read from its head", remedy)
 
 
 def _names_needed(closed: Closed) -> str:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from workkit.brokers.native.codec import Codec, at_due
 from workkit.brokers.native.entry import due_ms
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.native.settle import read_failure
+from workkit.brokers.native.settle import DEAD_KEPT, DEAD_KEPT_MS, read_failure
+from workkit.brokers.redis_server.graves import page_after, place_before, place_behind, read_place, stand
 from workkit.brokers.redis_server.packed import read_packed
 from workkit.brokers.redis_server.server import Server
+from workkit.contract.inspector import Graves
 from workkit.errors import CorruptRecord
 from workkit.jobs.job import Job
 
@@ -39,6 +41,27 @@ class DeadSet:
             if len(page) < PAGE:
                 return
             start += PAGE
+
+    def graves(self, *, after: str, limit: int) -> Graves:
+        """Read a page of the dead jobs, the oldest first."""
+        with self.server.translated() as client:
+            page, is_last = page_after(client, self.keys.dead, read_place(after), limit)
+            graves = client.hmget(self.keys.graves, [name for name, _ in page]) if page else []
+        jobs = [self._job(name, when, read_grave(packed)) for (name, when), packed in zip(page, graves, strict=True)]
+        behind = place_behind(page, after=after)
+        return Graves(
+            jobs=tuple(jobs),
+            after=behind,
+            again=place_before(behind),
+            is_last=is_last,
+            most=DEAD_KEPT,
+            kept_ms=DEAD_KEPT_MS,
+        )
+
+    def still_dead(self, dead: Sequence[Job]) -> list[bool]:
+        """Say of each of these jobs whether it stands here."""
+        with self.server.translated() as client:
+            return stand(client, self.keys.dead, [(job.dead_id or "").encode(*NAME_TEXT) for job in dead])
 
     def _job(self, name: bytes, when: float, grave: Mapping[str, Any]) -> Job:
         id = (grave.get("id") or name).decode("utf-8", "replace")

@@ -27,7 +27,7 @@ from workkit.brokers.redis_server.server import Server
 from workkit.brokers.redis_server.standing import standing_control
 from workkit.contract.changes import Change
 from workkit.contract.history import Bucket, Day, PastRun, Tier
-from workkit.contract.inspector import Counts, Missed, Named, Pulse, QueueInfo, no_queues
+from workkit.contract.inspector import Counts, Graves, Missed, Named, Pulse, QueueInfo, no_queues
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.recurring import Recurs
 from workkit.jobs.admission import Control
@@ -85,6 +85,14 @@ class NativeInspector:
     def recurring(self) -> list[Recurs]:
         """Read the recurring jobs: see `Inspector.recurring`."""
         return read_recurring(self._listing, self.kept)
+
+    def graves(self, *, after: str = "", limit: int = 500) -> Graves:
+        """Read a page of the dead jobs, the oldest first."""
+        return self._dead.graves(after=after, limit=limit)
+
+    def still_dead(self, dead: Sequence[Job]) -> list[bool]:
+        """Say of each of these dead jobs whether it stands still."""
+        return self._dead.still_dead(dead)
 
     def listeners(self) -> list[ListenerInfo]:
         """List the listeners and the claims of each, by the time of their last heartbeat."""

@@ -12,13 +12,14 @@ from workkit.brokers.native.look.inspector import NativeInspector
 from workkit.brokers.native.look.results import ShardedResults
 from workkit.brokers.native.look.search import ID_DIGITS, SHORTEST
 from workkit.brokers.native.shards import first_found, shard_of_text
+from workkit.brokers.redis_server.graves import place_before
 from workkit.contract.changes import Change
 from workkit.contract.history import Bucket, Day, PastRun, Tier
-from workkit.contract.inspector import Counts, Missed, Named, Pulse, QueueInfo, no_queues
+from workkit.contract.inspector import Counts, Graves, Missed, Named, Pulse, QueueInfo, no_queues
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.pulse import soonest, summed_counts
 from workkit.contract.recurring import Recurs
-from workkit.errors import NotFound
+from workkit.errors import InvalidOptions, NotFound
 from workkit.jobs.admission import Control
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.known import Known
@@ -83,6 +84,33 @@ class ShardedInspector:
     def recurring(self) -> list[Recurs]:
         """Read the recurring jobs of all shards. A name is in one shard only."""
         return [found for shard in self._shards for found in shard.recurring()]
+
+    def graves(self, *, after: str = "", limit: int = 500) -> Graves:
+        """Read a page of the dead jobs, one shard after the other."""
+        count = len(self._shards)
+        afters = after.split(",") if after else [""] * count
+        if len(afters) != count:
+            trouble = f"is no place in the dead sets of {count:,} shards"
+            raise InvalidOptions.about(f"after={after[:100]!r}", trouble, where="after", given=after)
+        jobs: list[Job] = []
+        most = kept_ms = None
+        for number, shard in enumerate(self._shards):
+            page = shard.graves(after=afters[number], limit=limit - len(jobs))
+            jobs += page.jobs
+            afters[number], most, kept_ms = page.after, page.most, page.kept_ms
+            if not page.is_last or len(jobs) == limit:
+                is_last = page.is_last and number == count - 1
+                break
+        else:
+            is_last = True
+        again = ",".join(map(place_before, afters))
+        return Graves(
+            jobs=tuple(jobs), after=",".join(afters), again=again, is_last=is_last, most=most, kept_ms=kept_ms
+        )
+
+    def still_dead(self, dead: Sequence[Job]) -> list[bool]:
+        """Say of each of these dead jobs whether it stands in any shard still."""
+        return [any(found) for found in zip(*(shard.still_dead(dead) for shard in self._shards), strict=True)]
 
     def listeners(self) -> list[ListenerInfo]:
         """List the listeners: each once for each shard, with its claims there."""

@@ -1,0 +1,76 @@
+"""Lists of dead jobs, and of the errors they died of, a page at a time."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from workkit.contract.record import attempts_text
+from workkit.errors import InvalidOptions
+from workkit.jobs.job import Job
+from workkit.web.address import job_path
+from workkit.web.dead.grave import Grave
+from workkit.web.dead.groups import Group
+from workkit.web.drawing.columns import burst
+from workkit.web.drawing.shape import Drawing
+from workkit.web.masked_text import MASK
+from workkit.web.page import Asked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A dead job in a list. `args`: its arguments as JSON, to be changed; empty where they are not all there."""
+
+    key: str
+    job: Job
+    attempts: str
+    path: str
+    args: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """An error in the list, and when its jobs died. `rows` are there where it is open; `after`: the following ones."""
+
+    group: Group
+    drawing: Drawing
+    rows: tuple[Row, ...] = ()
+    is_open: bool = False
+    after: str = ""
+
+
+def shown_of(group: Group, asked: Asked, *, rows: tuple[Row, ...], is_open: bool, after: str = "") -> Shown:
+    """Draw one error."""
+    return Shown(group=group, drawing=burst(group.died, now=asked.now), rows=rows, is_open=is_open, after=after)
+
+
+def page_of(asked: Asked, graves: tuple[Grave, ...], most: int) -> tuple[tuple[Row, ...], str]:
+    """Take a page of dead jobs, and where the following one begins, if there is one."""
+    start = start_of([grave.key for grave in graves], asked.params.get("after", ""))
+    page = graves[start : start + most]
+    return tuple(row_of(grave) for grave in page), page[-1].key if start + most < len(graves) else ""
+
+
+def start_of(keys: list[str], after: str) -> int:
+    """Find where the following page begins. Raises InvalidOptions where its place has left."""
+    if not after:
+        return 0
+    if after not in keys:
+        remedy = "Begin again without after."
+        raise InvalidOptions.about("after", "names none of them any more", remedy, where="after", given=after[:100])
+    return keys.index(after) + 1
+
+
+def row_of(grave: Grave) -> Row:
+    """Show one dead job."""
+    job = grave.job
+    given = [*job.args] if job.args or not job.kwargs else dict(job.kwargs)
+    args = "" if not grave.is_whole or (job.args and job.kwargs) else _json(given)
+    path = f"{job_path(job.id)}?dead={quote(grave.key, safe='@:')}"
+    return Row(key=grave.key, job=job, attempts=attempts_text(job), path=path, args="" if MASK in args else args)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)

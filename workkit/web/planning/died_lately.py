@@ -1,0 +1,30 @@
+"""Errors of which many jobs died a short while ago: what the page Now says of the dead."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+
+from workkit.web.dead.groups import by_error
+from workkit.web.page import Asked
+from workkit.web.sentences import Died
+
+MANY: Final = 10
+LATELY: Final = timedelta(hours=1)
+
+
+def died_lately(asked: Asked) -> tuple[Died, ...]:
+    """Find the errors of which 10 or more jobs died within an hour, the one with the most first. Nothing is asked
+    where fewer are dead.
+    """
+    count = asked.pulse.counts.dead
+    if count < MANY:
+        return ()
+    known = asked.served.dead(asked.veil).look(asked.served.inspector(), count=count, reads_whole=False)
+    first_ms = (asked.now - LATELY).timestamp() * 1000
+    groups = by_error(grave for grave in known.graves if grave.died_ms >= first_ms)
+    return tuple(
+        Died(count=group.n, since=group.died[-1], error=group.graves[0].job.error or "", print=group.print)
+        for group in groups
+        if group.n >= MANY
+    )
