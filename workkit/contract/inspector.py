@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 
 from workkit.contract.changes import Change
 from workkit.contract.history import Bucket, Day, PastRun, Tier
+from workkit.contract.job_page import JobPage, JobQuery
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.result import Results
 from workkit.errors import Unsupported
@@ -131,6 +132,11 @@ class Inspector(Protocol):
 
     def unlisted(self) -> Mapping[JobState, str]:
         """Name the states whose jobs this layout cannot list, each with the reason in a sentence."""
+
+    def page(self, query: JobQuery) -> JobPage:
+        """Read one page of the jobs of `jobs`, as many as are asked for and can be looked at in time. Raises
+        InvalidOptions for a place that this layout has not given, Unsupported for a state that cannot be listed.
+        """
 
     def job(self, which: str) -> Job:
         """Find one job by name, by id, or by the beginning of an id (6 or more digits). Raises NotFound."""

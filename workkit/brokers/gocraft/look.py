@@ -5,6 +5,8 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from time import monotonic
 from typing import Any
 
 from workkit.brokers.gocraft.codec import as_job, instant_of
@@ -14,10 +16,11 @@ from workkit.brokers.gocraft.places import Places, Standing
 from workkit.brokers.gocraft.text import read
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.inspector import Counts, Missed, Named, Pulse, QueueInfo, no_queues
+from workkit.contract.job_page import JobPage, JobQuery, counted_page
 from workkit.contract.listener import ListenerInfo, Serving
 from workkit.contract.pulse import composed_pulse
 from workkit.contract.without_history import WithoutHistory
-from workkit.errors import CorruptRecord, NotFound
+from workkit.errors import Ambiguous, CorruptRecord, NotFound
 from workkit.jobs.admission import Control, pause_text
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.names import shown
@@ -92,6 +95,12 @@ class GocraftInspector(WithoutHistory):
         """All states can be listed."""
         return {}
 
+    def page(self, query: JobQuery) -> JobPage:
+        """Read a page of jobs, from the first one on: see `Inspector.page`."""
+        with self.server.translated() as client:
+            now = datetime.fromtimestamp(_now_ms(client) / 1000, UTC)
+        return counted_page(self, query, now=now, clock_s=monotonic)
+
     def job(self, which: str) -> Job:
         """Find one job by id, or by the beginning of an id. Raises NotFound, also where several begin like this."""
         found: dict[str, Job] = {}
@@ -102,8 +111,7 @@ class GocraftInspector(WithoutHistory):
         if len(found) == 1:
             return next(iter(found.values()))
         if found:
-            trouble = f"is the beginning of {len(found):,} jobs; give more characters"
-            raise NotFound.about(f'"{which}"', trouble, given=which)
+            raise Ambiguous.among(which, found, "give more characters")
         starts: dict[str, Job] = {}
         for place, job in enumerate(self._jobs(self._places, None)):
             if _is_named(job, which):

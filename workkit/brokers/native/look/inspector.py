@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from time import monotonic
 
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.keys import Keys
@@ -16,6 +18,7 @@ from workkit.brokers.native.look.past import Past
 from workkit.brokers.native.look.pulse import read_pulse
 from workkit.brokers.native.look.results import NativeResults
 from workkit.brokers.native.look.search import Search, all_jobs, named_entry
+from workkit.brokers.native.look.walk import Walk
 from workkit.brokers.redis_server.listener_info import read_info
 from workkit.brokers.redis_server.pages import is_text
 from workkit.brokers.redis_server.server import Server
@@ -23,6 +26,7 @@ from workkit.brokers.redis_server.standing import standing_control
 from workkit.contract.changes import Change
 from workkit.contract.history import Bucket, Day, PastRun, Tier
 from workkit.contract.inspector import Counts, Missed, Named, Pulse, QueueInfo, no_queues
+from workkit.contract.job_page import JobPage, JobQuery, read_page
 from workkit.contract.listener import ListenerInfo
 from workkit.jobs.admission import Control
 from workkit.jobs.job import Job, JobState
@@ -57,6 +61,18 @@ class NativeInspector:
     def unlisted(self) -> Mapping[JobState, str]:
         """All states can be listed."""
         return {}
+
+    def page(self, query: JobQuery) -> JobPage:
+        """Read a page of jobs: see `Inspector.page`."""
+        now_ms = server_ms(self.server)
+        now = datetime.fromtimestamp(now_ms / 1000, UTC)
+        return read_page(self.walk(query).behind(query.after), query, now=now, clock_s=monotonic)
+
+    def walk(self, query: JobQuery) -> Walk:
+        """Make the walk over the jobs of a query."""
+        return Walk(
+            listing=self._listing, dead=self._dead, control=self.control(), state=query.state, first=query.limit + 1
+        )
 
     def job(self, which: str) -> Job:
         """Find one job: see `Inspector.job`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from heapq import merge
-from itertools import islice
+from itertools import chain, islice
 
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.keys import Keys
@@ -16,7 +16,7 @@ from workkit.brokers.native.look.parked import Parked, read_parked
 from workkit.brokers.redis_server.pages import PAGE
 from workkit.brokers.redis_server.server import Server
 from workkit.brokers.redis_server.standing import standing_control
-from workkit.errors import NotFound
+from workkit.errors import Ambiguous, NotFound
 from workkit.jobs.admission import Control
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.names import shown
@@ -24,6 +24,7 @@ from workkit.text.nearest import nearest_word
 
 ID_DIGITS, SHORTEST = 40, 6  # digits of an id, and how many of them are enough
 MOST_NAMES = 5000  # to search for the nearest name
+MOST_JOBS = 20_000  # to search for a name that was, or for what is like an id, however many wait
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,9 +43,7 @@ class Search:
             whole = len(which) == ID_DIGITS or self._is_id(which)
             ids = [which] if whole else self.ids(which) or self._added_under(which)
         if len(ids) > 1:
-            raise NotFound(
-                f'"{which}" is the beginning of {len(ids)} jobs; give at least {SHORTEST} characters.', given=which
-            )
+            raise Ambiguous.among(which, ids, "give more characters")
         for id in ids:
             if (found := self.found(id)) is not None:
                 return found
@@ -75,9 +74,10 @@ class Search:
 
     def _added_under(self, name: str) -> list[str]:
         """Find the id of a job that was added under a name and has lost it: a dead one, the last first, or one that was
-        retried.
+        retried, among the first that wait.
         """
-        return list(islice((job.id for job in self._jobs() if name and job.name == name), 1))
+        jobs = chain(islice(self._jobs(), MOST_JOBS), self._dead.jobs()) if name else ()
+        return list(islice((job.id for job in jobs if job.name == name), 1))
 
     def found(self, id: str) -> Job | None:
         """Find one job in any key, without reading all waiting jobs. Last, find a job to which nothing refers."""
@@ -104,7 +104,10 @@ class Search:
         if (like := nearest_word(which, names)) is not None and (id := self.under(like)) is not None:
             job = self.found(id)
             return (like, f' Nearest: "{like}" {shown(job.fn)} ({job.state}).') if job else (None, "")
-        near = next((job for job in self._jobs() if which and (job.id.startswith(which) or which in job.fn)), None)
+        near = next(
+            (job for job in islice(self._jobs(), MOST_JOBS) if which and (job.id.startswith(which) or which in job.fn)),
+            None,
+        )
         if near is None:
             return None, ""
         return near.id[:8], f" Nearest: {near.id[:8]} {shown(near.fn)} ({near.state})."

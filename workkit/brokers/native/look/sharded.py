@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from heapq import merge
+from time import monotonic
 
 from workkit.brokers.native.look.inspector import NativeInspector
+from workkit.brokers.native.look.items import server_ms
 from workkit.brokers.native.look.results import ShardedResults
-from workkit.brokers.native.look.search import ID_DIGITS, SHORTEST
+from workkit.brokers.native.look.search import ID_DIGITS
+from workkit.brokers.native.look.walk import packed_text, unpacked_text
 from workkit.brokers.native.shards import first_found, shard_of_text
 from workkit.contract.changes import Change
 from workkit.contract.history import Bucket, Day, PastRun, Tier
 from workkit.contract.inspector import Counts, Missed, Named, Pulse, QueueInfo, no_queues
+from workkit.contract.job_page import JobPage, JobQuery, Placed, no_place, read_page
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.pulse import soonest, summed_counts
-from workkit.errors import NotFound
+from workkit.errors import Ambiguous
 from workkit.jobs.admission import Control
 from workkit.jobs.job import Job, JobState
 
@@ -58,6 +62,23 @@ class ShardedInspector:
         """All states can be listed."""
         return {}
 
+    def page(self, query: JobQuery) -> JobPage:
+        """Read a page of the jobs of all shards, merged: its place is one place for each shard."""
+        places = _read_places(query.after, len(self._shards))
+        walks = [
+            _numbered(shard.walk(query).behind(at), n)
+            for n, (shard, at) in enumerate(zip(self._shards, places, strict=True))
+        ]
+        first = self._shards[0]
+        now = datetime.fromtimestamp(server_ms(first.server) / 1000, UTC)
+
+        def placed() -> Iterator[Placed]:
+            for job, place, n in merge(*walks, key=lambda one: _order(one[0])):
+                places[n] = place
+                yield job, packed_text(places)
+
+        return read_page(placed(), query, now=now, clock_s=monotonic)
+
     def job(self, which: str) -> Job:
         """Find one job by name, by id, or by the beginning of an id. Raises NotFound, also if several match."""
         home = self._shards[shard_of_text(which, len(self._shards))]
@@ -67,9 +88,7 @@ class ShardedInspector:
             return first_found(self._shards, which, lambda shard: shard.job(which))
         ids = {id for shard in self._shards for id in shard.search.ids(which)}
         if len(ids) > 1:
-            raise NotFound(
-                f'"{which}" is the beginning of {len(ids)} jobs; give at least {SHORTEST} characters.', given=which
-            )
+            raise Ambiguous.among(which, ids, "give more characters")
         id = ids.pop() if ids else which
         return first_found(self._shards, id, lambda shard: shard.job(id))
 
@@ -138,6 +157,19 @@ class ShardedInspector:
             return self._shards.index(shard)
 
         return first_found(self._shards, job.id, number)
+
+
+def _numbered(walk: Iterator[Placed], number: int) -> Iterator[tuple[Job, str, int]]:
+    return ((job, place, number) for job, place in walk)
+
+
+def _read_places(text: str | None, shards: int) -> list[str | None]:
+    if text is None:
+        return [None] * shards
+    places = unpacked_text(text)
+    if not isinstance(places, list) or len(places) != shards or not all(isinstance(p, str | None) for p in places):
+        raise no_place(text)
+    return places
 
 
 def _order(job: Job) -> tuple[int, float]:
