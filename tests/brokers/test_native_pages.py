@@ -71,7 +71,7 @@ def test_all_parts_follow_each_other(s: Schedule, server: Server) -> None:
     from tests.handlers import fail, note
 
     schedule.add_now(s, fail)
-    with pytest.raises(OSError):
+    with pytest.raises(OSError, match="disk full"):
         schedule.drain(s, imports=["tests.handlers"], folder=None)
     schedule.add(s, note, at=FAR)
     schedule.add_now(s, note)

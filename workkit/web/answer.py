@@ -16,6 +16,8 @@ from workkit.web.acts.act import NotAllowed, Result
 from workkit.web.address import job_path
 from workkit.web.render import render
 
+LONGEST_VALUE = 6_000  # characters of a parameter; the place in a list may be long
+
 
 class Refused(Exception):
     """A request that is not done: its status, a sentence, and links that lead on (text, path below the root)."""
@@ -95,7 +97,7 @@ def wants_json(request: Request) -> bool:
 
 def last_values(request: Request) -> dict[str, str]:
     """Read the parameters of the address, of each the last value."""
-    return {name: value for name, value in request.query_params.multi_items() if len(value) <= 1000}
+    return {name: value for name, value in request.query_params.multi_items() if len(value) <= LONGEST_VALUE}
 
 
 def result_record(result: Result | None, number: str) -> dict[str, Any]:

@@ -17,12 +17,13 @@ from typing import Any, Final
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from workkit.contract.record import attempts_text
 from workkit.jobs.call_text import call_text
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.text.cells import shorten
 from workkit.text.duration import duration_text
-from workkit.text.glance import away, full_moment, moment
+from workkit.text.glance import away, full_moment, moment, towards
 from workkit.text.listing import plural
 from workkit.text.wording import printable, progress
 from workkit.web import words
@@ -32,6 +33,9 @@ HERE: Final = Path(__file__).parent
 STATIC: Final = HERE / "static"
 TYPES: Final = {"workkit.css": "text/css; charset=utf-8", "workkit.js": "text/javascript; charset=utf-8"}
 LONGEST_LINE, LONGEST_TEXT = 200, 64_000
+SIGNS: Final[Mapping[str, str]] = {
+    "running": "run", "cancelling": "run", "retrying": "fail", "dead": "fail", "paused": "pause", "done": "done",
+}  # fmt: skip
 
 
 @cache
@@ -58,6 +62,9 @@ def environment() -> Environment:
         "fn": lambda job: shown(job.fn),
         "job_path": lambda job: job_path(job.name or job.id),
         "said": words.plain,
+        "attempts": attempts_text,
+        "sign": lambda state: SIGNS.get(state, "wait"),
+        "state_word": lambda state: words.STATE_WORDS.get(state, state),
     }
     env.globals |= {"static": static_name}
     return env
@@ -77,7 +84,10 @@ def render(template: str, values: Mapping[str, Any]) -> str:
     def until(at: datetime) -> str:
         return words.until(at, now)
 
-    return environment().get_template(template).render(**values, clock=clock, instant=instant, until=until)
+    def ago(at: datetime) -> str:
+        return towards(at, now)
+
+    return environment().get_template(template).render(**values, clock=clock, instant=instant, until=until, ago=ago)
 
 
 @cache

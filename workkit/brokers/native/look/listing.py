@@ -143,7 +143,7 @@ class Listing:
     def _with_payloads(self, entries: list[Entry], state: JobState | None) -> Iterator[Job]:
         ids = [_id(entry.item) for entry in entries]
         for entry, id, payload in zip(entries, ids, self.payloads(ids), strict=True):
-            known = {"due_ms": entry.due_ms, "state": state or "waiting", "attempt": entry.attempt}
+            known: dict[str, Any] = {"due_ms": entry.due_ms, "state": state or "waiting", "attempt": entry.attempt}
             job = self.read(id, payload, **known)
             missing = Job(id=id, schedule=self.codec.schedule, fn="?", error="its payload is missing")
             yield job or at_due(missing, **known)
