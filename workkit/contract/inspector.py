@@ -169,8 +169,13 @@ class Inspector(Protocol):
         without runs has an empty cell. Spans that are no longer kept are left out.
         """
 
-    def runs(self, *, since_ms: int = 0) -> Iterator[PastRun]:
-        """Page through the single runs that are kept, about 50,000, the last one first; those written from then on."""
+    def runs(self, *, since_ms: int = 0, until_ms: int | None = None, before: str | None = None) -> Iterator[PastRun]:
+        """Page through the single runs that are kept, about 50,000, the last one first: those written from `since_ms`
+        and up to `until_ms`, before the place of one. Raises InvalidOptions for a text that is no place.
+        """
+
+    def run(self, place: str) -> PastRun:
+        """Read one single run by its place. Raises NotFound."""
 
     @property
     def results(self) -> Results:

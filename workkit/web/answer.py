@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from workkit.contract.record import compact
-from workkit.errors import Invalid, NotFound, ServerError, Unsupported, WorkkitError
+from workkit.errors import Ambiguous, Invalid, NotFound, ServerError, Unsupported, WorkkitError
 from workkit.web.acts.act import NotAllowed, Result
 from workkit.web.address import job_path
 from workkit.web.render import render
@@ -39,6 +39,11 @@ class Refused(Exception):
         found = self.fields.get("suggestion")
         return job_path(found) if isinstance(found, str) else None
 
+    @property
+    def candidates(self) -> list[tuple[str, str]]:
+        """The ids that were perhaps meant, each with the path of its page below the schedule."""
+        return [(id, job_path(id)) for id in self.fields.get("ids", ())]
+
     def record(self) -> dict[str, Any]:
         """Write it as JSON does."""
         return {"error": self.sentence, **self.fields}
@@ -65,7 +70,10 @@ def refusal_of(error: WorkkitError) -> Refused:
     """Make the refusal for an error of ours: its sentence, and its fields for programs."""
     status = next((one.code for one in STATUSES if isinstance(error, one.kind)), 500)
     names = ("given", "position", "accepted", "suggestion")
-    return Refused(status, str(error), fields={name: getattr(error, name) for name in names})
+    fields = {name: getattr(error, name) for name in names}
+    if isinstance(error, Ambiguous):
+        fields["ids"] = list(error.ids)
+    return Refused(status, str(error), fields=fields)
 
 
 def html(request: Request, template: str, values: Mapping[str, Any], *, status: int = 200) -> Response:

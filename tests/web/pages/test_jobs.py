@@ -90,12 +90,11 @@ def test_looking_ends_in_time_and_goes_on(
     assert "Looked at 50 of 121, due until Wed 18 May 2033 03:33:20. Look further" in text_of(answer)
     following = next(link for link in links(answer.text) if "after=" in link)
     assert "Looked at 100 of 121" in text_of(browser.get(following))
-    seen, path = [], "jobs.json?q=fn:note"
-    for _ in range(3):
-        found = browser.json(f"/s/{s.name}/{path}")
-        seen += [job["id"] for job in found["jobs"]]
-        path = found["next"]
-    assert (seen, path) == ([wanted.id], None)
+    found = [browser.json(f"/s/{s.name}/jobs.json?q=fn:note")]
+    while (path := found[-1]["next"]) is not None:
+        found.append(browser.json(f"/s/{s.name}/{path}"))
+    assert [job["id"] for page in found for job in page["jobs"]] == [wanted.id]
+    assert len(found) == 3
 
 
 def test_a_filter_does_not_tell_what_is_masked(opened: Open, s: Schedule) -> None:

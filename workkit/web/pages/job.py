@@ -2,16 +2,55 @@
 
 from __future__ import annotations
 
+from itertools import islice
+from typing import Final
+
+from workkit.contract.past_runs import finished_job
+from workkit.errors import Ambiguous, NotFound
+from workkit.jobs.job import Job
 from workkit.web.page import Asked, Page, View
 from workkit.web.pages import recurring_job, single_job
 
+MOST_RUNS: Final = 20_000  # runs in which a job that is over is searched
+MOST_DEAD: Final = 20_000
+
 
 def look(asked: Asked) -> View:
-    """Find the job by name, by id or by the beginning of one. Raises NotFound."""
-    job = asked.veil.job(asked.served.inspector().job(asked.names["which"]))
-    if job.trigger is not None and job.trigger.recurs:
+    """Find the job, and make the view of its kind. Raises NotFound."""
+    found = _dead(asked, asked.params["dead"]) if "dead" in asked.params else _job(asked)
+    job = asked.veil.job(found)
+    if job.trigger is not None and job.trigger.recurs and job.state != "dead":
         return recurring_job.look(asked, job)
-    return single_job.look(asked, job)
+    return single_job.look(asked, job, found)
+
+
+def _job(asked: Asked) -> Job:
+    """Find a job by name, by id, by the beginning of one, or in history, where it is over."""
+    which = asked.names["which"]
+    inspector = asked.served.inspector()
+    try:
+        return inspector.job(which)
+    except Ambiguous:
+        raise
+    except NotFound:
+        over = finished_job(inspector, which, schedule=asked.served.name, most=MOST_RUNS)
+        if over is None:
+            raise
+        return over
+
+
+def _dead(asked: Asked, dead_id: str) -> Job:
+    """Find one dead record of a job."""
+    which = asked.names["which"]
+    dead = islice(asked.served.inspector().jobs(state="dead"), MOST_DEAD)
+    found = next((job for job in dead if job.dead_id == dead_id and which in (job.id, job.name)), None)
+    if found is None:
+        remedy = "It was retried or discarded, or it is the record of another job."
+        raise NotFound.about(
+            f'no dead record "{dead_id}" of "{which}"', f"in {asked.served.name}", remedy, given=dead_id,
+            suggestion=which,
+        )  # fmt: skip
+    return found
 
 
 PAGE = Page(name="job", path="jobs/{which}", title="Job", template="job.html", look=look)

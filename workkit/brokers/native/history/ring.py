@@ -78,6 +78,7 @@ def past_run(
     listener: str | None = None,
     error: str | None = None,
     times: int = 1,
+    place: str | None = None,
 ) -> PastRun | None:
     """Make the value of an entry; None if its times are beyond the calendar."""
     due, ended = instant_of(entry.due_ms), instant_of(entry.ended_ms)
@@ -97,6 +98,7 @@ def past_run(
         listener=listener,
         error=error,
         times=times,
+        place=place,
     )
 
 

@@ -131,9 +131,13 @@ class NativeInspector:
         """Read the counts of a subject in each span of time."""
         return self._past.past(subject, since_ms=since_ms, until_ms=until_ms, tier=tier)
 
-    def runs(self, *, since_ms: int = 0) -> Iterator[PastRun]:
+    def runs(self, *, since_ms: int = 0, until_ms: int | None = None, before: str | None = None) -> Iterator[PastRun]:
         """Page through the single runs that are kept, the last one first."""
-        return self._past.runs(since_ms=since_ms)
+        return self._past.runs(since_ms=since_ms, until_ms=until_ms, before=before)
+
+    def run(self, place: str) -> PastRun:
+        """Read one single run by its place."""
+        return self._past.run(place)
 
     @property
     def results(self) -> NativeResults:

@@ -10,6 +10,7 @@ from time import monotonic
 
 from workkit.brokers.native.look.inspector import NativeInspector
 from workkit.brokers.native.look.items import server_ms
+from workkit.brokers.native.look.past import place_of
 from workkit.brokers.native.look.results import ShardedResults
 from workkit.brokers.native.look.search import ID_DIGITS
 from workkit.brokers.native.look.walk import packed_text, unpacked_text
@@ -20,7 +21,7 @@ from workkit.contract.inspector import Counts, Missed, Named, Pulse, QueueInfo, 
 from workkit.contract.job_page import JobPage, JobQuery, Placed, no_place, read_page
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.pulse import soonest, summed_counts
-from workkit.errors import Ambiguous
+from workkit.errors import Ambiguous, InvalidOptions
 from workkit.jobs.admission import Control
 from workkit.jobs.job import Job, JobState
 
@@ -132,9 +133,38 @@ class ShardedInspector:
                 found[bucket.start] = bucket if before is None else replace(bucket, cell=before.cell + bucket.cell)
         return [found[start] for start in sorted(found)]
 
-    def runs(self, *, since_ms: int = 0) -> Iterator[PastRun]:
-        """Page through the single runs of all shards, roughly the last one first."""
-        return merge(*(shard.runs(since_ms=since_ms) for shard in self._shards), key=lambda one: -one.ended.timestamp())
+    def runs(self, *, since_ms: int = 0, until_ms: int | None = None, before: str | None = None) -> Iterator[PastRun]:
+        """Page through the single runs of all shards, the last written one first. A place is the number of its shard
+        and the place there: what was written in one millisecond comes by the number of its shard.
+        """
+        number, place = (None, "") if before is None else self._placed(before)
+        walks = []
+        for n, shard in enumerate(self._shards):
+            ms = place.partition("-")[0]
+            upto, bound = until_ms, None
+            if number == n:
+                bound = place
+            elif number is not None and n < number:
+                bound = f"{ms}-0"
+            elif number is not None:
+                upto = int(ms) if until_ms is None else min(until_ms, int(ms))
+            found = shard.runs(since_ms=since_ms, until_ms=upto, before=bound)
+            walks.append(_of_shard(found, n))
+        return merge(*walks, key=_written)
+
+    def run(self, place: str) -> PastRun:
+        """Read one single run by its place."""
+        try:
+            number, there = self._placed(place)
+        except InvalidOptions:
+            return self._shards[0].run("")
+        return replace(self._shards[number].run(there), place=place)
+
+    def _placed(self, place: str) -> tuple[int, str]:
+        number, _, there = place.partition(".")
+        if not (number.isascii() and number.isdigit() and len(number) < 5 and int(number) < len(self._shards)):
+            raise no_place(place)
+        return int(number), place_of(there)
 
     @property
     def results(self) -> ShardedResults:
@@ -157,6 +187,16 @@ class ShardedInspector:
             return self._shards.index(shard)
 
         return first_found(self._shards, job.id, number)
+
+
+def _of_shard(runs: Iterator[PastRun], number: int) -> Iterator[PastRun]:
+    return (replace(run, place=f"{number}.{run.place}") for run in runs)
+
+
+def _written(run: PastRun) -> tuple[int, int]:
+    """Sort single runs: the last written one first, then by shard."""
+    number, _, place = (run.place or "").partition(".")
+    return -int(place.partition("-")[0]), int(number)
 
 
 def _numbered(walk: Iterator[Placed], number: int) -> Iterator[tuple[Job, str, int]]:
