@@ -18,8 +18,8 @@ from workkit.web.words import LATE_MS
 MINUTE: Final = timedelta(minutes=1)
 SOON: Final = timedelta(minutes=2)  # nearer than this, a time is told to the second
 ENDED: Final = {
-    "done": "Done at", "discarded": "Discarded at", "cancelled": "Cancelled at", "dead": "Failed for good at",
-    "missed": "Missed at", "overlap": "Left out, as its last run still went on, at",
+    "done": "Done", "discarded": "Discarded", "cancelled": "Cancelled", "dead": "Failed for good",
+    "missed": "Missed", "overlap": "Left out, as its last run still went on,",
 }  # fmt: skip
 
 
@@ -40,6 +40,10 @@ class Standing:
     def at(self, instant: datetime) -> str:
         """Write an instant, to the second."""
         return moment(instant.replace(microsecond=0), self.now, self.zone)
+
+    def when(self, instant: datetime) -> str:
+        """Write it to the second, as part of a sentence: ``at 11:15:45``, ``tomorrow 02:30``."""
+        return _placed(self.at(instant))
 
 
 def failed_text(standing: Standing) -> str:
@@ -73,7 +77,7 @@ def sentence(standing: Standing) -> str:
         return "Waits; when it is due cannot be read." if job.state == "waiting" else "Due."
     ahead = (job.due - standing.now) / MILLISECOND
     if ahead > 0:
-        return f"Runs in {away(ahead)}, at {standing.at(job.due)}."
+        return f"Runs in {away(ahead)}, {standing.when(job.due)}."
     if -ahead < LATE_MS:
         return f"Due now, {standing.at(job.due)}."
     return f"Overdue {away(ahead)}, due {standing.at(job.due)}: no listener has taken it."
@@ -93,12 +97,12 @@ def _retrying(standing: Standing) -> str:
     if job.due is None:
         return f"{attempt} waits."
     ahead = (job.due - now) / MILLISECOND
-    said = f"{attempt} is in {away(ahead)}, at {standing.at(job.due)}." if ahead > 0 else f"{attempt} is due."
+    said = f"{attempt} is in {away(ahead)}, {standing.when(job.due)}." if ahead > 0 else f"{attempt} is due."
     end = dead_at(job, usual_ms=standing.usual_ms)
     if end is None or end < now:
         return said
     all_fail = "If it fails" if of is not None and job.attempt + 1 >= of else "If all fail"
-    return f"{said} {all_fail}, it is dead at about {_about(end, standing)}."
+    return f"{said} {all_fail}, it is dead {_about(end, standing)}."
 
 
 def dead_at(job: Job, *, usual_ms: float) -> datetime | None:
@@ -119,8 +123,13 @@ def dead_at(job: Job, *, usual_ms: float) -> datetime | None:
 def _about(at: datetime, standing: Standing) -> str:
     """Write a time that is not known to the second: to the minute, where it is further away."""
     if at - standing.now < SOON:
-        return standing.at(at)
-    return moment((at + MINUTE / 2).replace(second=0, microsecond=0), standing.now, standing.zone)
+        return _placed(standing.at(at), "about ")
+    return _placed(moment((at + MINUTE / 2).replace(second=0, microsecond=0), standing.now, standing.zone), "about ")
+
+
+def _placed(written: str, about: str = "") -> str:
+    """Write a time of today with "at", and one of another day without."""
+    return f"{'' if ' ' in written else 'at '}{about}{written}"
 
 
 def _running(standing: Standing) -> str:
@@ -128,7 +137,7 @@ def _running(standing: Standing) -> str:
     on = f" on {standing.listener}" if standing.listener else ""
     if job.state == "cancelling":
         return f"Is being cancelled: its run{on} is interrupted."
-    due = f", due at {standing.at(job.due)}" if job.due else ""
+    due = f", due {standing.when(job.due)}" if job.due else ""
     far = "" if job.progress is None else f", {progress(job.progress)}"
     return f"Runs{on}{due}{far}."
 
@@ -138,7 +147,7 @@ def _over(standing: Standing) -> str:
     if last is None:
         return "It is over."
     took = f", after {duration_text(last.took_ms)}" if last.ending in ("done", "discarded", "cancelled", "dead") else ""
-    return f"{ENDED.get(last.ending, 'Over at')} {standing.at(last.ended)}{took}."
+    return f"{ENDED.get(last.ending, 'Over')} {standing.when(last.ended)}{took}."
 
 
 def same_error_text(attempts: list[int], *, shown: int) -> str:
