@@ -59,6 +59,7 @@ def environment() -> Environment:
         "progress": progress,
         "percent": _percent,
         "args": _args,
+        "shown": shown,
         "fn": lambda job: shown(job.fn),
         "job_path": lambda job: job_path(job.name or job.id),
         "said": words.plain,

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from workkit.web.page import Page
-from workkit.web.pages import job, jobs, listeners, now
+from workkit.web.pages import job, jobs, listeners, now, run, runs
 
 PAGES: Final[tuple[Page, ...]] = (
     now.PAGE,
     jobs.PAGE,
     job.PAGE,
+    runs.PAGE,
+    run.PAGE,
     listeners.PAGE,
 )
