@@ -10,6 +10,7 @@ from typing import Literal, Protocol
 from workkit.contract.changes import Change
 from workkit.contract.history import Bucket, Day, PastRun, Tier
 from workkit.contract.job_page import JobPage, JobQuery
+from workkit.contract.limit_use import LimitUse
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.result import Results
 from workkit.errors import Unsupported
@@ -154,6 +155,9 @@ class Inspector(Protocol):
 
     def control(self) -> Control:
         """Read what is paused, and the schedule's own limits."""
+
+    def limits(self) -> list[LimitUse]:
+        """Tell which limits and rates are in use, the worst first, at most 200. Raises Unsupported."""
 
     def missed(self) -> Iterator[Missed]:
         """Page through the occurrences that did not run, the last one first."""

@@ -17,6 +17,7 @@ from workkit.brokers.gocraft.text import read
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.inspector import Counts, Missed, Named, Pulse, QueueInfo, no_queues
 from workkit.contract.job_page import JobPage, JobQuery, counted_page
+from workkit.contract.limit_use import LimitUse, worst_first
 from workkit.contract.listener import ListenerInfo, Serving
 from workkit.contract.pulse import composed_pulse
 from workkit.contract.without_history import WithoutHistory
@@ -174,6 +175,28 @@ class GocraftInspector(WithoutHistory):
         """Read which names are paused, and whether the whole namespace is."""
         return read_control(self.server, self.keys)
 
+    def limits(self) -> list[LimitUse]:
+        """Tell which names have a limit over all pools, and how many of their jobs run. Nobody waits but in a queue."""
+        names = self._places.names()
+        with self.server.translated() as client:
+            pipe = client.pipeline(transaction=False)
+            for name in names:
+                pipe.mget(self.keys.max_concurrency(name), self.keys.lock(name))
+                pipe.llen(self.keys.queue(name))
+                pipe.lindex(self.keys.queue(name), -1)
+            found = pipe.execute()
+        uses = []
+        for n, name in enumerate(names):
+            (limit, used), waiting, oldest = found[3 * n : 3 * n + 3]
+            if count := _count(limit):
+                full = _count(used) >= count
+                at = self._queued_at(oldest) if full and oldest is not None else None
+                uses.append(LimitUse(
+                    key=f"fn:{name}", used=_count(used), limit=count, waiting=waiting if full else 0,
+                    oldest=None if at is None else instant_of(at),
+                ))  # fmt: skip
+        return worst_first(use for use in uses if use.used or use.waiting)
+
     def missed(self) -> Iterator[Missed]:
         """Nothing is noted as missed here."""
         return iter(())
@@ -239,6 +262,11 @@ def _is_named(job: Job, which: str) -> bool:
 
 def _due(job: Job) -> float:
     return job.due.timestamp() if job.due is not None else 0.0
+
+
+def _count(text: bytes | None) -> int:
+    """Read a counter; one that is no number counts as 0."""
+    return int(text) if text is not None and text.isdigit() and len(text) < 10 else 0
 
 
 def _whole(beat: Mapping[str, str], field: str) -> int:

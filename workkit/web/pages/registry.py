@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from workkit.web.page import Page
-from workkit.web.pages import job, jobs, listeners, now, run, runs
+from workkit.web.pages import job, jobs, limits, listeners, now, run, runs
 
 PAGES: Final[tuple[Page, ...]] = (
     now.PAGE,
@@ -14,4 +14,5 @@ PAGES: Final[tuple[Page, ...]] = (
     runs.PAGE,
     run.PAGE,
     listeners.PAGE,
+    limits.PAGE,
 )

@@ -22,6 +22,7 @@ from workkit.brokers.hutch.names import Names
 from workkit.brokers.hutch.wire.link import Link, Wire
 from workkit.contract.inspector import Counts, Missed, Named, Pulse, QueueInfo
 from workkit.contract.job_page import JobPage, JobQuery, counted_page
+from workkit.contract.limit_use import LimitUse
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.pulse import composed_pulse
 from workkit.contract.without_history import WithoutHistory
@@ -158,6 +159,13 @@ class HutchInspector(WithoutHistory):
     def control(self) -> Control:
         """Read what is paused and limited in the Redis beside; the broker pauses and limits nothing."""
         return Control() if self.beside is None else beside_look.control(self.beside)
+
+    def limits(self) -> list[LimitUse]:
+        """Tell which slots are taken in the Redis beside. Raises Unsupported where there is none."""
+        if self.beside is None:
+            remedy = "Put a Redis beside it, which counts them: redis=."
+            raise Unsupported.about("limits", "are not kept by RabbitMQ", remedy)
+        return beside_look.limits(self.beside)
 
     def missed(self) -> Iterator[Missed]:
         """Nothing is noted as missed here."""

@@ -12,6 +12,7 @@ from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.count import read_counts
 from workkit.brokers.native.look.dead_set import DeadSet
 from workkit.brokers.native.look.items import server_ms
+from workkit.brokers.native.look.limits import read_limits
 from workkit.brokers.native.look.listing import Listing, whole_ms
 from workkit.brokers.native.look.missed import missed_pages
 from workkit.brokers.native.look.past import Past
@@ -27,6 +28,7 @@ from workkit.contract.changes import Change
 from workkit.contract.history import Bucket, Day, PastRun, Tier
 from workkit.contract.inspector import Counts, Missed, Named, Pulse, QueueInfo, no_queues
 from workkit.contract.job_page import JobPage, JobQuery, read_page
+from workkit.contract.limit_use import LimitUse
 from workkit.contract.listener import ListenerInfo
 from workkit.jobs.admission import Control
 from workkit.jobs.job import Job, JobState
@@ -113,6 +115,10 @@ class NativeInspector:
     def control(self) -> Control:
         """Read the pauses whose time has not passed, and the schedule's own limits."""
         return standing_control(self.server, self.keys.control)
+
+    def limits(self) -> list[LimitUse]:
+        """Tell which limits and rates are in use."""
+        return read_limits(self._listing)
 
     def missed(self) -> Iterator[Missed]:
         """Page through the missed occurrences, the last one first."""

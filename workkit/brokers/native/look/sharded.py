@@ -19,6 +19,7 @@ from workkit.contract.changes import Change
 from workkit.contract.history import Bucket, Day, PastRun, Tier
 from workkit.contract.inspector import Counts, Missed, Named, Pulse, QueueInfo, no_queues
 from workkit.contract.job_page import JobPage, JobQuery, Placed, no_place, read_page
+from workkit.contract.limit_use import LimitUse, worst_first
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.pulse import soonest, summed_counts
 from workkit.errors import Ambiguous, InvalidOptions
@@ -110,6 +111,10 @@ class ShardedInspector:
         controls = [shard.control() for shard in self._shards]
         paused = {target: pause for control in controls for target, pause in control.paused.items()}
         return replace(controls[0], paused=paused)
+
+    def limits(self) -> list[LimitUse]:
+        """Tell which limits and rates are in use: each holds in its shard."""
+        return worst_first(use for shard in self._shards for use in shard.limits())
 
     def missed(self) -> Iterator[Missed]:
         """Page through the missed occurrences, roughly the last one first."""
