@@ -81,10 +81,25 @@ def test_a_job_that_a_filter_names_is_looked_up(stage: Stage) -> None:
     assert now is not None
 
     def found(id: str) -> list[str] | None:
-        jobs = looked_up(Where(terms=(Term(field="id", test=Has(texts=(f"{id}*",), whole=True)),)), find, now=now)
+        jobs = looked_up(
+            Where(terms=(Term(field="id", test=Has(texts=(f"{id}*",), whole=True)),)), find, state=None, now=now
+        )
         return None if jobs is None else [job.id for job in jobs]
 
     assert found(one.id) == [one.id]
     assert found(other.id) == [other.id]
     assert found("0" * 40) == []
     assert found("12345") is None
+
+
+@promised(Can.LOOK_AT_DUE, refused=False)
+def test_dead_records_of_a_job_are_looked_through(stage: Stage) -> None:
+    (one,) = stage.add(1)
+    where = Where(terms=(Term(field="id", test=Has(texts=(one.id,), whole=True)),))
+    find = stage.producer.inspector.job
+    now = next(stage.producer.inspector.jobs(state="due")).due
+    assert now is not None
+    assert looked_up(where, find, state="dead", now=now) is None
+    found = looked_up(where, find, state="due", now=now)
+    assert found is not None
+    assert [job.id for job in found] == [one.id]

@@ -23,9 +23,9 @@ def listed_jobs(s: Schedule, *, state: JobState | None, where: Where | None = No
     if where is None or where.is_everything:
         return listable(inspector, state)
     now = present(s)
-    named = looked_up(where, inspector.job, now=now)
+    named = looked_up(where, inspector.job, state=state, now=now)
     if named is not None:
-        return (job for job in named if state in (None, job.state))
+        return iter(named)
     return (job for job in listable(inspector, state) if where.job(job, now=now))
 
 

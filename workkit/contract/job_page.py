@@ -89,11 +89,14 @@ def read_page(walk: Iterator[Placed], query: JobQuery, *, now: datetime, clock_s
     return JobPage(jobs=tuple(found), looked=looked, until=until)
 
 
-def looked_up(where: Where, find: Callable[[str], Job], *, now: datetime) -> tuple[Job, ...] | None:
-    """Find the one job that a filter names; empty where there is none. None: the filter names none, or begins several,
-    so jobs have to be looked through.
+def looked_up(
+    where: Where, find: Callable[[str], Job], *, state: JobState | None, now: datetime
+) -> tuple[Job, ...] | None:
+    """Find the one job that a filter names, of a state or of any; empty where there is none. None: jobs have to be
+    looked through, as the filter names none, or begins several, or dead ones are asked for: of one job, there may be
+    many dead records.
     """
-    if where.lookup is None:
+    if where.lookup is None or state == "dead":
         return None
     try:
         job = find(where.lookup)
@@ -101,7 +104,7 @@ def looked_up(where: Where, find: Callable[[str], Job], *, now: datetime) -> tup
         return None
     except NotFound:
         return ()
-    return (job,) if where.job(job, now=now) else ()
+    return (job,) if state in (None, job.state) and where.job(job, now=now) else ()
 
 
 def listable(inspector: Lists, state: JobState | None) -> Iterator[Job]:

@@ -47,17 +47,24 @@ class LimitUse:
     __repr__ = brief_repr
 
     @property
+    def is_alone(self) -> bool:
+        """Whether the key allows one run, of a job or for a unique key: then to be full is nothing special."""
+        return self.key.startswith(("over:", "unique:"))
+
+    @property
     def is_rate(self) -> bool:
         """Whether it says when a next run may start, not how many may run."""
         return self.turn is not None
 
 
 def worst_first(found: Iterable[LimitUse]) -> list[LimitUse]:
-    """Order limits: those with most that wait, then the fullest, then rates by their next turn. At most 200."""
+    """Order limits: those with most that wait, then the fullest, then rates by their next turn, then keys that allow
+    one run. At most 200.
+    """
     return sorted(found, key=_rank)[:MOST_LIMITS]
 
 
-def _rank(use: LimitUse) -> tuple[int, bool, float, float, str]:
+def _rank(use: LimitUse) -> tuple[int, bool, bool, float, float, str]:
     share = use.used / use.limit if use.limit else 0.0
     turn = -use.turn.timestamp() if use.turn is not None else 0.0
-    return -(use.waiting or 0), use.is_rate, -share, turn, use.key
+    return -(use.waiting or 0), use.is_alone, use.is_rate, -share, turn, use.key

@@ -100,3 +100,12 @@ def test_a_namespace_tells_its_locks(opened: Open, server: Server, name: str) ->
     server.client().mset({f"{key}:max_concurrency": 2, f"{key}:lock": 2})
     (found,) = opened(s).json(f"/s/{s.name}/limits.json")["limits"]
     assert (found["used"], found["limit"], found["waiting"]) == (2, 2, 1)
+
+
+def test_keys_that_allow_one_run_are_found_by_a_search(browser: Browser, s: Schedule, server: Server) -> None:
+    server.client().zadd(Keys(s.name).slots, {b"unique:export:7\0" + b"a" * 40 + b"@1": 0})
+    answer = browser.get(f"/s/{s.name}/limits")
+    assert headline(answer) == "No limit is in use."
+    assert "1 more key allows one run, and nothing waits for it" in text_of(answer)
+    (found,) = browser.json(f"/s/{s.name}/limits.json?q=export")["limits"]
+    assert (found["text"], found["used"], found["limit"]) == ('unique key "export:7"', 1, 1)

@@ -125,9 +125,9 @@ def _page(asked: Asked, where: Where, state: JobState | None, unknown: list[str]
     """Find the one job that a filter names, or look through the jobs for a while."""
     inspector = asked.served.inspector()
     if "after" not in asked.params:
-        named = looked_up(where, lambda which: asked.veil.job(inspector.job(which)), now=asked.now)
+        named = looked_up(where, lambda which: asked.veil.job(inspector.job(which)), state=state, now=asked.now)
         if named is not None:
-            return JobPage(jobs=tuple(job for job in named if state in (None, job.state)))
+            return JobPage(jobs=named)
     missing = inspector.unlisted()
     if state is None:
         unknown += missing.values()

@@ -45,10 +45,13 @@ class LimitRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitsView:
-    """What the page shows."""
+    """What the page shows. `alone`: how many keys that allow one run are in use, for which nothing waits; a search
+    finds them.
+    """
 
     schedule: str
     now: datetime
+    alone: int
     filter: str
     said: str
     rows: tuple[LimitRow, ...]
@@ -61,6 +64,7 @@ class LimitsView:
             "as_of": iso(self.now),
             "sentence": self.said,
             "limits": [_record(row) for row in self.rows],
+            "alone": self.alone,
             "unknown": self.unknown,
         }
 
@@ -75,12 +79,15 @@ def look(asked: Asked) -> LimitsView:
         unknown = str(error)
     rows = [_row(asked, use) for use in found]
     rows = [row for row in rows if text.casefold() in f"{row.text} {_calls(row)}".casefold()]
+    alone = [row for row in rows if row.use.is_alone and not row.use.waiting and not text]
+    rows = [row for row in rows if row not in alone]
     return LimitsView(
         schedule=asked.served.name,
         now=asked.now,
         filter=text,
         said="What is in use of limits is not told here." if unknown else sentence(rows, text),
         rows=tuple(rows),
+        alone=len(alone),
         unknown=unknown,
     )
 

@@ -19,7 +19,7 @@ from workkit.jobs.admission import SCHEDULE, Control
 
 MOST_KEYS = 1_000  # whose waiting jobs are counted
 START = b"start:"  # of a rate key: not a turn, but how late its next start may be
-ALONE = ("over:", "unique:")  # keys that allow one run
+ALONE = (b"over:", b"unique:")  # keys that allow one run
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ def read_limits(listing: Listing) -> list[LimitUse]:
         ask_slots(pipe, k.slots)
         clock, fields, names, rates, *pages = pipe.execute()
         now = int(clock[0]) * 1000 + int(clock[1]) // 1000
-        slots = dict(list(grouped(pages).items())[:MOST_KEYS])
+        slots = dict(sorted(grouped(pages).items(), key=lambda one: one[0].startswith(ALONE))[:MOST_KEYS])
         listeners = [name.decode() for name in names if is_text(name)]
         pipe = client.pipeline(transaction=False)
         for key in slots:
@@ -88,7 +88,7 @@ def _use(
     parked = read_parked(first[0]) if first else None
     known = [run.limits[name] for id in map(_id, holders) if (run := runs.get(id)) and name in run.limits]
     known += [dict(parked.entry.slots)[name]] if parked and name in dict(parked.entry.slots) else []
-    limit = 1 if name.startswith(ALONE) else control.limit if name == SCHEDULE else max(known, default=None)
+    limit = 1 if key.startswith(ALONE) else control.limit if name == SCHEDULE else max(known, default=None)
     oldest = None if parked is None else instant_of(parked.entry.due_ms)
     return LimitUse(key=name, used=used, limit=limit, waiting=waiting, oldest=oldest)
 
