@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from itertools import chain, islice
 from typing import Final, Protocol
 
@@ -20,8 +21,8 @@ from workkit.text.brief import brief_repr
 STEP: Final = 50  # jobs that are looked at, at least, however little time there is
 MOST_COUNTED: Final = 20_000  # jobs through which a layout walks whose places are numbers
 
-Placed = tuple[Job, str]
-"""A job, and the place behind it, from which a next page goes on."""
+Placed = tuple[Job, Callable[[], str]]
+"""A job, and what writes the place behind it, from which a next page goes on."""
 
 
 class Lists(Protocol):
@@ -84,7 +85,9 @@ def read_page(walk: Iterator[Placed], query: JobQuery, *, now: datetime, clock_s
             if query.where.job(seen, now=now):
                 found.append(seen)
         if len(found) == query.limit or (looked % STEP == 0 and clock_s() >= end_s):
-            after = None if next(walk, None) is None else place
+            after = place()  # before the walk goes on
+            if next(walk, None) is None:
+                return JobPage(jobs=tuple(found), looked=looked, until=until)
             return JobPage(jobs=tuple(found), after=after, looked=looked, until=until)
     return JobPage(jobs=tuple(found), looked=looked, until=until)
 
@@ -119,7 +122,7 @@ def counted_page(inspector: Lists, query: JobQuery, *, now: datetime, clock_s: C
     """Read a page of a layout that can only begin at the first job: places are numbers, and the walk has an end."""
     start = read_number(query.after)
     jobs = islice(enumerate(listable(inspector, query.state), 1), start, MOST_COUNTED)
-    page = read_page(((job, str(n)) for n, job in jobs), query, now=now, clock_s=clock_s)
+    page = read_page(((job, partial(str, n)) for n, job in jobs), query, now=now, clock_s=clock_s)
     if page.after is None and start + page.looked >= MOST_COUNTED - 1:
         return JobPage(
             jobs=page.jobs, looked=page.looked, until=page.until,

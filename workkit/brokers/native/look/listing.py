@@ -58,6 +58,8 @@ class Listing:
             job = self.codec.decode(id, payload)
         except CorruptRecord as error:
             job = Job(id=id, schedule=self.codec.schedule, fn=wire.job_of(payload) or "?", error=str(error))
+        if not known:
+            return job
         due_ms = known.pop("due_ms", None)
         return replace(job, **known) if due_ms is None else at_due(job, due_ms, **known)
 
@@ -123,13 +125,15 @@ class Listing:
     def standing(self, batch: list[tuple[Entry, float]], now: int, control: Control) -> Iterator[Job]:
         """Read entries of `S:next` and `S:again`, each with its score, as jobs."""
         errors = iter(self._last_errors([entry for entry, _ in batch if entry.attempt]))
-        for job, (entry, when) in zip(self._with_payloads([e for e, _ in batch], None), batch, strict=True):
+        ids = [_id(entry.item) for entry, _ in batch]
+        for (entry, when), id, payload in zip(batch, ids, self.payloads(ids), strict=True):
+            job = self.read(id, payload) or self._missing(id)
+            known: dict[str, Any] = {"attempt": entry.attempt, "state": "due" if when <= now else "waiting"}
             if entry.attempt:
-                yield at_due(job, whole_ms(when), state="retrying", attempt=entry.attempt, **next(errors))
+                known |= {"state": "retrying", **next(errors)}
             elif control.paused and (pause := pause_of(job, control)) is not None:
-                yield at_due(job, whole_ms(when), state="paused", why=pause_text(pause))
-            else:
-                yield at_due(job, whole_ms(when), state="due" if when <= now else "waiting")
+                known |= {"state": "paused", "why": pause_text(pause)}
+            yield at_due(job, whole_ms(when), **known)
 
     def _last_errors(self, entries: list[Entry]) -> Iterator[dict[str, Any]]:
         if not entries:
@@ -140,13 +144,15 @@ class Listing:
             failure = None if packed is None else read_failure(read_packed(packed))
             yield {} if failure is None else {"error": failure.line, "failure": failure}
 
-    def _with_payloads(self, entries: list[Entry], state: JobState | None) -> Iterator[Job]:
+    def _with_payloads(self, entries: list[Entry], state: JobState) -> Iterator[Job]:
         ids = [_id(entry.item) for entry in entries]
         for entry, id, payload in zip(entries, ids, self.payloads(ids), strict=True):
-            known: dict[str, Any] = {"due_ms": entry.due_ms, "state": state or "waiting", "attempt": entry.attempt}
+            known: dict[str, Any] = {"due_ms": entry.due_ms, "state": state, "attempt": entry.attempt}
             job = self.read(id, payload, **known)
-            missing = Job(id=id, schedule=self.codec.schedule, fn="?", error="its payload is missing")
-            yield job or at_due(missing, **known)
+            yield job or at_due(self._missing(id), **known)
+
+    def _missing(self, id: str) -> Job:
+        return Job(id=id, schedule=self.codec.schedule, fn="?", error="its payload is missing")
 
     def pages(self, key: str) -> Iterator[tuple[bytes, float]]:
         """Page through the members of a sorted set and their scores."""

@@ -24,7 +24,7 @@ from workkit.text.nearest import nearest_word
 
 ID_DIGITS, SHORTEST = 40, 6  # digits of an id, and how many of them are enough
 MOST_NAMES = 5000  # to search for the nearest name
-MOST_JOBS = 20_000  # to search for a name that was, or for what is like an id, however many wait
+MOST_JOBS = 5_000  # to search for a name that was, or for what is like an id, however many wait
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from heapq import merge
@@ -71,13 +71,17 @@ class ShardedInspector:
             _numbered(shard.walk(query).behind(at), n)
             for n, (shard, at) in enumerate(zip(self._shards, places, strict=True))
         ]
+        last: list[Callable[[], str] | None] = [None] * len(self._shards)
         first = self._shards[0]
         now = datetime.fromtimestamp(server_ms(first.server) / 1000, UTC)
 
         def placed() -> Iterator[Placed]:
             for job, place, n in merge(*walks, key=lambda one: _order(one[0])):
-                places[n] = place
-                yield job, packed_text(places)
+                last[n] = place
+                yield job, written
+
+        def written() -> str:
+            return packed_text([at if place is None else place() for at, place in zip(places, last, strict=True)])
 
         return read_page(placed(), query, now=now, clock_s=monotonic)
 
@@ -204,7 +208,7 @@ def _written(run: PastRun) -> tuple[int, int]:
     return -int(place.partition("-")[0]), int(number)
 
 
-def _numbered(walk: Iterator[Placed], number: int) -> Iterator[tuple[Job, str, int]]:
+def _numbered(walk: Iterator[Placed], number: int) -> Iterator[tuple[Job, Callable[[], str], int]]:
     return ((job, place, number) for job, place in walk)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from typing import Any, Final, Literal
 
@@ -64,7 +65,7 @@ class Walk:
                  for job in self.listing.running()]  # fmt: skip
         for mark, job in sorted(found, key=lambda one: one[0]):
             if at is None or mark > at:
-                yield job, place_text("running", mark)
+                yield job, partial(place_text, "running", mark)
 
     def _queued(self, at: At | None) -> Iterator[Placed]:
         if self.state == "paused" and not self.control.paused:
@@ -79,7 +80,7 @@ class Walk:
                 page = [one for one in page if one[0] <= now]
             batch = [(read_entry(text) or Entry(due=score_text(score), item=text), score) for score, text in page]
             for job, one in zip(self.listing.standing(batch, now, self.control), page, strict=True):
-                yield job, place_text("queued", one)
+                yield job, partial(place_text, "queued", one)
             if len(page) < size:
                 return
             at, size = page[-1], PAGE
@@ -129,7 +130,7 @@ class Walk:
                     page = client.zrangebylex(self.listing.keys.waiting, begin, high, start=0, num=size)
                 parked = [one for text in page if (one := read_parked(text)) is not None]
                 for job, one in zip(self.listing.aside(iter(parked), self.control), parked, strict=True):
-                    yield job, place_text("parked", (0.0, one.text))
+                    yield job, partial(place_text, "parked", (0.0, one.text))
                 if len(page) < size:
                     break
                 begin, size = b"(" + page[-1], PAGE
@@ -145,7 +146,7 @@ class Walk:
             with self.listing.server.translated() as client:
                 page = client.zrange(key, max(0, end - size), end - 1, withscores=True)[::-1]
             for job, (name, when) in zip(self.dead.read(page), page, strict=True):
-                yield job, place_text("dead", (when, name))
+                yield job, partial(place_text, "dead", (when, name))
             if not page or end <= size:
                 return
             at, end, size = (page[-1][1], page[-1][0]), None, PAGE
