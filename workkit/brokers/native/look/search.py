@@ -23,6 +23,7 @@ from workkit.jobs.names import shown
 from workkit.text.nearest import nearest_word
 
 ID_DIGITS, SHORTEST = 40, 6  # digits of an id, and how many of them are enough
+AT_ONCE = 5000  # ids that the server looks at in one step, of which it answers with those that begin alike
 MOST_NAMES = 5000  # to search for the nearest name
 MOST_JOBS = 5_000  # to search for a name that was, or for what is like an id, however many wait
 
@@ -67,7 +68,7 @@ class Search:
         if len(beginning) < SHORTEST or not all(c in "0123456789abcdef" for c in beginning):
             return []
         with self.server.translated() as client:
-            keys = [key for key, _ in client.hscan_iter(self.keys.jobs, match=f"{beginning}*", count=PAGE)]
+            keys = [key for key, _ in client.hscan_iter(self.keys.jobs, match=f"{beginning}*", count=AT_ONCE)]
         found = [key.decode("utf-8", "replace") for key in keys]
         found += [job.id for job in self._dead.jobs() if job.id.startswith(beginning)]
         return sorted(set(found))
