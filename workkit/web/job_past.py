@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
+from urllib.parse import quote
 
 from workkit.contract.history import FN, Cell, PastRun
 from workkit.contract.job_page import JobQuery
@@ -27,9 +28,10 @@ LINE_MS: Final = 60.0  # for the place in a line of what is held
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Function:
-    """A function over 24 hours."""
+    """A function over 24 hours. `path`: its runs."""
 
     name: str
+    path: str
     said: str
     within: str
     drawing: Drawing
@@ -53,6 +55,7 @@ def function_of(asked: Asked, job: Job) -> tuple[Function | None, float]:
     half = cell.durations.below_ms(0.5)
     found = Function(
         name=shown(job.fn),
+        path=f"runs?fn={quote(shown(job.fn), safe='', errors='replace')}",
         said=f"24 hours: {plural(cell.runs, 'run')}" + (f", {failed:,} failed" if failed else ""),
         within=within(((0.5, half), (0.95, cell.durations.below_ms(0.95)))),
         drawing=function_day(past, shown(job.fn), now=asked.now, zone=asked.zone),

@@ -53,6 +53,7 @@ def test_a_job_that_failed_shows_its_attempts_and_its_error(browser: Browser, s:
     assert "raise OSError(text)" in said
     assert "Attempt 1." in said
     assert "24 hours: 1 run, 1 failed" in said
+    assert f'href="/s/{s.name}/runs?fn=tests.handlers.fail"' in answer.text
     found = browser.json(f"/s/{s.name}/jobs/{id}.json")
     assert [run["attempt"] for run in found["attempts"]] == [1]
     assert (found["job"]["state"], found["sentence"].split(".")[0]) == ("retrying", "Failed once")
