@@ -55,8 +55,10 @@ def facts(job: Job, *, now: datetime, zone: tzinfo, result: Result | None) -> It
         yield Fact("Queue", job.queue, is_code=True)
     if job.progress is not None:
         yield Fact("Progress", progress(job.progress))
-    if options.keep_ms is not None:
-        yield Fact("Result", _result(result, options.keep_ms), is_code=result is not None and result.kind == "value")
+    if result is not None:
+        yield Fact("Result", _result(result), is_code=result.kind == "value")
+    elif options.keep_ms is not None:
+        yield Fact("Result", f"none yet; kept for {duration_text(options.keep_ms)}")
 
 
 def by_hand(schedule: str, job: Job) -> list[str]:
@@ -83,9 +85,7 @@ def _pauses(job: Job) -> str:
     return listed(said) if retries <= MOST_PAUSES else f"{', '.join(said)} and so on"
 
 
-def _result(result: Result | None, keep_ms: int) -> str:
-    if result is None:
-        return f"none yet; kept for {duration_text(keep_ms)}"
+def _result(result: Result) -> str:
     if result.failure is not None:
         return f"{result.kind}: {result.failure.line}"
     text = json.dumps(result.value, ensure_ascii=False, default=str) if result.kind == "value" else result.kind

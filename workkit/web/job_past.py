@@ -74,7 +74,7 @@ def place_in_line(asked: Asked, job: Job) -> int | None:
 
 def result_of(asked: Asked, job: Job) -> Result | None:
     """Read what is kept of its last run, masked."""
-    if job.options.keep_ms is None:
+    if job.options.keep_ms is None and job.state != "done":
         return None
     try:
         last = next(islice(asked.served.inspector().results.of(job.id), 1), None)

@@ -6,7 +6,7 @@ from typing import Any
 import msgpack
 import pytest
 
-from tests import handlers
+from tests import handlers, results
 from tests.processes import until
 from tests.servers import Server
 from tests.web.conftest import Browser, Open, headline, text_of
@@ -110,6 +110,12 @@ def test_a_kept_result_is_shown_masked(opened: Open, s: Schedule) -> None:
     job = schedule.add_now(s, handlers.note, keep="1 hour")
     said = text_of(opened(s).get(f"/s/{s.name}/jobs/{job.id}"))
     assert "Result none yet; kept for 1 h" in said
+    over = schedule.add_now(s, results.echo, args=[{"sent": 7, "token": "abc123456"}], keep="1 hour")
+    schedule.drain(s, imports=["tests.results"], folder=None)
+    for how in ({}, {"read_only": True, "mask_all": True}):
+        answer = opened(s, **how).get(f"/s/{s.name}/jobs/{over.id}")
+        assert "abc123456" not in answer.text
+        assert ('Result {"sent": 7' in text_of(answer)) == (not how), text_of(answer)
 
 
 def test_a_held_job_says_its_place_in_the_line(browser: Browser, s: Schedule, server: Server) -> None:
