@@ -15,12 +15,12 @@ from workkit.jobs.fingerprint import fingerprint, message_pattern
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.text.wording import iso
-from workkit.web import job_words
 from workkit.web.drawing.attempts import Attempts, attempts
-from workkit.web.frames import CodeFrame, frames
-from workkit.web.job_facts import Fact, by_hand, facts
-from workkit.web.job_past import Function, function_of, place_in_line, result_of, tried_of
-from workkit.web.job_words import Standing
+from workkit.web.job import words as job_words
+from workkit.web.job.facts import Fact, by_hand, facts
+from workkit.web.job.frames import CodeFrame, frames
+from workkit.web.job.past import Function, function_of, place_in_line, result_of, tried_of
+from workkit.web.job.words import Standing
 from workkit.web.page import Asked
 
 

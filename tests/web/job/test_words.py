@@ -10,8 +10,8 @@ import pytest
 from workkit.contract.history import PastRun
 from workkit.jobs.job import Job
 from workkit.jobs.run_options import RunOptions
-from workkit.web.frames import frames
-from workkit.web.job_words import Standing, failed_text, same_error_text, sentence
+from workkit.web.job.frames import frames
+from workkit.web.job.words import Standing, failed_text, same_error_text, sentence
 
 NOW = datetime(2026, 11, 20, 11, 15, 30, tzinfo=UTC)
 RETRIES = RunOptions(retries=5, jitter=False, base_ms=10_000, backoff="constant")
