@@ -12,6 +12,7 @@ Knows nothing of times, wires or threads, so that every floor may use it.
     │  ├─ InvalidArguments           args, kwargs
     │  └─ InvalidOptions             the rest
     ├─ NotFound (LookupError)
+    │  ├─ Ambiguous                  the beginning of several ids
     │  └─ NoResult                   a job is over, or keeps no result
     ├─ JobFailed                     the job whose result was asked for
     ├─ ResultPending                 it is not over yet
@@ -31,7 +32,7 @@ Knows nothing of times, wires or threads, so that every floor may use it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any, Self
 
@@ -114,6 +115,20 @@ class InvalidOptions(Invalid):
 
 class NotFound(WorkkitError, LookupError):
     """No such job, name or file."""
+
+
+class Ambiguous(NotFound):
+    """A text is the beginning of several ids, `ids`: at most 8 of them."""
+
+    ids: tuple[str, ...] = ()
+
+    @classmethod
+    def among(cls, which: str, ids: Iterable[str], remedy: str) -> Self:
+        """Make the error whose line ends with what to do: ``"abcdef" is the beginning of 2 jobs; {remedy}.``"""
+        found = sorted(ids)
+        error = cls.about(f'"{which}"', f"is the beginning of {len(found):,} jobs; {remedy}", given=which)
+        error.ids = tuple(found[:8])
+        return error
 
 
 class NoResult(NotFound):

@@ -151,7 +151,7 @@ def test_a_beginning_of_jobs_in_several_shards_is_refused(broker: ShardedBroker,
         server.client().zadd(f"{{{name}.{shard}}}:next", {wire.item(id): FAR_MS})
     with pytest.raises(NotFound) as caught:
         broker.inspector.job("abcdef")
-    assert str(caught.value) == '"abcdef" is the beginning of 2 jobs; give at least 6 characters.'
+    assert str(caught.value) == '"abcdef" is the beginning of 2 jobs; give more characters.'
     assert [broker.inspector.job(id[:7]).id for id in ids] == ids
     cancelled = broker.admin.cancel(broker.inspector.job(ids[1]))  # neither stands in the shard of its id
     assert (shard_of(ids[1], SHARDS), cancelled.id) == (0, ids[1])

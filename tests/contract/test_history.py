@@ -9,7 +9,7 @@ from tests.contract.stage import FAILURE, HOW, Stage
 from tests.processes import until
 from workkit import schedule
 from workkit.contract.history import ALL, Cell, PastRun
-from workkit.errors import NotFound
+from workkit.errors import InvalidOptions, NotFound
 from workkit.jobs.outcome import Again, Dead, Ran
 from workkit.verbs.past import summed
 
@@ -83,3 +83,24 @@ def test_who_changed_what_is_kept(stage: Stage) -> None:
     schedule.cancel(stage.s, job.id, by="carol")
     found = [(change.verb, change.by, change.id) for change in schedule.changes(stage.s)]
     assert found == [("cancel", "carol", job.id), ("resume", "bob", None), ("pause", "alice", None)]
+
+
+@promised(Can.REMEMBER)
+def test_a_single_run_has_a_place_from_which_others_are_read(stage: Stage) -> None:
+    inspector = stage.producer.inspector
+    peer = stage.peer()
+    stage.add(6)
+    for claim in peer.claim():
+        peer.end(claim, Dead(failure=FAILURE, ran=RAN))
+    runs = list(inspector.runs())
+    assert len(runs) == len({run.place for run in runs}) == 6
+    for k, run in enumerate(runs):
+        assert run.place is not None
+        assert inspector.run(run.place) == run
+        assert list(inspector.runs(before=run.place)) == runs[k + 1 :]
+    assert list(inspector.runs(until_ms=1)) == []
+    for place in ("1-1", "0.1-1", "here", ""):
+        with pytest.raises(NotFound):
+            inspector.run(place)
+    with pytest.raises(InvalidOptions):
+        list(inspector.runs(before="here"))

@@ -112,9 +112,11 @@ def test_a_server_that_is_away_leaves_the_last_look_and_comes_back(opened: Open,
     schedule.add(s, handlers.note, in_="1 hour", name="nightly")
     browser = opened(s)
     assert "nightly" in text_of(browser.get(f"/s/{name}/"))
-    assert browser.get(f"/s/{name}/dead").status_code == 200
+    seen = [browser.get(f"/s/{name}/{page}").status_code for page in ("jobs", "runs", "limits", "dead")]
+    assert seen == [200, 200, 200, 200]
     own_server.stop()
-    for path in (f"/s/{name}/", f"/s/{name}/listeners", f"/s/{name}/dead", f"/s/{name}/dead/{'0' * 40}"):
+    pages = ("", "listeners", "jobs", "runs", "limits", "jobs/nightly", "dead", f"dead/{'0' * 40}")
+    for path in (f"/s/{name}/{page}" for page in pages):
         answer = browser.get(path)
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
         assert headline(answer).startswith("The server has not answered for ")

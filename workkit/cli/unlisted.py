@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from workkit.cli.printing import terminal
-from workkit.jobs.job import STATES
 from workkit.text import wording
 
 if TYPE_CHECKING:
@@ -18,17 +16,17 @@ if TYPE_CHECKING:
 
 def listed_jobs(s: Schedule, *, state: JobState | None, where: Where | None = None) -> Iterator[Job]:
     """Read the jobs of a state, or of every state that the layout can list; those that are meant."""
-    from workkit import schedule as verbs
+    from workkit.contract.job_page import listable, looked_up
     from workkit.verbs.opening import present, producer_of
 
-    missing = producer_of(s).inspector.unlisted() if state is None else {}
-    found: Iterator[Job] = verbs.jobs(s, state=state)
-    if missing:
-        found = chain.from_iterable(verbs.jobs(s, state=one) for one in STATES if one not in missing)
+    inspector = producer_of(s).inspector
     if where is None or where.is_everything:
-        return found
+        return listable(inspector, state)
     now = present(s)
-    return (job for job in found if where.job(job, now=now))
+    named = looked_up(where, inspector.job, state=state, now=now)
+    if named is not None:
+        return iter(named)
+    return (job for job in listable(inspector, state) if where.job(job, now=now))
 
 
 def unlisted_notes(s: Schedule, state: JobState | None) -> list[str]:

@@ -34,7 +34,8 @@ class PastRun:
 
     `ended` is when the handler ended, by the server's clock as its listener knows it. `times`: how many runs this one
     stands for; the others like it were not kept by themselves. `by_hand`: somebody asked for this run. `listener` and
-    `error` (type and message, at most 200 characters) are None where only the ring of its job knows it.
+    `error` (type and message, at most 200 characters) are None where only the ring of its job knows it, and so is
+    `place`: where it stands among the single runs, as an address.
     """
 
     id: str | None
@@ -50,6 +51,7 @@ class PastRun:
     listener: str | None = None
     error: str | None = None
     times: int = 1
+    place: str | None = None
 
     __repr__ = brief_repr
 

@@ -9,6 +9,8 @@ from typing import Literal, Protocol
 
 from workkit.contract.changes import Change
 from workkit.contract.history import Bucket, Day, PastRun, Tier
+from workkit.contract.job_page import JobPage, JobQuery
+from workkit.contract.limit_use import LimitUse
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.recurring import Recurs
 from workkit.contract.result import Results
@@ -151,6 +153,11 @@ class Inspector(Protocol):
     def unlisted(self) -> Mapping[JobState, str]:
         """Name the states whose jobs this layout cannot list, each with the reason in a sentence."""
 
+    def page(self, query: JobQuery) -> JobPage:
+        """Read one page of the jobs of `jobs`, as many as are asked for and can be looked at in time. Raises
+        InvalidOptions for a place that this layout has not given, Unsupported for a state that cannot be listed.
+        """
+
     def job(self, which: str) -> Job:
         """Find one job by name, by id, or by the beginning of an id (6 or more digits). Raises NotFound."""
 
@@ -182,6 +189,9 @@ class Inspector(Protocol):
     def control(self) -> Control:
         """Read what is paused, and the schedule's own limits."""
 
+    def limits(self) -> list[LimitUse]:
+        """Tell which limits and rates are in use, the worst first, at most 200. Raises Unsupported."""
+
     def missed(self) -> Iterator[Missed]:
         """Page through the occurrences that did not run, the last one first."""
 
@@ -196,10 +206,13 @@ class Inspector(Protocol):
         without runs has an empty cell. Spans that are no longer kept are left out.
         """
 
-    def runs(self, *, since_ms: int = 0, until_ms: int | None = None) -> Iterator[PastRun]:
-        """Page through the single runs that are kept, about 50,000, the last one first; those written from then on, and
-        until then.
+    def runs(self, *, since_ms: int = 0, until_ms: int | None = None, before: str | None = None) -> Iterator[PastRun]:
+        """Page through the single runs that are kept, about 50,000, the last one first: those written from `since_ms`
+        and up to `until_ms`, before the place of one. Raises InvalidOptions for a text that is no place.
         """
+
+    def run(self, place: str) -> PastRun:
+        """Read one single run by its place. Raises NotFound."""
 
     def ahead(self, edges: Sequence[int]) -> list[int]:
         """Count the occurrences that wait and are due from one edge on and before the next one (epoch ms, ascending):

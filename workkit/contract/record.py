@@ -141,6 +141,7 @@ def run_record(run: PastRun) -> dict[str, Any]:
         "listener": run.listener,
         "error": run.error,
         "times": run.times,
+        "run": run.place,
     }
 
 

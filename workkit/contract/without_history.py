@@ -27,7 +27,11 @@ class WithoutHistory:
         """Raise Unsupported."""
         raise _refusal()
 
-    def runs(self, *, since_ms: int = 0, until_ms: int | None = None) -> Iterator[PastRun]:
+    def runs(self, *, since_ms: int = 0, until_ms: int | None = None, before: str | None = None) -> Iterator[PastRun]:
+        """Raise Unsupported."""
+        raise _refusal()
+
+    def run(self, place: str) -> PastRun:
         """Raise Unsupported."""
         raise _refusal()
 

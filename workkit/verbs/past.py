@@ -13,12 +13,12 @@ from typing import Any
 from workkit.contract.changes import Change
 from workkit.contract.history import JOB, KEPT_MS, TIERS, Bucket, Cell, PastRun, Tier
 from workkit.contract.inspector import Inspector
-from workkit.errors import NotFound, Unsupported
+from workkit.contract.past_runs import SHORTEST, finished_job, is_run_of
+from workkit.errors import NotFound
 from workkit.jobs.job import Job
 from workkit.jobs.option_readers import option_error
 from workkit.triggers.duration import duration
 
-SHORTEST = 6  # characters of the beginning of an id
 RING = 60  # runs of a recurring job that are always there
 SKEW_MS = 60_000  # by which an entry of the stream may be older than the run in it says
 SPANS: dict[str, Tier] = {"minute": "1", "5 minutes": "5", "hour": "h", "day": "d"}
@@ -52,12 +52,6 @@ def _of_text(inspector: Inspector, which: str, *, limit: int) -> list[PastRun]:
     if kept := _of_ring(inspector, which, limit=limit, id=None, name=None, fn=None):
         return kept
     return list(islice((run for run in inspector.runs() if is_run_of(run, which)), limit))
-
-
-def is_run_of(run: PastRun, which: str) -> bool:
-    """Say whether a text names the job of this run: by name, by id, or by the beginning of an id."""
-    assert run.id is not None, "single runs have an id"
-    return which in (run.name, run.id) or (len(which) >= SHORTEST and run.id.startswith(which))
 
 
 def _of_ring(
@@ -95,32 +89,10 @@ def job_of(inspector: Inspector, which: str, *, schedule: str) -> Job:
     try:
         return inspector.job(which)
     except NotFound:
-        over = _finished(inspector, which, schedule=schedule)
+        over = finished_job(inspector, which, schedule=schedule)
         if over is None:
             raise
         return over
-
-
-def _finished(inspector: Inspector, which: str, *, schedule: str) -> Job | None:
-    """Find a job that is over by its last single run; None where history does not have it."""
-    try:
-        last = next((run for run in inspector.runs() if is_run_of(run, which)), None)
-    except Unsupported:
-        return None
-    if last is None or last.ending in ("retried", "skipped"):
-        return None
-    assert last.id is not None, "single runs have an id"
-    return Job(
-        id=last.id,
-        schedule=schedule,
-        fn=last.fn or "?",
-        name=last.name,
-        due=last.due,
-        state="done",
-        attempt=last.attempt,
-        error=last.error,
-        ending=last.ending,
-    )
 
 
 def read_span(over: str | timedelta | None, each: str | None, *, has_subject: bool) -> tuple[int, Tier]:

@@ -11,10 +11,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from workkit.contract.record import compact
-from workkit.errors import Invalid, NotFound, ServerError, Unsupported, WorkkitError
+from workkit.errors import Ambiguous, Invalid, NotFound, ServerError, Unsupported, WorkkitError
 from workkit.web.acts.act import Changed, NotAllowed, Result
 from workkit.web.address import job_path
 from workkit.web.render import render
+
+LONGEST_VALUE = 6_000  # characters of a parameter; the place in a list may be long
 
 
 class Refused(Exception):
@@ -36,6 +38,11 @@ class Refused(Exception):
         """The path, below the schedule, of the job that was perhaps meant."""
         found = self.fields.get("suggestion")
         return job_path(found) if isinstance(found, str) else None
+
+    @property
+    def candidates(self) -> list[tuple[str, str]]:
+        """The ids that were perhaps meant, each with the path of its page below the schedule."""
+        return [(id, job_path(id)) for id in self.fields.get("ids", ())]
 
     def record(self) -> dict[str, Any]:
         """Write it as JSON does."""
@@ -64,7 +71,10 @@ def refusal_of(error: WorkkitError) -> Refused:
     """Make the refusal for an error of ours: its sentence, and its fields for programs."""
     status = next((one.code for one in STATUSES if isinstance(error, one.kind)), 500)
     names = ("given", "position", "accepted", "suggestion")
-    return Refused(status, str(error), fields={name: getattr(error, name) for name in names})
+    fields = {name: getattr(error, name) for name in names}
+    if isinstance(error, Ambiguous):
+        fields["ids"] = list(error.ids)
+    return Refused(status, str(error), fields=fields)
 
 
 def html(request: Request, template: str, values: Mapping[str, Any], *, status: int = 200) -> Response:
@@ -96,7 +106,7 @@ def wants_json(request: Request) -> bool:
 
 def last_values(request: Request) -> dict[str, str]:
     """Read the parameters of the address, of each the last value."""
-    return {name: value for name, value in request.query_params.multi_items() if len(value) <= 1000}
+    return {name: value for name, value in request.query_params.multi_items() if len(value) <= LONGEST_VALUE}
 
 
 def result_record(result: Result | None, number: str) -> dict[str, Any]:

@@ -65,7 +65,7 @@ class Frame:
 
     def may(self, verb: str) -> bool:
         """Say whether the asker may do something. Buttons for what is not allowed are absent."""
-        return self.role is not None and may(self.role, ACTS[verb].role)
+        return verb in ACTS and self.role is not None and may(self.role, ACTS[verb].role)
 
     @property
     def number(self) -> str:

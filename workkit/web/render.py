@@ -17,12 +17,13 @@ from typing import Any, Final
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from workkit.contract.record import attempts_text
 from workkit.jobs.call_text import call_text
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.text.cells import shorten
 from workkit.text.duration import duration_text
-from workkit.text.glance import away, clock_at, full_moment, moment
+from workkit.text.glance import away, clock_at, full_moment, moment, towards
 from workkit.text.listing import plural
 from workkit.text.wording import printable, progress
 from workkit.triggers.clock.zone import zone as read_zone
@@ -34,6 +35,9 @@ HERE: Final = Path(__file__).parent
 STATIC: Final = HERE / "static"
 TYPES: Final = {"workkit.css": "text/css; charset=utf-8", "workkit.js": "text/javascript; charset=utf-8"}
 LONGEST_LINE, LONGEST_TEXT = 200, 64_000
+SIGNS: Final[Mapping[str, str]] = {
+    "running": "run", "cancelling": "run", "retrying": "fail", "dead": "fail", "paused": "pause", "done": "done",
+}  # fmt: skip
 
 
 @cache
@@ -57,6 +61,7 @@ def environment() -> Environment:
         "progress": progress,
         "percent": _percent,
         "args": _args,
+        "shown": shown,
         "fn": lambda job: shown(job.fn),
         "job_path": lambda job: job_path(job.name or job.id),
         "which_path": job_path,
@@ -64,6 +69,9 @@ def environment() -> Environment:
         "said": words.plain,
         "clock_at": clock_at,
         "zone_of": lambda trigger: read_zone(trigger.tz),
+        "attempts": attempts_text,
+        "sign": lambda state: SIGNS.get(state, "wait"),
+        "state_word": lambda state: words.STATE_WORDS.get(state, state),
     }
     env.globals |= {"static": static_name, "zones": lambda: zone_names().values()}
     return env
@@ -83,7 +91,10 @@ def render(template: str, values: Mapping[str, Any]) -> str:
     def until(at: datetime) -> str:
         return words.until(at, now)
 
-    return environment().get_template(template).render(**values, clock=clock, instant=instant, until=until)
+    def ago(at: datetime) -> str:
+        return towards(at, now)
+
+    return environment().get_template(template).render(**values, clock=clock, instant=instant, until=until, ago=ago)
 
 
 @cache

@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from urllib.parse import quote
 
 from workkit.jobs.admission import SCHEDULE, Control, Pause
 from workkit.jobs.job import Job
 from workkit.text.duration import MILLISECOND
 from workkit.text.glance import away
+from workkit.web.address import job_path
 
 LATE_MS = 1000
 """So late a run counts as late, and what is due as overdue."""
+
+
+STATE_WORDS = {"retrying": "to be tried again"}
+"""States of jobs that are said in other words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +31,12 @@ class Ref:
 
 Said = tuple[str | Ref, ...]
 """A sentence: texts, and references to pages."""
+
+
+def job_ref(job: Job) -> str:
+    """Write the path of the page of a job, or of one dead record of it."""
+    path = job_path(job.name or job.id)
+    return path if job.dead_id is None else f"{job_path(job.id)}?dead={quote(job.dead_id, errors='replace')}"
 
 
 def plain(said: Said) -> str:

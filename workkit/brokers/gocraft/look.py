@@ -5,7 +5,9 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from itertools import pairwise
+from time import monotonic
 from typing import Any
 
 from workkit.brokers.gocraft.codec import as_job, instant_of
@@ -16,11 +18,13 @@ from workkit.brokers.gocraft.text import read
 from workkit.brokers.redis_server.graves import page_after, place_before, place_behind, read_place, stand
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.inspector import Counts, Graves, Missed, Named, Pulse, QueueInfo, no_queues
+from workkit.contract.job_page import JobPage, JobQuery, counted_page
+from workkit.contract.limit_use import LimitUse, worst_first
 from workkit.contract.listener import ListenerInfo, Serving
 from workkit.contract.pulse import composed_pulse
 from workkit.contract.recurring import Recurs, no_recurring
 from workkit.contract.without_history import WithoutHistory
-from workkit.errors import CorruptRecord, NotFound
+from workkit.errors import Ambiguous, CorruptRecord, NotFound
 from workkit.jobs.admission import Control, pause_text
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.names import shown
@@ -96,6 +100,12 @@ class GocraftInspector(WithoutHistory):
         """All states can be listed."""
         return {}
 
+    def page(self, query: JobQuery) -> JobPage:
+        """Read a page of jobs, from the first one on: see `Inspector.page`."""
+        with self.server.translated() as client:
+            now = datetime.fromtimestamp(_now_ms(client) / 1000, UTC)
+        return counted_page(self, query, now=now, clock_s=monotonic)
+
     def job(self, which: str) -> Job:
         """Find one job by id, or by the beginning of an id. Raises NotFound, also where several begin like this."""
         found: dict[str, Job] = {}
@@ -106,8 +116,7 @@ class GocraftInspector(WithoutHistory):
         if len(found) == 1:
             return next(iter(found.values()))
         if found:
-            trouble = f"is the beginning of {len(found):,} jobs; give more characters"
-            raise NotFound.about(f'"{which}"', trouble, given=which)
+            raise Ambiguous.among(which, found, "give more characters")
         starts: dict[str, Job] = {}
         for place, job in enumerate(self._jobs(self._places, None)):
             if _is_named(job, which):
@@ -190,6 +199,28 @@ class GocraftInspector(WithoutHistory):
         """Read which names are paused, and whether the whole namespace is."""
         return read_control(self.server, self.keys)
 
+    def limits(self) -> list[LimitUse]:
+        """Tell which names have a limit over all pools, and how many of their jobs run. Nobody waits but in a queue."""
+        names = self._places.names()
+        with self.server.translated() as client:
+            pipe = client.pipeline(transaction=False)
+            for name in names:
+                pipe.mget(self.keys.max_concurrency(name), self.keys.lock(name))
+                pipe.llen(self.keys.queue(name))
+                pipe.lindex(self.keys.queue(name), -1)
+            found = pipe.execute()
+        uses = []
+        for n, name in enumerate(names):
+            (limit, used), waiting, oldest = found[3 * n : 3 * n + 3]
+            if count := _count(limit):
+                full = _count(used) >= count
+                at = self._queued_at(oldest) if full and oldest is not None else None
+                uses.append(LimitUse(
+                    key=f"fn:{name}", used=_count(used), limit=count, waiting=waiting if full else 0,
+                    oldest=None if at is None else instant_of(at),
+                ))  # fmt: skip
+        return worst_first(use for use in uses if use.used or use.waiting)
+
     def missed(self) -> Iterator[Missed]:
         """Nothing is noted as missed here."""
         return iter(())
@@ -266,6 +297,11 @@ def _is_named(job: Job, which: str) -> bool:
 
 def _due(job: Job) -> float:
     return job.due.timestamp() if job.due is not None else 0.0
+
+
+def _count(text: bytes | None) -> int:
+    """Read a counter; one that is no number counts as 0."""
+    return int(text) if text is not None and text.isdigit() and len(text) < 10 else 0
 
 
 def _whole(beat: Mapping[str, str], field: str) -> int:

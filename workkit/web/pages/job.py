@@ -2,19 +2,58 @@
 
 from __future__ import annotations
 
+from itertools import islice
+from typing import Final
+
+from workkit.contract.past_runs import finished_job
+from workkit.errors import Ambiguous, NotFound
+from workkit.jobs.job import Job
 from workkit.jobs.recurrence import spread_offset_ms
+from workkit.web.dead.grave import key_of
 from workkit.web.page import Asked, Page, View
 from workkit.web.pages import recurring_job, single_job
 
+MOST_RUNS: Final = 20_000  # runs in which a job that is over is searched
+MOST_DEAD: Final = 20_000
+
 
 def look(asked: Asked) -> View:
-    """Find the job by name, by id or by the beginning of one. Raises NotFound."""
-    found = asked.served.inspector().job(asked.names["which"])
+    """Find the job, and make the view of its kind. Raises NotFound."""
+    found = _dead(asked, asked.params["dead"]) if "dead" in asked.params else _job(asked)
     job = asked.veil.job(found)
-    if job.trigger is not None and job.trigger.recurs:
+    if job.trigger is not None and job.trigger.recurs and job.state != "dead":
         # of an unnamed job it depends on the arguments, which the veil may hide
         return recurring_job.look(asked, job, offset_ms=spread_offset_ms(found.terms, found.fn, found.args))
-    return single_job.look(asked, job)
+    return single_job.look(asked, job, found)
+
+
+def _job(asked: Asked) -> Job:
+    """Find a job by name, by id, by the beginning of one, or in history, where it is over."""
+    which = asked.names["which"]
+    inspector = asked.served.inspector()
+    try:
+        return inspector.job(which)
+    except Ambiguous:
+        raise
+    except NotFound:
+        over = finished_job(inspector, which, schedule=asked.served.name, most=MOST_RUNS)
+        if over is None:
+            raise
+        return over
+
+
+def _dead(asked: Asked, key: str) -> Job:
+    """Find one dead record of a job."""
+    which = asked.names["which"]
+    dead = islice(asked.served.inspector().jobs(state="dead"), MOST_DEAD)
+    found = next((job for job in dead if key_of(job.dead_id or job.id) == key and which in (job.id, job.name)), None)
+    if found is None:
+        remedy = "It was retried or discarded, or it is the record of another job."
+        raise NotFound.about(
+            f'no dead record "{key}" of "{which}"', f"in {asked.served.name}", remedy, given=key,
+            suggestion=which,
+        )  # fmt: skip
+    return found
 
 
 PAGE = Page(name="job", path="jobs/{which}", title="Job", template="job.html", look=look)

@@ -5,16 +5,35 @@ from __future__ import annotations
 from typing import Final
 
 from workkit.web.page import Page
-from workkit.web.pages import dead, doctor, edit, job, jump, listeners, now, recurring, say, timeline
+from workkit.web.pages import (
+    dead,
+    doctor,
+    edit,
+    job,
+    jobs,
+    jump,
+    limits,
+    listeners,
+    now,
+    recurring,
+    run,
+    runs,
+    say,
+    timeline,
+)
 
 PAGES: Final[tuple[Page, ...]] = (
     now.PAGE,
     timeline.PAGE,
     recurring.PAGE,
+    jobs.PAGE,
     job.PAGE,
+    runs.PAGE,
+    run.PAGE,
     dead.PAGE,
     dead.ONE,
     listeners.PAGE,
+    limits.PAGE,
     doctor.PAGE,
     edit.NEW,
     edit.PAGE,

@@ -13,7 +13,9 @@ from workkit.brokers.hutch import body
 from workkit.brokers.hutch.beside.place import Beside
 from workkit.brokers.hutch.names import Dialect, Names
 from workkit.brokers.redis_server.listener_info import read_info, read_said
+from workkit.brokers.redis_server.slot_keys import ask_slots, grouped
 from workkit.brokers.redis_server.standing import standing_control
+from workkit.contract.limit_use import LimitUse, worst_first
 from workkit.contract.listener import ListenerInfo
 from workkit.errors import CorruptRecord
 from workkit.jobs.admission import Control
@@ -52,6 +54,20 @@ def listeners(beside: Beside, names: Names) -> list[ListenerInfo]:
         info = read_info(packed, listener=name, now_ms=now_ms)
         found.append(replace(info, beat_ms=max(0, now_ms - round(beat)), running=held))
     return found
+
+
+def limits(beside: Beside) -> list[LimitUse]:
+    """Tell which slots are taken, by limit key. What waits for one, its listener holds, and nobody counts."""
+    with beside.server.translated() as client:
+        pipe = client.pipeline(transaction=False)
+        ask_slots(pipe, beside.keys.slots)
+        slots = grouped(pipe.execute())
+    most = control(beside).limit
+    return worst_first(
+        LimitUse(key=key.decode("utf-8", "replace"), used=len(runs), limit=most if key == b"schedule" else None,
+                 waiting=None)
+        for key, runs in slots.items()
+    )  # fmt: skip
 
 
 def control(beside: Beside) -> Control:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final
 
 from workkit.brokers.hutch.beside import look as beside_look
@@ -20,11 +21,13 @@ from workkit.brokers.hutch.management.facts import Closed
 from workkit.brokers.hutch.names import Names
 from workkit.brokers.hutch.wire.link import Link, Wire
 from workkit.contract.inspector import Counts, Graves, Missed, Named, Pulse, QueueInfo
+from workkit.contract.job_page import JobPage, JobQuery, counted_page
+from workkit.contract.limit_use import LimitUse
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.pulse import composed_pulse
 from workkit.contract.recurring import Recurs, no_recurring
 from workkit.contract.without_history import WithoutHistory
-from workkit.errors import NotFound, Unsupported
+from workkit.errors import Ambiguous, NotFound, Unsupported
 from workkit.jobs.admission import Control
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.names import shown
@@ -103,6 +106,10 @@ class HutchInspector(WithoutHistory):
             found["due"] = _names_needed(known.closed)
         return found
 
+    def page(self, query: JobQuery) -> JobPage:
+        """Read a page of jobs, from the first one on, of the states that can be listed: see `Inspector.page`."""
+        return counted_page(self, query, now=datetime.fromtimestamp(_now_ms() / 1000, UTC), clock_s=time.monotonic)
+
     def job(self, which: str) -> Job:
         """Find a message that is due or dead by its id, or by the beginning of it. Raises NotFound."""
         found: dict[str, Job] = {}
@@ -117,8 +124,7 @@ class HutchInspector(WithoutHistory):
         if len(found) == 1:
             return next(iter(found.values()))
         if found:
-            trouble = f"is the beginning of {len(found):,} jobs; give more characters"
-            raise NotFound.about(f'"{which}"', trouble, given=which)
+            raise Ambiguous.among(which, found, "give more characters")
         hint = f" Nearest: {near.short_id} {shown(near.fn)} ({near.state})." if near else ""
         where, suggestion = self.names.exchange, near.short_id if near else None
         remedy = (
@@ -166,6 +172,13 @@ class HutchInspector(WithoutHistory):
     def control(self) -> Control:
         """Read what is paused and limited in the Redis beside; the broker pauses and limits nothing."""
         return Control() if self.beside is None else beside_look.control(self.beside)
+
+    def limits(self) -> list[LimitUse]:
+        """Tell which slots are taken in the Redis beside. Raises Unsupported where there is none."""
+        if self.beside is None:
+            remedy = "Put a Redis beside it, which counts them: redis=."
+            raise Unsupported.about("limits", "are not kept by RabbitMQ", remedy)
+        return beside_look.limits(self.beside)
 
     def missed(self) -> Iterator[Missed]:
         """Nothing is noted as missed here."""

@@ -82,6 +82,7 @@ def past_run(
     listener: str | None = None,
     error: str | None = None,
     times: int = 1,
+    place: str | None = None,
 ) -> PastRun | None:
     """Make the value of an entry; None if its times are beyond the calendar."""
     due, ended = instant_of(entry.due_ms), instant_of(entry.ended_ms)
@@ -101,6 +102,7 @@ def past_run(
         listener=listener,
         error=error,
         times=times,
+        place=place,
     )
 
 

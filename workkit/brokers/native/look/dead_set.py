@@ -35,9 +35,7 @@ class DeadSet:
         while True:
             with self.server.translated() as client:
                 page = client.zrange(self.keys.dead, start, start + PAGE - 1, desc=True, withscores=True)
-                graves = client.hmget(self.keys.graves, [name for name, _ in page]) if page else []
-            for (name, when), packed in zip(page, graves, strict=True):
-                yield self._job(name, when, read_grave(packed))
+            yield from self.read(page)
             if len(page) < PAGE:
                 return
             start += PAGE
@@ -62,6 +60,14 @@ class DeadSet:
         """Say of each of these jobs whether it stands here."""
         with self.server.translated() as client:
             return stand(client, self.keys.dead, [(job.dead_id or "").encode(*NAME_TEXT) for job in dead])
+
+    def read(self, page: list[tuple[bytes, float]]) -> list[Job]:
+        """Read dead jobs by their names and scores."""
+        if not page:
+            return []
+        with self.server.translated() as client:
+            graves = client.hmget(self.keys.graves, [name for name, _ in page])
+        return [self._job(name, when, read_grave(packed)) for (name, when), packed in zip(page, graves, strict=True)]
 
     def _job(self, name: bytes, when: float, grave: Mapping[str, Any]) -> Job:
         id = (grave.get("id") or name).decode("utf-8", "replace")

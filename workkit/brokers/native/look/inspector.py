@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from time import monotonic
 
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.history.ring import Runs
@@ -14,6 +16,7 @@ from workkit.brokers.native.look.dead_set import DeadSet
 from workkit.brokers.native.look.functions import read_functions
 from workkit.brokers.native.look.items import server_ms
 from workkit.brokers.native.look.kept_jobs import KeptJobs
+from workkit.brokers.native.look.limits import read_limits
 from workkit.brokers.native.look.listing import Listing, whole_ms
 from workkit.brokers.native.look.missed import missed_pages
 from workkit.brokers.native.look.past import Past
@@ -21,6 +24,7 @@ from workkit.brokers.native.look.pulse import read_pulse
 from workkit.brokers.native.look.recurring import read_recurring
 from workkit.brokers.native.look.results import NativeResults
 from workkit.brokers.native.look.search import Search, all_jobs, named_entry
+from workkit.brokers.native.look.walk import Walk
 from workkit.brokers.redis_server.listener_info import read_info
 from workkit.brokers.redis_server.pages import is_text
 from workkit.brokers.redis_server.server import Server
@@ -28,6 +32,8 @@ from workkit.brokers.redis_server.standing import standing_control
 from workkit.contract.changes import Change
 from workkit.contract.history import Bucket, Day, PastRun, Tier
 from workkit.contract.inspector import Counts, Graves, Missed, Named, Pulse, QueueInfo, no_queues
+from workkit.contract.job_page import JobPage, JobQuery, read_page
+from workkit.contract.limit_use import LimitUse
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.recurring import Recurs
 from workkit.jobs.admission import Control
@@ -65,6 +71,18 @@ class NativeInspector:
     def unlisted(self) -> Mapping[JobState, str]:
         """All states can be listed."""
         return {}
+
+    def page(self, query: JobQuery) -> JobPage:
+        """Read a page of jobs: see `Inspector.page`."""
+        now_ms = server_ms(self.server)
+        now = datetime.fromtimestamp(now_ms / 1000, UTC)
+        return read_page(self.walk(query).behind(query.after), query, now=now, clock_s=monotonic)
+
+    def walk(self, query: JobQuery) -> Walk:
+        """Make the walk over the jobs of a query."""
+        return Walk(
+            listing=self._listing, dead=self._dead, control=self.control(), state=query.state, first=query.limit + 1
+        )
 
     def job(self, which: str) -> Job:
         """Find one job: see `Inspector.job`."""
@@ -118,6 +136,10 @@ class NativeInspector:
         """Read the pauses whose time has not passed, and the schedule's own limits."""
         return standing_control(self.server, self.keys.control)
 
+    def limits(self) -> list[LimitUse]:
+        """Tell which limits and rates are in use."""
+        return read_limits(self._listing)
+
     def missed(self) -> Iterator[Missed]:
         """Page through the missed occurrences, the last one first."""
         for page in missed_pages(self.server, self.keys):
@@ -135,9 +157,13 @@ class NativeInspector:
         """Read the counts of a subject in each span of time."""
         return self._past.past(subject, since_ms=since_ms, until_ms=until_ms, tier=tier)
 
-    def runs(self, *, since_ms: int = 0, until_ms: int | None = None) -> Iterator[PastRun]:
+    def runs(self, *, since_ms: int = 0, until_ms: int | None = None, before: str | None = None) -> Iterator[PastRun]:
         """Page through the single runs that are kept, the last one first."""
-        return self._past.runs(since_ms=since_ms, until_ms=until_ms)
+        return self._past.runs(since_ms=since_ms, until_ms=until_ms, before=before)
+
+    def run(self, place: str) -> PastRun:
+        """Read one single run by its place."""
+        return self._past.run(place)
 
     def ahead(self, edges: Sequence[int]) -> list[int]:
         """Count what waits by its time: see `Inspector.ahead`."""

@@ -24,6 +24,7 @@ from workkit.errors import CorruptRecord
 from workkit.jobs.admission import Control, Pause, pause_text
 from workkit.jobs.job import Job, JobState
 
+AT_ONCE = 50  # listeners whose claims are read in one round trip
 Progress = tuple[float, float] | str
 
 
@@ -57,16 +58,18 @@ class Listing:
             job = self.codec.decode(id, payload)
         except CorruptRecord as error:
             job = Job(id=id, schedule=self.codec.schedule, fn=wire.job_of(payload) or "?", error=str(error))
+        if not known:
+            return job
         due_ms = known.pop("due_ms", None)
         return replace(job, **known) if due_ms is None else at_due(job, due_ms, **known)
 
     def waiting_of(self, id: str, control: Control) -> Iterator[Job]:
         """Read the occurrences of one job in `S:next`, under any text, and in `S:again`."""
         now, standing = server_ms(self.server), standing_items(self.server, self.keys, id)
-        batch = [(Entry(due=_text(score), item=item), score) for item, score in standing]
+        batch = [(Entry(due=score_text(score), item=item), score) for item, score in standing]
         again = ((read_entry(text), score) for text, score in self.pages(self.keys.again))
         batch += [(entry, score) for entry, score in again if entry is not None and _id(entry.item) == id]
-        yield from self._states(batch, now, control)
+        yield from self.standing(batch, now, control)
 
     def aside(self, parked: Iterator[Parked], control: Control) -> Iterator[Job]:
         """Read parked jobs, with the reason why each waits."""
@@ -81,18 +84,24 @@ class Listing:
         """Page through the claims of all listeners."""
         with self.server.translated() as client:
             names = client.zrange(self.keys.listeners, 0, -1)
-        for name in filter(is_text, names):
-            yield from self.held(name.decode())
+        listed = [name.decode() for name in filter(is_text, names)]
+        for start in range(0, len(listed), AT_ONCE):
+            yield from self.held(*listed[start : start + AT_ONCE])
 
-    def held(self, listener: str) -> Iterator[Job]:
-        """Read the claims of one listener."""
+    def held(self, *listeners: str) -> Iterator[Job]:
+        """Read the claims of some listeners."""
         with self.server.translated() as client:
-            records = client.hgetall(self.keys.running(listener))
-            marked = set(client.zrange(self.keys.cancelled, 0, -1))
-            said = client.hgetall(self.keys.progress(listener))
-        entries, progress = claims_of(records, said)
+            pipe = client.pipeline(transaction=False)
+            pipe.zrange(self.keys.cancelled, 0, -1)
+            for name in listeners:
+                pipe.hgetall(self.keys.running(name))
+                pipe.hgetall(self.keys.progress(name))
+            cancelled, *held = pipe.execute()
+        found = [claims_of(records, said) for records, said in zip(held[::2], held[1::2], strict=True)]
+        entries = [entry for claims, _ in found for entry in claims]
+        progress = [words for _, said in found for words in said]
         for job, entry, words in zip(self._with_payloads(entries, "running"), entries, progress, strict=True):
-            yield marked_job(job, entry, words, marked=marked)
+            yield marked_job(job, entry, words, marked=set(cancelled))
 
     def queued(self, control: Control) -> Iterator[Job]:
         """Page through `S:next` and `S:again`, merged by due time."""
@@ -103,40 +112,47 @@ class Listing:
         while left is not None or right is not None:
             if right is None or (left is not None and left[1] <= right[1]):
                 assert left is not None
-                batch.append((Entry(due=_text(left[1]), item=left[0]), left[1]))
+                batch.append((Entry(due=score_text(left[1]), item=left[0]), left[1]))
                 left = next(waiting, None)
             else:
-                entry = read_entry(right[0]) or Entry(due=_text(right[1]), item=right[0])
+                entry = read_entry(right[0]) or Entry(due=score_text(right[1]), item=right[0])
                 batch.append((entry, right[1]))
                 right = next(again, None)
             if len(batch) == PAGE or (left is None and right is None):
-                yield from self._states(batch, now, control)
+                yield from self.standing(batch, now, control)
                 batch = []
 
-    def _states(self, batch: list[tuple[Entry, float]], now: int, control: Control) -> Iterator[Job]:
-        for job, (entry, when) in zip(self._with_payloads([e for e, _ in batch], None), batch, strict=True):
+    def standing(self, batch: list[tuple[Entry, float]], now: int, control: Control) -> Iterator[Job]:
+        """Read entries of `S:next` and `S:again`, each with its score, as jobs."""
+        errors = iter(self._last_errors([entry for entry, _ in batch if entry.attempt]))
+        ids = [_id(entry.item) for entry, _ in batch]
+        for (entry, when), id, payload in zip(batch, ids, self.payloads(ids), strict=True):
+            job = self.read(id, payload) or self._missing(id)
+            known: dict[str, Any] = {"attempt": entry.attempt, "state": "due" if when <= now else "waiting"}
             if entry.attempt:
-                yield at_due(
-                    job, whole_ms(when), state="retrying", attempt=entry.attempt, **self._last_error(job, entry)
-                )
+                known |= {"state": "retrying", **next(errors)}
             elif control.paused and (pause := pause_of(job, control)) is not None:
-                yield at_due(job, whole_ms(when), state="paused", why=pause_text(pause))
-            else:
-                yield at_due(job, whole_ms(when), state="due" if when <= now else "waiting")
+                known |= {"state": "paused", "why": pause_text(pause)}
+            yield at_due(job, whole_ms(when), **known)
 
-    def _last_error(self, job: Job, entry: Entry) -> dict[str, Any]:
+    def _last_errors(self, entries: list[Entry]) -> Iterator[dict[str, Any]]:
+        if not entries:
+            return
         with self.server.translated() as client:
-            packed = client.hget(self.keys.errors, occurrence(job.id, entry))
-        if packed is None:
-            return {}
-        failure = read_failure(read_packed(packed))
-        return {"error": failure.line, "failure": failure}
+            found = client.hmget(self.keys.errors, [occurrence(_id(entry.item), entry) for entry in entries])
+        for packed in found:
+            failure = None if packed is None else read_failure(read_packed(packed))
+            yield {} if failure is None else {"error": failure.line, "failure": failure}
 
-    def _with_payloads(self, entries: list[Entry], state: JobState | None) -> Iterator[Job]:
+    def _with_payloads(self, entries: list[Entry], state: JobState) -> Iterator[Job]:
         ids = [_id(entry.item) for entry in entries]
         for entry, id, payload in zip(entries, ids, self.payloads(ids), strict=True):
-            job = self.read(id, payload, due_ms=entry.due_ms, state=state or "waiting", attempt=entry.attempt)
-            yield job or Job(id=id, schedule=self.codec.schedule, fn="?", error="its payload is missing")
+            known: dict[str, Any] = {"due_ms": entry.due_ms, "state": state, "attempt": entry.attempt}
+            job = self.read(id, payload, **known)
+            yield job or at_due(self._missing(id), **known)
+
+    def _missing(self, id: str) -> Job:
+        return Job(id=id, schedule=self.codec.schedule, fn="?", error="its payload is missing")
 
     def pages(self, key: str) -> Iterator[tuple[bytes, float]]:
         """Page through the members of a sorted set and their scores."""
@@ -172,5 +188,6 @@ def whole_ms(score: float) -> int:
     return round(max(-FURTHEST_MS, min(FURTHEST_MS, score)))
 
 
-def _text(score: float) -> str:
+def score_text(score: float) -> str:
+    """Write a score as the server does."""
     return f"{score:.0f}" if abs(score) < 1e17 else str(score)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,7 +16,10 @@ from workkit.brokers.native.record import read_count
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.changes import Change
 from workkit.contract.history import TIERS, Bucket, Cell, Day, PastRun, Tier
+from workkit.contract.job_page import no_place
+from workkit.errors import NotFound
 
+_PLACE = re.compile(r"\d{1,16}-\d{1,16}", re.ASCII)  # the id of an entry of the stream
 SAMPLES = 20  # values of a key from which its bytes are estimated
 PAGE = 1_000  # entries of the stream, and cells, in one round trip
 
@@ -56,10 +60,24 @@ class Past:
                     found.append(Bucket(start=start, end=end, cell=cell or Cell()))
         return found
 
-    def runs(self, *, since_ms: int = 0, until_ms: int | None = None) -> Iterator[PastRun]:
+    def runs(self, *, since_ms: int = 0, until_ms: int | None = None, before: str | None = None) -> Iterator[PastRun]:
         """Page through single runs, the last one first: see `Inspector.runs`."""
-        entries = self._entries(self.keys.runs, since_ms=since_ms, until_ms=until_ms)
-        return (run for _, fields in entries if (run := read_run(fields)) is not None)
+        upto = "+" if until_ms is None else str(max(0, until_ms))
+        if before is not None:
+            upto = min(f"({place_of(before)}", upto, key=_bound)
+        entries = self._entries(self.keys.runs, since_ms=since_ms, upto=upto)
+        return (run for place, fields in entries if (run := read_run(fields, place)) is not None)
+
+    def run(self, place: str) -> PastRun:
+        """Read one single run: see `Inspector.run`."""
+        found = None
+        if _PLACE.fullmatch(place):
+            with self.server.translated() as client:
+                entries = client.xrange(self.keys.runs, min=place, max=place)
+            found = next((read_run(fields, name) for name, fields in entries), None)
+        if found is None:
+            raise NotFound.about(f'no run "{place}"', "is kept", "About the last 50,000 are.", given=place)
+        return found
 
     def changes(self) -> Iterator[Change]:
         """Page through who changed what, the last change first: see `Inspector.changes`."""
@@ -67,9 +85,8 @@ class Past:
         return (change for change in found if change is not None)
 
     def _entries(
-        self, stream: str, *, since_ms: int = 0, until_ms: int | None = None
+        self, stream: str, *, since_ms: int = 0, upto: str = "+"
     ) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
-        upto = "+" if until_ms is None else f"{max(0, until_ms)}"
         while True:
             with self.server.translated() as client:
                 page = client.xrevrange(stream, max=upto, min=max(0, since_ms), count=PAGE)
@@ -107,7 +124,20 @@ class Past:
         return [[value or b"" for value in one] if isinstance(one, list) else [b"" for _ in jobs] for one in found]
 
 
-def read_run(fields: Mapping[bytes, bytes]) -> PastRun | None:
+def place_of(text: str) -> str:
+    """Check a place among single runs. Raises InvalidOptions."""
+    if _PLACE.fullmatch(text) is None:
+        raise no_place(text)
+    return text
+
+
+def _bound(bound: str) -> tuple[int, int, int]:
+    """Order upper bounds of a stream: with the entry itself, or ``(`` without it."""
+    ms, _, number = bound.removeprefix("(").partition("-")
+    return (2**64, 0, 0) if bound == "+" else (int(ms), int(number or 2**64), -bound.startswith("("))
+
+
+def read_run(fields: Mapping[bytes, bytes], place: bytes | None = None) -> PastRun | None:
     """Read an entry of `S:runs`; None if it cannot be read."""
     entry, times = read_entry(fields.get(b"r", b"")), read_count(fields.get(b"x", b"1"))
     if entry is None or times is None:
@@ -123,4 +153,5 @@ def read_run(fields: Mapping[bytes, bytes]) -> PastRun | None:
         listener=said[b"w"],
         error=said[b"m"],
         times=times,
+        place=None if place is None else place.decode(),
     )

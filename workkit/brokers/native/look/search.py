@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from heapq import merge
-from itertools import islice
+from itertools import chain, islice
 
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.keys import Keys
@@ -16,14 +16,16 @@ from workkit.brokers.native.look.parked import Parked, read_parked
 from workkit.brokers.redis_server.pages import PAGE
 from workkit.brokers.redis_server.server import Server
 from workkit.brokers.redis_server.standing import standing_control
-from workkit.errors import NotFound
+from workkit.errors import Ambiguous, NotFound
 from workkit.jobs.admission import Control
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.names import shown
 from workkit.text.nearest import nearest_word
 
 ID_DIGITS, SHORTEST = 40, 6  # digits of an id, and how many of them are enough
+AT_ONCE = 5000  # ids that the server looks at in one step, of which it answers with those that begin alike
 MOST_NAMES = 5000  # to search for the nearest name
+MOST_JOBS = 5_000  # to search for a name that was, or for what is like an id, however many wait
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,9 +44,7 @@ class Search:
             whole = len(which) == ID_DIGITS or self._is_id(which)
             ids = [which] if whole else self.ids(which) or self._added_under(which)
         if len(ids) > 1:
-            raise NotFound(
-                f'"{which}" is the beginning of {len(ids)} jobs; give at least {SHORTEST} characters.', given=which
-            )
+            raise Ambiguous.among(which, ids, "give more characters")
         for id in ids:
             if (found := self.found(id)) is not None:
                 return found
@@ -68,16 +68,17 @@ class Search:
         if len(beginning) < SHORTEST or not all(c in "0123456789abcdef" for c in beginning):
             return []
         with self.server.translated() as client:
-            keys = [key for key, _ in client.hscan_iter(self.keys.jobs, match=f"{beginning}*", count=PAGE)]
+            keys = [key for key, _ in client.hscan_iter(self.keys.jobs, match=f"{beginning}*", count=AT_ONCE)]
         found = [key.decode("utf-8", "replace") for key in keys]
         found += [job.id for job in self._dead.jobs() if job.id.startswith(beginning)]
         return sorted(set(found))
 
     def _added_under(self, name: str) -> list[str]:
         """Find the id of a job that was added under a name and has lost it: a dead one, the last first, or one that was
-        retried.
+        retried, among the first that wait.
         """
-        return list(islice((job.id for job in self._jobs() if name and job.name == name), 1))
+        jobs = chain(islice(self._jobs(), MOST_JOBS), self._dead.jobs()) if name else ()
+        return list(islice((job.id for job in jobs if job.name == name), 1))
 
     def found(self, id: str) -> Job | None:
         """Find one job in any key, without reading all waiting jobs. Last, find a job to which nothing refers."""
@@ -104,7 +105,10 @@ class Search:
         if (like := nearest_word(which, names)) is not None and (id := self.under(like)) is not None:
             job = self.found(id)
             return (like, f' Nearest: "{like}" {shown(job.fn)} ({job.state}).') if job else (None, "")
-        near = next((job for job in self._jobs() if which and (job.id.startswith(which) or which in job.fn)), None)
+        near = next(
+            (job for job in islice(self._jobs(), MOST_JOBS) if which and (job.id.startswith(which) or which in job.fn)),
+            None,
+        )
         if near is None:
             return None, ""
         return near.id[:8], f" Nearest: {near.id[:8]} {shown(near.fn)} ({near.state})."

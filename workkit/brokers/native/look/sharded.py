@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from heapq import merge
+from time import monotonic
 
 from workkit.brokers.native.history.ring import Runs
 from workkit.brokers.native.look.inspector import NativeInspector
+from workkit.brokers.native.look.items import server_ms
+from workkit.brokers.native.look.past import place_of
 from workkit.brokers.native.look.results import ShardedResults
-from workkit.brokers.native.look.search import ID_DIGITS, SHORTEST
+from workkit.brokers.native.look.search import ID_DIGITS
+from workkit.brokers.native.look.walk import packed_text, unpacked_text
 from workkit.brokers.native.shards import first_found, shard_of_text
 from workkit.brokers.redis_server.graves import place_before
 from workkit.contract.changes import Change
 from workkit.contract.history import Bucket, Day, PastRun, Tier
 from workkit.contract.inspector import Counts, Graves, Missed, Named, Pulse, QueueInfo, no_queues
+from workkit.contract.job_page import JobPage, JobQuery, Placed, no_place, read_page
+from workkit.contract.limit_use import LimitUse, worst_first
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.pulse import soonest, summed_counts
 from workkit.contract.recurring import Recurs
-from workkit.errors import InvalidOptions, NotFound
+from workkit.errors import Ambiguous, InvalidOptions
 from workkit.jobs.admission import Control
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.known import Known
@@ -62,6 +68,27 @@ class ShardedInspector:
         """All states can be listed."""
         return {}
 
+    def page(self, query: JobQuery) -> JobPage:
+        """Read a page of the jobs of all shards, merged: its place is one place for each shard."""
+        places = _read_places(query.after, len(self._shards))
+        walks = [
+            _numbered(shard.walk(query).behind(at), n)
+            for n, (shard, at) in enumerate(zip(self._shards, places, strict=True))
+        ]
+        last: list[Callable[[], str] | None] = [None] * len(self._shards)
+        first = self._shards[0]
+        now = datetime.fromtimestamp(server_ms(first.server) / 1000, UTC)
+
+        def placed() -> Iterator[Placed]:
+            for job, place, n in merge(*walks, key=lambda one: _order(one[0])):
+                last[n] = place
+                yield job, written
+
+        def written() -> str:
+            return packed_text([at if place is None else place() for at, place in zip(places, last, strict=True)])
+
+        return read_page(placed(), query, now=now, clock_s=monotonic)
+
     def job(self, which: str) -> Job:
         """Find one job by name, by id, or by the beginning of an id. Raises NotFound, also if several match."""
         home = self._shards[shard_of_text(which, len(self._shards))]
@@ -71,9 +98,7 @@ class ShardedInspector:
             return first_found(self._shards, which, lambda shard: shard.job(which))
         ids = {id for shard in self._shards for id in shard.search.ids(which)}
         if len(ids) > 1:
-            raise NotFound(
-                f'"{which}" is the beginning of {len(ids)} jobs; give at least {SHORTEST} characters.', given=which
-            )
+            raise Ambiguous.among(which, ids, "give more characters")
         id = ids.pop() if ids else which
         return first_found(self._shards, id, lambda shard: shard.job(id))
 
@@ -126,6 +151,10 @@ class ShardedInspector:
         paused = {target: pause for control in controls for target, pause in control.paused.items()}
         return replace(controls[0], paused=paused)
 
+    def limits(self) -> list[LimitUse]:
+        """Tell which limits and rates are in use: each holds in its shard."""
+        return worst_first(use for shard in self._shards for use in shard.limits())
+
     def missed(self) -> Iterator[Missed]:
         """Page through the missed occurrences, roughly the last one first."""
         return merge(*(shard.missed() for shard in self._shards), key=lambda one: -one.due.timestamp())
@@ -148,10 +177,38 @@ class ShardedInspector:
                 found[bucket.start] = bucket if before is None else replace(bucket, cell=before.cell + bucket.cell)
         return [found[start] for start in sorted(found)]
 
-    def runs(self, *, since_ms: int = 0, until_ms: int | None = None) -> Iterator[PastRun]:
-        """Page through the single runs of all shards, roughly the last one first."""
-        found = [shard.runs(since_ms=since_ms, until_ms=until_ms) for shard in self._shards]
-        return merge(*found, key=lambda one: -one.ended.timestamp())
+    def runs(self, *, since_ms: int = 0, until_ms: int | None = None, before: str | None = None) -> Iterator[PastRun]:
+        """Page through the single runs of all shards, the last written one first. A place is the number of its shard
+        and the place there: what was written in one millisecond comes by the number of its shard.
+        """
+        number, place = (None, "") if before is None else self._placed(before)
+        walks = []
+        for n, shard in enumerate(self._shards):
+            ms = place.partition("-")[0]
+            upto, bound = until_ms, None
+            if number == n:
+                bound = place
+            elif number is not None and n < number:
+                bound = f"{ms}-0"
+            elif number is not None:
+                upto = int(ms) if until_ms is None else min(until_ms, int(ms))
+            found = shard.runs(since_ms=since_ms, until_ms=upto, before=bound)
+            walks.append(_of_shard(found, n))
+        return merge(*walks, key=_written)
+
+    def run(self, place: str) -> PastRun:
+        """Read one single run by its place."""
+        try:
+            number, there = self._placed(place)
+        except InvalidOptions:
+            return self._shards[0].run("")
+        return replace(self._shards[number].run(there), place=place)
+
+    def _placed(self, place: str) -> tuple[int, str]:
+        number, _, there = place.partition(".")
+        if not (number.isascii() and number.isdigit() and len(number) < 5 and int(number) < len(self._shards)):
+            raise no_place(place)
+        return int(number), place_of(there)
 
     def ahead(self, edges: Sequence[int]) -> list[int]:
         """Add up what waits in all shards, by its time."""
@@ -182,6 +239,29 @@ class ShardedInspector:
             return self._shards.index(shard)
 
         return first_found(self._shards, job.id, number)
+
+
+def _of_shard(runs: Iterator[PastRun], number: int) -> Iterator[PastRun]:
+    return (replace(run, place=f"{number}.{run.place}") for run in runs)
+
+
+def _written(run: PastRun) -> tuple[int, int]:
+    """Sort single runs: the last written one first, then by shard."""
+    number, _, place = (run.place or "").partition(".")
+    return -int(place.partition("-")[0]), int(number)
+
+
+def _numbered(walk: Iterator[Placed], number: int) -> Iterator[tuple[Job, Callable[[], str], int]]:
+    return ((job, place, number) for job, place in walk)
+
+
+def _read_places(text: str | None, shards: int) -> list[str | None]:
+    if text is None:
+        return [None] * shards
+    places = unpacked_text(text)
+    if not isinstance(places, list) or len(places) != shards or not all(isinstance(p, str | None) for p in places):
+        raise no_place(text)
+    return places
 
 
 def _order(job: Job) -> tuple[int, float]:

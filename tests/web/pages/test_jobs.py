@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import re
+from urllib.parse import quote
+
+import msgpack
+import pytest
+
+from tests import handlers
+from tests.contract.layouts import Gocraft
+from tests.servers import Server
+from tests.web.conftest import Browser, Open, headline, text_of
+from workkit import schedule
+from workkit.brokers.native.keys import Keys
+from workkit.schedule import Schedule
+from workkit.web.pages import jobs as page
+
+FAR = "2030-01-01T00:00:00Z"
+
+
+def links(text: str) -> list[str]:
+    return [one.replace("&amp;", "&") for one in re.findall(r'href="([^"]+)"', text)]
+
+
+def rows(browser: Browser, s: Schedule, query: str) -> list[dict[str, object]]:
+    found: list[dict[str, object]] = browser.json(f"/s/{s.name}/jobs.json?{query}")["jobs"]
+    return found
+
+
+def test_nothing_is_there(browser: Browser, s: Schedule) -> None:
+    assert headline(browser.get(f"/s/{s.name}/jobs")) == "No job here."
+    assert headline(browser.get(f"/s/{s.name}/jobs?state=held")) == "No job is held."
+
+
+def test_tabs_have_counts_and_rows_lead_to_their_jobs(browser: Browser, s: Schedule) -> None:
+    one = schedule.add_now(s, handlers.note, args=["secret stays"], name="digest")
+    other = schedule.add(s, handlers.note, at=FAR, kwargs={"token": "abc123456"})
+    answer = browser.get(f"/s/{s.name}/jobs")
+    said = text_of(answer)
+    assert "All 2 Running 0 Due 1 Waiting 1" in said
+    assert 'tests.handlers.note ("secret stays")' in said
+    assert "abc123456" not in answer.text
+    for which in ("digest", other.id):
+        assert f"/s/{s.name}/jobs/{which}" in links(answer.text)
+    assert [job["id"] for job in rows(browser, s, "state=waiting")] == [other.id]
+    assert [job["id"] for job in rows(browser, s, "state=due")] == [one.id]
+    assert browser.get(f"/s/{s.name}/jobs?state=lost").status_code == 400
+
+
+def test_a_filter_with_qualifiers(browser: Browser, s: Schedule) -> None:
+    schedule.add(s, handlers.note, at=FAR, args=["ada"])
+    schedule.add(s, handlers.fail, at=FAR)
+    named = schedule.add(s, handlers.welcome, at=FAR, args=["bob"], name="hello")
+
+    def found(q: str) -> list[object]:
+        return [job["fn"] for job in rows(browser, s, f"q={quote(q)}")]
+
+    assert found("fn:fail") == [handlers_name("fail")]
+    assert found("ada") == [handlers_name("note")]
+    assert found(f"id:{named.id[:8]}") == found("name:hello") == [handlers_name("welcome")]
+    assert found("name:hello fn:note") == []
+    assert found("due:<1h") == []
+    answer = browser.get(f"/s/{s.name}/jobs?q={quote('fn:nobody')}")
+    assert headline(answer).startswith('No job here: function has "nobody". A filter may say id:, name:, ')
+    refused = browser.get(f"/s/{s.name}/jobs.json?q=fnn:x")
+    assert (refused.status_code, refused.json()["suggestion"]) == (400, "fn:")
+
+
+def handlers_name(name: str) -> str:
+    return f"#'tests.handlers/{name}"
+
+
+def test_an_exact_filter_is_one_lookup(browser: Browser, s: Schedule, server: Server) -> None:
+    schedule.add(s, handlers.note, at=FAR, name="hello")
+    client, keys = server.client(), Keys(s.name)
+    client.zadd(keys.next, {f'{{"id":"{n:040x}"}}': 5_000 + n for n in range(5_000)})
+    found = browser.json(f"/s/{s.name}/jobs.json?q=name:hello")
+    assert (len(found["jobs"]), found["looked"], found["next"]) == (1, 0, None)
+
+
+def test_looking_ends_in_time_and_goes_on(
+    browser: Browser, s: Schedule, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page, "LOOK_MS", 0.0)
+    client, keys = server.client(), Keys(s.name)
+    client.zadd(keys.next, {f'{{"id":"{n:040x}"}}': 2_000_000_000_000 + n for n in range(120)})
+    wanted = schedule.add(s, handlers.note, at="2040-01-01T00:00:00Z")
+    path = f"/s/{s.name}/jobs?q=fn:note"
+    answer = browser.get(path)
+    assert "Looked at 50 of 121, due until Wed 18 May 2033 03:33:20. Look further" in text_of(answer)
+    following = next(link for link in links(answer.text) if "after=" in link)
+    assert "Looked at 100 of 121" in text_of(browser.get(following))
+    found = [browser.json(f"/s/{s.name}/jobs.json?q=fn:note")]
+    while (path := found[-1]["next"]) is not None:
+        found.append(browser.json(f"/s/{s.name}/{path}"))
+    assert [job["id"] for page in found for job in page["jobs"]] == [wanted.id]
+    assert len(found) == 3
+
+
+def test_a_filter_does_not_tell_what_is_masked(opened: Open, s: Schedule) -> None:
+    browser = opened(s)
+    schedule.add(s, handlers.note, at=FAR, kwargs={"token": "abc123456"})
+    assert rows(browser, s, "q=abc123456") == []
+    assert len(rows(browser, s, "q=token")) == 1
+
+
+def test_a_bar_acts_on_those_chosen(browser: Browser, s: Schedule) -> None:
+    jobs = [schedule.add(s, handlers.note, at=FAR, args=[n]) for n in range(3)]
+    answer = browser.get(f"/s/{s.name}/jobs")
+    for verb in ("run", "resume", "pause", "cancel"):
+        assert f'formaction="/s/{s.name}/do/{verb}"' in answer.text
+    token = browser.token(f"/s/{s.name}/jobs")
+    fields = {"token": token, "which": [job.id for job in jobs[:2]], "back": f"/s/{s.name}/jobs"}
+    assert browser.post(f"/s/{s.name}/do/cancel", fields).status_code == 303
+    assert [job["id"] for job in rows(browser, s, "")] == [jobs[2].id]
+
+
+def test_who_may_only_look_sees_no_boxes(opened: Open, s: Schedule) -> None:
+    schedule.add(s, handlers.note, at=FAR)
+    answer = opened(s, read_only=True).get(f"/s/{s.name}/jobs")
+    assert "checkbox" not in answer.text
+    assert "formaction" not in answer.text
+
+
+def test_records_that_cannot_be_read_are_rows_that_say_so(browser: Browser, s: Schedule, server: Server) -> None:
+    client, keys = server.client(), Keys(s.name)
+    broken = "ab" * 20
+    client.hset(keys.jobs, broken, b"\xff{")
+    client.zadd(keys.next, {f'{{"id":"{broken}"}}': 1, b"\xff\x00": 2, f'{{"id":"{"cd" * 20}"}}': 3})
+    client.zadd(keys.next, {b'{"id":"<script>alert(1)</script>"}': 4})
+    client.zadd(keys.dead, {b"\xff\xfe": 5})
+    client.hset(keys.graves, b"\xff\xfe", msgpack.packb({"id": b"\xff"}))
+    answer = browser.get(f"/s/{s.name}/jobs")
+    assert answer.status_code == 200
+    assert "its payload is missing" in text_of(answer)
+    assert "<script>alert" not in answer.text
+    assert len(rows(browser, s, "")) == 5
+    for link in links(answer.text):
+        if "/jobs/" in link:
+            assert browser.get(link).status_code in (200, 404), link
+
+
+def test_a_layout_that_has_only_a_start_counts_its_places(opened: Open, server: Server, name: str) -> None:
+    s = Gocraft().create(server, name)
+    browser = opened(s)
+    assert headline(browser.get(f"/s/{s.name}/jobs")) == "No job here."
+    for n in range(60):
+        schedule.add_now(s, "note", kwargs={"n": n})
+    found = browser.json(f"/s/{s.name}/jobs.json?state=due")
+    assert (len(found["jobs"]), found["next"]) == (50, "jobs.json?state=due&after=50")
+    assert len(browser.json(f"/s/{s.name}/{found['next']}")["jobs"]) == 10

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests import handlers
+from tests.contract.layouts import Gocraft
+from tests.processes import until
+from tests.servers import Server
+from tests.web.conftest import Browser, Open, headline, text_of
+from workkit import schedule
+from workkit.brokers.native.keys import Keys
+from workkit.contract.limit_use import LimitUse, worst_first
+from workkit.schedule import Schedule
+from workkit.web.pages.limits import key_text
+
+HOW: dict[str, Any] = {"imports": ["tests.handlers"], "folder": None, "threads": 3}
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("schedule", "the schedule"),
+        ("fn:#'app.export/rows", "app.export.rows"),
+        ("fn:#'app.export/rows=42", "app.export.rows, for 42"),
+        ("over:nightly", "one run of nightly at a time"),
+        ("unique:export:7", 'unique key "export:7"'),
+        ("other", "other"),
+    ],
+)
+def test_a_key_in_words(key: str, text: str) -> None:
+    assert key_text(key) == text
+
+
+def test_the_worst_comes_first() -> None:
+    uses = [
+        LimitUse(key="a", used=1, limit=9),
+        LimitUse(key="b", used=3, limit=3),
+        LimitUse(key="c", used=1, limit=9, waiting=2),
+    ]
+    assert [use.key for use in worst_first(uses)] == ["c", "b", "a"]
+
+
+def test_no_limit_is_in_use(browser: Browser, s: Schedule) -> None:
+    assert headline(browser.get(f"/s/{s.name}/limits")) == "No limit is in use."
+
+
+def test_a_limit_says_who_has_it_and_who_waits(opened: Open, server: Server, name: str) -> None:
+    s = schedule.create(name, redis=server.url, limit=1)
+    browser = opened(s)
+    handlers.calls.clear()
+    handlers.gate.clear()
+    jobs = [schedule.add_now(s, handlers.wait_for_gate, name=f"gate-{n}") for n in range(3)]
+    try:
+        with schedule.listener(s, **HOW):
+            until(lambda: handlers.calls == ["begun"], what="the run")
+            until(lambda: schedule.counts(s).held == 2, what="those that wait")
+            answer = browser.get(f"/s/{s.name}/limits")
+            assert headline(answer) == "1 limit in use, 1 full; 2 jobs wait."
+            (found,) = browser.json(f"/s/{s.name}/limits.json")["limits"]
+            assert (found["text"], found["used"], found["limit"], found["waiting"]) == ("the schedule", 1, 1, 2)
+            assert [one["id"] for one in found["holders"]] <= [job.id for job in jobs]
+            assert found["holders"][0]["listener"] in text_of(answer)
+            assert "2 wait, the oldest for" in text_of(answer)
+            assert 'aria-label="1 of 1 in use"' in answer.text
+            name = found["holders"][0]["name"]
+            assert len(browser.json(f"/s/{s.name}/limits.json?q={name}")["limits"]) == 1
+            assert headline(browser.get(f"/s/{s.name}/limits?q=nobody")) == 'No limit in use has "nobody".'
+            handlers.gate.set()
+    finally:
+        handlers.gate.set()
+
+
+def test_rates_say_their_next_turn_and_hostile_keys_are_text(browser: Browser, s: Schedule, server: Server) -> None:
+    client, keys = server.client(), Keys(s.name)
+    now_ms = int(client.time()[0]) * 1000
+    client.zadd(keys.rates, {"fn:#'app/mail": now_ms + 90_000, "start:fn:#'app/mail": now_ms + 90_000, "old": 5})
+    client.zadd(keys.slots, {b"fn:<script>\xff\0id@1": 0, b"run:abc\0abc@1": 0, b"\0": 0, b"none": 0})
+    answer = browser.get(f"/s/{s.name}/limits")
+    assert "the next free turn is in 1 min" in text_of(answer)
+    assert "<script>\ufffd" not in answer.text
+    found = browser.json(f"/s/{s.name}/limits.json")["limits"]
+    assert [(one["text"], one["used"], one["turn"] is None) for one in found] == [
+        ("<script>\ufffd", 1, True),
+        ("app.mail", 0, False),
+    ]
+
+
+def test_what_is_read_is_bounded(browser: Browser, s: Schedule, server: Server) -> None:
+    client, keys = server.client(), Keys(s.name)
+    client.zadd(keys.slots, {f"fn:x={n}\0{n:040x}@1": 0 for n in range(6_000)})
+    assert len(browser.json(f"/s/{s.name}/limits.json")["limits"]) == 200
+
+
+def test_a_namespace_tells_its_locks(opened: Open, server: Server, name: str) -> None:
+    s = Gocraft().create(server, name)
+    schedule.add_now(s, "note")
+    (key,) = [key.decode() for key in server.client().keys(f"*{name}*jobs:note")]
+    server.client().mset({f"{key}:max_concurrency": 2, f"{key}:lock": 2})
+    (found,) = opened(s).json(f"/s/{s.name}/limits.json")["limits"]
+    assert (found["used"], found["limit"], found["waiting"]) == (2, 2, 1)
+
+
+def test_keys_that_allow_one_run_are_found_by_a_search(browser: Browser, s: Schedule, server: Server) -> None:
+    server.client().zadd(Keys(s.name).slots, {b"unique:export:7\0" + b"a" * 40 + b"@1": 0})
+    answer = browser.get(f"/s/{s.name}/limits")
+    assert headline(answer) == "No limit is in use."
+    assert "1 more key allows one run, and nothing waits for it" in text_of(answer)
+    (found,) = browser.json(f"/s/{s.name}/limits.json?q=export")["limits"]
+    assert (found["text"], found["used"], found["limit"]) == ('unique key "export:7"', 1, 1)

@@ -1,0 +1,62 @@
+"""Which runs are those of a job, and what they tell of one that is over. By the calls of an inspector alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Final, Protocol
+
+from workkit.contract.history import NO_RUN, PastRun
+from workkit.errors import Unsupported
+from workkit.jobs.job import Job
+
+SHORTEST: Final = 6  # characters of the beginning of an id
+
+
+class Keeps(Protocol):
+    """What keeps single runs: see `Inspector`."""
+
+    def runs(self, *, since_ms: int = 0, until_ms: int | None = None, before: str | None = None) -> Iterator[PastRun]:
+        """Page through the single runs, the last one first."""
+
+
+def is_run_of(run: PastRun, which: str) -> bool:
+    """Say whether a text names the job of this run: by name, by id, or by the beginning of an id."""
+    assert run.id is not None, "single runs have an id"
+    return which in (run.name, run.id) or (len(which) >= SHORTEST and run.id.startswith(which))
+
+
+def finished_job(inspector: Keeps, which: str, *, schedule: str, most: int | None = None) -> Job | None:
+    """Find a job that is over by its last single run, among the last `most` runs; None where there is none."""
+    try:
+        last = next((run for run in islice(inspector.runs(), most) if is_run_of(run, which)), None)
+    except Unsupported:
+        return None
+    if last is None or last.ending in ("retried", "skipped"):
+        return None
+    assert last.id is not None, "single runs have an id"
+    return Job(
+        id=last.id,
+        schedule=schedule,
+        fn=last.fn or "?",
+        name=last.name,
+        due=last.due,
+        state="done",
+        attempt=last.attempt,
+        error=last.error,
+        ending=last.ending,
+    )
+
+
+def attempts_of_job(inspector: Keeps, job: Job, *, most: int) -> list[PastRun]:
+    """Read the attempts of the latest occurrence of a job, the first one first, among the last `most` runs. Those of a
+    dead one are those before it died. Raises Unsupported.
+    """
+    died_ms = round(job.due.timestamp() * 1000) + 60_000 if job.state == "dead" and job.due is not None else None
+    found: list[PastRun] = []
+    for run in islice(inspector.runs(until_ms=died_ms), most):
+        if run.id == job.id and run.ending not in NO_RUN:
+            found.append(run)
+            if run.attempt == 0:
+                break
+    return found[::-1]

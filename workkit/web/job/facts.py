@@ -1,0 +1,92 @@
+"""What is known of a job, as a list of facts, and the commands that do by hand what a page does. Pure."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+from typing import Final
+
+from workkit.contract.record import attempts_text, words_of
+from workkit.contract.result import Result
+from workkit.jobs.job import Job
+from workkit.text.duration import duration_text
+from workkit.text.glance import full_moment
+from workkit.text.listing import listed
+from workkit.text.wording import progress
+
+MOST_PAUSES: Final = 6  # of a back-off that are listed
+MOST_RESULT: Final = 2_000  # characters of a kept result
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One fact. `is_code`: what programs write."""
+
+    title: str
+    text: str
+    is_code: bool = False
+
+
+def facts(job: Job, *, now: datetime, zone: tzinfo, result: Result | None) -> Iterator[Fact]:
+    """List what is known of a job, masked. `result`: what is kept of its last run."""
+    yield Fact("Id", job.id, is_code=True)
+    if job.name:
+        yield Fact("Name", job.name)
+    yield Fact("Function", job.fn, is_code=True)
+    yield Fact("Arguments", _arguments(job), is_code=True)
+    if job.state != "done":
+        yield Fact("When", words_of(job) or "once")
+    if job.due is not None:
+        yield Fact("Died" if job.state == "dead" else "Due", full_moment(job.due.replace(microsecond=0), now, zone))
+    yield Fact("Attempts", attempts_text(job))
+    options, terms = job.options, job.terms
+    if options.retries:
+        yield Fact("Retries", f"{options.retries:,}, after {_pauses(job)}")
+    if options.timeout_ms is not None:
+        yield Fact("Timeout", duration_text(options.timeout_ms))
+    if terms.priority is not None:
+        yield Fact("Priority", f"{terms.priority}")
+    if terms.unique_key is not None:
+        yield Fact("Key", terms.unique_key, is_code=True)
+    if job.queue is not None:
+        yield Fact("Queue", job.queue, is_code=True)
+    if job.progress is not None:
+        yield Fact("Progress", progress(job.progress))
+    if result is not None:
+        yield Fact("Result", _result(result), is_code=result.kind == "value")
+    elif options.keep_ms is not None:
+        yield Fact("Result", f"none yet; kept for {duration_text(options.keep_ms)}")
+
+
+def by_hand(schedule: str, job: Job) -> list[str]:
+    """Write the commands for what may be done with a job."""
+    verbs = {
+        "running": ("cancel",), "cancelling": ("show",), "dead": ("retry", "discard"), "done": ("runs",),
+        "paused": ("resume", "run", "cancel"),
+    }.get(job.state, ("run", "pause", "cancel"))  # fmt: skip
+    which = job.name or job.short_id
+    return [shlex.join(["workkit", verb, schedule, which]) for verb in verbs]
+
+
+def _arguments(job: Job) -> str:
+    given = [json.dumps(value, ensure_ascii=False, default=str) for value in job.args]
+    given += [
+        f"{key}={json.dumps(value, ensure_ascii=False, default=str)}" for key, value in (job.kwargs or {}).items()
+    ]
+    return ", ".join(given) or "none"
+
+
+def _pauses(job: Job) -> str:
+    retries = job.options.retries or 0
+    said = [duration_text(job.options.delay_ms(k, chance=0.0)) for k in range(min(retries, MOST_PAUSES))]
+    return listed(said) if retries <= MOST_PAUSES else f"{', '.join(said)} and so on"
+
+
+def _result(result: Result) -> str:
+    if result.failure is not None:
+        return f"{result.kind}: {result.failure.line}"
+    text = json.dumps(result.value, ensure_ascii=False, default=str) if result.kind == "value" else result.kind
+    return text if len(text) <= MOST_RESULT else f"{text[:MOST_RESULT]}…"

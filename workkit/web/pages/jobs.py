@@ -1,0 +1,193 @@
+"""The page Jobs: what stands where."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from urllib.parse import quote
+
+from workkit.contract.inspector import Counts
+from workkit.contract.job_page import JobPage, JobQuery, looked_up
+from workkit.contract.record import job_record
+from workkit.contract.where import Where
+from workkit.errors import Unsupported
+from workkit.jobs.job import STATES, Job, JobState
+from workkit.text.glance import moment
+from workkit.text.listing import listed, plural
+from workkit.text.wording import iso
+from workkit.web.filters import PLACES, read_filter, understood
+from workkit.web.page import Asked, Page
+from workkit.web.words import Said, job_ref, plain
+
+ROWS: Final = 50
+LOOK_MS: Final = 60.0
+"""So long a request looks at jobs; then the page says how far it came, and a link looks further."""
+
+ALL: Final = "all"
+TABS: Final[Mapping[str, str]] = {
+    ALL: "All",
+    "running": "Running",
+    "due": "Due",
+    "waiting": "Waiting",
+    "retrying": "To be tried again",
+    "held": "Held",
+    "paused": "Paused",
+    "dead": "Dead",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tab:
+    """A state, and how many jobs are in it; None: the layout does not tell."""
+
+    text: str
+    n: int | None
+    path: str
+    is_here: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A job, where its page is, and why it stands as it does."""
+
+    job: Job
+    path: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobsView:
+    """What the page shows. `looked` is a sentence: how far a filter has looked. `more` leads to the next page."""
+
+    schedule: str
+    now: datetime
+    state: str
+    filter: str
+    understood: str
+    tabs: tuple[Tab, ...]
+    rows: tuple[Row, ...]
+    said: Said
+    looked: str
+    more: str | None
+    unknown: tuple[str, ...]
+    page: JobPage
+
+    def record(self) -> dict[str, Any]:
+        """Write it as JSON does."""
+        return {
+            "schedule": self.schedule,
+            "as_of": iso(self.now),
+            "sentence": plain(self.said),
+            "state": None if self.state == ALL else self.state,
+            "filter": self.filter,
+            "understood": self.understood,
+            "jobs": [job_record(row.job) | {"why": row.job.why} for row in self.rows],
+            "looked": self.page.looked,
+            "until": iso(self.page.until) if self.page.until else None,
+            "next": None if self.more is None else self.more.replace("jobs", "jobs.json", 1),
+            "unknown": list(self.unknown),
+        }
+
+
+def look(asked: Asked) -> JobsView:
+    """Look at a page of the jobs of a state, those that a filter means. Raises InvalidOptions."""
+    text = asked.params.get("q", "").strip()
+    where = read_filter(text, "jobs")
+    state = asked.one_of("state", (ALL, *STATES))
+    counts = asked.pulse.counts
+    unknown: list[str] = []
+    page = _page(asked, where, None if state == ALL else state, unknown)  # type: ignore[arg-type]
+    before = _number(asked.params.get("looked", ""))
+    total = _total(counts, state)
+    more = None
+    if page.after is not None:
+        counted = "" if where.is_everything else f"&looked={before + page.looked}"
+        more = f"{_path(state, text)}&after={quote(page.after)}{counted}"
+    return JobsView(
+        schedule=asked.served.name,
+        now=asked.now,
+        state=state,
+        filter=text,
+        understood="" if where.is_everything else understood(where),
+        tabs=tuple(_tabs(counts, state, text)),
+        rows=tuple(Row(job=job, path=job_ref(job), why=_why(job)) for job in page.jobs),
+        said=_said(asked.served.name, page, where, state),
+        looked=_looked(page, where, before, total, asked),
+        more=more,
+        unknown=tuple(dict.fromkeys([*unknown, *([page.cut] if page.cut else [])])),
+        page=page,
+    )
+
+
+def _page(asked: Asked, where: Where, state: JobState | None, unknown: list[str]) -> JobPage:
+    """Find the one job that a filter names, or look through the jobs for a while."""
+    inspector = asked.served.inspector()
+    if "after" not in asked.params:
+        named = looked_up(where, lambda which: asked.veil.job(inspector.job(which)), state=state, now=asked.now)
+        if named is not None:
+            return JobPage(jobs=named)
+    missing = inspector.unlisted()
+    if state is None:
+        unknown += missing.values()
+    query = JobQuery(
+        state=state, where=where, after=asked.params.get("after"), limit=ROWS, budget_ms=LOOK_MS, see=asked.veil.job
+    )
+    try:
+        return inspector.page(query)
+    except Unsupported as error:
+        unknown.append(str(error))
+        return JobPage(jobs=())
+
+
+def _tabs(counts: Counts, state: str, text: str) -> list[Tab]:
+    return [
+        Tab(text=TABS[name], n=_total(counts, name), path=_path(name, text), is_here=name == state) for name in TABS
+    ]
+
+
+def _total(counts: Counts, state: str) -> int | None:
+    """Count the jobs of a state, or all; None where the layout does not tell."""
+    states = STATES if state == ALL else (state,)
+    if any(one in counts.unknown for one in states):
+        return None
+    return sum(int(getattr(counts, one)) for one in states)
+
+
+def _path(state: str, text: str) -> str:
+    return f"jobs?state={state}" + (f"&q={quote(text)}" if text else "")
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else 0
+
+
+def _why(job: Job) -> str:
+    return job.error or "" if job.state in ("retrying", "dead") or job.fn == "?" else job.why or job.error or ""
+
+
+def _said(schedule: str, page: JobPage, where: Where, state: str) -> Said:
+    if page.jobs:
+        return (f"Jobs of {schedule}",)
+    if not where.is_everything:
+        accepted = listed([f"{one}:" for one in PLACES["jobs"]])
+        return (f"No job here: {understood(where)}. A filter may say {accepted}, or any text.",)
+    if page.after is not None:
+        return (f"Jobs of {schedule}",)
+    return ("No job here." if state == ALL else f"No job is {TABS[state].lower()}.",)
+
+
+def _looked(page: JobPage, where: Where, before: int, total: int | None, asked: Asked) -> str:
+    """Say how far a filter has looked, where it has not looked at all."""
+    if where.is_everything or page.after is None:
+        return ""
+    looked = before + page.looked
+    of = f" of {total:,}" if total is not None and total >= looked else ""
+    due = (
+        "" if page.until is None else f", due until {moment(page.until.replace(microsecond=0), asked.now, asked.zone)}"
+    )
+    return f"Looked at {looked:,}{of}{due}." if of else f"Looked at {plural(looked, 'job')}{due}."
+
+
+PAGE = Page(name="jobs", path="jobs", title="Jobs", template="jobs.html", look=look, icon="list", key="j")

@@ -1,0 +1,145 @@
+"""The page Runs: single runs that are kept, the last one first, by filters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from urllib.parse import quote
+
+from workkit.contract.history import LATE_MS, PastRun
+from workkit.contract.record import run_record
+from workkit.contract.where import Has, Term, Where
+from workkit.errors import InvalidOptions, Unsupported
+from workkit.text.glance import moment
+from workkit.text.wording import iso
+from workkit.web.drawing.endings import KINDS, STATES
+from workkit.web.filters import ENDINGS, read_filter, understood
+from workkit.web.instants import read_instant
+from workkit.web.page import Asked, Page
+
+ROWS: Final = 50
+MOST_LOOKED: Final = 3_000  # runs that one request looks at
+FILTERS: Final = ("job", "fn", "ended", "from", "to", "q")
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A run, the sign of its ending, and the word."""
+
+    run: PastRun
+    sign: str
+    word: str
+
+    @property
+    def path(self) -> str:
+        """Its page."""
+        return f"runs/{self.run.place}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunsView:
+    """What the page shows. `given`: the filters as they were typed; `more` leads to the next page."""
+
+    schedule: str
+    now: datetime
+    given: dict[str, str]
+    understood: str
+    rows: tuple[RunRow, ...]
+    said: str
+    looked: str
+    more: str | None
+    unknown: str
+
+    def record(self) -> dict[str, Any]:
+        """Write it as JSON does."""
+        return {
+            "schedule": self.schedule,
+            "as_of": iso(self.now),
+            "sentence": self.said,
+            "understood": self.understood,
+            "runs": [run_record(row.run) for row in self.rows],
+            "looked": self.looked,
+            "next": None if self.more is None else self.more.replace("runs", "runs.json", 1),
+            "unknown": self.unknown,
+        }
+
+
+def row_of(run: PastRun) -> RunRow:
+    """Choose the sign and the word of a run's ending."""
+    kind = KINDS[run.ending]
+    if kind == "done" and run.late_ms >= LATE_MS:
+        return RunRow(run, "late", "done, late")
+    return RunRow(run, {"over": "done", "miss": "late", "left": "pause"}.get(kind, kind), STATES[run.ending])
+
+
+def look(asked: Asked) -> RunsView:
+    """Look at the runs that the filters mean. Raises InvalidOptions."""
+    given = {name: value for name in FILTERS if (value := asked.params.get(name, "").strip())}
+    where = _where(given)
+    bounds = {
+        name: read_instant(given[name], name=name, now=asked.now, zone=asked.zone)
+        for name in ("from", "to") if name in given
+    }  # fmt: skip
+    found: list[PastRun] = []
+    place, looked, last, unknown = None, 0, None, ""
+    try:
+        since, until = _ms(bounds.get("from")) or 0, _ms(bounds.get("to"))
+        for run in asked.served.inspector().runs(since_ms=since, until_ms=until, before=asked.params.get("after")):
+            if len(found) == ROWS or looked == MOST_LOOKED:
+                place = last.place if last else None
+                break
+            looked, last = looked + 1, run
+            seen = asked.veil.run(run)
+            if where.run(seen, now=asked.now):
+                found.append(seen)
+    except Unsupported as error:
+        unknown = str(error)
+    query = "&".join(f"{name}={quote(value)}" for name, value in given.items())
+    at = "" if last is None else f", back to {moment(last.ended.replace(microsecond=0), asked.now, asked.zone)}"
+    return RunsView(
+        schedule=asked.served.name,
+        now=asked.now,
+        given={name: given.get(name, "") for name in FILTERS},
+        understood="" if where.is_everything else understood(where),
+        rows=tuple(row_of(run) for run in found),
+        said=_said(asked.served.name, found, where, unknown),
+        looked=f"Looked at {looked:,} runs{at}." if looked > len(found) else "",
+        more=None if place is None else f"runs?{query}{'&' if query else ''}after={place}",
+        unknown=unknown,
+    )
+
+
+def _where(given: dict[str, str]) -> Where:
+    """Make one filter of all that was given."""
+    where = read_filter(given.get("q", ""), "runs")
+    terms = [*where.terms]
+    if job := given.get("job"):
+        terms.append(Term(field="job", test=Has(texts=(job,), whole=True)))
+    if fn := given.get("fn"):
+        terms.append(Term(field="fn", test=Has(texts=(fn,))))
+    if ended := given.get("ended"):
+        wanted = tuple(one.strip().lower() for one in ended.split(","))
+        for one in wanted:
+            if one not in ENDINGS:
+                remedy = f"Accepted: {', '.join(ENDINGS)}."
+                raise InvalidOptions.about(
+                    f'ended="{one}"', "is no ending", remedy, where="ended", given=ended, accepted=", ".join(ENDINGS)
+                )
+        terms.append(Term(field="ended", test=Has(texts=wanted, whole=True)))
+    return Where(terms=tuple(terms), texts=where.texts, without=where.without)
+
+
+def _said(schedule: str, found: list[PastRun], where: Where, unknown: str) -> str:
+    if unknown:
+        return "No history is kept here."
+    if found:
+        return f"Runs of {schedule}"
+    return "No run is kept." if where.is_everything else f"No run here: {understood(where)}."
+
+
+def _ms(at: datetime | None) -> int | None:
+    return None if at is None else max(0, round(at.timestamp() * 1000))
+
+
+PAGE = Page(name="runs", path="runs", title="Runs", template="runs.html", look=look)
