@@ -116,6 +116,10 @@ class NotFound(WorkkitError, LookupError):
     """No such job, name or file."""
 
 
+class ChangedMeanwhile(WorkkitError):
+    """What was to be changed is no longer as the caller saw it. Nothing was changed."""
+
+
 class NoResult(NotFound):
     """A job has no result, and will have none: it keeps none, it has expired, or its value could not be kept."""
 

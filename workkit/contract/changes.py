@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from workkit.text.brief import brief_repr
 
-Via = Literal["python", "cli"]
+Via = Literal["python", "cli", "web"]
 """Through which face a change was made."""
 
 LONGEST_BY = 100  # characters
@@ -17,10 +17,14 @@ LONGEST_BY = 100  # characters
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Author:
-    """Who makes a change, as the caller says, and through which face."""
+    """Who makes a change, as the caller says, and through which face. `role` and `address`: of somebody who came in
+    from elsewhere.
+    """
 
     by: str
     via: Via = "python"
+    role: str | None = None
+    address: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +32,7 @@ class Change:
     """One change of a schedule. `target`: as in `Control`, or "dead" for several dead jobs. `id` and `fn`: of one job.
 
     `before` and `after`: what differs, by name; times are aware UTC. `times`: how many jobs, or faults of a repair.
+    `number`: its place among all changes, for a reader who continues there.
     """
 
     at: datetime
@@ -41,5 +46,8 @@ class Change:
     after: Mapping[str, Any] = field(default_factory=dict)
     reason: str | None = None
     times: int = 1
+    role: str | None = None
+    address: str | None = None
+    number: str = ""
 
     __repr__ = brief_repr

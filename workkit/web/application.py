@@ -17,12 +17,14 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from workkit.contract.changes import Author
 from workkit.errors import Invalid, NotFound, ServerError, ServerRefused, Unsupported, WorkkitError
 from workkit.web import sentences
 from workkit.web.acts.act import Doing, Order, Result
-from workkit.web.acts.carry_out import carry_out, read_order
+from workkit.web.acts.carry_out import carry_out_all, read_order
 from workkit.web.acts.deeds import Deeds
 from workkit.web.acts.registry import ACTS
+from workkit.web.acts.trail import tell
 from workkit.web.acts.verbs import Verbs
 from workkit.web.address import JSON, read_spelled, spelled, url_path
 from workkit.web.answer import (
@@ -49,6 +51,7 @@ from workkit.web.settings import Settings
 
 FOREVER: Final = "public, max-age=31536000, immutable"
 UNDO: Final = "undo"
+VERBS: Final = (*(verb for verb, act in ACTS.items() if act.stage == "form"), UNDO)
 
 T = TypeVar("T")
 Handler = Callable[[Request], Awaitable[Response]]
@@ -181,26 +184,35 @@ class Site:
         frame = self.entrance.frame(request, who, schedule=served.name, zone=served.zone, several=len(self.served) > 1)
         request.state.frame = frame
         verb, role = request.path_params["verb"], who.role(served.name)
-        if verb not in (*ACTS, UNDO) or served.verbs is None or role is None:
-            raise Refused(404, f'There is no act "{verb}".', fields={"accepted": ", ".join((*ACTS, UNDO))})
+        if verb not in VERBS or served.verbs is None or role is None:
+            raise Refused(404, f'There is no act "{verb}".', fields={"accepted": ", ".join(VERBS)})
         self._check_role(role, verb)
         fields = await self.entrance.form(request, who=who, is_body=is_body)
-        order = self._undoing(who, fields) if verb == UNDO else read_order(verb, fields)
+        order = None if verb == UNDO else read_order(verb, fields)
         if isinstance(order, str):
             raise Refused(400, order)
-        self._check_role(role, order.verb)
+        orders = self._undoing(who, fields) if order is None else (order,)
+        for one in orders:
+            self._check_role(role, one.verb)
         number = str(fields.get("number", [""])[-1])
         if number and not self.deeds.is_new(who.session, number):
             return self._did(request, frame, fields, number, self.deeds.result(who.session, number))
         number = number or secrets.token_hex(8)
+        author = _author(request, who, role)
         try:
-            result = await self._asked(served, partial(_carried_out, served, served.verbs, order, role, frame.zone))
-        except WorkkitError:
+            result = await self._asked(
+                served, partial(_carried_out, served, served.verbs, orders, role, frame.zone, author)
+            )
+        except WorkkitError as error:
             self.deeds.keep(who.session, number, None)
+            tell(author, verb, served.name, orders, error)
             raise
         finally:
             served.forget()
         self.deeds.keep(who.session, number, result)
+        if verb == UNDO and not result.refused:
+            self.deeds.undone(who.session, str(fields.get("of", [""])[-1]))
+        tell(author, verb, served.name, orders, result)
         return self._did(request, frame, fields, number, result)
 
     def _check_role(self, role: Role, verb: str) -> None:
@@ -208,10 +220,10 @@ class Site:
         if not may(role, needed):
             raise Refused(403, f"Your role is {role}; this needs {needed}.")
 
-    def _undoing(self, who: Who, fields: Mapping[str, Any]) -> Order:
-        """Find the act that undoes one of this session."""
+    def _undoing(self, who: Who, fields: Mapping[str, Any]) -> tuple[Order, ...]:
+        """Find the acts that undo one of this session."""
         result = self.deeds.result(who.session, str(fields.get("of", [""])[-1]))
-        if result is None or result.undo is None:
+        if result is None or not result.undo:
             raise Refused(409, "This can no longer be undone.")
         return result.undo
 
@@ -274,12 +286,21 @@ class Site:
         return PlainTextResponse(f"ready in {(time.monotonic() - began) * 1000:.0f} ms\n")
 
 
-def _carried_out(served: Served, verbs: Verbs, order: Order, role: Role, zone: tzinfo) -> Result:
+def _author(request: Request, who: Who, role: Role) -> Author:
+    """Say who acts. Without a name it is who runs this program."""
+    name = who.name if who.via in ("login", "proxy", "token") else ""
+    return Author(by=name, via="web", role=role, address=request.client.host if request.client else None)
+
+
+def _carried_out(
+    served: Served, verbs: Verbs, orders: Sequence[Order], role: Role, zone: tzinfo, author: Author
+) -> Result:
     inspector = served.inspector()
     doing = Doing(
         schedule=served.name, verbs=verbs, inspector=inspector, role=role, now=datetime.now(UTC), zone=zone
     )  # fmt: skip
-    return carry_out(doing, order)
+    with verbs.acting(author):
+        return carry_out_all(doing, orders)
 
 
 def _control(served: Served) -> object:

@@ -5,17 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
-from typing import Literal
+from typing import Any, Literal
 
 from workkit.contract.inspector import Inspector
-from workkit.errors import WorkkitError
+from workkit.errors import NotFound, WorkkitError
 from workkit.text.glance import moment
 from workkit.text.listing import plural
 from workkit.web.acts.verbs import Verbs
 from workkit.web.door.role import Role
 
-Needs = Literal["job", "job or schedule", "schedule"]
-"""What an act names: jobs, at least one; jobs, or none for the whole schedule; none."""
+Needs = Literal["job", "job or schedule", "schedule", "listener"]
+"""What an act names: jobs, at least one; jobs, or none for the whole schedule; none; listeners, at least one."""
+
+Stage = Literal["form", "undo"]
+"""By what an act is asked for: by a form or a program, or only to undo another act."""
+
+
+SPELLED = 3  # so many lines of an act on several jobs are shown
 
 
 class NotAllowed(WorkkitError):
@@ -24,11 +30,15 @@ class NotAllowed(WorkkitError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """One act: a verb, the jobs it names, and the other fields that were filled in."""
+    """One act: a verb, the jobs it names, and the other fields that were filled in. `kept`: what it needs to undo
+    another act, and no form has. `until`: until when it can be done; None: as long as results of acts are kept.
+    """
 
     verb: str
     which: tuple[str, ...] = ()
     fields: Mapping[str, str] = field(default_factory=dict)
+    kept: Any = None
+    until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,25 +51,34 @@ class Done:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What became of an act: a line for each job, the jobs that were refused with the reason, and the act that undoes
-    it.
+    """What became of an act: a line for each job, the jobs that were refused with the reason, and the acts that undo
+    it, the last one first. `did`: what was done to each job, as a past participle. `lasting`: for how many jobs it
+    cannot be undone, where it can be for others.
     """
 
     done: tuple[str, ...]
     lines: tuple[str, ...]
     refused: tuple[tuple[str, WorkkitError], ...] = ()
-    undo: Order | None = None
+    undo: tuple[Order, ...] = ()
+    did: str = "Done"
+    lasting: int = 0
 
     @property
     def line(self) -> str:
         """Say in one line what was done, and what was not."""
         if len(self.lines) + len(self.refused) == 1:
             return self.lines[0] if self.lines else str(self.refused[0][1])
-        said = " ".join(self.lines[:3]) + (f" And {len(self.lines) - 3:,} more." if len(self.lines) > 3 else "")
-        if not self.refused:
-            return said
-        failed = f"{plural(len(self.refused), 'job')} refused: {self.refused[0][1]}"
-        return f"{said} {failed}".strip()
+        over = sum(isinstance(error, NotFound) for _, error in self.refused)
+        others = [str(error) for _, error in self.refused if not isinstance(error, NotFound)]
+        parts = [f"{over:,} {'is' if over == 1 else 'are'} over"] if over else []
+        parts += [f"{len(others):,} refused: {others[0].rstrip('.')}"] if others else []
+        parts += [f"{self.lasting:,} cannot be undone"] if self.lasting else []
+        if not self.refused and len(self.lines) <= SPELLED:
+            said = " ".join(self.lines)
+            return f"{said} {parts[0]}." if parts else said
+        named = len(self.lines) + len(self.refused)
+        many = f"{len(self.lines):,} of {named:,}" if self.refused else plural(named, "job")
+        return f"{'; '.join([f'{self.did} {many}', *parts])}."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,9 +103,14 @@ One = Callable[[Doing, Order, str | None], Done]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Act:
-    """An act: the role that it needs, what it names, which other fields it takes, and what it does with each job."""
+    """An act: the role that it needs, what it names, which other fields it takes, and what it does with each job.
+
+    `did`: what was done to several jobs, as a past participle. `stage`: by what it is asked for.
+    """
 
     role: Role
     needs: Needs = "job"
     fields: tuple[str, ...] = ()
     one: One
+    did: str = "Done"
+    stage: Stage = "form"

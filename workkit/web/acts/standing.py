@@ -10,6 +10,7 @@ from workkit.jobs.admission import SCHEDULE, Pause
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.web.acts.act import Act, Doing, Done, NotAllowed, Order
+from workkit.web.acts.putting_back import undoing
 from workkit.web.door.role import may
 
 
@@ -37,17 +38,17 @@ def skip(doing: Doing, _: Order, which: str | None) -> Done:
     """Leave out the next run of a recurring job."""
     assert which is not None, "it was checked"
     job = doing.inspector.job(which)
-    after = doing.verbs.skip(which)
-    at, then = (doing.at(one.due) if one.due else "never" for one in (job, after))
-    return Done(f"Skipped {called(job)} of {at}; next is {then}.")
+    following, undo = doing.verbs.skip(which)
+    at, then = (doing.at(one.due) if one.due else "never" for one in (job, following))
+    return Done(f"Skipped {called(job)} of {at}; next is {then}.", undoing(undo))
 
 
-def run(doing: Doing, _: Order, which: str | None) -> Done:
+def run(doing: Doing, _order: Order, which: str | None) -> Done:
     """Run a job once now."""
     assert which is not None, "it was checked"
     job = doing.inspector.job(which)
-    doing.verbs.run(which)
-    return Done(f"Running {called(job)}{', beside its times' if recurs(job) else ''}.")
+    _, undo = doing.verbs.run(which)
+    return Done(f"Running {called(job)}{', beside its times' if recurs(job) else ''}.", undoing(undo))
 
 
 def cancel(doing: Doing, _: Order, which: str | None) -> Done:
@@ -56,18 +57,18 @@ def cancel(doing: Doing, _: Order, which: str | None) -> Done:
     job = doing.inspector.job(which)
     if recurs(job) and not may(doing.role, "editor"):
         raise NotAllowed(f"{called(job)} recurs. Your role is {doing.role}; this needs editor.", given=which)
-    after = doing.verbs.cancel(which)
+    after, undo = doing.verbs.cancel(which)
     if after.state == "cancelling":
-        return Done(f"Cancelling {called(job)}: its run is interrupted.")
-    return Done(f"Cancelled {called(job)}.")
+        return Done(f"Cancelling {called(job)}: its run is interrupted.", undoing(undo))
+    return Done(f"Cancelled {called(job)}.", undoing(undo))
 
 
 ACTS: Final[Mapping[str, Act]] = {
-    "pause": Act(role="operator", needs="job or schedule", fields=("reason", "until"), one=pause),
-    "resume": Act(role="operator", needs="job or schedule", one=resume),
-    "run": Act(role="operator", one=run),
-    "skip": Act(role="operator", one=skip),
-    "cancel": Act(role="operator", one=cancel),
+    "pause": Act(role="operator", needs="job or schedule", fields=("reason", "until"), one=pause, did="Paused"),
+    "resume": Act(role="operator", needs="job or schedule", one=resume, did="Resumed"),
+    "run": Act(role="operator", one=run, did="Running"),
+    "skip": Act(role="operator", one=skip, did="Skipped"),
+    "cancel": Act(role="operator", one=cancel, did="Cancelled"),
 }
 
 

@@ -58,6 +58,8 @@ def packed_change(author: Author | None, act: Act) -> bytes:
     said = {
         "by": author.by[:LONGEST_BY],
         "via": author.via,
+        "role": author.role or "",
+        "address": (author.address or "")[:LONGEST_BY],
         "verb": act.verb,
         "target": act.target[:LONGEST],
         "id": act.job.id if act.job else "",
@@ -84,6 +86,9 @@ def read_change(number: bytes, fields: Mapping[bytes, bytes]) -> Change | None:
         at=at,
         by=said[b"by"],
         via=said[b"via"],
+        role=said[b"role"],
+        address=said[b"address"],
+        number=number.decode("ascii", "replace"),
         verb=verb,
         target=target,
         id=said[b"id"],
@@ -95,7 +100,7 @@ def read_change(number: bytes, fields: Mapping[bytes, bytes]) -> Change | None:
     )
 
 
-_TEXTS = (b"by", b"via", b"verb", b"target", b"id", b"fn", b"reason")
+_TEXTS = (b"by", b"via", b"role", b"address", b"verb", b"target", b"id", b"fn", b"reason")
 
 
 def _read_state(packed: bytes) -> dict[str, Any]:

@@ -89,7 +89,8 @@ class ShardedInspector:
         """Read the pauses of all shards, and the schedule's own limits."""
         controls = [shard.control() for shard in self._shards]
         paused = {target: pause for control in controls for target, pause in control.paused.items()}
-        return replace(controls[0], paused=paused)
+        quiet = frozenset(name for control in controls for name in control.quiet)
+        return replace(controls[0], paused=paused, quiet=quiet)
 
     def missed(self) -> Iterator[Missed]:
         """Page through the missed occurrences, roughly the last one first."""
