@@ -16,7 +16,7 @@ from workkit.brokers.native.look.past import Past
 from workkit.brokers.native.look.pulse import read_pulse
 from workkit.brokers.native.look.results import NativeResults
 from workkit.brokers.native.look.search import Search, all_jobs, named_entry
-from workkit.brokers.redis_server.listener_info import read_info
+from workkit.brokers.redis_server.listener_info import quieted, read_info
 from workkit.brokers.redis_server.pages import is_text
 from workkit.brokers.redis_server.server import Server
 from workkit.brokers.redis_server.standing import standing_control
@@ -76,7 +76,7 @@ class NativeInspector:
 
     def listeners(self) -> list[ListenerInfo]:
         """List the listeners and the claims of each, by the time of their last heartbeat."""
-        now, found = server_ms(self.server), []
+        now, control, found = server_ms(self.server), self.control(), []
         with self.server.translated() as client:
             beats = client.zrange(self.keys.listeners, 0, -1, withscores=True)
         for raw, beat in beats:
@@ -85,7 +85,7 @@ class NativeInspector:
             if is_text(raw):  # every listener has such a name
                 with self.server.translated() as client:
                     packed = client.hget(self.keys.running(name), "info")
-            info = read_info(packed, listener=name, now_ms=now)
+            info = quieted(read_info(packed, listener=name, now_ms=now), control)
             held = tuple(self._listing.held(name)) if is_text(raw) else ()
             found.append(replace(info, beat_ms=max(0, now - whole_ms(beat)), running=held))
         return found
