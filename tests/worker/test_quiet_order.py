@@ -51,7 +51,7 @@ def test_a_quiet_listener_takes_nothing_new_until_it_listens_again(
         schedule.add_now(s, handlers.note, args=[1])
         for number in (2, 3):
             schedule.add_now(other, handlers.note, args=[number])
-            until(lambda: len(handlers.calls) == number - 1, what="the job of the other schedule")
+            until(lambda n=number: len(handlers.calls) == n - 1, what="the job of the other schedule")  # type: ignore[misc]
         assert schedule.counts(s).due == 1
         assert admin.quiet(info.listener, False)
         until(lambda: len(handlers.calls) == 3, what="the job that waited")

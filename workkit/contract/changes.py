@@ -13,6 +13,7 @@ Via = Literal["python", "cli", "web"]
 """Through which face a change was made."""
 
 LONGEST_BY = 100  # characters
+SHORTEST = 6  # digits of the beginning of an id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,3 +52,8 @@ class Change:
     number: str = ""
 
     __repr__ = brief_repr
+
+    def is_about(self, which: str) -> bool:
+        """Say whether it is about a job, by its name, its id, or the beginning of its id."""
+        id = self.id or ""
+        return self.target == f"job:{which}" or id == which or (len(which) >= SHORTEST and id.startswith(which))

@@ -170,8 +170,10 @@ class Inspector(Protocol):
     def results(self) -> Results:
         """The kept results of runs. Raises Unsupported."""
 
-    def changes(self) -> Iterator[Change]:
-        """Page through who changed what, the last change first; about 10,000 are kept."""
+    def changes(self, *, after: str | None = None) -> Iterator[Change]:
+        """Page through who changed what, the last change first; about 10,000 are kept. `after`: the `number` of the
+        last change that the caller has seen. Raises InvalidOptions.
+        """
 
     def history_bytes(self) -> int:
         """Estimate how much of the server's memory the past runs take, from samples."""

@@ -37,7 +37,7 @@ class WithoutHistory:
         """Raise Unsupported."""
         raise no_results("a result")
 
-    def changes(self) -> Iterator[Change]:
+    def changes(self, *, after: str | None = None) -> Iterator[Change]:
         """Raise Unsupported."""
         raise _refusal()
 

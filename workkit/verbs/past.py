@@ -162,13 +162,7 @@ def history_of(inspector: Inspector, subject: str, *, now_ms: int, span_ms: int,
 
 def changes_of(inspector: Inspector, which: str | None, *, limit: int) -> list[Change]:
     """Read the last changes of one job, or of all, the last one first."""
-    field = None if which is None else JOB + which
-    found = (one for one in inspector.changes() if which is None or one.target == field or _is_id(one.id, which))
-    return list(islice(found, limit))
-
-
-def _is_id(id: str | None, which: str) -> bool:
-    return id is not None and (id == which or (len(which) >= SHORTEST and id.startswith(which)))
+    return list(islice((one for one in inspector.changes() if which is None or one.is_about(which)), limit))
 
 
 def summed(buckets: Sequence[Bucket]) -> Cell:

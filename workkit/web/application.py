@@ -18,6 +18,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from workkit.contract.changes import Author
+from workkit.contract.record import compact
 from workkit.errors import Invalid, NotFound, ServerError, ServerRefused, Unsupported, WorkkitError
 from workkit.web import sentences
 from workkit.web.acts.act import Doing, Order, Result
@@ -48,8 +49,10 @@ from workkit.web.pages.registry import PAGES
 from workkit.web.render import TYPES, static_files, static_name
 from workkit.web.served import Served
 from workkit.web.settings import Settings
+from workkit.web.veil import Veil
 
 FOREVER: Final = "public, max-age=31536000, immutable"
+LINES: Final = ".jsonl"
 UNDO: Final = "undo"
 VERBS: Final = (*(verb for verb, act in ACTS.items() if act.stage == "form"), UNDO)
 
@@ -139,6 +142,8 @@ class Site:
     async def page(self, request: Request) -> Response:
         """Answer a page of a schedule."""
         path = raw_path(request)
+        if path.endswith(LINES) and (page := _with_lines(path.removesuffix(LINES))) is not None:
+            return await self._lines(request, page)
         is_json = path.endswith(JSON)
         bare = path.removesuffix(JSON)
         return await self._answer(request, request.path_params["s"], bare, is_json=is_json or wants_json(request))
@@ -153,8 +158,7 @@ class Site:
         if found is None:
             raise Refused(404, f"{served.name} has no page {path!r}.")
         page, names = found
-        role = who.role(served.name)
-        veil = self.settings.veil.all_hidden() if self.settings.hides_args and role == "viewer" else self.settings.veil
+        veil = self._veil(who.role(served.name))
 
         def look() -> tuple[Asked, View]:
             pulse = veil.pulse(served.inspector().pulse())
@@ -174,6 +178,24 @@ class Site:
         number = asked.params.get("did", "")
         frame = replace(frame, did=self.deeds.result(who.session, number), did_number=number)
         return html(request, page.template, {"frame": frame, "view": view})
+
+    async def _lines(self, request: Request, page: Page) -> Response:
+        """Answer all that a page has, as JSON Lines."""
+        request.state.is_json = True
+        who = await self.entrance.enter(request)
+        served = self._chosen(who, read_spelled(request.path_params["s"]))
+        veil = self._veil(who.role(served.name))
+
+        def written() -> bytes:
+            assert page.lines is not None, "it was found by them"
+            pulse, params = veil.pulse(served.inspector().pulse()), last_values(request)
+            asked = Asked(served=served, pulse=pulse, veil=veil, zone=served.zone, names={}, params=params)
+            return b"".join(compact(line).encode("utf-8", "replace") + b"\n" for line in page.lines(asked))
+
+        return Response(await self._asked(served, written), headers={"content-type": "application/x-ndjson"})
+
+    def _veil(self, role: Role | None) -> Veil:
+        return self.settings.veil.all_hidden() if self.settings.hides_args and role == "viewer" else self.settings.veil
 
     async def act(self, request: Request) -> Response:
         """Carry out an act, and lead back to where a line says what was done."""
@@ -199,20 +221,21 @@ class Site:
             return self._did(request, frame, fields, number, self.deeds.result(who.session, number))
         number = number or secrets.token_hex(8)
         author = _author(request, who, role)
+        told = partial(tell, replace(author, by=who.name), verb, served.name, orders)
         try:
             result = await self._asked(
                 served, partial(_carried_out, served, served.verbs, orders, role, frame.zone, author)
             )
         except WorkkitError as error:
             self.deeds.keep(who.session, number, None)
-            tell(author, verb, served.name, orders, error)
+            told(error)
             raise
         finally:
             served.forget()
         self.deeds.keep(who.session, number, result)
         if verb == UNDO and not result.refused:
             self.deeds.undone(who.session, str(fields.get("of", [""])[-1]))
-        tell(author, verb, served.name, orders, result)
+        told(result)
         return self._did(request, frame, fields, number, result)
 
     def _check_role(self, role: Role, verb: str) -> None:
@@ -305,6 +328,10 @@ def _carried_out(
 
 def _control(served: Served) -> object:
     return served.inspector().control()
+
+
+def _with_lines(path: str) -> Page | None:
+    return next((page for page in PAGES if page.lines is not None and page.matches(path) is not None), None)
 
 
 def raw_path(request: Request) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from typing import Any, Protocol
@@ -55,7 +55,8 @@ class Page:
     """A page of a schedule.
 
     `path`: below the schedule's address, with names in braces, ``jobs/{which}``. `title` stands in the bar and, with an
-    `icon`, in the rail. `look` makes the view; it blocks, and runs in a thread. `key`: the letter after g.
+    `icon`, in the rail. `look` makes the view; it blocks, and runs in a thread. `key`: the letter after g. `lines`:
+    what the page has at its path with `.jsonl`, all of it, as JSON Lines.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Page:
     icon: str = ""
     key: str = ""
     is_care: bool = False
+    lines: Callable[[Asked], Iterator[Mapping[str, Any]]] | None = None
 
     def matches(self, path: str) -> dict[str, str] | None:
         """Read the names in a path; None if it is not this page's."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from workkit.web.page import Page
-from workkit.web.pages import job, listeners, now
+from workkit.web.pages import changes, job, listeners, now
 
 PAGES: Final[tuple[Page, ...]] = (
     now.PAGE,
     job.PAGE,
     listeners.PAGE,
+    changes.PAGE,
 )

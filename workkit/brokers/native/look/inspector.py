@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from workkit.brokers.native.codec import Codec
+from workkit.brokers.native.history.changes import read_number
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.count import read_counts
 from workkit.brokers.native.look.dead_set import DeadSet
@@ -124,9 +125,13 @@ class NativeInspector:
         """The kept results of runs."""
         return NativeResults(server=self.server, waiting=self.waiting or self.server, keys=self.keys)
 
-    def changes(self) -> Iterator[Change]:
+    def changes(self, *, after: str | None = None) -> Iterator[Change]:
         """Page through who changed what, the last change first."""
-        return self._past.changes()
+        return self.changes_upto("+" if after is None else f"({read_number(after)}")
+
+    def changes_upto(self, last: str) -> Iterator[Change]:
+        """Page through the changes up to a number of the stream, as Redis writes a bound."""
+        return self._past.changes(upto=last)
 
     def history_bytes(self) -> int:
         """Estimate how much memory the history takes."""

@@ -62,13 +62,14 @@ class Past:
         entries = self._entries(self.keys.runs, since_ms=since_ms)
         return (run for _, fields in entries if (run := read_run(fields)) is not None)
 
-    def changes(self) -> Iterator[Change]:
-        """Page through who changed what, the last change first: see `Inspector.changes`."""
-        found = (read_change(number, fields) for number, fields in self._entries(self.keys.changes))
+    def changes(self, *, upto: str = "+") -> Iterator[Change]:
+        """Page through who changed what, the last change first: see `Inspector.changes`. `upto`: the last number."""
+        found = (read_change(number, fields) for number, fields in self._entries(self.keys.changes, upto=upto))
         return (change for change in found if change is not None)
 
-    def _entries(self, stream: str, *, since_ms: int = 0) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
-        upto = "+"
+    def _entries(
+        self, stream: str, *, since_ms: int = 0, upto: str = "+"
+    ) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
         while True:
             with self.server.translated() as client:
                 page = client.xrevrange(stream, max=upto, min=max(0, since_ms), count=PAGE)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from heapq import merge
 
+from workkit.brokers.native.history.changes import read_number
 from workkit.brokers.native.look.inspector import NativeInspector
 from workkit.brokers.native.look.results import ShardedResults
 from workkit.brokers.native.look.search import ID_DIGITS, SHORTEST
@@ -123,9 +124,25 @@ class ShardedInspector:
         """The kept results of runs, of all shards."""
         return ShardedResults([shard.results for shard in self._shards])
 
-    def changes(self) -> Iterator[Change]:
-        """Page through who changed what in all shards, the last change first."""
-        return merge(*(shard.changes() for shard in self._shards), key=lambda one: -one.at.timestamp())
+    def changes(self, *, after: str | None = None) -> Iterator[Change]:
+        """Page through who changed what in all shards, the last change first. A number begins with that of its shard.
+        Of two changes at the same time, that of the first shard comes first.
+        """
+        at, _, seen = ("", "", "") if after is None else after.partition(".")
+        ms = read_number(seen).partition("-")[0] if after is not None else ""
+
+        def upto(shard: int) -> str:
+            if after is None:
+                return "+"
+            if not at.isdecimal() or shard == int(at):
+                return f"({seen}"
+            return ms if shard > int(at) else f"({ms}-0"
+
+        def numbered(shard: int) -> Iterator[Change]:
+            found = self._shards[shard].changes_upto(upto(shard))
+            return (replace(one, number=f"{shard}.{one.number}") for one in found)
+
+        return merge(*map(numbered, range(len(self._shards))), key=lambda one: -one.at.timestamp())
 
     def history_bytes(self) -> int:
         """Add up the memory of the history of all shards."""
