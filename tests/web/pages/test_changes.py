@@ -86,7 +86,7 @@ def test_each_act_is_a_line_of_the_log(browser: Browser, s: Schedule, caplog: py
         "role": "editor", "address": "127.0.0.1", "schedule": s.name, "verb": "skip", "which": ["nightly", "nowhere"],
         "done": ["nightly"], "refused": ["nowhere"],
     }  # fmt: skip
-    assert (second["verb"], second["done"], second["error"]) == ("pause", [], "TriggerError")
+    assert (second["verb"], second["done"], second["error"]) == ("pause", [], "PhraseError")
 
 
 def test_an_editor_purges_the_history_and_nobody_else(opened: Open, s: Schedule, server: Server) -> None:
