@@ -157,5 +157,8 @@ class _Verbs:
     def quiet(self, listener: str, on: bool) -> bool:
         return producer_of(self.s).admin.by(author_of(None)).quiet(listener, on)
 
+    def note_shown(self, job: Job, argument: str) -> None:
+        producer_of(self.s).admin.by(author_of(None)).note("show", {"argument": argument}, job=job)
+
     def purge_history(self) -> None:
         producer_of(self.s).admin.by(author_of(None)).forget_history()

@@ -41,9 +41,9 @@ class Admin(Protocol):
         something is no longer as that change left it, and Unsupported.
         """
 
-    def note(self, verb: str, after: Mapping[str, Any], *, times: int = 1) -> None:
+    def note(self, verb: str, after: Mapping[str, Any], *, times: int = 1, job: Job | None = None) -> None:
         """Record a change of the schedule that is made of several steps, before the first one. `after`: what differs
-        then; `times`: how many jobs, or faults.
+        then; `times`: how many jobs, or faults. `job`: what it is about, where that is one job.
         """
 
     def cancel(self, job: Job) -> Job:

@@ -70,5 +70,5 @@ class WithoutChanges:
         remedy = "Send its process SIGTSTP, and SIGCONT later."
         raise Unsupported.about(f"making {listener} quiet from here", "is not possible in this layout", remedy)
 
-    def note(self, verb: str, after: Mapping[str, Any], *, times: int = 1) -> None:
+    def note(self, verb: str, after: Mapping[str, Any], *, times: int = 1, job: Job | None = None) -> None:
         """Record nothing."""

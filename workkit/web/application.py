@@ -232,10 +232,17 @@ class Site:
             raise
         finally:
             served.forget()
+        shown, result = result.shown, replace(result, shown=None)
         self.deeds.keep(who.session, number, result)
         if verb == UNDO and not result.refused:
             self.deeds.undone(who.session, str(fields.get("of", [""])[-1]))
         told(result)
+        if shown is not None and request.state.is_json:
+            return json_answer(request, result_record(result, number) | {"shown": shown})
+        if shown is not None:
+            back = own_path(str(fields.get("back", [""])[-1]), root=frame.root)
+            values = {"frame": replace(frame, title="Shown"), "line": result.line, "shown": shown, "back": back}
+            return html(request, "shown.html", values)
         return self._did(request, frame, fields, number, result)
 
     def _check_role(self, role: Role, verb: str) -> None:

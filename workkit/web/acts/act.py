@@ -14,8 +14,9 @@ from workkit.text.listing import plural
 from workkit.web.acts.verbs import Verbs
 from workkit.web.door.role import Role
 
-Needs = Literal["job", "job or schedule", "schedule", "listener"]
-"""What an act names: jobs, at least one; jobs, or none for the whole schedule; none; listeners, at least one."""
+Needs = Literal["job", "job or schedule", "schedule", "listener", "one job"]
+"""What an act names: jobs, at least one; jobs, or none for the whole schedule; none; listeners, at least
+one; one job."""
 
 Stage = Literal["form", "undo"]
 """By what an act is asked for: by a form or a program, or only to undo another act."""
@@ -43,10 +44,13 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What became of one job: a line that says it, and the order that undoes it."""
+    """What became of one job: a line that says it, and the order that undoes it. `shown`: what only this answer holds,
+    and nothing keeps.
+    """
 
     line: str
     undo: Order | None = None
+    shown: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +66,7 @@ class Result:
     undo: tuple[Order, ...] = ()
     did: str = "Done"
     lasting: int = 0
+    shown: str | None = None
 
     @property
     def line(self) -> str:

@@ -26,8 +26,10 @@ def read_order(verb: str, fields: Mapping[str, Sequence[Any]]) -> Order | str:
         return f"{listed(('which', *act.fields))} are texts."
     if len(which) > MOST:
         return f"An act concerns at most {MOST} jobs, and {len(which):,} were named."
-    if not which and act.needs in ("job", "listener"):
-        return f"{verb} needs a {act.needs}: which=NAME."
+    if not which and act.needs in ("job", "one job", "listener"):
+        return f"{verb} needs a {act.needs.removeprefix('one ')}: which=NAME."
+    if len(which) > 1 and act.needs == "one job":
+        return f"{verb} concerns one job, and {len(which)} were named."
     if which and act.needs == "schedule":
         return f"{verb} concerns the whole schedule, and takes no which."
     return Order(verb=verb, which=tuple(dict.fromkeys(which)), fields=given)
@@ -39,7 +41,7 @@ def carry_out(doing: Doing, order: Order) -> Result:
     if not order.which:
         found = act.one(doing, order, None)
         return Result(done=(doing.schedule,), lines=(found.line,), undo=_merged([found.undo]), did=act.did)
-    done, lines, refused, undos = [], [], [], []
+    done, lines, refused, undos, shown = [], [], [], [], None
     for which in order.which:
         try:
             found = act.one(doing, order, which)
@@ -48,6 +50,7 @@ def carry_out(doing: Doing, order: Order) -> Result:
             continue
         done.append(which)
         lines.append(found.line)
+        shown = found.shown
         undos.append(found.undo)
     undo = _merged(undos)
     return Result(
@@ -57,17 +60,19 @@ def carry_out(doing: Doing, order: Order) -> Result:
         undo=undo,
         did=act.did,
         lasting=undos.count(None) if undo else 0,
+        shown=shown,
     )
 
 
 def carry_out_all(doing: Doing, orders: Sequence[Order]) -> Result:
-    """Carry out several acts, one after the other, as one. It can be undone where one is alone."""
+    """Carry out several acts, one after the other, as one. Several together cannot be undone."""
     results = [carry_out(doing, order) for order in orders]
+    if len(results) == 1:
+        return results[0]
     return Result(
         done=tuple(one for result in results for one in result.done),
         lines=tuple(line for result in results for line in result.lines),
         refused=tuple(pair for result in results for pair in result.refused),
-        undo=results[0].undo if len(results) == 1 else (),
         did=results[0].did if len({result.did for result in results}) == 1 else "Done",
     )
 

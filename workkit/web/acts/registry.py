@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from workkit.web.acts import putting_back, serving, standing
+from workkit.web.acts import putting_back, serving, showing, standing
 from workkit.web.acts.act import Act
 
 ACTS: Final[Mapping[str, Act]] = {
     **standing.ACTS,
     **putting_back.ACTS,
     **serving.ACTS,
+    **showing.ACTS,
 }

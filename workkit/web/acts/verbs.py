@@ -39,5 +39,8 @@ class Verbs(Protocol):
     def quiet(self, listener: str, on: bool) -> bool:
         """Have a listener take nothing new, or take work again. False: it was so already."""
 
+    def note_shown(self, job: Job, argument: str) -> None:
+        """Record that somebody is shown an argument of a job that is masked."""
+
     def purge_history(self) -> None:
         """Remove all that is kept of past runs."""

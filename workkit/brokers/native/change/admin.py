@@ -58,10 +58,11 @@ class NativeAdmin:
         put_back(undo, server=self.server, keys=self.keys, change=self._change(act))
         return undo.job
 
-    def note(self, verb: str, after: Mapping[str, Any], *, times: int = 1) -> None:
+    def note(self, verb: str, after: Mapping[str, Any], *, times: int = 1, job: Job | None = None) -> None:
         """Record a change of several steps: see `Admin.note`."""
         if self.author is not None:
-            self._call("note", [self._change(Act(verb=verb, target=SCHEDULE, after=after, times=times))])
+            target = SCHEDULE if job is None else job_target(job)
+            self._call("note", [self._change(Act(verb=verb, target=target, job=job, after=after, times=times))])
 
     def cancel(self, job: Job) -> Job:
         """Remove a waiting job, or mark a running one: see `Admin.cancel`."""

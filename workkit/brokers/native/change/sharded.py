@@ -37,9 +37,9 @@ class ShardedAdmin:
         """Undo a change in the shard that made it: see `Admin.undo`."""
         return next(shard for shard in self._shards if shard.keys.schedule == undo.place).undo(undo)
 
-    def note(self, verb: str, after: Mapping[str, Any], *, times: int = 1) -> None:
+    def note(self, verb: str, after: Mapping[str, Any], *, times: int = 1, job: Job | None = None) -> None:
         """Record a change of several steps: see `Admin.note`."""
-        self._shards[0].note(verb, after, times=times)
+        self._shards[0].note(verb, after, times=times, job=job)
 
     def _told_once(self) -> list[NativeAdmin]:
         """All shards, of which only the first one says who changes them."""
