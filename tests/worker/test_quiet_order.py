@@ -61,6 +61,15 @@ def test_a_quiet_listener_takes_nothing_new_until_it_listens_again(
     assert server.client().hgetall(f"{s.name}:control").keys() == {b"v"}
 
 
+def test_a_listener_that_is_quiet_by_itself_says_so(s: Schedule) -> None:
+    with schedule.listener(s, **HOW) as listening:
+        until(lambda: [one.state for one in schedule.listeners(s)] == ["listening"], what="the listener")
+        listening.quiet()
+        until(lambda: [one.state for one in schedule.listeners(s)] == ["quiet"], what="a heartbeat")
+        listening.resume()
+        until(lambda: [one.state for one in schedule.listeners(s)] == ["listening"], what="another heartbeat")
+
+
 def test_an_unknown_listener_cannot_be_made_quiet(s: Schedule) -> None:
     with pytest.raises(NotFound, match="host:1:abc does not listen to "):
         producer_of(s).admin.quiet("host:1:abc", True)

@@ -264,7 +264,7 @@ class Loop:
             if limit > 0 or settles:
                 self._exchange.claim(lane, max(limit, lane.passing) if limit else 0)
             if lane.lost_at is not None or now - lane.beat_at >= BEAT or now - lane.seen_at >= TICK:
-                self._exchange.beat(lane, lane.broker.heartbeat(trouble=self.trouble()))
+                self._exchange.beat(lane, lane.broker.heartbeat(trouble=self.trouble(), state=self._state()))
             if lane.progress is not None and now >= lane.progress.at:
                 lane.progress.write(self._hands.runs)
             self._exchange.count(lane)
@@ -290,9 +290,16 @@ class Loop:
         asked: list[tuple[Lane, Callable[[], Orders]]] = []
         for lane in idle:
             if lane.at <= now + TOGETHER and not lane.unarmed and min(lane.wake_at, lane.writes_at()) > now:
-                self._guarded(lane, lambda lane: asked.append((lane, lane.broker.beating(trouble=self.trouble()))))
+                self._guarded(lane, lambda lane: asked.append((lane, self._beating(lane))))
         for lane, orders in asked:
             self._guarded(lane, lambda lane, orders=orders: self._exchange.beat(lane, orders()))  # type: ignore[misc]
+
+    def _beating(self, lane: Lane) -> Callable[[], Orders]:
+        return lane.broker.beating(trouble=self.trouble(), state=self._state())
+
+    def _state(self) -> str | None:
+        """Say what this listener does now; None: what it always does."""
+        return "stopping" if self._stop_at is not None else "quiet" if self._quiet else None
 
     def _guarded(self, lane: Lane, act: Callable[[Lane], None]) -> None:
         self.pulse += 1

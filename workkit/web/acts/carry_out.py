@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from workkit.errors import ChangedMeanwhile, CorruptRecord, Invalid, NotFound, Unsupported
+from workkit.errors import ChangedMeanwhile, CorruptRecord, Invalid, NotFound, ServerError, Unsupported, WorkkitError
 from workkit.text.listing import listed
 from workkit.web.acts.act import Doing, NotAllowed, Order, Result
 from workkit.web.acts.registry import ACTS
@@ -36,15 +36,26 @@ def read_order(verb: str, fields: Mapping[str, Sequence[Any]]) -> Order | str:
 
 
 def carry_out(doing: Doing, order: Order) -> Result:
-    """Do it for each job. One that is refused leaves the others. Raises ServerError, and what concerns all."""
+    """Do it for each job. One that is refused leaves the others; those after the loss of the server are refused too.
+    Raises ServerError where nothing was done, and what concerns all.
+    """
     act = ACTS[order.verb]
     if not order.which:
         found = act.one(doing, order, None)
         return Result(done=(doing.schedule,), lines=(found.line,), undo=_merged([found.undo]), did=act.did)
-    done, lines, refused, undos, shown = [], [], [], [], None
-    for which in order.which:
+    done: list[str] = []
+    lines: list[str] = []
+    refused: list[tuple[str, WorkkitError]] = []
+    undos: list[Order | None] = []
+    shown: str | None = None
+    for place, which in enumerate(order.which):
         try:
             found = act.one(doing, order, which)
+        except ServerError as error:
+            if not done:
+                raise
+            refused += [(one, error) for one in order.which[place:]]
+            break
         except HOPELESS as error:
             refused.append((which, error))
             continue
