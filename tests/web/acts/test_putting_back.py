@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -11,7 +14,12 @@ from tests.servers import Server
 from tests.web.acts.test_standing import act, contents, undone
 from tests.web.conftest import Browser, text_of
 from workkit import schedule
+from workkit.contract.undo import Undo
+from workkit.errors import ChangedMeanwhile
 from workkit.schedule import Schedule
+from workkit.verbs.opening import producer_of
+from workkit.web.acts.act import Order, Result
+from workkit.web.acts.deeds import Deeds
 
 HOW: dict[str, Any] = {"imports": ["tests.handlers"], "folder": None, "raise_errors": False}
 
@@ -129,3 +137,28 @@ def test_several_acts_with_undos_of_their_own_are_undone_together(
     assert 'no job "nowhere"' in text_of(done)
     undone(browser, s, done)
     assert contents(server, s) == before
+
+
+def test_a_time_that_has_passed_is_not_put_back(s: Schedule, server: Server) -> None:
+    add_recurring(s)
+    admin, undos = producer_of(s).admin, list[Undo]()
+    admin.keeping(undos).skip(schedule.job(s, "nightly"))
+    before = contents(server, s)
+    with pytest.raises(ChangedMeanwhile, match="nightly is past the time that was left out"):
+        admin.undo(replace(undos[0], until_ms=1_000))
+    assert contents(server, s) == before
+
+
+@pytest.mark.parametrize(
+    ("until", "is_kept"), [(None, False), (timedelta(minutes=5), False), (timedelta(hours=2), True)]
+)
+def test_a_skip_can_be_undone_for_longer_than_other_acts(
+    monkeypatch: pytest.MonkeyPatch, until: timedelta | None, is_kept: bool
+) -> None:
+    now, deeds = datetime.now(UTC), Deeds()
+    order = Order(verb="put back", which=("nightly",), until=None if until is None else now + until)
+    deeds.keep("session", "7", Result(done=("nightly",), lines=("Skipped.",), undo=(order,)), now=now)
+    assert deeds.result("session", "7") is not None
+    later = time.monotonic() + 700
+    monkeypatch.setattr(time, "monotonic", lambda: later)
+    assert (deeds.result("session", "7") is not None) is is_kept
