@@ -68,6 +68,28 @@ def test_a_resume_is_undone_with_its_reason_and_its_end(browser: Browser, s: Sch
     assert contents(server, s) == before
 
 
+def test_a_pause_over_another_is_undone_to_the_first(browser: Browser, s: Schedule, server: Server) -> None:
+    add_nightly(s)
+    schedule.pause(s, "nightly", reason="first", until="tomorrow at 14:00")
+    before = contents(server, s)
+    answer = act(browser, s, "pause", which="nightly", reason="second")
+    assert contents(server, s) != before
+    undone(browser, s, answer)
+    assert contents(server, s) == before
+
+
+@pytest.mark.parametrize("verb", ["pause", "resume"])
+def test_an_undo_leaves_the_pause_of_somebody_else(browser: Browser, s: Schedule, server: Server, verb: str) -> None:
+    add_nightly(s)
+    if verb == "resume":
+        schedule.pause(s, "nightly", reason="first")
+    answer = act(browser, s, verb, which="nightly")
+    schedule.pause(s, "nightly", reason="migration", by="ada")
+    before = contents(server, s)
+    assert "nightly was paused anew meanwhile." in text_of(undone(browser, s, answer))
+    assert contents(server, s) == before
+
+
 def test_what_was_done_is_said(browser: Browser, s: Schedule) -> None:
     add_nightly(s)
     skipped = act(browser, s, "skip", which="nightly")

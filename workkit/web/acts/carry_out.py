@@ -95,7 +95,7 @@ def _merged(undos: Sequence[Order | None]) -> tuple[Order, ...]:
         last = merged[-1] if merged else None
         if undo is None:
             continue
-        if last is not None and undo.kept is None and replace(last, which=undo.which) == undo:
+        if last is not None and replace(last, which=undo.which) == undo:
             merged[-1] = replace(last, which=(*last.which, *undo.which))
         else:
             merged.append(undo)
