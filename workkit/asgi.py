@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,8 @@ from workkit.contract.doctor import usual_patience
 from workkit.errors import InvalidOptions
 from workkit.triggers.clock.zone import zone as read_zone
 from workkit.verbs import saving
-from workkit.verbs.author import author_of
+from workkit.verbs import undo as undoing
+from workkit.verbs.author import acting, author_of
 from workkit.verbs.creation import Schedule, check_schedule
 from workkit.verbs.dead import discard_dead, revival_refusal, revive
 from workkit.verbs.opening import producer_of
@@ -40,7 +42,9 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
 
     from workkit.contract.admin import Arguments
+    from workkit.contract.changes import Author
     from workkit.contract.doctor import Finding
+    from workkit.contract.undo import Undo
     from workkit.errors import WorkkitError
     from workkit.jobs.job import Job
 
@@ -145,14 +149,29 @@ class _Verbs:
     def resume(self, which: str | None) -> None:
         verbs.resume(self.s, which)
 
-    def run(self, which: str) -> Job:
-        return verbs.run(self.s, which)
+    def acting(self, author: Author) -> AbstractContextManager[None]:
+        return acting(author if author.by else replace(author, by=author_of(None).by))
 
-    def skip(self, which: str) -> Job:
-        return verbs.skip(self.s, which)
+    def run(self, which: str) -> tuple[Job, Undo | None]:
+        return undoing.make(producer_of(self.s), "run", which)
 
-    def cancel(self, which: str) -> Job:
-        return verbs.cancel(self.s, which)
+    def skip(self, which: str) -> tuple[Job, Undo | None]:
+        return undoing.make(producer_of(self.s), "skip", which)
+
+    def cancel(self, which: str) -> tuple[Job, Undo | None]:
+        return undoing.make(producer_of(self.s), "cancel", which)
+
+    def undo(self, undo: Undo) -> Job:
+        return undoing.undo(producer_of(self.s), undo)
+
+    def quiet(self, listener: str, on: bool) -> bool:
+        return producer_of(self.s).admin.by(author_of(None)).quiet(listener, on)
+
+    def note_shown(self, job: Job, argument: str) -> None:
+        producer_of(self.s).admin.by(author_of(None)).note("show", {"argument": argument}, job=job)
+
+    def purge_history(self) -> None:
+        producer_of(self.s).admin.by(author_of(None)).forget_history()
 
     def repair(self, finding: Finding) -> bool:
         broker = producer_of(self.s)

@@ -117,6 +117,10 @@ class NotFound(WorkkitError, LookupError):
     """No such job, name or file."""
 
 
+class ChangedMeanwhile(WorkkitError):
+    """What was to be changed is no longer as the caller saw it. Nothing was changed."""
+
+
 class Ambiguous(NotFound):
     """A text is the beginning of several ids, `ids`: at most 8 of them."""
 

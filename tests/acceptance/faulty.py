@@ -30,6 +30,7 @@ ADMINISTRATION = {
         "note",
         "repair",
         "pause",
+        "quiet",
         "reschedule",
         "restore",
         "resume",
@@ -37,6 +38,7 @@ ADMINISTRATION = {
         "run",
         "tidy",
         "trace",
+        "undo",
     },
     "gocraft": {"aside", "cancel", "know", "pause", "release", "requeue", "resume"},
 }

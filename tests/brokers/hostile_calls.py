@@ -27,7 +27,8 @@ from workkit.contract.claim import Claim, Ending
 from workkit.contract.history import ALL, Cell, Counted, Sample
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.producer import NewJob
-from workkit.errors import InvalidOptions, NotFound
+from workkit.contract.undo import Undo
+from workkit.errors import ChangedMeanwhile, InvalidOptions, NotFound
 from workkit.jobs.admission import Pause, admission
 from workkit.jobs.job import Job
 from workkit.jobs.known import Known
@@ -40,7 +41,7 @@ INFO = ListenerInfo(
     listener="", host="here", pid=1, version="0", schedules={}, threads=1, functions=(Known(fn="good"),)
 )
 FAILURE = Failure(type="OSError", message="disk full", where="app.py:3", traceback="...")
-LEGITIMATE = (NotFound, InvalidOptions)
+LEGITIMATE = (NotFound, InvalidOptions, ChangedMeanwhile)
 DAILY = cron("* * * * 9 0 0")
 LIMITS = ("unique:good", "over:good", "fn:good")
 
@@ -225,6 +226,18 @@ def _each(s: Scene, act: Callable[[Any], object]) -> None:
             act(s.inspector.job(id))
 
 
+def _undone(s: Scene, job: Job) -> None:
+    """Skip, run and cancel it, and undo what can be undone, the last change first."""
+    undos: list[Undo] = []
+    admin = s.admin.keeping(undos)
+    for verb in (admin.skip, admin.run, admin.cancel):
+        with suppress(*LEGITIMATE):
+            verb(job)
+    for undo in reversed(undos):
+        with suppress(*LEGITIMATE):
+            admin.undo(undo)
+
+
 def _repair(s: Scene) -> None:
     for finding in list(s.doctor.checkup(patience_ms=0)):
         s.doctor.repair(finding)
@@ -285,6 +298,7 @@ CALLS: dict[str, Callable[[Scene], object]] = {
     "job by beginning": lambda s: s.inspector.job("abcdef"),
     "wire": _wire,
     "targets": _targets,
+    "undo": lambda s: _each(s, lambda job: _undone(s, job)),
     "run": lambda s: _each(s, s.admin.run),
     "skip": lambda s: _each(s, s.admin.skip),
     "retry": lambda s: s.admin.retry(_dead(s, 100)),
@@ -293,6 +307,8 @@ CALLS: dict[str, Callable[[Scene], object]] = {
     "declare": lambda s: s.admin.declare(limit=5, turn_ms=None),
     "declare nothing": lambda s: s.admin.declare(limit=None, turn_ms=None),
     "cancel": lambda s: _each(s, s.admin.cancel),
+    "quiet": lambda s: s.admin.quiet(s.broker.listener, True),
+    "listen": lambda s: s.admin.quiet(s.broker.listener, False),
     "checkup": lambda s: list(s.doctor.checkup(patience_ms=0)),
     "restore": _restore,
     "repair": _repair,

@@ -72,6 +72,7 @@ def test_changes_as_json_have_every_field(run: Run, s: schedule.Schedule) -> Non
     assert record == {
         "by": "alice", "via": "cli", "verb": "pause", "target": "schedule", "id": None, "fn": None, "before": {},
         "after": {"until": "2035-03-01T12:00:00.000Z"}, "reason": None, "times": 1,
+        "role": None, "address": None,
     }  # fmt: skip
 
 

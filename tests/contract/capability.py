@@ -33,6 +33,8 @@ class Can(StrEnum):
     PAUSE_ONE = "pause and resume one job"
     SKIP = "leave out the next run of a recurring job"
     RUN = "run a job once now"
+    UNDO = "put back exactly what a cancellation took away"
+    QUIET = "have a listener take nothing new"
     NAME = "replace a job of the same name"
     UNIQUE = "keep one job of a unique key"
     LIMIT_SCHEDULE = "limit how many jobs of a schedule run at once"

@@ -13,7 +13,8 @@ from tests.contract.stage import FAILURE, HOW, MINUTE, Stage
 from tests.processes import until
 from workkit import schedule
 from workkit.contract.producer import Added
-from workkit.errors import NotFound
+from workkit.contract.undo import Undo
+from workkit.errors import ChangedMeanwhile, NotFound
 from workkit.jobs.admission import Pause
 from workkit.jobs.outcome import Again, Dead, Done
 from workkit.jobs.run_options import RunOptions
@@ -133,6 +134,32 @@ def test_run_runs_a_recurring_job_once_more_and_keeps_its_times(stage: Stage) ->
     schedule.run(stage.s, daily)
     assert drained(stage) == [2]
     assert [(job.id, job.due) for job in stage.jobs()] == [(daily.id, daily.due)]
+
+
+@promised(Can.UNDO)
+def test_an_undo_puts_back_what_a_cancellation_took_away(stage: Stage) -> None:
+    job = schedule.add(stage.s, stage.note, in_="1 hour", **stage.given(1))
+    admin, undos = stage.producer.admin, list[Undo]()
+    admin.keeping(undos).cancel(job)
+    assert stage.jobs() == []
+    if not undos:
+        admin.undo(Undo(verb="cancel", job=job, kept=b"", place=""))
+    admin.undo(undos[0])
+    assert [(found.id, found.due) for found in stage.jobs()] == [(job.id, job.due)]
+    with pytest.raises(ChangedMeanwhile):
+        admin.undo(undos[0])
+
+
+@promised(Can.QUIET)
+def test_a_listener_is_told_to_take_nothing_new(stage: Stage) -> None:
+    name = min(stage.peer().names)
+    assert stage.producer.admin.quiet(name, True)
+    assert stage.producer.inspector.control().quiet == {name}
+    states = {info.listener: info.state for info in stage.producer.inspector.listeners()}
+    assert states[name] == "quiet"
+    assert list(states.values()).count("quiet") == 1
+    assert stage.producer.admin.quiet(name, False)
+    assert stage.producer.inspector.control().quiet == set()
 
 
 @promised(Can.NAME)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 from workkit.contract.changes import Author
+from workkit.contract.undo import Undo
 from workkit.errors import NotFound
 from workkit.jobs.admission import History, Pause
 from workkit.jobs.job import Job
@@ -30,9 +31,19 @@ class Admin(Protocol):
         layout that keeps no changes ignores it.
         """
 
-    def note(self, verb: str, after: Mapping[str, Any], *, times: int = 1) -> None:
+    def keeping(self, undos: list[Undo]) -> Admin:
+        """Make the same admin, which adds to a list what undoes each `cancel`, `skip` and `run`. What cannot be undone
+        adds nothing.
+        """
+
+    def undo(self, undo: Undo) -> Job:
+        """Put back exactly what a change took away, and return the job as it was. Raises ChangedMeanwhile where
+        something is no longer as that change left it, and Unsupported.
+        """
+
+    def note(self, verb: str, after: Mapping[str, Any], *, times: int = 1, job: Job | None = None) -> None:
         """Record a change of the schedule that is made of several steps, before the first one. `after`: what differs
-        then; `times`: how many jobs, or faults.
+        then; `times`: how many jobs, or faults. `job`: what it is about, where that is one job.
         """
 
     def cancel(self, job: Job) -> Job:
@@ -52,6 +63,11 @@ class Admin(Protocol):
 
     def forget_history(self) -> None:
         """Remove all that is kept of past runs. Listeners begin anew."""
+
+    def quiet(self, listener: str, on: bool) -> bool:
+        """Have a listener take nothing new of this schedule, or take work again. It hears of it with its next
+        heartbeat; what it has taken goes on. False: it was so already. Raises NotFound, Unsupported.
+        """
 
     def skip(self, job: Job) -> Job:
         """Leave out the next run of a recurring job. Raises NotFound where the job no longer waits."""

@@ -9,18 +9,23 @@ from typing import Any, Literal
 
 from workkit.text.brief import brief_repr
 
-Via = Literal["python", "cli"]
+Via = Literal["python", "cli", "web"]
 """Through which face a change was made."""
 
 LONGEST_BY = 100  # characters
+SHORTEST = 6  # digits of the beginning of an id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Author:
-    """Who makes a change, as the caller says, and through which face."""
+    """Who makes a change, as the caller says, and through which face. `role` and `address`: of somebody who came in
+    from elsewhere.
+    """
 
     by: str
     via: Via = "python"
+    role: str | None = None
+    address: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +33,7 @@ class Change:
     """One change of a schedule. `target`: as in `Control`, or "dead" for several dead jobs. `id` and `fn`: of one job.
 
     `before` and `after`: what differs, by name; times are aware UTC. `times`: how many jobs, or faults of a repair.
+    `number`: its place among all changes, for a reader who continues there.
     """
 
     at: datetime
@@ -41,5 +47,13 @@ class Change:
     after: Mapping[str, Any] = field(default_factory=dict)
     reason: str | None = None
     times: int = 1
+    role: str | None = None
+    address: str | None = None
+    number: str = ""
 
     __repr__ = brief_repr
+
+    def is_about(self, which: str) -> bool:
+        """Say whether it is about a job, by its name, its id, or the beginning of its id."""
+        id = self.id or ""
+        return self.target == f"job:{which}" or id == which or (len(which) >= SHORTEST and id.startswith(which))

@@ -39,10 +39,12 @@ class Consumer(Connection, Protocol):
         `wake_in_ms` of the answer is when the first of the next occurrences is due.
         """
 
-    def heartbeat(self, *, trouble: str | None = None) -> Orders:
-        """Send a heartbeat, and say which part of this listener has stopped moving; return the orders for it."""
+    def heartbeat(self, *, trouble: str | None = None, state: str | None = None) -> Orders:
+        """Send a heartbeat, and say which part of this listener has stopped moving; return the orders for it.
+        `state`: what it does now ("quiet", "stopping"); None: as it registered.
+        """
 
-    def beating(self, *, trouble: str | None = None) -> Callable[[], Orders]:
+    def beating(self, *, trouble: str | None = None, state: str | None = None) -> Callable[[], Orders]:
         """Send a heartbeat, and return a function that waits for the answer. The caller must call it."""
 
     def tell(self, said: Mapping[Any, str | None]) -> None:

@@ -223,8 +223,10 @@ class Inspector(Protocol):
     def results(self) -> Results:
         """The kept results of runs. Raises Unsupported."""
 
-    def changes(self) -> Iterator[Change]:
-        """Page through who changed what, the last change first; about 10,000 are kept."""
+    def changes(self, *, after: str | None = None) -> Iterator[Change]:
+        """Page through who changed what, the last change first; about 10,000 are kept. `after`: the `number` of the
+        last change that the caller has seen. Raises InvalidOptions.
+        """
 
     def knows(self) -> Mapping[str, Known]:
         """Read which functions the living listeners know, by their names as jobs store them. Those of listeners that

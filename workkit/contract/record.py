@@ -159,6 +159,8 @@ def change_record(change: Change) -> dict[str, Any]:
         "after": _state(change.after),
         "reason": change.reason,
         "times": change.times,
+        "role": change.role,
+        "address": change.address,
     }
 
 

@@ -8,7 +8,9 @@ from typing import Any, Self
 from workkit.contract.changes import Author, Change
 from workkit.contract.history import Bucket, Day, PastRun, Tier
 from workkit.contract.result import Results, no_results
+from workkit.contract.undo import Undo
 from workkit.errors import Unsupported
+from workkit.jobs.job import Job
 from workkit.jobs.known import Known
 
 
@@ -40,7 +42,7 @@ class WithoutHistory:
         """Raise Unsupported."""
         raise no_results("a result")
 
-    def changes(self) -> Iterator[Change]:
+    def changes(self, *, after: str | None = None) -> Iterator[Change]:
         """Raise Unsupported."""
         raise _refusal()
 
@@ -65,5 +67,18 @@ class WithoutChanges:
         """Return itself: changes are not recorded."""
         return self
 
-    def note(self, verb: str, after: Mapping[str, Any], *, times: int = 1) -> None:
+    def keeping(self, undos: list[Undo]) -> Self:
+        """Return itself: no change can be undone."""
+        return self
+
+    def undo(self, undo: Undo) -> Job:
+        """Raise Unsupported."""
+        raise Unsupported.about(f"undoing a {undo.verb}", "is not possible in this layout", given=undo.job.id)
+
+    def quiet(self, listener: str, on: bool) -> bool:
+        """Raise Unsupported."""
+        remedy = "Send its process SIGTSTP, and SIGCONT later."
+        raise Unsupported.about(f"making {listener} quiet from here", "is not possible in this layout", remedy)
+
+    def note(self, verb: str, after: Mapping[str, Any], *, times: int = 1, job: Job | None = None) -> None:
         """Record nothing."""

@@ -41,9 +41,10 @@ HISTORIES: tuple[History, ...] = ("full", "counts", "off")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Control:
-    """The pauses and limits of a schedule at this moment, for all listeners.
+    """The pauses and limits of a schedule at this moment, for all listeners. `quiet`: those that take nothing new.
 
-    `history`: what listeners keep of past runs (spec/history.md). Two values that differ only there are equal.
+    `history`: what listeners keep of past runs (spec/history.md). Two values that differ only there, or in `quiet`,
+    are equal.
 
     Targets: ``schedule``, ``fn:<name as stored>``, ``job:<name, or else id>``.
     """
@@ -52,6 +53,7 @@ class Control:
     limit: int | None = None
     turn_ms: float | None = None  # between two starts
     history: History = field(default="full", compare=False)
+    quiet: frozenset[str] = field(default=frozenset(), compare=False)
 
     def lapsed(self, now_ms: int) -> list[str]:
         """List the targets whose pause has reached its end."""

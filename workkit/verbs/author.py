@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from typing import Any
@@ -16,8 +18,25 @@ via: ContextVar[Via] = ContextVar("via", default="python")
 """Through which face this program makes its changes. The command line sets it."""
 
 
+_acting: ContextVar[Author | None] = ContextVar("acting", default=None)
+
+
+@contextmanager
+def acting(author: Author) -> Iterator[None]:
+    """Make all changes of this thread, whose callers do not say who makes them, in somebody's name."""
+    token = _acting.set(author)
+    try:
+        yield
+    finally:
+        _acting.reset(token)
+
+
 def author_of(by: Any) -> Author:
-    """Read who makes a change; None: as WORKKIT_BY says, else USER@HOST. Raises InvalidOptions."""
+    """Read who makes a change; None: who acts in this thread, else as WORKKIT_BY says, else USER@HOST. Raises
+    InvalidOptions.
+    """
+    if by is None and (author := _acting.get()) is not None:
+        return author
     if by is None:
         return Author(by=os.environ.get(ENVIRONMENT, "").strip()[:LONGEST_BY] or _user_at_host(), via=via.get())
     if not isinstance(by, str) or not by.strip():

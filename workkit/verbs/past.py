@@ -13,7 +13,7 @@ from typing import Any
 from workkit.contract.changes import Change
 from workkit.contract.history import JOB, KEPT_MS, TIERS, Bucket, Cell, PastRun, Tier
 from workkit.contract.inspector import Inspector
-from workkit.contract.past_runs import SHORTEST, finished_job, is_run_of
+from workkit.contract.past_runs import finished_job, is_run_of
 from workkit.errors import NotFound
 from workkit.jobs.job import Job
 from workkit.jobs.option_readers import option_error
@@ -134,13 +134,7 @@ def history_of(inspector: Inspector, subject: str, *, now_ms: int, span_ms: int,
 
 def changes_of(inspector: Inspector, which: str | None, *, limit: int) -> list[Change]:
     """Read the last changes of one job, or of all, the last one first."""
-    field = None if which is None else JOB + which
-    found = (one for one in inspector.changes() if which is None or one.target == field or _is_id(one.id, which))
-    return list(islice(found, limit))
-
-
-def _is_id(id: str | None, which: str) -> bool:
-    return id is not None and (id == which or (len(which) >= SHORTEST and id.startswith(which)))
+    return list(islice((one for one in inspector.changes() if which is None or one.is_about(which)), limit))
 
 
 def summed(buckets: Sequence[Bucket]) -> Cell:

@@ -31,12 +31,14 @@ What any of these raises becomes an answer within the frame (`answer.py`).
    are tables of a pure module (`tests/web/test_sentences.py`). Its line in spec/web.md, 1 and 2.
 
 **To add an act:** a function `(doing, order, which) -> Done` in a file of `acts/` and its `Act` in the `ACTS` of that
-file: the role, what it names, which other fields it takes. `Done` has the line that is said, and the `Order` that
-undoes it, or None. A new file goes into `acts/registry.py`. The verb comes in by the protocol `acts/verbs.py`, which
-`workkit/asgi.py` keeps. An act that concerns all that it names as one has `together` in place of `one`; what takes a
-while is a `Work` in `doing.works` (`works.py`), of which every page tells.
-A button is `say.act(frame, "verb", "Text", [("which", name)])`; it is absent for who may not.
-`acts/deeds.py` keeps results, for the line after an act, for `undo`, and so that a form sent twice acts once. Tests:
-`tests/web/acts/`, where `contents` compares all keys of a schedule before an act and after its undo. Its row in
-spec/web.md, 8.
+file: the role, what it names, which other fields it takes, and `did`, the word for several ("Paused 38 of 41"). `Done`
+has the line that is said, and the `Order` that undoes it, or None. An order that no form may ask for has
+`stage="undo"`, and what it needs in `kept` (`acts/putting_back.py`); its `until` says until when it can be done. A new
+file goes into `acts/registry.py`. The verb comes in by the protocol `acts/verbs.py`, which `workkit/asgi.py` keeps.
+Every act is carried out within `verbs.acting(author)`, so that `S:changes` says who; an act that concerns all that it
+names as one has `together` in place of `one`; what takes a while is a `Work` in `doing.works` (`works.py`), of which
+every page tells. A button is `say.act(frame, "verb", "Text", [("which", name)])`, or `say.asks(...)` with a question
+first; it is absent for who may not. `acts/deeds.py` keeps results, for the line after an act, for `undo`, and so that
+a form sent twice acts once; `acts/trail.py` logs each. Tests: `tests/web/acts/`, where `contents` compares all keys of
+a schedule before an act and after its undo. Its row in spec/web.md, 8.
 """

@@ -11,8 +11,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from workkit.contract.record import compact
-from workkit.errors import Ambiguous, Invalid, NotFound, ServerError, Unsupported, WorkkitError
-from workkit.web.acts.act import Changed, NotAllowed, Result
+from workkit.errors import Ambiguous, ChangedMeanwhile, Invalid, NotFound, ServerError, Unsupported, WorkkitError
+from workkit.web.acts.act import NotAllowed, Result
 from workkit.web.address import job_path
 from workkit.web.render import render
 
@@ -60,7 +60,7 @@ class Status:
 STATUSES = (
     Status(NotFound, 404),
     Status(NotAllowed, 403),
-    Status(Changed, 409),
+    Status(ChangedMeanwhile, 409),
     Status(ServerError, 503),
     Status(Unsupported, 501),
     Status(Invalid, 400),
@@ -116,7 +116,7 @@ def result_record(result: Result | None, number: str) -> dict[str, Any]:
     if result is None:
         return {"error": "this act is being done already."}
     refused = [{"which": which, **refusal_of(error).record()} for which, error in result.refused]
-    undo = None if result.undo is None else number
+    undo = number if result.undo else None
     return {
         "done": list(result.done),
         "line": result.line,

@@ -18,12 +18,15 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from workkit.contract.changes import Author
+from workkit.contract.record import compact
 from workkit.errors import Invalid, NotFound, ServerError, ServerRefused, Unsupported, WorkkitError
 from workkit.web import sentences
 from workkit.web.acts.act import Doing, Order, Result
-from workkit.web.acts.carry_out import carry_out, read_order
+from workkit.web.acts.carry_out import carry_out_all, read_order
 from workkit.web.acts.deeds import Deeds
 from workkit.web.acts.registry import ACTS
+from workkit.web.acts.trail import tell
 from workkit.web.acts.verbs import Verbs
 from workkit.web.address import JSON, read_spelled, spelled, url_path
 from workkit.web.answer import (
@@ -47,10 +50,13 @@ from workkit.web.pages.registry import PAGES
 from workkit.web.render import TYPES, static_files, static_name
 from workkit.web.served import Served
 from workkit.web.settings import Settings
+from workkit.web.veil import Veil
 from workkit.web.works import Works
 
 FOREVER: Final = "public, max-age=31536000, immutable"
+LINES: Final = ".jsonl"
 UNDO: Final = "undo"
+VERBS: Final = (*(verb for verb, act in ACTS.items() if act.stage == "form"), UNDO)
 
 T = TypeVar("T")
 Handler = Callable[[Request], Awaitable[Response]]
@@ -174,6 +180,8 @@ class Site:
     async def page(self, request: Request) -> Response:
         """Answer a page of a schedule."""
         path = raw_path(request)
+        if path.endswith(LINES) and (page := _with_lines(path.removesuffix(LINES))) is not None:
+            return await self._lines(request, page)
         is_json = path.endswith(JSON)
         bare = path.removesuffix(JSON)
         return await self._answer(request, request.path_params["s"], bare, is_json=is_json or wants_json(request))
@@ -194,8 +202,7 @@ class Site:
                 raise Refused(405, "This page takes no form.")
             fields = await self.entrance.form(request, who=who)
             params |= {name: str(values[-1]) for name, values in fields.items() if values}
-        role = who.role(served.name)
-        veil = self.settings.veil.all_hidden() if self.settings.hides_args and role == "viewer" else self.settings.veil
+        veil = self._veil(who.role(served.name))
 
         def look() -> tuple[Asked, View]:
             pulse = veil.pulse(served.inspector().pulse())
@@ -232,6 +239,24 @@ class Site:
         template = page.fragment if page.fragment and "fragment" in params else page.template
         return html(request, template, {"frame": frame, "view": view})
 
+    async def _lines(self, request: Request, page: Page) -> Response:
+        """Answer all that a page has, as JSON Lines."""
+        request.state.is_json = True
+        who = await self.entrance.enter(request)
+        served = self._chosen(who, read_spelled(request.path_params["s"]))
+        veil = self._veil(who.role(served.name))
+
+        def written() -> bytes:
+            assert page.lines is not None, "it was found by them"
+            pulse, params = veil.pulse(served.inspector().pulse()), last_values(request)
+            asked = Asked(served=served, pulse=pulse, veil=veil, zone=served.zone, names={}, params=params)
+            return b"".join(compact(line).encode("utf-8", "replace") + b"\n" for line in page.lines(asked))
+
+        return Response(await self._asked(served, written), headers={"content-type": "application/x-ndjson"})
+
+    def _veil(self, role: Role | None) -> Veil:
+        return self.settings.veil.all_hidden() if self.settings.hides_args and role == "viewer" else self.settings.veil
+
     async def act(self, request: Request) -> Response:
         """Carry out an act, and lead back to where a line says what was done."""
         is_body = request.headers.get("content-type", "").startswith("application/json")
@@ -241,46 +266,64 @@ class Site:
         frame = self.entrance.frame(request, who, schedule=served.name, zone=served.zone, several=len(self.served) > 1)
         request.state.frame = frame
         verb, role = request.path_params["verb"], who.role(served.name)
-        if verb not in (*ACTS, UNDO) or served.verbs is None or role is None:
-            raise Refused(404, f'There is no act "{verb}".', fields={"accepted": ", ".join((*ACTS, UNDO))})
+        if verb not in VERBS or served.verbs is None or role is None:
+            raise Refused(404, f'There is no act "{verb}".', fields={"accepted": ", ".join(VERBS)})
         self._check_role(role, verb)
         fields = await self.entrance.form(request, who=who, is_body=is_body)
-        order = self._undoing(who, fields) if verb == UNDO else read_order(verb, fields)
+        order = None if verb == UNDO else read_order(verb, fields)
         if isinstance(order, str):
             raise Refused(400, order)
-        self._check_role(role, order.verb)
+        orders = self._undoing(who, fields) if order is None else (order,)
+        for one in orders:
+            self._check_role(role, one.verb)
         number = str(fields.get("number", [""])[-1])
         if number and not self.deeds.is_new(who.session, number):
             return self._did(request, frame, fields, number, self.deeds.result(who.session, number))
         number = number or secrets.token_hex(8)
+        author = _author(request, who, role)
+        told = partial(tell, replace(author, by=who.name), verb, served.name, orders)
         try:
             result = await self._asked(
-                served, partial(self._carried_out, served, served.verbs, order, role, frame.zone)
+                served, partial(self._carried_out, served, served.verbs, orders, role, frame.zone, author)
             )
-        except WorkkitError:
+        except WorkkitError as error:
             self.deeds.keep(who.session, number, None)
+            told(error)
             raise
         finally:
             served.forget()
+        shown, result = result.shown, replace(result, shown=None)
         self.deeds.keep(who.session, number, result)
+        if verb == UNDO and not result.refused:
+            self.deeds.undone(who.session, str(fields.get("of", [""])[-1]))
+        told(result)
+        if shown is not None and request.state.is_json:
+            return json_answer(request, result_record(result, number) | {"shown": shown})
+        if shown is not None:
+            back = own_path(str(fields.get("back", [""])[-1]), root=frame.root)
+            values = {"frame": replace(frame, title="Shown"), "line": result.line, "shown": shown, "back": back}
+            return html(request, "shown.html", values)
         return self._did(request, frame, fields, number, result)
 
-    def _carried_out(self, served: Served, verbs: Verbs, order: Order, role: Role, zone: tzinfo) -> Result:
+    def _carried_out(
+        self, served: Served, verbs: Verbs, orders: Sequence[Order], role: Role, zone: tzinfo, author: Author
+    ) -> Result:
         doing = Doing(
             schedule=served.name, verbs=verbs, inspector=served.inspector(), checkup=served.checkup, role=role,
             now=datetime.now(UTC), zone=zone, graves=served.dead(self.settings.veil), works=self.works,
         )  # fmt: skip
-        return carry_out(doing, order)
+        with verbs.acting(author):
+            return carry_out_all(doing, orders)
 
     def _check_role(self, role: Role, verb: str) -> None:
         needed = ACTS[verb].role if verb in ACTS else "operator"
         if not may(role, needed):
             raise Refused(403, f"Your role is {role}; this needs {needed}.")
 
-    def _undoing(self, who: Who, fields: Mapping[str, Any]) -> Order:
-        """Find the act that undoes one of this session."""
+    def _undoing(self, who: Who, fields: Mapping[str, Any]) -> tuple[Order, ...]:
+        """Find the acts that undo one of this session."""
         result = self.deeds.result(who.session, str(fields.get("of", [""])[-1]))
-        if result is None or result.undo is None:
+        if result is None or not result.undo:
             raise Refused(409, "This can no longer be undone.")
         return result.undo
 
@@ -343,8 +386,18 @@ class Site:
         return PlainTextResponse(f"ready in {(time.monotonic() - began) * 1000:.0f} ms\n")
 
 
+def _author(request: Request, who: Who, role: Role) -> Author:
+    """Say who acts. Without a name it is who runs this program."""
+    name = who.name if who.via in ("login", "proxy", "token") else ""
+    return Author(by=name, via="web", role=role, address=request.client.host if request.client else None)
+
+
 def _control(served: Served) -> object:
     return served.inspector().control()
+
+
+def _with_lines(path: str) -> Page | None:
+    return next((page for page in PAGES if page.lines is not None and page.matches(path) is not None), None)
 
 
 def raw_path(request: Request) -> str:

@@ -68,6 +68,11 @@ class Frame:
         return verb in ACTS and self.role is not None and may(self.role, ACTS[verb].role)
 
     @property
+    def may_undo(self) -> bool:
+        """Say whether the asker may undo what was done."""
+        return self.did is not None and bool(self.did.undo) and all(self.may(one.verb) for one in self.did.undo)
+
+    @property
     def number(self) -> str:
         """A number for a form, so that it acts once."""
         return secrets.token_hex(8)

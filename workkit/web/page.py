@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from typing import Any, Protocol
@@ -62,7 +62,8 @@ class Page:
     `icon`, in the rail. `look` makes the view; it blocks, and runs in a thread. `key`: the letter after g.
     `takes_form`: a form may be sent to it, which changes nothing; its fields come as parameters. `fragment`: the
     template that is answered with the parameter `fragment`, in place of the page.
-    `within`: the page of the rail of which it is a part.
+    `within`: the page of the rail of which it is a part. `lines`: what the page has at its path
+    with `.jsonl`, all of it, as JSON Lines.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Page:
     takes_form: bool = False
     fragment: str = ""
     within: str = ""
+    lines: Callable[[Asked], Iterator[Mapping[str, Any]]] | None = None
 
     def matches(self, path: str) -> dict[str, str] | None:
         """Read the names in a path; None if it is not this page's."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from math import ceil
 from threading import Event, Lock, Thread
@@ -114,7 +115,8 @@ class Works:
                 trouble = f"does {under_way:,} things at once already" if not self._is_closed else "is ending"
                 raise InvalidOptions.about("this process", trouble, "Wait until one is over, or stop one.")
             self._works[work.id] = work
-        Thread(target=self._run, args=(work, run), name=f"workkit-web-{work.kind}", daemon=True).start()
+        here = copy_context()  # who acts
+        Thread(target=here.run, args=(self._run, work, run), name=f"workkit-web-{work.kind}", daemon=True).start()
 
     def keep(self, work: Work) -> None:
         """Keep a work that needs no thread."""

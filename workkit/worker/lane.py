@@ -42,6 +42,7 @@ class Lane:
     ends: list[Ending] = field(default_factory=list)
     unarmed: list[tuple[Claim, Admission | None]] = field(default_factory=list)  # to be admitted
     control: Control = FREE
+    quiet: frozenset[str] = frozenset()  # the listeners of this schedule that take nothing new
     lost_at: float | None = None
     retry_at: float = 0.0
     pause: float = BACKOFF[0]
@@ -86,8 +87,17 @@ class Lane:
     def update(self, control: Control | None) -> None:
         """Keep the pauses and limits of the schedule, if they have changed."""
         if control is not None:
+            was_quiet, self.quiet = self.is_quiet, control.quiet
             self.control = FREE if control == FREE else control
             self._follow_history()
+            if self.is_quiet != was_quiet:
+                self.look = True
+                events.emit("resumed" if was_quiet else "quiet", self.broker.schedule)
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether somebody has told this listener to take nothing new of this schedule."""
+        return bool(self.quiet) and self.broker.listener in self.quiet
 
     def wake_in(self, ms: float) -> None:
         """Ask again so soon: this listener has put something back, and other listeners may not know of it."""

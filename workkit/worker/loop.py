@@ -106,7 +106,6 @@ class Loop:
         self._stalls = Stalls(self._hands, seconds=how.stuck_after.total_seconds())
         self._quiet = False
         self._stop_at: float | None = None
-        self._is_open = False  # whether lanes wait for wake-ups
         self._over = threading.Event()
         self._began, self._born = time.monotonic(), forks.count
         self.pulse = 0  # changes as long as the loop moves; read by the watchdog
@@ -172,7 +171,7 @@ class Loop:
                 for lane in self._order(self._awake(time.monotonic())):
                     self._turn(lane)
                 if (now := time.monotonic()) >= self._stalls.at:
-                    self._stalls.look(now, is_due=any(lane.more for lane in self._lanes) and self._room() > 0)
+                    self._stalls.look(now, is_due=any(map(_is_due, self._lanes)) and self._room() > 0)
                 if forks.count != self._born:  # a subscriber of events forked: the child is no listener
                     forks.leave()
                 self._open_for_tokens(self._idle() > 0)
@@ -204,7 +203,7 @@ class Loop:
         """Word why this listener takes no work right now; None if it does. From any thread."""
         if self._stop_at is not None:
             return "stopping"
-        if self._quiet:
+        if self._quiet or all(lane.is_quiet for lane in self._lanes):
             return "quiet"
         if not all(lane.broker.listener for lane in self._lanes):
             return "not registered yet"
@@ -226,7 +225,7 @@ class Loop:
     def _next_at(self) -> float:
         at = min([lane.at for lane in self._lanes])
         for lane in self._awake(at):
-            if lane.lost_at is None and (self._settles(lane) or lane.unarmed or (lane.look and self._room())):
+            if lane.lost_at is None and (self._settles(lane) or lane.unarmed or (_looks(lane) and self._room())):
                 return 0.0
         at = min([at, self._hands.looks_at, *(lane.settle_at for lane in self._lanes if lane.ends)])
         return at if self._stop_at is None else min(at, self._stop_at)
@@ -247,7 +246,7 @@ class Loop:
                     self._dispatch.looked_up(message)
                 case Lane():
                     message.look = True
-                    if not self._idle():
+                    if not self._idle() or message.is_quiet:
                         self._pass_on(message)
                 case _ if callable(message):
                     message()
@@ -264,11 +263,11 @@ class Loop:
         try:
             self._exchange.admit(lane)
             settles = self._settles(lane)
-            limit = self._room(is_asked=settles) if lane.look or lane.asked else 0
+            limit = self._room(is_asked=settles) if _looks(lane) or (lane.asked and not lane.is_quiet) else 0
             if limit > 0 or settles:
                 self._exchange.claim(lane, max(limit, lane.passing) if limit else 0)
             if lane.lost_at is not None or now - lane.beat_at >= BEAT or now - lane.seen_at >= TICK:
-                self._exchange.beat(lane, lane.broker.heartbeat(trouble=self.trouble()))
+                self._exchange.beat(lane, lane.broker.heartbeat(trouble=self.trouble(), state=self._state()))
             if lane.progress is not None and now >= lane.progress.at:
                 lane.progress.write(self._hands.runs)
             self._exchange.count(lane)
@@ -294,9 +293,16 @@ class Loop:
         asked: list[tuple[Lane, Callable[[], Orders]]] = []
         for lane in idle:
             if lane.at <= now + TOGETHER and not lane.unarmed and min(lane.wake_at, lane.writes_at()) > now:
-                self._guarded(lane, lambda lane: asked.append((lane, lane.broker.beating(trouble=self.trouble()))))
+                self._guarded(lane, lambda lane: asked.append((lane, self._beating(lane))))
         for lane, orders in asked:
             self._guarded(lane, lambda lane, orders=orders: self._exchange.beat(lane, orders()))  # type: ignore[misc]
+
+    def _beating(self, lane: Lane) -> Callable[[], Orders]:
+        return lane.broker.beating(trouble=self.trouble(), state=self._state())
+
+    def _state(self) -> str | None:
+        """Say what this listener does now; None: what it always does."""
+        return "stopping" if self._stop_at is not None else "quiet" if self._quiet else None
 
     def _guarded(self, lane: Lane, act: Callable[[Lane], None]) -> None:
         self.pulse += 1
@@ -315,10 +321,9 @@ class Loop:
         return 0 if self._quiet or self._stop_at is not None else self._hands.idle
 
     def _open_for_tokens(self, is_open: bool) -> None:
-        if is_open != self._is_open:
-            self._is_open = is_open
-            for lane in self._lanes:
-                lane.room.set() if is_open else lane.room.clear()
+        for lane in self._lanes:
+            if lane.room.is_set() != (is_open and not lane.is_quiet):
+                lane.room.clear() if lane.room.is_set() else lane.room.set()
 
     def _order(self, lanes: list[Lane]) -> list[Lane]:
         """Order the lanes: as the caller listed them (`strict`), or by chance in proportion to their weights."""
@@ -368,3 +373,12 @@ class Loop:
             self._hands.pings.close()
         t, up_ms = self._dispatch.tally, round((time.monotonic() - self._began) * 1000)
         events.emit("stopped", ran=t.ran, failed=t.failed, given_back=t.given_back, up_ms=up_ms)
+
+
+def _looks(lane: Lane) -> bool:
+    """Whether this listener is to claim what may be due in this schedule."""
+    return lane.look and not lane.is_quiet
+
+
+def _is_due(lane: Lane) -> bool:
+    return lane.more and not lane.is_quiet

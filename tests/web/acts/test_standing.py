@@ -37,7 +37,8 @@ def contents(server: Server, s: Schedule) -> dict[str, Any]:
         if b":producer:" in key or key.endswith((b":wake", b":watch", b":changes")):
             continue
         kind = client.type(key)
-        found[key.decode()] = {b"hash": client.hgetall, b"set": client.smembers}.get(kind, client.dump)(key)
+        read = {b"hash": client.hgetall, b"set": client.smembers, b"stream": client.xrange}
+        found[key.decode()] = read.get(kind, client.dump)(key)
         if key.endswith(b":control"):
             found[key.decode()].pop(b"v", None)
     return {key: value for key, value in found.items() if value}
@@ -67,15 +68,41 @@ def test_a_resume_is_undone_with_its_reason_and_its_end(browser: Browser, s: Sch
     assert contents(server, s) == before
 
 
-def test_an_act_that_cannot_be_undone_has_no_undo(browser: Browser, s: Schedule) -> None:
+def test_a_pause_over_another_is_undone_to_the_first(browser: Browser, s: Schedule, server: Server) -> None:
+    add_nightly(s)
+    schedule.pause(s, "nightly", reason="first", until="tomorrow at 14:00")
+    before = contents(server, s)
+    answer = act(browser, s, "pause", which="nightly", reason="second")
+    assert contents(server, s) != before
+    undone(browser, s, answer)
+    assert contents(server, s) == before
+
+
+@pytest.mark.parametrize("verb", ["pause", "resume"])
+def test_an_undo_leaves_the_pause_of_somebody_else(browser: Browser, s: Schedule, server: Server, verb: str) -> None:
+    add_nightly(s)
+    if verb == "resume":
+        schedule.pause(s, "nightly", reason="first")
+    answer = act(browser, s, verb, which="nightly")
+    schedule.pause(s, "nightly", reason="migration", by="ada")
+    before = contents(server, s)
+    assert "nightly was paused anew meanwhile." in text_of(undone(browser, s, answer))
+    assert contents(server, s) == before
+
+
+def test_what_was_done_is_said(browser: Browser, s: Schedule) -> None:
     add_nightly(s)
     skipped = act(browser, s, "skip", which="nightly")
     assert re.search(r"Skipped nightly of (tomorrow )?02:30; next is .* 02:30\.", text_of(skipped))
     assert "Running nightly, beside its times." in text_of(act(browser, s, "run", which="nightly"))
-    cancelled = act(browser, s, "cancel", which="nightly")
-    assert "Cancelled nightly." in text_of(cancelled)
-    assert "Undo" not in text_of(cancelled)
+    assert "Cancelled nightly." in text_of(act(browser, s, "cancel", which="nightly"))
     assert list(schedule.jobs(s)) == [] or [job.name for job in schedule.jobs(s)] == [None]
+
+
+def test_an_act_that_cannot_be_undone_has_no_undo(browser: Browser, s: Schedule) -> None:
+    answer = act(browser, s, "purge")
+    assert f"Purged the history of {s.name}." in text_of(answer)
+    assert "Undo" not in text_of(answer)
 
 
 @pytest.mark.parametrize(

@@ -66,3 +66,21 @@ def test_more_than_fifty_listeners_are_counted(browser: Browser, s: Schedule, se
     found = browser.json(f"/s/{s.name}/listeners.json")
     assert (len(found["listeners"]), found["more"]) == (50, 10)
     assert browser.json(f"/s/{s.name}.json")["counts"]["running"] == 60
+
+
+def test_a_listener_is_made_quiet_and_listens_again(browser: Browser, s: Schedule) -> None:
+    with schedule.listener(s, **HOW):
+        until(lambda: schedule.listeners(s), what="the listener")
+        page, name = f"/s/{s.name}/listeners", schedule.listeners(s)[0].listener
+        for verb, said, state, button in (
+            ("quiet", "finishes what it runs, and takes nothing new.", "quiet", ">Go on<"),
+            ("listen", "takes work again.", "listening", ">Quiet<"),
+        ):
+            fields = {"token": browser.token(page), "which": name, "back": page}
+            answer = browser.post(f"/s/{s.name}/do/{verb}", fields, follow_redirects=True)
+            assert f"{name} {said}" in text_of(answer)
+            assert button in answer.text
+            assert [one["state"] for one in browser.json(f"{page}.json")["listeners"]] == [state]
+        assert [change.target for change in schedule.changes(s)] == [f"listener:{name}"] * 2
+    refused = browser.post(f"/s/{s.name}/do/quiet", {"token": browser.token(page), "which": name, "back": page})
+    assert "does not listen to" in browser.get(refused.headers["location"]).text

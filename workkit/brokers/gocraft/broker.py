@@ -205,11 +205,11 @@ class GocraftBroker:
         """Grant what was asked: a job is only taken while its name is below its limit."""
         return Turn(claims=[claim for claim, _ in asked])
 
-    def heartbeat(self, *, trouble: str | None = None) -> Orders:
+    def heartbeat(self, *, trouble: str | None = None, state: str | None = None) -> Orders:
         """Send a heartbeat; remember which pools look dead, for `maintain`."""
         return self._session.beat()
 
-    def beating(self, *, trouble: str | None = None) -> Callable[[], Orders]:
+    def beating(self, *, trouble: str | None = None, state: str | None = None) -> Callable[[], Orders]:
         """Send a heartbeat; its answer is there already."""
         orders = self._session.beat()
         return lambda: orders

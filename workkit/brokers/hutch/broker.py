@@ -172,13 +172,13 @@ class HutchBroker:
         """Take slots and starts where a Redis is beside: see `Consumer.admit`."""
         return self._session.admit(asked)
 
-    def heartbeat(self, *, trouble: str | None = None) -> Orders:
+    def heartbeat(self, *, trouble: str | None = None, state: str | None = None) -> Orders:
         """Look after the connection, and send a heartbeat to the Redis beside; AMQP has heartbeats of its own."""
-        return self._session.beat(trouble=trouble)
+        return self._session.beat(trouble=trouble, state=state)
 
-    def beating(self, *, trouble: str | None = None) -> Callable[[], Orders]:
+    def beating(self, *, trouble: str | None = None, state: str | None = None) -> Callable[[], Orders]:
         """Look after the connection; the answer is there already."""
-        orders = self._session.beat(trouble=trouble)
+        orders = self._session.beat(trouble=trouble, state=state)
         return lambda: orders
 
     def tell(self, said: Mapping[Any, str | None]) -> None:

@@ -99,12 +99,12 @@ class Session:
         self._steer()
         return turn
 
-    def beat(self, *, trouble: str | None = None) -> Orders:
+    def beat(self, *, trouble: str | None = None, state: str | None = None) -> Orders:
         """Connect again after a loss; give back what has waited too long for a free thread, or at the gate."""
         self._begin()
         if self._arrived and time.monotonic() - self._arrived[0][0].arrived > HOARDED:
             self._link.run(self._suspend)
-        self._ends += self._gate.beat(trouble=trouble)
+        self._ends += self._gate.beat(trouble=trouble, state=state)
         self._steer()  # first: what goes back must not come here again
         self._settle()
         fenced, self._fenced = self._fenced, []

@@ -317,13 +317,13 @@ class NativeBroker:
         """Re-arm recurring jobs, take slots and turns, before they start."""
         return self._session.admit(asked, now_ms=now_ms)
 
-    def heartbeat(self, *, trouble: str | None = None) -> Orders:
+    def heartbeat(self, *, trouble: str | None = None, state: str | None = None) -> Orders:
         """Send a heartbeat; remember which listeners look dead, for `maintain`."""
-        return self.beating(trouble=trouble)()
+        return self.beating(trouble=trouble, state=state)()
 
-    def beating(self, *, trouble: str | None = None) -> Callable[[], Orders]:
+    def beating(self, *, trouble: str | None = None, state: str | None = None) -> Callable[[], Orders]:
         """Send a heartbeat, and return a function that waits for the answer."""
-        heard = self._session.beating(trouble=trouble)
+        heard = self._session.beating(trouble=trouble, state=state)
 
         def orders() -> Orders:
             found, self._stale = heard()

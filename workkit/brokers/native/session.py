@@ -138,7 +138,9 @@ class Session:
         wake, self._armed_until_ms = self._armed_until_ms, float("inf")
         return Turn(claims=armed, wake_in_ms=max(0.0, wake), fenced=self._take_lost(), missed=missed)
 
-    def beating(self, *, trouble: str | None) -> Callable[[], tuple[Orders, list[tuple[str, float]]]]:
+    def beating(
+        self, *, trouble: str | None, state: str | None = None
+    ) -> Callable[[], tuple[Orders, list[tuple[str, float]]]]:
         """Send a heartbeat. Return a function that waits for its answer: the orders for this listener, and the
         listeners that look dead (name, beat).
         """
@@ -148,7 +150,7 @@ class Session:
             gone = Orders(fenced=self._forget())
             return lambda: (gone, [])
         args = [self._name, self._lease_ms, self._cancelled_upto, DEAD_KEPT, DEAD_KEPT_MS, self._news.version]
-        asked = self._server.ask([self._call("beat", [*args, self._me.of(trouble)])])
+        asked = self._server.ask([self._call("beat", [*args, self._me.of(trouble, state)])])
         return lambda: self._heard_beat(self._server.answers(asked)[0])
 
     def _heard_beat(self, reply: list[Any]) -> tuple[Orders, list[tuple[str, float]]]:

@@ -1,5 +1,6 @@
-"""Read and write `S:control`: pauses, and the schedule's own limits. Pure. The scripts read pauses by the same rules
-(`lua/parts/pause.lua`). A value that cannot be read has no effect on any listener; `workkit doctor` names it.
+"""Read and write `S:control`: pauses, quiet listeners, and the schedule's own limits. Pure. The scripts read pauses by
+the same rules (`lua/parts/pause.lua`). A value that cannot be read has no effect on any listener; `workkit doctor`
+names it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from workkit.jobs.options import MOST_AT_ONCE
 
 LAST_MS = 253_402_300_799_999  # the last millisecond of the year 9999: nothing fires later
 PAUSED = b"paused:"
+QUIET = b"quiet:"
 _LATER = re.compile(rb"[a-z_]{1,40}(?::.*)?", re.DOTALL)  # a field of a later version
 _VERSION = re.compile(rb"\d{1,18}")
 _LIMIT, _TURN = re.compile(rb"\d{1,9}"), re.compile(rb"\d+\.?\d*(?:e[-+]?\d+)?")
@@ -33,7 +35,12 @@ def read_control(pairs: Sequence[bytes]) -> tuple[bytes, Control]:
     }
     limit, turn = read_limit(fields.get(b"limit", b"")), read_turn(fields.get(b"turn_ms", b""))
     history = read_history(fields.get(b"history", b""))
-    control = Control(paused=paused, limit=limit, turn_ms=turn, history=history)
+    quiet = frozenset(
+        name.removeprefix(QUIET).decode("utf-8", "surrogateescape")
+        for name, value in fields.items()
+        if name.startswith(QUIET) and value == b"1"
+    )
+    control = Control(paused=paused, limit=limit, turn_ms=turn, history=history, quiet=quiet)
     return fields.get(b"v", b""), control
 
 
@@ -78,6 +85,8 @@ def is_control(name: bytes, value: bytes) -> bool:
     """Say whether a field of the key can be read, or may belong to a later version."""
     if name.startswith(PAUSED):
         return read_pause(value) is not None
+    if name.startswith(QUIET):
+        return value == b"1"
     match name:
         case b"limit":
             return read_limit(value) is not None

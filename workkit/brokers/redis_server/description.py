@@ -20,12 +20,13 @@ class Description:
     """The description of one listener, which began at `began_ms` by the server's clock. For one thread."""
 
     def __init__(self, info: ListenerInfo, *, began_ms: int) -> None:
-        self.info, self._began_ms = info, began_ms
+        self.info, self._began_ms, self._usual = info, began_ms, info.state
         self.packed = write_info(info, began_ms=began_ms)
 
-    def of(self, trouble: str | None) -> bytes:
-        """Write it, with what makes no progress in the listener."""
-        if trouble != self.info.trouble:
-            self.info = replace(self.info, trouble=trouble)
+    def of(self, trouble: str | None, state: str | None = None) -> bytes:
+        """Write it, with what makes no progress in the listener, and what it does now (None: as it registered)."""
+        state = state or self._usual
+        if (trouble, state) != (self.info.trouble, self.info.state):
+            self.info = replace(self.info, trouble=trouble, state=state)
             self.packed = write_info(self.info, began_ms=self._began_ms)
         return self.packed

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import msgpack
 
 from workkit.brokers.redis_server.packed import read_packed
 from workkit.contract.listener import ListenerInfo
+from workkit.jobs.admission import Control
 
 PADDED = 65  # bytes; with shorter fields the server keeps the hash packed, which is slower
 PADDING = "." * PADDED
+QUIET = "quiet"  # the state of one that takes nothing new
 UNKNOWN = "?"  # the version of a listener whose description cannot be read
 
 
@@ -32,6 +35,11 @@ def write_info(info: ListenerInfo, *, began_ms: int) -> bytes:
     fields = [info.host, info.pid, info.version, info.schedules, info.threads, info.state, began_ms, info.trouble]
     packed = bytes(msgpack.packb(fields))
     return packed if len(packed) >= PADDED else bytes(msgpack.packb([*fields, PADDING]))
+
+
+def quieted(info: ListenerInfo, control: Control) -> ListenerInfo:
+    """Say of a listener that it is quiet, if somebody has told it so."""
+    return replace(info, state=QUIET) if info.listener in control.quiet else info
 
 
 def is_info(packed: bytes) -> bool:

@@ -97,7 +97,7 @@ def _hint(event: Event) -> list[str]:
             return ["Ctrl-C stops."]
         case "stopping":
             return ["Ctrl-C again stops at once."]
-        case "quiet":
+        case "quiet" if event.schedule is None:  # by a signal, not by somebody in front of a browser
             return [f"To go on: kill -CONT {event.fields.get('pid') or os.getpid()}"]
     return []
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
-from typing import Literal
+from typing import Any, Literal
 
 from workkit.contract.inspector import Inspector
-from workkit.errors import WorkkitError
-from workkit.jobs.job import Job
+from workkit.errors import NotFound, WorkkitError
 from workkit.text.glance import moment
 from workkit.text.listing import plural
 from workkit.web.acts.verbs import Verbs
@@ -18,63 +17,79 @@ from workkit.web.dead.index import DeadIndex
 from workkit.web.door.role import Role
 from workkit.web.works import Works
 
-Needs = Literal["job", "job or schedule", "schedule", "job or group"]
+Needs = Literal["job", "job or schedule", "schedule", "job or group", "listener", "one job"]
 """What an act names: jobs, at least one; jobs, or none for the whole schedule; none; jobs, or those that died of one
-error (the field `print`).
+error (the field `print`); listeners, at least one; one job.
 """
+
+Stage = Literal["form", "undo"]
+"""By what an act is asked for: by a form or a program, or only to undo another act."""
+
+
+SPELLED = 3  # so many lines of an act on several jobs are shown
 
 
 class NotAllowed(WorkkitError):
     """The role does not suffice for this job."""
 
 
-class Changed(WorkkitError):
-    """What is meant is not any more what somebody has seen."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """One act: a verb, the jobs it names, and the other fields that were filled in. Of one that puts a content back:
-    `former` and `latter`, the job as it was and as it became.
+    """One act: a verb, the jobs it names, and the other fields that were filled in. `kept`: what it needs to undo
+    another act, and no form has. `until`: until when it can be done; None: as long as results of acts are kept.
     """
 
     verb: str
     which: tuple[str, ...] = ()
     fields: Mapping[str, str] = field(default_factory=dict)
-    former: Job | None = None
-    latter: Job | None = None
+    kept: Any = None
+    until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What became of one job: a line that says it, and the order that undoes it."""
+    """What became of one job: a line that says it, and the order that undoes it. `shown`: what only this answer holds,
+    and nothing keeps.
+    """
 
     line: str
     undo: Order | None = None
+    shown: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What became of an act: a line for each job, the jobs that were refused with the reason, and the act that undoes
-    it. `work`: what goes on in the background, which every page tells of by itself.
+    """What became of an act: a line for each job, the jobs that were refused with the reason, and the acts that undo
+    it, the last one first. `did`: what was done to each job, as a past participle. `lasting`: for how many jobs it
+    cannot be undone, where it can be for others. `work`: what goes on in the background, of which every page tells by
+    itself.
     """
 
     done: tuple[str, ...]
     lines: tuple[str, ...]
     refused: tuple[tuple[str, WorkkitError], ...] = ()
-    undo: Order | None = None
+    undo: tuple[Order, ...] = ()
+    did: str = "Done"
+    lasting: int = 0
     work: str = ""
+    shown: str | None = None
 
     @property
     def line(self) -> str:
         """Say in one line what was done, and what was not."""
         if len(self.lines) + len(self.refused) == 1:
             return self.lines[0] if self.lines else str(self.refused[0][1])
-        said = " ".join(self.lines[:3]) + (f" And {len(self.lines) - 3:,} more." if len(self.lines) > 3 else "")
-        if not self.refused:
-            return said
-        failed = f"{plural(len(self.refused), 'job')} refused: {self.refused[0][1]}"
-        return f"{said} {failed}".strip()
+        over = sum(isinstance(error, NotFound) for _, error in self.refused)
+        others = [str(error) for _, error in self.refused if not isinstance(error, NotFound)]
+        parts = [f"{over:,} {'is' if over == 1 else 'are'} over"] if over else []
+        parts += [f"{len(others):,} refused: {others[0].rstrip('.')}"] if others else []
+        parts += [f"{self.lasting:,} cannot be undone"] if self.lasting else []
+        if not self.refused and len(self.lines) <= SPELLED:
+            said = " ".join(self.lines)
+            return f"{said} {parts[0]}." if parts else said
+        named = len(self.lines) + len(self.refused)
+        many = f"{len(self.lines):,} of {named:,}" if self.refused else plural(named, "job")
+        return f"{'; '.join([f'{self.did} {many}', *parts])}."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +123,8 @@ Together = Callable[[Doing, Order], Result]
 class Act:
     """An act: the role that it needs, what it names, which other fields it takes, and what it does with each job, or
     with all `together`.
+
+    `did`: what was done to several jobs, as a past participle. `stage`: by what it is asked for.
     """
 
     role: Role
@@ -115,3 +132,5 @@ class Act:
     fields: tuple[str, ...] = ()
     one: One | None = None
     together: Together | None = None
+    did: str = "Done"
+    stage: Stage = "form"

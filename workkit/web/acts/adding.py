@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from workkit.contract.record import words_of
-from workkit.errors import Invalid, InvalidOptions, Unsupported
+from workkit.errors import ChangedMeanwhile, Invalid, InvalidOptions, Unsupported
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
-from workkit.web.acts.act import Act, Changed, Doing, Done, Order
+from workkit.web.acts.act import Act, Doing, Done, Order
 from workkit.web.acts.standing import called
 from workkit.web.adding import filled
 from workkit.web.masking import mask
@@ -21,7 +21,7 @@ def add(doing: Doing, order: Order, _: str | None) -> Done:
     job = doing.verbs.saved(given, seen=None, stands=None)
     if job is None:
         trouble = f"is the name of a job already: {_content(doing.inspector.job(given['name']))}"
-        raise Changed.about(
+        raise ChangedMeanwhile.about(
             f'"{given["name"]}"', trouble, "Edit that one, or choose another name.", given=given["name"]
         )
     if not job.new:
@@ -51,11 +51,10 @@ def spread(doing: Doing, order: Order, which: str | None) -> Done:
 
 def unedit(doing: Doing, order: Order, _: str | None) -> Done:
     """Put the former content of a job back."""
-    if order.former is None or order.latter is None:
-        raise Changed("This can no longer be undone.")
-    job = doing.verbs.put_back(order.former, over=order.latter)
+    former, latter = order.kept
+    job = doing.verbs.put_back(former, over=latter)
     if job is None:
-        raise Changed(f"It changed meanwhile: {called(order.latter)} is another job by now, and was left as it is.")
+        raise ChangedMeanwhile(f"It changed meanwhile: {called(latter)} is another job by now, and was left as it is.")
     return Done(f"Put {called(job)} back: {_content(job)}.")
 
 
@@ -65,7 +64,7 @@ ACTS: Final[Mapping[str, Act]] = {
     "edit": Act(role="editor", fields=FIELDS, one=edit),
     "arguments": Act(role="editor", fields=("args", "kwargs", "shown", "seen"), one=arguments),
     "spread": Act(role="editor", fields=("spread", "seen"), one=spread),
-    "unedit": Act(role="editor", needs="schedule", one=unedit),
+    "unedit": Act(role="editor", needs="schedule", one=unedit, stage="undo"),
 }
 
 
@@ -84,7 +83,7 @@ def _save(doing: Doing, given: dict[str, Any], stands: Job, *, keeps_time: bool)
         raise _changed(doing, given.get("name") or stands.id, stands)
     if not job.new:
         return Done(f"{called(job)} is so already; nothing has changed.")
-    undo = Order(verb="unedit", former=stands, latter=job)
+    undo = Order(verb="unedit", kept=(stands, job))
     return Done(_saved(doing, job), undo)
 
 
@@ -96,11 +95,11 @@ def _stands(doing: Doing, order: Order, which: str | None) -> Job:
     return job
 
 
-def _changed(doing: Doing, which: str, seen: Job | None) -> Changed:
+def _changed(doing: Doing, which: str, seen: Job | None) -> ChangedMeanwhile:
     now = doing.inspector.job(which)
     yours = "" if seen is None else f" You saw {_content(seen)}."
     sentence = f"It changed meanwhile: {called(now)} is now {_content(now)}.{yours} Load it again, and edit that."
-    return Changed(sentence, given=which)
+    return ChangedMeanwhile(sentence, given=which)
 
 
 def _content(job: Job) -> str:

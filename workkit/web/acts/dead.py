@@ -6,12 +6,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from workkit.errors import Invalid, InvalidArguments, InvalidOptions, NotFound, WorkkitError
+from workkit.errors import ChangedMeanwhile, Invalid, InvalidArguments, InvalidOptions, NotFound, WorkkitError
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.jobs.option_readers import turn_ms
 from workkit.text.listing import plural
-from workkit.web.acts.act import Act, Changed, Doing, Done, Order, Result
+from workkit.web.acts.act import Act, Doing, Done, Order, Result
 from workkit.web.filters import read_filter
 from workkit.web.masked_text import MASK
 from workkit.web.works import Work
@@ -48,7 +48,7 @@ def retry(doing: Doing, order: Order) -> Result:
     doing.works.start(work, lambda one: _put_back(doing, one, dead, rate))
     said = f"Retrying {len(dead):,}" + (f" at {pace}" if pace else "")
     return Result(done=tuple(job.id for job in dead[:DIRECTLY]), lines=(f"{said}.",), refused=refused,
-                  undo=Order(verb="stop", fields={"work": work.id}), work=work.id)  # fmt: skip
+                  undo=(Order(verb="stop", fields={"work": work.id}),), work=work.id)  # fmt: skip
 
 
 def _put_back(doing: Doing, work: Work, dead: Sequence[Job], rate: str | None) -> None:
@@ -109,7 +109,7 @@ def discard(doing: Doing, order: Order) -> Result:
     doing.works.start(work, lambda one: _held_back(doing, one, dead))
     return Result(done=tuple(job.id for job in dead[:DIRECTLY]), refused=refused, work=work.id,
                   lines=(f"Discarding {len(dead):,} in {HELD_S:g} s.",),
-                  undo=Order(verb="stop", fields={"work": work.id}))  # fmt: skip
+                  undo=(Order(verb="stop", fields={"work": work.id}),))  # fmt: skip
 
 
 def _held_back(doing: Doing, work: Work, dead: Sequence[Job]) -> None:
@@ -195,8 +195,8 @@ def _named(doing: Doing, which: str) -> list[Job]:
 
 
 def _group(doing: Doing, fields: Mapping[str, str]) -> list[Job]:
-    """Find those that died of one error, up to the last one that was seen. Raises Changed where there are more than
-    were seen.
+    """Find those that died of one error, up to the last one that was seen. Raises ChangedMeanwhile where there are more
+    than were seen.
     """
     count, upto = _number(fields, "count"), _number(fields, "upto")
     if count is None:
@@ -212,7 +212,7 @@ def _group(doing: Doing, fields: Mapping[str, str]) -> list[Job]:
         and where.job(grave.job, now=doing.now)
     ]
     if len(found) > count:
-        raise Changed.about(
+        raise ChangedMeanwhile.about(
             plural(len(found), "dead job"), f"have this error now, and {count:,} were seen", "Load the page again.",
         )  # fmt: skip
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from workkit.web.acts import adding, care, dead, standing
+from workkit.web.acts import adding, care, dead, putting_back, serving, showing, standing
 from workkit.web.acts.act import Act
 
 ACTS: Final[Mapping[str, Act]] = {
@@ -13,4 +13,7 @@ ACTS: Final[Mapping[str, Act]] = {
     **adding.ACTS,
     **dead.ACTS,
     **care.ACTS,
+    **putting_back.ACTS,
+    **serving.ACTS,
+    **showing.ACTS,
 }

@@ -3,51 +3,78 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
+from workkit.errors import ChangedMeanwhile
 from workkit.jobs.admission import SCHEDULE, Pause
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.web.acts.act import Act, Doing, Done, NotAllowed, Order
+from workkit.web.acts.putting_back import undoing
 from workkit.web.door.role import may
 
 
+@dataclass(frozen=True, slots=True)
+class Left:
+    """The pause that an act has left, or none: what stands when it is undone."""
+
+    pause: Pause | None
+
+
 def pause(doing: Doing, order: Order, which: str | None) -> Done:
-    """Pause a job or the schedule."""
+    """Pause a job or the schedule. Raises ChangedMeanwhile where this undoes an act, and another pause stands."""
+    before = _checked(doing, order, which)
     doing.verbs.pause(which, reason=order.fields.get("reason"), until=order.fields.get("until"))
-    stands = _pause(doing, which)
-    until = "" if stands is None or stands.until_ms is None else f" until {doing.at(_instant(stands.until_ms))}"
-    return Done(f"Paused {which or doing.schedule}{until}.", Order(verb="resume", which=_listed(which)))
+    left = Left(_pause(doing, which))
+    until = "" if left.pause is None or left.pause.until_ms is None else f" until {_until(doing, left.pause.until_ms)}"
+    undo = Order(verb="resume", which=_listed(which), kept=left) if before is None else _again(which, before, left)
+    return Done(f"Paused {which or doing.schedule}{until}.", undo)
 
 
-def resume(doing: Doing, _: Order, which: str | None) -> Done:
-    """End a pause."""
-    before = _pause(doing, which)
+def resume(doing: Doing, order: Order, which: str | None) -> Done:
+    """End a pause. Raises ChangedMeanwhile where this undoes an act, and another pause stands."""
+    before = _checked(doing, order, which)
     doing.verbs.resume(which)
     if before is None:
         return Done(f"{which or doing.schedule} was not paused.")
+    return Done(f"Resumed {which or doing.schedule}.", _again(which, before, Left(None)))
+
+
+def _checked(doing: Doing, order: Order, which: str | None) -> Pause | None:
+    """Read the pause that stands. Raises ChangedMeanwhile where it is not the one that the act left that is undone."""
+    stands = _pause(doing, which)
+    if isinstance(order.kept, Left) and order.kept.pause != stands:
+        until = "" if stands is None or stands.until_ms is None else f", until {_until(doing, stands.until_ms)}"
+        trouble = "is not paused any more" if stands is None else f"was paused anew meanwhile{until}"
+        raise ChangedMeanwhile.about(which or doing.schedule, trouble, given=which)
+    return stands
+
+
+def _again(which: str | None, before: Pause, left: Left) -> Order:
+    """Make the order that pauses as before."""
     fields = {"reason": before.reason} if before.reason else {}
     if before.until_ms is not None:
         fields["until"] = _instant(before.until_ms).isoformat()
-    return Done(f"Resumed {which or doing.schedule}.", Order(verb="pause", which=_listed(which), fields=fields))
+    return Order(verb="pause", which=_listed(which), fields=fields, kept=left)
 
 
 def skip(doing: Doing, _: Order, which: str | None) -> Done:
     """Leave out the next run of a recurring job."""
     assert which is not None, "it was checked"
     job = doing.inspector.job(which)
-    after = doing.verbs.skip(which)
-    at, then = (doing.at(one.due) if one.due else "never" for one in (job, after))
-    return Done(f"Skipped {called(job)} of {at}; next is {then}.")
+    following, undo = doing.verbs.skip(which)
+    at, then = (doing.at(one.due) if one.due else "never" for one in (job, following))
+    return Done(f"Skipped {called(job)} of {at}; next is {then}.", undoing(undo))
 
 
-def run(doing: Doing, _: Order, which: str | None) -> Done:
+def run(doing: Doing, _order: Order, which: str | None) -> Done:
     """Run a job once now."""
     assert which is not None, "it was checked"
     job = doing.inspector.job(which)
-    doing.verbs.run(which)
-    return Done(f"Running {called(job)}{', beside its times' if recurs(job) else ''}.")
+    _, undo = doing.verbs.run(which)
+    return Done(f"Running {called(job)}{', beside its times' if recurs(job) else ''}.", undoing(undo))
 
 
 def cancel(doing: Doing, _: Order, which: str | None) -> Done:
@@ -56,18 +83,18 @@ def cancel(doing: Doing, _: Order, which: str | None) -> Done:
     job = doing.inspector.job(which)
     if recurs(job) and not may(doing.role, "editor"):
         raise NotAllowed(f"{called(job)} recurs. Your role is {doing.role}; this needs editor.", given=which)
-    after = doing.verbs.cancel(which)
+    after, undo = doing.verbs.cancel(which)
     if after.state == "cancelling":
-        return Done(f"Cancelling {called(job)}: its run is interrupted.")
-    return Done(f"Cancelled {called(job)}.")
+        return Done(f"Cancelling {called(job)}: its run is interrupted.", undoing(undo))
+    return Done(f"Cancelled {called(job)}.", undoing(undo))
 
 
 ACTS: Final[Mapping[str, Act]] = {
-    "pause": Act(role="operator", needs="job or schedule", fields=("reason", "until"), one=pause),
-    "resume": Act(role="operator", needs="job or schedule", one=resume),
-    "run": Act(role="operator", one=run),
-    "skip": Act(role="operator", one=skip),
-    "cancel": Act(role="operator", one=cancel),
+    "pause": Act(role="operator", needs="job or schedule", fields=("reason", "until"), one=pause, did="Paused"),
+    "resume": Act(role="operator", needs="job or schedule", one=resume, did="Resumed"),
+    "run": Act(role="operator", one=run, did="Running"),
+    "skip": Act(role="operator", one=skip, did="Skipped"),
+    "cancel": Act(role="operator", one=cancel, did="Cancelled"),
 }
 
 
@@ -93,6 +120,10 @@ def _pause(doing: Doing, which: str | None) -> Pause | None:
 
 def _listed(which: str | None) -> tuple[str, ...]:
     return () if which is None else (which,)
+
+
+def _until(doing: Doing, ms: int) -> str:
+    return doing.at(_instant(ms))
 
 
 def _instant(ms: int) -> datetime:

@@ -30,6 +30,7 @@ class Row:
     word: str
     note: str = ""
     is_odd_version: bool = False
+    act: Literal["quiet", "listen", ""] = ""  # what somebody may tell it
 
     @property
     def busy(self) -> int:
@@ -75,7 +76,8 @@ def look(asked: Asked) -> ListenersView:
     infos = sorted(pulse.listeners, key=lambda info: (info.host, info.pid, info.listener))
     versions = Counter(info.version for info in infos)
     usual = versions.most_common(1)[0][0] if versions else ""
-    rows = [_row(info, is_odd=info.version != usual) for info in infos]
+    told = pulse.control.quiet
+    rows = [_row(info, is_odd=info.version != usual, is_told=info.listener in told) for info in infos]
     hosts = {row.info.host: tuple(one for one in rows if one.info.host == row.info.host) for row in rows}
     unknown = pulse.unknown.get("listeners", "") or pulse.counts.unknown.get("listeners", "")
     return ListenersView(
@@ -101,9 +103,16 @@ def headline(rows: list[Row], *, schedule: str, unknown: str) -> Said:
     return (f"{plural(len(rows), 'listener')} on {plural(hosts, 'machine')}, {of}.",)
 
 
-def _row(info: ListenerInfo, *, is_odd: bool) -> Row:
+def _row(info: ListenerInfo, *, is_odd: bool, is_told: bool) -> Row:
     kind, word, note = _state(info)
-    return Row(info=info, kind=kind, word=word, note=note, is_odd_version=is_odd)
+    return Row(
+        info=info,
+        kind=kind,
+        word=word,
+        note=note,
+        is_odd_version=is_odd,
+        act="listen" if is_told else "quiet" if kind == "done" else "",
+    )
 
 
 def _state(info: ListenerInfo) -> tuple[Kind, str, str]:

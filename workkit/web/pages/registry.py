@@ -6,6 +6,7 @@ from typing import Final
 
 from workkit.web.page import Page
 from workkit.web.pages import (
+    changes,
     dead,
     doctor,
     edit,
@@ -35,6 +36,7 @@ PAGES: Final[tuple[Page, ...]] = (
     listeners.PAGE,
     limits.PAGE,
     doctor.PAGE,
+    changes.PAGE,
     edit.NEW,
     edit.PAGE,
     say.PAGE,

@@ -51,7 +51,7 @@ class Gate:
         """Forget what RabbitMQ gives to other listeners; return the claims of which the loop knows."""
         return list(claims)
 
-    def beat(self, *, trouble: str | None) -> list[Ending]:
+    def beat(self, *, trouble: str | None, state: str | None) -> list[Ending]:
         """Send a heartbeat; return claims that have waited here too long, with how each goes back."""
         return []
 
@@ -124,9 +124,9 @@ class RedisGate(Gate):
         self._guard.lose(claims)
         return known
 
-    def beat(self, *, trouble: str | None) -> list[Ending]:
+    def beat(self, *, trouble: str | None, state: str | None) -> list[Ending]:
         """Send a heartbeat; return claims that have waited here too long, with how each goes back."""
-        self._guard.beat(trouble=trouble)
+        self._guard.beat(trouble=trouble, state=state)
         return self._waiting.overdue()
 
     def maintain(self) -> list[tuple[str, int]]:

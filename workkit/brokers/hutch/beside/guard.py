@@ -133,10 +133,10 @@ class Guard:
             if (run := self._runs.pop(claim.receipt, None)) is not None:
                 self._left.append(settled(run, None))
 
-    def beat(self, *, trouble: str | None) -> None:
+    def beat(self, *, trouble: str | None, state: str | None = None) -> None:
         """Send a heartbeat: read what is paused, and which listeners look dead."""
         assert self._who is not None, "register first"
-        packed = self._who.of(trouble)
+        packed = self._who.of(trouble, state)
         self._settle_left()
         beat = self._still(lambda: self._asked("beat", [self.name, self._lease_ms, self._news.version, packed]))
         names = [name.decode("utf-8", "surrogateescape") for name in beat[1][::2]]

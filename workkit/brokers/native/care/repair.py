@@ -183,7 +183,8 @@ def _replace(places: Places, found: Misplaced) -> bool:
 
 def _reschedule(places: Places, found: Misplaced, id: bytes, due: int | str) -> bool:
     script = load("native")["reschedule"]
-    return bool(places.server.call(script, script.keys(places.keys), [found.item, repr(found.score), id, due, "", ""]))
+    args = [found.item, repr(found.score), id, due, "", "", ""]
+    return bool(places.server.call(script, script.keys(places.keys), args))
 
 
 def _buried(places: Places, args: list[Any]) -> bool:

@@ -11,7 +11,8 @@ import msgpack
 from workkit.brokers.native.change.dead_set import DeadSetChange
 from workkit.brokers.native.change.pauses import Pauses
 from workkit.brokers.native.change.runs import Runs
-from workkit.brokers.native.codec import Codec, is_once
+from workkit.brokers.native.change.undo import put_back
+from workkit.brokers.native.codec import Codec, at_due, is_once
 from workkit.brokers.native.history.changes import DEAD, Act, job_target, packed_change, pause_act
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.items import other_items, parked_items, plain_item, server_ms
@@ -21,6 +22,7 @@ from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.admin import Arguments, Revival, dead_refusal
 from workkit.contract.changes import Author
+from workkit.contract.undo import Undo, Undoable
 from workkit.errors import NotFound
 from workkit.jobs.admission import SCHEDULE, History, Pause
 from workkit.jobs.imported import imported_options
@@ -31,22 +33,36 @@ from workkit.jobs.run_options import UNSAID
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NativeAdmin:
-    """Changes one schedule. Each method may be repeated. `author`: who is told of as the one who changes it, if any."""
+    """Changes one schedule. Each method may be repeated. `author`: who is told of as the one who changes it, if any.
+    `undos`: what undoes each change, if somebody wants to know.
+    """
 
     at_once: ClassVar[int] = 500  # in one step of the server
     server: Server
     keys: Keys
     codec: Codec
     author: Author | None = None
+    undos: list[Undo] | None = None
 
     def by(self, author: Author | None) -> NativeAdmin:
         """Change it in somebody's name: see `Admin.by`."""
         return replace(self, author=author)
 
-    def note(self, verb: str, after: Mapping[str, Any], *, times: int = 1) -> None:
+    def keeping(self, undos: list[Undo]) -> NativeAdmin:
+        """Keep what undoes the changes: see `Admin.keeping`."""
+        return replace(self, undos=undos)
+
+    def undo(self, undo: Undo) -> Job:
+        """Put back what a change took away: see `Admin.undo`."""
+        act = Act(verb=f"undo {undo.verb}", target=job_target(undo.job), job=undo.job, after={"due": undo.job.due})
+        put_back(undo, server=self.server, keys=self.keys, change=self._change(act))
+        return undo.job
+
+    def note(self, verb: str, after: Mapping[str, Any], *, times: int = 1, job: Job | None = None) -> None:
         """Record a change of several steps: see `Admin.note`."""
         if self.author is not None:
-            self._call("note", [self._change(Act(verb=verb, target=SCHEDULE, after=after, times=times))])
+            target = SCHEDULE if job is None else job_target(job)
+            self._call("note", [self._change(Act(verb=verb, target=target, job=job, after=after, times=times))])
 
     def cancel(self, job: Job) -> Job:
         """Remove a waiting job, or mark a running one: see `Admin.cancel`."""
@@ -62,15 +78,17 @@ class NativeAdmin:
             "" if keep_ms is None else keep_ms,
             b"" if keep_ms is None else _cancelled_fields(keep_ms, server_ms(self.server)),
             self._change(_act("cancel", job, before={"due": job.due})),
+            "" if self.undos is None else 1,
             len(texts),
             *texts,
             *parked_items(self.server, k, job.id),
         ]
-        reply = self._call("cancel", args, which=job.id)
+        reply, undoing = self._call("cancel", args, which=job.id)
         if reply == b"unknown" and job.state == "dead":
             raise dead_refusal(job)
         if reply == b"unknown":
             raise NotFound(f'no job "{job.id}" in {self.codec.schedule}: it ended meanwhile.', given=job.id)
+        self._keep("cancel", job, undoing)
         state: JobState = "cancelling" if reply == b"marked" or job.state == "running" else job.state
         return replace(job, state=state)
 
@@ -102,6 +120,20 @@ class NativeAdmin:
         act = Act(verb="declare", target=SCHEDULE, after=settings)
         self._call("declare", [self._change(act), *(text for pair in settings.items() for text in pair)])
 
+    def quiet(self, listener: str, on: bool) -> bool:
+        """Have a listener take nothing new, or take work again: see `Admin.quiet`."""
+        act = Act(verb="quiet" if on else "listen", target=f"listener:{listener}")
+        reply = self._call("quiet", [listener.encode("utf-8", "surrogateescape"), 1 if on else "", self._change(act)])
+        if reply == b"unknown":
+            remedy = f"See who listens: workkit listeners {self.codec.schedule}."
+            raise NotFound.about(listener, f"does not listen to {self.codec.schedule}", remedy, given=listener)
+        return bool(reply)
+
+    def _keep(self, verb: Undoable, job: Job, undoing: bytes, *, until_ms: int | None = None) -> None:
+        if self.undos is not None and undoing:
+            undo = Undo(verb=verb, job=job, kept=undoing, place=self.keys.schedule, until_ms=until_ms)
+            self.undos.append(undo)
+
     def _call(self, verb: str, args: Sequence[Any], **of: str) -> Any:
         script = load("native")[verb]
         return self.server.call(script, script.keys(self.keys, **of), args)
@@ -111,11 +143,15 @@ class NativeAdmin:
 
     def skip(self, job: Job) -> Job:
         """Leave out the next run of a recurring job: see `Admin.skip`."""
-        return self._runs.skip(job, author=self.author)
+        after, stood_ms, undoing = self._runs.skip(job, author=self.author, undoable=self.undos is not None)
+        self._keep("skip", at_due(job, stood_ms), undoing, until_ms=stood_ms)
+        return after
 
     def run(self, job: Job) -> Job:
         """Run a job once now: see `Admin.run`."""
-        return self._runs.run(job, change=self._change(_act("run", job)))
+        after, undoing = self._runs.run(job, change=self._change(_act("run", job)), undoable=self.undos is not None)
+        self._keep("run", job, undoing)
+        return after
 
     def retry(
         self, dead: Sequence[Job], *, args: Arguments | None = None, delays_ms: Sequence[int] = ()

@@ -45,8 +45,9 @@ class Runs:
     keys: Keys
     codec: Codec
 
-    def skip(self, job: Job, *, author: Author | None) -> Job:
-        """Leave out the next run of a recurring job: see `Admin.skip`.
+    def skip(self, job: Job, *, author: Author | None, undoable: bool = False) -> tuple[Job, int, bytes]:
+        """Leave out the next run of a recurring job: see `Admin.skip`. Return the job as it waits then, the due time of
+        that run in ms, and with `undoable` what undoes it.
 
         Raises InvalidOptions if no run comes after it.
         """
@@ -63,8 +64,10 @@ class Runs:
                 stood = due_ms(repr(score))
                 act = Act(verb="skip", target=job_target(job), job=job, before={"due": stood}, after={"due": due})
                 ran, change = self._left_out(job, stood), packed_change(author, act)
-                if self._script("reschedule", [item, repr(score), job.id, due, ran, change]):
-                    return at_due(job, due, state="waiting", attempt=0, error=None, failure=None, progress=None)
+                args: list[Any] = [item, repr(score), job.id, due, ran, change, 1 if undoable else ""]
+                if reply := self._script("reschedule", args):
+                    after = at_due(job, due, state="waiting", attempt=0, error=None, failure=None, progress=None)
+                    return after, stood, _undoing(reply)
             if not standing_items(self.server, k, job.id):
                 break
         key = f"{PAUSED}{JOB}{job.terms.name or job.id}".encode("utf-8", "surrogateescape")
@@ -76,8 +79,9 @@ class Runs:
             )
         raise NotFound(f"{_named(job)} no longer waits in {job.schedule}: a listener has its next run.", given=job.id)
 
-    def run(self, job: Job, *, change: bytes) -> Job:
-        """Run a job once now: see `Admin.run`. `change`: who does so, for the script.
+    def run(self, job: Job, *, change: bytes, undoable: bool = False) -> tuple[Job, bytes]:
+        """Run a job once now: see `Admin.run`. `change`: who does so, for the script. Return the job as it waits then,
+        and with `undoable` what undoes it.
 
         Raises InvalidOptions if the job recurs and no listener can run it, because foreign peers never see such a run.
         """
@@ -85,7 +89,7 @@ class Runs:
         if is_once(job) or job.trigger is None:
             owed = [entry.encode() for entry in owed_entries(self.server, k, job.id)]
             items = other_items(self.server, k, job.id) or [plain_item(job.id)]
-            args: list[Any] = [job.id, now, "", change, *items, *owed]
+            args: list[Any] = [job.id, now, "", change, 1 if undoable else "", *items, *owed]
         else:
             if count := self._unable(job.id, now):
                 them = "the listener" if count == 1 else f"any of the {count} listeners"
@@ -95,10 +99,11 @@ class Runs:
                 )
             item = plain_item(job.id)
             entry = Entry(kind="o", due=str(now), flags=f"-#{secrets.token_hex(6)}", item=item)
-            args = [job.id, now, occurrence(job.id, entry), change, entry.encode()]
-        if not self._script("run", args):
+            args = [job.id, now, occurrence(job.id, entry), change, 1 if undoable else "", entry.encode()]
+        if not (reply := self._script("run", args)):
             raise NotFound(f"{_named(job)} no longer waits in {job.schedule}.", given=job.id)
-        return at_due(job, now, state="due", attempt=0, error=None, failure=None, progress=None)
+        after = at_due(job, now, state="due", attempt=0, error=None, failure=None, progress=None)
+        return after, _undoing(reply)
 
     def _left_out(self, job: Job, stood_ms: int) -> bytes:
         """Write the record of the occurrence that is left out; empty if none is kept."""
@@ -127,6 +132,11 @@ def _following(job: Job, *, due_ms: int, now_ms: int) -> int | None:
         return None
     offset = spread_offset_ms(job.terms, job.fn, job.args)
     return next_run(job.trigger, due_ms=due_ms, now_ms=now_ms, terms=job.terms, offset_ms=offset).due_ms
+
+
+def _undoing(reply: Any) -> bytes:
+    """Read what undoes a step; empty if the script was not asked, or changed nothing."""
+    return reply if isinstance(reply, bytes) else b""
 
 
 def _named(job: Job) -> str:

@@ -11,7 +11,8 @@ from workkit.brokers.native.look.sharded import ShardedInspector
 from workkit.brokers.native.shards import first_found
 from workkit.contract.admin import Arguments, Revival
 from workkit.contract.changes import Author
-from workkit.errors import Unsupported
+from workkit.contract.undo import Undo
+from workkit.errors import NotFound, Unsupported
 from workkit.jobs.admission import History, Pause
 from workkit.jobs.job import Job
 
@@ -28,9 +29,17 @@ class ShardedAdmin:
         """Change all shards in somebody's name; the first shard keeps what concerns them all."""
         return ShardedAdmin([shard.by(author) for shard in self._shards], self._inspector)
 
-    def note(self, verb: str, after: Mapping[str, Any], *, times: int = 1) -> None:
+    def keeping(self, undos: list[Undo]) -> ShardedAdmin:
+        """Keep what undoes the changes of all shards: see `Admin.keeping`."""
+        return ShardedAdmin([shard.keeping(undos) for shard in self._shards], self._inspector)
+
+    def undo(self, undo: Undo) -> Job:
+        """Undo a change in the shard that made it: see `Admin.undo`."""
+        return next(shard for shard in self._shards if shard.keys.schedule == undo.place).undo(undo)
+
+    def note(self, verb: str, after: Mapping[str, Any], *, times: int = 1, job: Job | None = None) -> None:
         """Record a change of several steps: see `Admin.note`."""
-        self._shards[0].note(verb, after, times=times)
+        self._shards[0].note(verb, after, times=times, job=job)
 
     def _told_once(self) -> list[NativeAdmin]:
         """All shards, of which only the first one says who changes them."""
@@ -77,6 +86,17 @@ class ShardedAdmin:
         """Remove all that is kept of past runs, in all shards."""
         for shard in self._told_once():
             shard.forget_history()
+
+    def quiet(self, listener: str, on: bool) -> bool:
+        """Have a listener take nothing new, in the shard that it serves: a process has a name in each."""
+        refused: NotFound | None = None
+        for shard in self._shards:
+            try:
+                return shard.quiet(listener, on)
+            except NotFound as error:
+                refused = error
+        assert refused is not None, "a schedule has a shard"
+        raise refused
 
     def skip(self, job: Job) -> Job:
         """Leave out the next run of a recurring job. Raises NotFound, InvalidOptions."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,6 +15,7 @@ from workkit.brokers.native.record import read_count
 from workkit.brokers.redis_server.control_key import read_pause, write_pause
 from workkit.brokers.redis_server.packed import read_packed
 from workkit.contract.changes import LONGEST_BY, Author, Change
+from workkit.errors import InvalidOptions
 from workkit.jobs.admission import Pause
 from workkit.jobs.job import Job
 
@@ -58,6 +60,8 @@ def packed_change(author: Author | None, act: Act) -> bytes:
     said = {
         "by": author.by[:LONGEST_BY],
         "via": author.via,
+        "role": author.role or "",
+        "address": (author.address or "")[:LONGEST_BY],
         "verb": act.verb,
         "target": act.target[:LONGEST],
         "id": act.job.id if act.job else "",
@@ -84,6 +88,9 @@ def read_change(number: bytes, fields: Mapping[bytes, bytes]) -> Change | None:
         at=at,
         by=said[b"by"],
         via=said[b"via"],
+        role=said[b"role"],
+        address=said[b"address"],
+        number=number.decode("ascii", "replace"),
         verb=verb,
         target=target,
         id=said[b"id"],
@@ -95,7 +102,15 @@ def read_change(number: bytes, fields: Mapping[bytes, bytes]) -> Change | None:
     )
 
 
-_TEXTS = (b"by", b"via", b"verb", b"target", b"id", b"fn", b"reason")
+def read_number(text: str) -> str:
+    """Read the number of a change, as a reader gives it back. Raises InvalidOptions."""
+    if not _NUMBER.fullmatch(text):
+        raise InvalidOptions.about(f'after="{text}"', "is no number of a change", where="after", given=text)
+    return text
+
+
+_NUMBER = re.compile(r"[0-9]{1,19}-[0-9]{1,19}")
+_TEXTS = (b"by", b"via", b"role", b"address", b"verb", b"target", b"id", b"fn", b"reason")
 
 
 def _read_state(packed: bytes) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from time import monotonic
 
 from workkit.brokers.native.codec import Codec
+from workkit.brokers.native.history.changes import read_number
 from workkit.brokers.native.history.ring import Runs
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.ahead import read_ahead
@@ -25,7 +26,7 @@ from workkit.brokers.native.look.recurring import read_recurring
 from workkit.brokers.native.look.results import NativeResults
 from workkit.brokers.native.look.search import Search, all_jobs, named_entry
 from workkit.brokers.native.look.walk import Walk
-from workkit.brokers.redis_server.listener_info import read_info
+from workkit.brokers.redis_server.listener_info import quieted, read_info
 from workkit.brokers.redis_server.pages import is_text
 from workkit.brokers.redis_server.server import Server
 from workkit.brokers.redis_server.standing import standing_control
@@ -114,7 +115,7 @@ class NativeInspector:
 
     def listeners(self) -> list[ListenerInfo]:
         """List the listeners and the claims of each, by the time of their last heartbeat."""
-        now, found = server_ms(self.server), []
+        now, control, found = server_ms(self.server), self.control(), []
         with self.server.translated() as client:
             beats = client.zrange(self.keys.listeners, 0, -1, withscores=True)
         for raw, beat in beats:
@@ -123,7 +124,7 @@ class NativeInspector:
             if is_text(raw):  # every listener has such a name
                 with self.server.translated() as client:
                     packed = client.hget(self.keys.running(name), "info")
-            info = read_info(packed, listener=name, now_ms=now)
+            info = quieted(read_info(packed, listener=name, now_ms=now), control)
             held = tuple(self._listing.held(name)) if is_text(raw) else ()
             found.append(replace(info, beat_ms=max(0, now - whole_ms(beat)), running=held))
         return found
@@ -174,9 +175,13 @@ class NativeInspector:
         """The kept results of runs."""
         return NativeResults(server=self.server, waiting=self.waiting or self.server, keys=self.keys)
 
-    def changes(self) -> Iterator[Change]:
+    def changes(self, *, after: str | None = None) -> Iterator[Change]:
         """Page through who changed what, the last change first."""
-        return self._past.changes()
+        return self.changes_upto("+" if after is None else f"({read_number(after)}")
+
+    def changes_upto(self, last: str) -> Iterator[Change]:
+        """Page through the changes up to a number of the stream, as Redis writes a bound."""
+        return self._past.changes(upto=last)
 
     def knows(self) -> dict[str, Known]:
         """Read which functions the living listeners know: see `Inspector.knows`."""

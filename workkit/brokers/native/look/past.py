@@ -79,9 +79,9 @@ class Past:
             raise NotFound.about(f'no run "{place}"', "is kept", "About the last 50,000 are.", given=place)
         return found
 
-    def changes(self) -> Iterator[Change]:
-        """Page through who changed what, the last change first: see `Inspector.changes`."""
-        found = (read_change(number, fields) for number, fields in self._entries(self.keys.changes))
+    def changes(self, *, upto: str = "+") -> Iterator[Change]:
+        """Page through who changed what, the last change first: see `Inspector.changes`. `upto`: the last number."""
+        found = (read_change(number, fields) for number, fields in self._entries(self.keys.changes, upto=upto))
         return (change for change in found if change is not None)
 
     def _entries(

@@ -16,7 +16,7 @@ from workkit.brokers.native.look.listing import Listing, Progress, claims_of, ma
 from workkit.brokers.native.look.location import item_id
 from workkit.brokers.native.look.parked import PAUSES
 from workkit.brokers.native.look.pauses import pause_of
-from workkit.brokers.redis_server.listener_info import read_info
+from workkit.brokers.redis_server.listener_info import quieted, read_info
 from workkit.brokers.redis_server.pages import is_text
 from workkit.brokers.redis_server.standing import standing
 from workkit.contract.inspector import Counts, Pulse
@@ -59,7 +59,10 @@ def read_pulse(listing: Listing) -> Pulse:
         due, *held = pipe.execute()
     version, control = standing(fields, now_ms=now)
     infos = [
-        replace(read_info(records.get(b"info"), listener=name, now_ms=now), beat_ms=max(0, now - whole_ms(beat)))
+        replace(
+            quieted(read_info(records.get(b"info"), listener=name, now_ms=now), control),
+            beat_ms=max(0, now - whole_ms(beat)),
+        )
         for (name, beat), records in zip(near, held[: 2 * len(near) : 2], strict=True)
     ]
     claims = [

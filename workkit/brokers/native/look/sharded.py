@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from heapq import merge
 from time import monotonic
 
+from workkit.brokers.native.history.changes import read_number
 from workkit.brokers.native.history.ring import Runs
 from workkit.brokers.native.look.inspector import NativeInspector
 from workkit.brokers.native.look.items import server_ms
@@ -149,7 +150,8 @@ class ShardedInspector:
         """Read the pauses of all shards, and the schedule's own limits."""
         controls = [shard.control() for shard in self._shards]
         paused = {target: pause for control in controls for target, pause in control.paused.items()}
-        return replace(controls[0], paused=paused)
+        quiet = frozenset(name for control in controls for name in control.quiet)
+        return replace(controls[0], paused=paused, quiet=quiet)
 
     def limits(self) -> list[LimitUse]:
         """Tell which limits and rates are in use: each holds in its shard."""
@@ -219,9 +221,25 @@ class ShardedInspector:
         """The kept results of runs, of all shards."""
         return ShardedResults([shard.results for shard in self._shards])
 
-    def changes(self) -> Iterator[Change]:
-        """Page through who changed what in all shards, the last change first."""
-        return merge(*(shard.changes() for shard in self._shards), key=lambda one: -one.at.timestamp())
+    def changes(self, *, after: str | None = None) -> Iterator[Change]:
+        """Page through who changed what in all shards, the last change first. A number begins with that of its shard.
+        Of two changes at the same time, that of the first shard comes first.
+        """
+        at, _, seen = ("", "", "") if after is None else after.partition(".")
+        ms = read_number(seen).partition("-")[0] if after is not None else ""
+
+        def upto(shard: int) -> str:
+            if after is None:
+                return "+"
+            if not at.isdecimal() or shard == int(at):
+                return f"({seen}"
+            return ms if shard > int(at) else f"({ms}-0"
+
+        def numbered(shard: int) -> Iterator[Change]:
+            found = self._shards[shard].changes_upto(upto(shard))
+            return (replace(one, number=f"{shard}.{one.number}") for one in found)
+
+        return merge(*map(numbered, range(len(self._shards))), key=lambda one: -one.at.timestamp())
 
     def knows(self) -> Mapping[str, Known]:
         """Read it of the first shard: a listener tells the same in each."""

@@ -1,5 +1,5 @@
 -- leave: end the registration of a listener that holds nothing.
--- KEYS listeners running(listener) skip(listener) watch wake progress(listener)
+-- KEYS listeners running(listener) skip(listener) watch wake progress(listener) control
 -- ARGV me
 --      me: the listener
 -- ->   how many records it holds (0: the registration has ended)
@@ -11,6 +11,7 @@ end
 if held > 0 then return held end
 redis.call('DEL', running, skip, progress)
 redis.call('ZREM', listeners, me)
+redis.call('HDEL', control, 'quiet:' .. me)
 local watched = redis.call('GET', watch)
 if watched and string.match(watched, '^%d+ (.*)$') == me then redis.call('DEL', watch) end
 if redis.call('ZCARD', listeners) == 0 then

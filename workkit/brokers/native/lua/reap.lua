@@ -1,6 +1,6 @@
 -- reap: fence a listener whose beats have stopped, and hand its records back. It decides nothing. If the caller dies before
 -- all records are back, any other listener can continue.
--- KEYS listeners running(listener) again skip(listener) wake progress(listener) next crashed
+-- KEYS listeners running(listener) again skip(listener) wake progress(listener) next crashed control
 -- ARGV whom seen lease most
 --      whom: the listener; seen: its last beat, as the caller saw it; lease: after this many ms without a beat it is dead
 --      most: how many records to hand back
@@ -31,6 +31,7 @@ end
 if left == 0 then
   redis.call('DEL', running, skip, progress)
   redis.call('ZREM', listeners, whom)
+  redis.call('HDEL', control, 'quiet:' .. whom)
 end
 if moved > 0 then wake_one() end
 return { moved, left }

@@ -1,15 +1,16 @@
 -- reschedule: give an item of S:next another due time, or remove it because its job is gone. Do nothing if its score is no
 -- longer the one that the caller read.
 -- KEYS jobs next wake first(1) first(2) first(3) lately days runs changes
--- ARGV item score id due ran change
+-- ARGV item score id due ran change undoable
 --      score: of the item, as the caller read it; id: of its job
 --      due: ms; '' = now; '-' = remove the item, if S:jobs does not have the job
 --      ran: msgpack: the record of the occurrence that is left out, as for the part `ran`; '' = none
--- ->   1 | 0 (the item is gone or has another score; or its job is gone; or, with '-', is there)
+-- ->   1, or what undoes it | 0 (the item is gone or has another score; or its job is gone; or, with '-', is there)
 -- part: clock
 -- part: wake
 -- part: ran
 -- part: changed
+-- part: undoing
 local stood = redis.call('ZSCORE', next_, item)
 if not stood or tonumber(stood) ~= tonumber(score) then return 0 end
 local has_job = redis.call('HEXISTS', jobs, id) == 1
@@ -19,9 +20,14 @@ if due == '-' then
 end
 if not has_job then return 0 end
 due = time_or_now(due)
+local left_out = ran ~= '' and cmsgpack.unpack(ran)
+watch('ZSCORE', next_, item)
+for level = 1, 3 do watch('ZSCORE', first[level], item) end
+if left_out then watch('HGET', lately, left_out[1]) end
 redis.call('ZADD', next_, due, item)
 for level = 1, 3 do redis.call('ZADD', first[level], 'XX', due, item) end
 wake_one()
-if ran ~= '' then record(cmsgpack.unpack(ran)) end
+if left_out then adds(runs, record(left_out)) end
 note()
-return 1
+local undo = undoing()
+return undo ~= '' and undo or 1

@@ -12,4 +12,5 @@ local function keep_result(key, ms, fields)
   end
   redis.call('XTRIM', key, 'MINID', '=', string.format('%.0f', math.max(0, tonumber(string.match(place, '^%d+')) - ms)))
   if redis.call('PTTL', key) < tonumber(ms) then redis.call('PEXPIRE', key, ms) end
+  return place
 end

@@ -25,12 +25,13 @@ local function make_room() -- of ten jobs by chance, forget the one that ran the
   redis.pcall('HDEL', days, oldest)
 end
 
-local function keep_run(r, times)
-  redis.pcall('XADD', runs, 'MAXLEN', '~', 50000, '*', 'i', r[5], 'n', r[6], 'f', r[7], 'r', r[2], 'w', r[8], 'm', r[9],
+local function keep_run(r, times) -- the number of the entry
+  return redis.pcall('XADD', runs, 'MAXLEN', '~', 50000, '*', 'i', r[5], 'n', r[6], 'f', r[7], 'r', r[2], 'w', r[8], 'm', r[9],
     'x', string.format('%.0f', times))
 end
 
 local function keep_in_ring(r)
+  local number
   local ended, _, _, code = struct.unpack('>I6I4I4B', r[2])
   local day, second, ending = math.floor(ended / 86400000) % 65536, math.floor(ended / 1000) % 4294967296, code % 16
   local ring = read_text(lately, r[1], 16)
@@ -47,16 +48,18 @@ local function keep_in_ring(r)
     counted = math.max(math.floor(counted / 1048576), ending) * 1048576 + math.min(1048575, n)
   end
   if r[4] == 1 then
-    keep_run(r, r[3])
+    number = keep_run(r, r[3])
   elseif r[4] == 0 and math.abs(second - last) >= APART then
-    keep_run(r, since + r[3])
+    number = keep_run(r, since + r[3])
     last, since = second, 0
   else
     since = math.min(4294967295, since + r[3])
   end
   redis.pcall('HSET', lately, r[1], struct.pack(HEAD, of, counted, last, since, 0) .. r[2] .. string.sub(ring, 17, 960))
+  return number
 end
 
-local function record(r)
-  if r[1] == '' then keep_run(r, r[3]) else keep_in_ring(r) end
+local function record(r) -- the number of its entry in S:runs, if it has one
+  if r[1] == '' then return keep_run(r, r[3]) end
+  return keep_in_ring(r)
 end

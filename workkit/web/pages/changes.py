@@ -1,0 +1,174 @@
+"""The page Changes: who changed what, when, from what to what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import islice
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from workkit.contract.changes import Change
+from workkit.contract.record import change_record
+from workkit.errors import Unsupported
+from workkit.jobs.call_text import spoken
+from workkit.text.duration import MILLISECOND
+from workkit.text.glance import away
+from workkit.text.wording import iso
+from workkit.web.address import job_path
+from workkit.web.page import Asked, Page
+from workkit.web.veil import Veil
+from workkit.web.words import Said, plain
+
+SHOWN: Final = 50  # changes on a page
+LOOKED_AT: Final = 2_000  # changes that a page with a filter looks at, at most
+KINDS: Final = ("job", "who", "what")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """What differs: a name, and the value before and after, if there was one."""
+
+    name: str
+    before: str | datetime | None
+    after: str | datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A change. `about`: what it is about, in words; `path`: the page of that job, or none."""
+
+    change: Change
+    about: str
+    path: str
+    differences: tuple[Difference, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangesView:
+    """What the page shows. `given`: the filters; `next`: the parameters of the following page, or none."""
+
+    schedule: str
+    now: datetime
+    said: Said
+    rows: tuple[Row, ...]
+    given: Mapping[str, str]
+    next: str
+    export: str
+    unknown: str = ""
+
+    def record(self) -> dict[str, Any]:
+        """Write it as JSON does."""
+        return {
+            "schedule": self.schedule,
+            "as_of": iso(self.now),
+            "sentence": plain(self.said),
+            "changes": [change_record(row.change) for row in self.rows],
+            "next": self.next or None,
+            "unknown": self.unknown,
+        }
+
+
+def look(asked: Asked) -> ChangesView:
+    """Read a page of the changes. Raises InvalidOptions."""
+    given = {kind: value for kind in KINDS if (value := asked.params.get(kind, ""))}
+    found: list[Change] = []
+    looked, last, unknown = 0, "", ""
+    try:
+        for change in islice(asked.served.inspector().changes(after=asked.params.get("after") or None), LOOKED_AT):
+            if len(found) == SHOWN:
+                break
+            looked, last = looked + 1, change.number
+            if is_wanted(change, given):
+                found.append(change)
+    except Unsupported as error:
+        unknown = str(error)
+    is_cut = len(found) == SHOWN or looked == LOOKED_AT
+    return ChangesView(
+        schedule=asked.served.name,
+        now=asked.now,
+        said=headline(
+            found, schedule=asked.served.name, now=asked.now, given=given, is_first="after" not in asked.params
+        ),
+        rows=tuple(_row(change, asked.veil) for change in found),
+        given=given,
+        next="?" + urlencode({**given, "after": last}) if is_cut else "",
+        export="changes.jsonl" + (f"?{urlencode(given)}" if given else ""),
+        unknown=unknown,
+    )
+
+
+def lines(asked: Asked) -> Iterator[Mapping[str, Any]]:
+    """Write all changes that the filters let through, the last one first."""
+    given = {kind: value for kind in KINDS if (value := asked.params.get(kind, ""))}
+    for change in asked.served.inspector().changes():
+        if is_wanted(change, given):
+            yield change_record(veiled(change, asked.veil))
+
+
+def is_wanted(change: Change, given: Mapping[str, str]) -> bool:
+    """Say whether a change passes the filters: `job` a name or an id, `who` and `what` parts of texts."""
+    who, what = given.get("who", "").casefold(), given.get("what", "").casefold()
+    is_job = "job" not in given or change.is_about(given["job"])
+    return is_job and who in (change.by or "").casefold() and what in change.verb.casefold()
+
+
+def headline(
+    found: Sequence[Change], *, schedule: str, now: datetime, given: Mapping[str, str], is_first: bool
+) -> Said:
+    """Say who made the last change, or that there is none."""
+    if not found and given:
+        return ("No change matches ", " and ".join(f"{kind} {value}" for kind, value in given.items()), ".")
+    if not found:
+        return (f"Nobody has changed {schedule}, as far as is kept." if is_first else "There are no earlier changes.",)
+    last = found[0]
+    ago = away(max(0.0, (now - last.at) / MILLISECOND))
+    return (f"{'The last' if is_first else 'This'} change is {last.verb}, by {last.by or 'somebody'}, {ago} ago.",)
+
+
+def veiled(change: Change, veil: Veil) -> Change:
+    """Mask the texts of a change."""
+    return replace(
+        change,
+        reason=None if change.reason is None else veil.text(change.reason),
+        before=_masked(change.before, veil),
+        after=_masked(change.after, veil),
+    )
+
+
+def _masked(state: Mapping[str, Any], veil: Veil) -> dict[str, Any]:
+    return {
+        name: veil.text(value) if isinstance(value, str) else [veil.text(one) for one in value]
+        if isinstance(value, list) else value
+        for name, value in state.items()
+    }  # fmt: skip
+
+
+def _row(change: Change, veil: Veil) -> Row:
+    change = veiled(change, veil)
+    kind, _, of = change.target.partition(":")
+    about = spoken(change.fn or of) if kind == "job" and of == change.id else spoken(of) if kind == "fn" else of or kind
+    names = dict.fromkeys([*change.before, *change.after])
+    return Row(
+        change=change,
+        about=about if about != "schedule" else "the schedule",
+        path=job_path(of) if kind == "job" else "",
+        differences=tuple(
+            Difference(name=name, before=_value(change.before.get(name)), after=_value(change.after.get(name)))
+            for name in names
+            if not (name == "reason" and change.before.get(name) == change.after.get(name))
+        ),
+    )
+
+
+def _value(value: Any) -> str | datetime | None:
+    if value is None or isinstance(value, datetime):
+        return value
+    return ", ".join(value) if isinstance(value, list) else str(value)
+
+
+PAGE = Page(
+    name="changes", path="changes", title="Changes", template="changes.html", look=look, icon="log", key="c",
+    is_care=True, lines=lines,
+)  # fmt: skip
