@@ -9,7 +9,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from functools import partial
 from typing import Any, Final, TypeVar
-from urllib.parse import quote
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -24,7 +23,7 @@ from workkit.web.acts.carry_out import carry_out, read_order
 from workkit.web.acts.deeds import Deeds
 from workkit.web.acts.registry import ACTS
 from workkit.web.acts.verbs import Verbs
-from workkit.web.address import JSON, read_spelled, spelled, url_path
+from workkit.web.address import JSON, read_spelled, spelled, url_path, with_parameter
 from workkit.web.answer import (
     Refused,
     html,
@@ -40,12 +39,17 @@ from workkit.web.door.guard import Guard
 from workkit.web.door.role import Role, Who, may
 from workkit.web.entrance import Entrance, own_path
 from workkit.web.frame import Frame
-from workkit.web.page import Asked, Page, View
+from workkit.web.live.answering import Live
+from workkit.web.live.hub import Hub
+from workkit.web.live.sight import live_address
+from workkit.web.looking import Looking
+from workkit.web.page import Page, found_page
 from workkit.web.pages import schedules
 from workkit.web.pages.registry import PAGES
 from workkit.web.render import TYPES, static_files, static_name
 from workkit.web.served import Served
 from workkit.web.settings import Settings
+from workkit.web.veil import Veil
 
 FOREVER: Final = "public, max-age=31536000, immutable"
 UNDO: Final = "undo"
@@ -67,11 +71,14 @@ def application(served: Sequence[Served], *, settings: Settings) -> Starlette:
         Route("/-/logout", site.answering(entrance.logout), methods=["POST"]),
         Route("/-/look", site.answering(entrance.look), methods=["POST"]),
         Route("/s/{s}", site.answering(site.schedule), methods=["GET"]),
+        Route("/s/{s}/live", site.answering(site.live), methods=["GET"]),
         Route("/s/{s}/do/{verb}", site.answering(site.act), methods=["POST"]),
         Route("/s/{s}/{path:path}", site.answering(site.page), methods=["GET"]),
         Route("/{path:path}", site.answering(site.nowhere), methods=["GET", "POST"]),
     ]
-    return Starlette(routes=routes, middleware=[Middleware(Guard, hosts=settings.hosts)])
+    made = Starlette(routes=routes, middleware=[Middleware(Guard, hosts=settings.hosts)])
+    made.state.hub = site.hub  # whoever serves it ends its streams
+    return made
 
 
 async def static(request: Request) -> Response:
@@ -93,6 +100,8 @@ class Site:
         self.asking = Asking()
         self.deeds = Deeds()
         self.entrance = Entrance(settings)
+        self.hub = Hub(self.asking)
+        self.streams = Live(self.hub, self.asking, polls=settings.polls)
 
     def answering(self, handler: Handler) -> Handler:
         """Turn what a handler raises into an answer within the frame."""
@@ -146,31 +155,37 @@ class Site:
         served = self._chosen(who, read_spelled(piece))
         frame = self.entrance.frame(request, who, schedule=served.name, zone=served.zone, several=len(self.served) > 1)
         request.state.frame = frame
-        found = next(((one, names) for one in PAGES if (names := one.matches(path)) is not None), None)
+        found = found_page(PAGES, path)
         if found is None:
             raise Refused(404, f"{served.name} has no page {path!r}.")
         page, names = found
-        role = who.role(served.name)
-        veil = self.settings.veil.all_hidden() if self.settings.hides_args and role == "viewer" else self.settings.veil
-
-        def look() -> tuple[Asked, View]:
-            pulse = veil.pulse(served.inspector().pulse())
-            asked = Asked(
-                served=served, pulse=pulse, veil=veil, zone=frame.zone, names=names, params=last_values(request)
-            )
-            return asked, page.look(asked)
-
+        looking = Looking(
+            served=served, page=page, names=names, params=last_values(request), veil=self._veil(frame), zone=frame.zone
+        )  # fmt: skip
+        frame = replace(frame, live=live_address(frame, path, looking.params))
         try:
-            asked, view = await self._asked(served, look)
+            asked, view = await self._asked(served, looking.at)
         except ServerError as error:
             return self._away(request, frame, served, page, error)
-        served.keep(f"{page.name} {frame.role}", (asked.now, view))
+        looking.keep(asked, view, frame)
         if is_json:
             return json_answer(request, view.record())
-        frame = self.entrance.filled(frame, page=page, now=asked.now, counts=asked.pulse.counts)
+        frame = looking.framed(frame, asked)
         number = asked.params.get("did", "")
         frame = replace(frame, did=self.deeds.result(who.session, number), did_number=number)
         return html(request, page.template, {"frame": frame, "view": view})
+
+    async def live(self, request: Request) -> Response:
+        """Answer the stream of a page."""
+        request.state.is_json = True
+        who = await self.entrance.enter(request)
+        served = self._chosen(who, read_spelled(request.path_params["s"]))
+        frame = self.entrance.frame(request, who, schedule=served.name, zone=served.zone, several=len(self.served) > 1)
+        return await self.streams.answer(request, frame, served, self._veil(frame))
+
+    def _veil(self, frame: Frame) -> Veil:
+        veil = self.settings.veil
+        return veil.all_hidden() if self.settings.hides_args and frame.role == "viewer" else veil
 
     async def act(self, request: Request) -> Response:
         """Carry out an act, and lead back to where a line says what was done."""
@@ -200,6 +215,7 @@ class Site:
             raise
         finally:
             served.forget()
+            self.hub.hurry(served)
         self.deeds.keep(who.session, number, result)
         return self._did(request, frame, fields, number, result)
 
@@ -220,8 +236,8 @@ class Site:
     ) -> Response:
         if request.state.is_json:
             return json_answer(request, result_record(result, number), status=result_status(result))
-        back = own_path(str(fields.get("back", [""])[-1]), root=frame.root).partition("?")[0]
-        return RedirectResponse(f"{back}?did={quote(number)}", 303)
+        back = own_path(str(fields.get("back", [""])[-1]), root=frame.root)
+        return RedirectResponse(with_parameter(back, "did", number), 303)
 
     def _chosen(self, who: Who, name: str) -> Served:
         served = self.served.get(name)
@@ -249,7 +265,7 @@ class Site:
             served.kept(f"{page.name} {who.role(served.name) if who else None}") if not page.path.count("{") else None
         )
         now, view = kept or (datetime.now(UTC), None)
-        frame = self.entrance.filled(frame, page=page, now=now, counts=None, away_ms=ms)
+        frame = replace(frame, title=page.title, page=page.name, now=now, away_ms=ms)
         said = sentences.away(ms, refuses=isinstance(error, ServerRefused))
         values: Mapping[str, Any] = {"frame": frame, "view": view, "said": said, "error": str(error)}
         return html(request, page.template if view else "away.html", values, status=503)

@@ -56,6 +56,7 @@ class Page:
 
     `path`: below the schedule's address, with names in braces, ``jobs/{which}``. `title` stands in the bar and, with an
     `icon`, in the rail. `look` makes the view; it blocks, and runs in a thread. `key`: the letter after g.
+    `every_s`: so long what is seen stays as it is while nothing stirs; 30 for drawings, which cost more.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Page:
     icon: str = ""
     key: str = ""
     is_care: bool = False
+    every_s: float = 5.0
 
     def matches(self, path: str) -> dict[str, str] | None:
         """Read the names in a path; None if it is not this page's."""
@@ -81,3 +83,8 @@ class Page:
             elif part != piece:
                 return None
         return names
+
+
+def found_page(pages: Sequence[Page], path: str) -> tuple[Page, dict[str, str]] | None:
+    """Find the page of a path below a schedule, and the names in it."""
+    return next(((page, names) for page in pages if (names := page.matches(path)) is not None), None)

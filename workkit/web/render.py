@@ -17,6 +17,7 @@ from typing import Any, Final
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from workkit._version import __version__
 from workkit.jobs.call_text import call_text
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
@@ -90,6 +91,18 @@ def static_files() -> dict[str, bytes]:
 def static_name(name: str) -> str:
     """Name a static file by its content, so that browsers may keep it for ever."""
     return f"{hashlib.sha256(static_files()[name]).hexdigest()[:16]}/{name}"
+
+
+@cache
+def static_version() -> str:
+    """Name what a page that is open must fit: the script, the stylesheet and this version of workkit."""
+    names = "".join(static_name(name) for name in TYPES)
+    return hashlib.sha256(f"{names}{__version__}".encode()).hexdigest()[:16]
+
+
+def write(template: str, **values: Any) -> str:
+    """Write a part of a page."""
+    return environment().get_template(template).render(**values)
 
 
 def _sound(value: Any) -> Any:
