@@ -231,8 +231,8 @@ def test_rows_stay_where_they_are(site: Site, opened: Open) -> None:
     page.evaluate("""() => {
         const table = (...names) => `<main id="main" data-live><table><tbody data-rows>${
             names.map((name) => `<tr><td><a href="/${name}">${name}</a></td></tr>`).join("")}</tbody></table></main>`;
-        close(); body.removeAttribute("data-stream");
-        byId("main").outerHTML = table("a", "b", "c");
+        close(); data.stream = "";
+        $("#main").outerHTML = table("a", "b", "c");
         patch({ main: table("new", "c", "b") });
     }""")
     rows = page.locator("tbody tr")

@@ -84,7 +84,14 @@ def render(template: str, values: Mapping[str, Any]) -> str:
 @cache
 def static_files() -> dict[str, bytes]:
     """Read the static files, once."""
-    return {name: (STATIC / name).read_bytes() for name in TYPES}
+    found = {name: (STATIC / name).read_bytes() for name in TYPES}
+    return found | {name: _lean(found[name]) for name in found if name.endswith(".js")}
+
+
+def _lean(script: bytes) -> bytes:
+    """Leave out what a browser does not need of our script: indents, and lines that are comments."""
+    lines = (line.strip() for line in script.splitlines())
+    return b"\n".join(line for line in lines if line and not line.startswith(b"//")) + b"\n"
 
 
 @cache

@@ -83,7 +83,7 @@ class PageViewer:
                 self._sent = {}  # what was missed meanwhile is not reckoned, all is sent
             else:
                 banner = write("parts/away-banner.html", error=away.error, as_of=self._as_of())
-                said.append(events.event("away", {"ms": int((now - away.since) * 1000), "html": banner}))
+                said.append(events.event("away", {"away_ms": int((now - away.since) * 1000), "html": banner}))
             self._away = away
         if away is None and (pulse := self._channel.pulse) is not None:
             if now - self._clock >= CLOCK_S:
