@@ -270,6 +270,73 @@ def test_keys_lead_to_pages_rows_and_their_own_list(site: Site, s: Schedule, ope
     page.wait_for_url(re.compile("/listeners$"))
 
 
+def test_a_page_that_is_not_seen_has_no_stream(site: Site, s: Schedule, opened: Open) -> None:
+    page = opened("about:blank")
+    page.clock.install()
+    page.goto(site.address)
+    is_live(page)
+    hide = """is => {
+        Object.defineProperty(document, "hidden", { value: is, configurable: true });
+        document.dispatchEvent(new Event("visibilitychange"));
+    }"""
+    page.evaluate(hide, True)
+    page.clock.fast_forward(9_000)
+    assert page.evaluate("source !== null")
+    page.clock.fast_forward(2_000)
+    until(lambda: len(site.app.state.hub) == 0, what="the end of the stream")
+    schedule.add(s, handlers.note, in_="1 hour", name="nightly")
+    page.evaluate(hide, False)
+    expect(page.locator("#next")).to_contain_text("nightly")
+    assert len(site.app.state.hub) == 1
+
+
+def test_what_is_typed_into_jump_is_answered_once(site: Site, opened: Open) -> None:
+    page = opened(site.address)
+    asked: list[tuple[str, str | None]] = []
+
+    def answer(route: Any) -> None:
+        asked.append((route.request.url.partition("?")[2], route.request.headers.get("x-fragment")))
+        route.fulfill(body='<ul><li><a href="/one">one</a></li><li><a href="/two">two</a></li></ul>')
+
+    page.route("**/-/jump?*", answer)
+    page.evaluate("""() => $("#bar-end").insertAdjacentHTML("afterbegin",
+        '<form id="jump" action="/-/jump"><input type="hidden" name="s" value="x"><input name="q"></form>')""")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("mail poll")
+    expect(page.locator("#jump-found a")).to_have_count(2)
+    assert asked == [("s=x&q=mail+poll", "1")]
+    for key, at in (("ArrowDown", "one"), ("ArrowDown", "two"), ("ArrowDown", "two"), ("ArrowUp", "one")):
+        page.keyboard.press(key)
+        assert page.evaluate("document.activeElement.textContent") == at
+    page.keyboard.press("Escape")
+    expect(page.locator("#jump-found a")).to_have_count(0)
+
+
+def test_a_click_copies(site: Site, opened: Open) -> None:
+    page = opened(site.address, permissions=["clipboard-read", "clipboard-write"])
+    page.evaluate("""() => $("#bar-end").insertAdjacentHTML("afterbegin", '<button data-copy="54111adf01">copy</button>')""")
+    page.get_by_role("button", name="copy").click()
+    expect(page.locator("#did")).to_have_text("Copied.")
+    assert page.evaluate("navigator.clipboard.readText()") == "54111adf01"
+
+
+def test_keys_select_rows_and_act_on_them(site: Site, s: Schedule, opened: Open) -> None:
+    for n in range(4):
+        schedule.add(s, handlers.note, in_=f"{n + 1} hours", name=f"job-{n}")
+    page = opened(site.address)
+    page.evaluate("""() => { data.stream = ""; close(); for (const li of $$("#next .lines li"))
+        li.insertAdjacentHTML("beforeend", '<input type="checkbox" name="which">'); }""")
+    chosen = "$$('#next [type=checkbox]').map((box) => box.checked)"
+    for keys, boxes in (
+        ("jx", [1, 0, 0, 0]), ("jjX", [1, 1, 1, 0]), ("a", [1, 1, 1, 1]), ("a", [0, 0, 0, 0]), ("kx", [0, 1, 0, 0]),
+    ):  # fmt: skip
+        for key in keys:
+            page.keyboard.press(key)
+        assert page.evaluate(chosen) == [bool(box) for box in boxes], keys
+    page.keyboard.press("p")  # it asks for a reason first
+    assert page.evaluate("document.activeElement.name") == "until"
+
+
 def test_it_works_without_the_script(site: Site, s: Schedule, opened: Open) -> None:
     schedule.add(s, handlers.note, in_="1 hour", name="nightly")
     page = opened(site.address, java_script_enabled=False)

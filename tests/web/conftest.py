@@ -23,7 +23,7 @@ class Browser:
     """Asks one application, and keeps its cookies. `get` and `post` are as in httpx; a post comes from our own page."""
 
     def __init__(self, app: Any, runner: asyncio.Runner, *, root: str = "", origin: str = ORIGIN) -> None:
-        self._runner, self._root = runner, root
+        self.app, self._runner, self._root = app, runner, root
         transport = httpx.ASGITransport(app, root_path=root, client=("127.0.0.1", 50000))
         self._client = httpx.AsyncClient(transport=transport, base_url=origin)
 

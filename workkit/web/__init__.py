@@ -22,7 +22,7 @@ What any of these raises becomes an answer within the frame (`answer.py`).
    use `draw.*` (signs and drawings: `templates/draw.html`, whose geometry is made by `drawing/`) and `say.*`
    (sentences, calls, links, times: `templates/parts/say.html`). Filters: `render.py`. Where `frame.away_ms` is not
    None, the view is the last one seen, and `said` the sentence about it. No style or script in it; classes:
-   `static/workkit.css`.
+   `static/workkit.css`. What goes on by itself, and which keys it has: below.
 4. Tests: `tests/web/pages/test_NAME.py` with the fixtures of `tests/web/conftest.py`: `browser.get(...)`,
    `browser.json(...)`, `headline(answer)`, `text_of(answer)`, on a real server with real listeners. Rules about words
    are tables of a pure module (`tests/web/test_sentences.py`). Its line in spec/web.md, 1 and 2.
@@ -34,4 +34,20 @@ undoes it, or None. A new file goes into `acts/registry.py`. The verb comes in b
 `acts/deeds.py` keeps results, for the line after an act, for `undo`, and so that a form sent twice acts once. Tests:
 `tests/web/acts/`, where `contents` compares all keys of a schedule before an act and after its undo. Its row in
 spec/web.md, 8.
+
+**What goes on by itself:** the page is looked at and written again for its stream (`live/`), by the same `look` and the
+same template, and cut into the elements that have an `id` and `data-live`: `live/pieces.py`. `main` is one, so a page
+needs none; with one for each section, less is sent. What is written is shared by viewers: nothing of one of them stands
+in it. In a template:
+
+- `data-rows` on a `tbody` or `ul`: the list does not jump. A row is known by its `id`, `data-key`, or first link.
+- `data-keep`: the stream leaves this element as it is.
+- `say.when(due, until(due), instant(due), "cd")`: the browser counts it down; other times stay.
+- `aria-keyshortcuts="n"`: the key that clicks this element. Keys that all pages have: `templates/parts/keys.html`.
+- `data-copy="TEXT"`: a click copies it. `data-open="#ID"`: a click opens that dialog.
+- `data-ask="ADDRESS"` and `data-into="#ID"` on a field or a form: what the address answers to the fields of the form is
+  shown there, as one types. A form with the id `jump` needs neither.
+- `data-script hidden`: shown with the script only.
+
+`every_s=30` in the `Page` where it draws much. Everything works without the script, and is tried so first.
 """

@@ -91,7 +91,7 @@ def static_files() -> dict[str, bytes]:
 def _lean(script: bytes) -> bytes:
     """Leave out what a browser does not need of our script: indents, and lines that are comments."""
     lines = (line.strip() for line in script.splitlines())
-    return b"\n".join(line for line in lines if line and not line.startswith(b"//")) + b"\n"
+    return b"\n".join(line for line in lines if line and not line.startswith(b"//"))
 
 
 @cache

@@ -119,6 +119,8 @@ class Channel:
         for task in (self._task, self._looks):
             if task is not None:
                 task.cancel()
+        if self._asked is not None:
+            self._asked.add_done_callback(lambda asked: asked.cancelled() or asked.exception())  # nobody reads it
         self._wake()
 
     def hurry(self) -> None:
