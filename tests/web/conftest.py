@@ -44,6 +44,11 @@ class Browser:
         found: httpx.Response = self.run(self._client.post(self._root + path, data=fields, headers=headers, **how))
         return found
 
+    async def send(self, method: str, path: str, fields: dict[str, Any]) -> httpx.Response:
+        """The same, where the event loop is running already."""
+        headers = {"sec-fetch-site": "same-origin"}
+        return await self._client.request(method, self._root + path, data=fields, headers=headers)
+
     def token(self, path: str) -> str:
         """The token in the forms of a page."""
         found = re.search(r'name="token" value="([0-9a-f]+)"', self.get(path).text)

@@ -256,7 +256,29 @@ def test_a_page_of_another_version_is_told(browser: Browser, s: Schedule) -> Non
     assert "version=" in stream_of(browser, f"/s/{s.name}/")
 
 
-def test_an_act_is_shown_at_once_and_where_streams_are_not_it_is_asked_for(opened: Open, s: Schedule) -> None:
+def test_who_comes_after_an_act_does_not_see_what_was_before(browser: Browser, s: Schedule) -> None:
+    token = browser.token(f"/s/{s.name}/")
+
+    async def work() -> None:
+        before = Stream(browser.app, f"/s/{s.name}/live?page=")
+        assert "migration" not in str(await before.event("patch"))
+        await browser.send("POST", f"/s/{s.name}/do/pause", {"token": token, "reason": "migration"})
+        after = Stream(browser.app, f"/s/{s.name}/live?page=")
+        assert "migration" in str(await after.event("patch"))
+        await before.event("patch", "migration")
+        await before.close()
+        await after.close()
+
+    run(browser, work)
+
+
+def test_an_act_leads_back_to_the_list_as_it_was_asked_for(browser: Browser, s: Schedule) -> None:
+    fields = {"token": browser.token(f"/s/{s.name}/"), "number": "7", "back": f"/s/{s.name}/?state=due&q=a+b&did=6"}
+    answer = browser.post(f"/s/{s.name}/do/pause", fields)
+    assert answer.headers["location"] == f"/s/{s.name}/?state=due&q=a+b&did=7"
+
+
+def test_where_there_are_no_streams_the_pieces_are_asked_for(opened: Open, s: Schedule) -> None:
     browser = opened(s, live="poll")
     address = stream_of(browser, f"/s/{s.name}/")
     assert "data-poll" in browser.get(f"/s/{s.name}/").text

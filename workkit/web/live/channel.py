@@ -127,7 +127,7 @@ class Channel:
         """Look again at once: somebody has acted."""
         self._is_hurried = True
         for shown in self._sights.values():
-            shown.is_stale = True
+            shown.is_stale, shown.pieces = True, None  # who comes now does not get what was before
         self._stir.set()
 
     def shown(self, key: Key) -> Shown | None:
@@ -216,6 +216,8 @@ class Channel:
             log.exception("The page %s of %s cannot be written.", shown.sight.looking.page.name, self.served.name)
             shown.is_broken = True
             self._wake()
+            return
+        if shown.is_stale:  # somebody has acted meanwhile
             return
         shown.pulse = pulse
         if shown.pieces is None or changed(shown.pieces, pieces):

@@ -33,8 +33,7 @@ function tick() {
   if (!pill() || document.hidden) return;
   const more = { Live: clock(now()), "As of": clock(seen), "Server away": distance(now() - lostAt) }[state];
   put(pill(), more ? `${state} ${more}` : state);
-  pill().classList.toggle("live", state === "Live");
-  pill().classList.toggle("away", state === "Server away" || tries > 0);
+  pill().className = state === "Live" ? "pill live" : tries || state === "Server away" ? "pill away" : "pill";
   if (told !== state && Date.now() - toldAt > 5000) {
     put($("#pill-said"), pill().textContent);
     [told, toldAt] = [state, Date.now()];
@@ -194,7 +193,8 @@ async function ask() {
   } catch {
     return lost();
   }
-  waiting = setTimeout(begin, "poll" in data ? 5000 : tries > 1 ? 1e4 : 0);
+  tries = Math.min(tries, 2);
+  waiting = setTimeout(begin, "poll" in data ? 5e3 : 5e3 * tries - 5e3);
 }
 
 on("visibilitychange", () => {
@@ -218,7 +218,7 @@ on("submit", async (e) => {
   if (number) number.value ||= crypto.getRandomValues(new Uint32Array(2)).join("-");
   if (!/\/do\/[\w-]+$|\/-\/look$/.test(to)) return;
   e.preventDefault();
-  if (state === "Server away") return say("The server is away: nothing was sent.");
+  if (state === "Server away") return say("Server away: nothing was sent.");
   try {
     const answer = await fetch(to, { method: "POST", body: fields(form, e.submitter), headers: { Accept: "text/html" } });
     const page = new DOMParser().parseFromString(await answer.text(), "text/html"), refused = $("#refused", page);
@@ -230,7 +230,7 @@ on("submit", async (e) => {
     show(page);
     if (document.activeElement === document.body) $("#did").focus(QUIETLY);
   } catch {
-    say("No answer: it may be done or not. The same button acts only once.");
+    say("No answer: it may be done. The same button acts only once.");
   }
 });
 
