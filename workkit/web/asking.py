@@ -34,7 +34,7 @@ class Asking:
         loop = asyncio.get_running_loop()
         asked = loop.run_in_executor(self._pool, function)
         asked.add_done_callback(self._free)
-        asked.add_done_callback(lambda done: done.exception())  # perhaps nobody waits for it any more
+        asked.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may wait any more
         try:
             return await asyncio.wait_for(asyncio.shield(asked), LONGEST_S)
         except TimeoutError:

@@ -10,7 +10,7 @@ from typing import Final
 from urllib.parse import urlencode
 
 from workkit.contract.inspector import Pulse
-from workkit.errors import ServerError, WorkkitError
+from workkit.errors import ServerUnreachable, WorkkitError
 from workkit.web.address import url_path
 from workkit.web.answer import refusal_of
 from workkit.web.door.role import Role, Who
@@ -39,11 +39,11 @@ class Sight:
         return look.page.name, *asked, frame.role, frame.zone_name, frame.theme, frame.root
 
     def draw(self, pulse: Pulse) -> Pieces:
-        """Look at the page and write its pieces. It blocks. Raises ServerError."""
+        """Look at the page and write its pieces; what it refuses is a page too. It blocks. Raises ServerUnreachable."""
         look = self.looking
         try:
             asked, view = look.at(pulse)
-        except ServerError:
+        except ServerUnreachable:
             raise
         except WorkkitError as error:
             frame = replace(self.frame, title=look.page.title, page=look.page.name)

@@ -8,10 +8,10 @@ const data = document.body.dataset, pill = () => $("#pill"), on = (kind, work) =
 const QUIETLY = { preventScroll: true };
 let seen, lostAt, skew = 0, state = "As of", told = state, toldAt = 0;
 const now = () => Date.now() + skew;
-const clock = (ms) => new Date(ms + 1000 * pill().dataset.offset).toISOString().slice(11, 19);
+const clock = (ms) => new Date(ms + 1e3 * pill().dataset.offset).toISOString().slice(11, 19);
 
 function distance(ms) {
-  let rest = Math.floor(Math.abs(ms) / 1000);
+  let rest = Math.floor(Math.abs(ms) / 1e3);
   if (rest >= 120) rest -= rest % 60;
   const found = [];
   for (const [size, unit] of [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]]) {
@@ -24,7 +24,7 @@ function distance(ms) {
 
 function until(due) {
   const left = due - now();
-  return left > 0 ? distance(left) : left > -1000 || state !== "Live" ? "due" : `overdue ${distance(left)}`;
+  return left > 0 ? distance(left) : left > -1e3 || state !== "Live" ? "due" : `overdue ${distance(left)}`;
 }
 
 const put = (node, text) => node.textContent === text || (node.textContent = text);
@@ -176,7 +176,7 @@ function close() {
 function lost() {
   close();
   if (state === "Live") become("As of");
-  waiting = setTimeout(ask, 1000 * Math.min(30, 2 ** tries++));
+  waiting = setTimeout(ask, 1e3 * Math.min(30, 2 ** tries++));
 }
 
 // Without a stream: the pieces once. Then the stream again; where there is none, or no room, the same again later.
@@ -193,6 +193,7 @@ async function ask() {
   } catch {
     return lost();
   }
+  close();
   tries = Math.min(tries, 2);
   waiting = setTimeout(begin, "poll" in data ? 5e3 : 5e3 * tries - 5e3);
 }
@@ -230,7 +231,7 @@ on("submit", async (e) => {
     show(page);
     if (document.activeElement === document.body) $("#did").focus(QUIETLY);
   } catch {
-    say("No answer: it may be done. The same button acts only once.");
+    say("No answer: it may be done. The button acts only once.");
   }
 });
 
@@ -323,6 +324,6 @@ if (pill()) {
   seen = Date.parse(pill().dataset.now);
   if (pill().dataset.away) away({ away_ms: pill().dataset.away });
   else skew = seen - Date.now();
-  setInterval(tick, 1000);
+  setInterval(tick, 1e3);
 }
 keeping(begin);
