@@ -292,24 +292,38 @@ def test_a_page_that_is_not_seen_has_no_stream(site: Site, s: Schedule, opened: 
 
 def test_what_is_typed_into_jump_is_answered_once(site: Site, opened: Open) -> None:
     page = opened(site.address)
-    asked: list[tuple[str, str | None]] = []
+    asked: list[str] = []
 
     def answer(route: Any) -> None:
-        asked.append((route.request.url.partition("?")[2], route.request.headers.get("x-fragment")))
-        route.fulfill(body='<ul><li><a href="/one">one</a></li><li><a href="/two">two</a></li></ul>')
+        asked.append(route.request.url.partition("?")[2])
+        route.fulfill(body='<div id="jump-found"><a href="/one">one</a><a href="/two">two</a></div>')
 
     page.route("**/-/jump?*", answer)
     page.evaluate("""() => $("#bar-end").insertAdjacentHTML("afterbegin",
-        '<form id="jump" action="/-/jump"><input type="hidden" name="s" value="x"><input name="q"></form>')""")
+        '<form id="jump" action="/-/jump"><input name="q"></form>')""")
     page.keyboard.press("Control+k")
     page.keyboard.type("mail poll")
     expect(page.locator("#jump-found a")).to_have_count(2)
-    assert asked == [("s=x&q=mail+poll", "1")]
+    assert asked == ["q=mail+poll&fragment=1"]
     for key, at in (("ArrowDown", "one"), ("ArrowDown", "two"), ("ArrowDown", "two"), ("ArrowUp", "one")):
         page.keyboard.press(key)
         assert page.evaluate("document.activeElement.textContent") == at
     page.keyboard.press("Escape")
     expect(page.locator("#jump-found a")).to_have_count(0)
+
+
+def test_a_form_is_answered_as_one_types_and_sent_to_where_its_button_says(site: Site, opened: Open) -> None:
+    page = opened(site.address)
+    page.route("**/say?*", lambda route: route.fulfill(body=f"<p>{route.request.url.partition('?')[2]}</p>"))
+    page.evaluate("""() => $("#bar-end").insertAdjacentHTML("afterbegin", `<form id="edit" method="post" action="/x">
+        <input type="hidden" name="token"><input name="when"><input name="tz" value="UTC">
+        <input type="hidden" name="back" value="${location.pathname}">
+        <p id="said" data-say="/say" data-job="nightly"></p>
+        <button formaction="${location.pathname}do/pause">Save</button></form>`)""")
+    page.locator("#edit [name=when]").press_sequentially("every hour")
+    expect(page.locator("#said")).to_have_text("when=every+hour&tz=UTC&job=nightly&fragment=1")
+    page.locator("#edit button").click()
+    expect(page.locator("#did")).to_contain_text("Paused")
 
 
 def test_a_click_copies(site: Site, opened: Open) -> None:

@@ -45,9 +45,9 @@ in it. In a template:
 - `say.when(due, until(due), instant(due), "cd")`: the browser counts it down; other times stay.
 - `aria-keyshortcuts="n"`: the key that clicks this element. Keys that all pages have: `templates/parts/keys.html`.
 - `data-copy="TEXT"`: a click copies it. `data-open="#ID"`: a click opens that dialog.
-- `data-ask="ADDRESS"` and `data-into="#ID"` on a field or a form: what the address answers to the fields of the form is
-  shown there, as one types. A form with the id `jump` needs neither.
+- `data-say="ADDRESS"` in a form: there stands what the address answers to `when` and `tz` of the form, as one types.
 - `data-script hidden`: shown with the script only.
 
-`every_s=30` in the `Page` where it draws much. Everything works without the script, and is tried so first.
+`every_s=30` in the `Page` where it draws much; `is_live=False` where it is one form, which a stream would fill anew.
+Everything works without the script, and is tried so first.
 """

@@ -162,7 +162,8 @@ class Site:
         looking = Looking(
             served=served, page=page, names=names, params=last_values(request), veil=self._veil(frame), zone=frame.zone
         )  # fmt: skip
-        frame = replace(frame, live=live_address(frame, path, looking.params))
+        if page.is_live and request.method == "GET":
+            frame = replace(frame, live=live_address(frame, path, looking.params))
         try:
             asked, view = await self._asked(served, looking.at)
         except ServerError as error:

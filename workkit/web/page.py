@@ -57,6 +57,7 @@ class Page:
     `path`: below the schedule's address, with names in braces, ``jobs/{which}``. `title` stands in the bar and, with an
     `icon`, in the rail. `look` makes the view; it blocks, and runs in a thread. `key`: the letter after g.
     `every_s`: so long what is seen stays as it is while nothing stirs; 30 for drawings, which cost more.
+    `is_live`: an open one goes on by itself; not where somebody fills in a form as long as a page.
     """
 
     name: str
@@ -68,6 +69,7 @@ class Page:
     key: str = ""
     is_care: bool = False
     every_s: float = 5.0
+    is_live: bool = True
 
     def matches(self, path: str) -> dict[str, str] | None:
         """Read the names in a path; None if it is not this page's."""

@@ -86,7 +86,7 @@ def _sight(request: Request, frame: Frame, served: Served, veil: Veil) -> Sight:
     path = request.query_params.get("page", "")
     found = found_page(PAGES, path)
     role = frame.role
-    if found is None or role is None:
+    if found is None or role is None or not found[0].is_live:
         raise Refused(404, f"{served.name} has no page {path!r}.")
     page, names = found
     params = {name: value for name, value in last_values(request).items() if name not in OWN}

@@ -1,5 +1,4 @@
 // Makes a page live and quick: a stream keeps it fresh, acts answer in place, keys steer. Nothing needs it.
-"use strict";
 const $ = (what, within = document) => within.querySelector(what);
 const $$ = (what, within = document) => [...within.querySelectorAll(what)];
 const data = document.body.dataset, pill = () => $("#pill"), on = (kind, work) => document.addEventListener(kind, work);
@@ -17,7 +16,7 @@ function distance(ms) {
   for (const [size, unit] of [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]]) {
     const n = Math.floor(rest / size);
     rest %= size;
-    if (n || found.length) found.push(n && `${n.toLocaleString("en")} ${unit}`);
+    if (n || found.length) found.push(n && `${n} ${unit}`);
   }
   return found.slice(0, 2).filter(Boolean).join(" ") || "0 s";
 }
@@ -34,7 +33,7 @@ function tick() {
   const more = { Live: clock(now()), "As of": clock(seen), "Server away": distance(now() - lostAt) }[state];
   put(pill(), more ? `${state} ${more}` : state);
   pill().className = state === "Live" ? "pill live" : tries || state === "Server away" ? "pill away" : "pill";
-  if (told !== state && Date.now() - toldAt > 5000) {
+  if (told !== state && Date.now() - toldAt > 5e3) {
     put($("#pill-said"), pill().textContent);
     [told, toldAt] = [state, Date.now()];
   }
@@ -50,7 +49,7 @@ function become(next) {
 
 // Fresh HTML: what is equal stays, with focus, typed text, selection, open details and scroll.
 const keyOf = (n) => n.id || n.dataset?.key || (/^(TR|LI)$/.test(n.nodeName) && $("a", n)?.getAttribute("href")) || "";
-const isHeld = (n, name, value) => name === "open" || (name === "value" && !value && /^(token|number)$/.test(n.name));
+const isHeld = (n, name, value) => name === "open" || (name === "value" && n.nodeName === "INPUT" && (n.type !== "hidden" || !value));
 
 function morph(old, fresh, whole) {
   if (old.isEqualNode(fresh)) return;
@@ -129,7 +128,7 @@ function show(page) {
 }
 
 // The stream, of a tab that is seen.
-let source, heard, waiting, hiding, tries = 0, tag = "";
+let source, heard, waiting, tries = 0, tag = "";
 
 function away({ away_ms, html }) {
   lostAt = now() - away_ms;
@@ -185,8 +184,8 @@ async function ask() {
   try {
     const answer = await fetch(data.stream, { headers: { Accept: "application/json", "If-None-Match": tag } });
     const found = answer.status === 304 ? null : await answer.json();
-    if (answer.status === 503 && found.away_ms === undefined) return lost();
-    if (answer.status === 503) away(found);
+    if (found?.away_ms >= 0) away(found);
+    else if (answer.status === 503) return lost();
     else if (found && !answer.ok) return location.reload();
     else EVENTS.patch(found?.patch || {});
     tag = answer.headers.get("ETag") || "";
@@ -199,8 +198,8 @@ async function ask() {
 }
 
 on("visibilitychange", () => {
-  clearTimeout(hiding);
-  hiding = document.hidden ? setTimeout(close, 1e4) : begin();
+  if (document.hidden) waiting = setTimeout(close, 1e4);
+  else begin();
 });
 
 function pause() {
@@ -213,7 +212,7 @@ const fields = (form, by) => new URLSearchParams(new FormData(form, by));
 const say = (text, ...more) => $("#did").replaceChildren(make("span", { textContent: text }), ...more);
 
 on("submit", async (e) => {
-  const form = e.target, to = form.getAttribute("action") || "", { token, number } = form.elements;
+  const form = e.target, to = e.submitter?.getAttribute("formaction") || form.getAttribute("action"), { token, number } = form.elements;
   if (form.method !== "post") return;
   if (token) token.value ||= $("#looks [name=token]").value;
   if (number) number.value ||= crypto.getRandomValues(new Uint32Array(2)).join("-");
@@ -231,7 +230,7 @@ on("submit", async (e) => {
     show(page);
     if (document.activeElement === document.body) $("#did").focus(QUIETLY);
   } catch {
-    say("No answer: it may be done. The button acts only once.");
+    say("No answer: it may be done. A button acts once.");
   }
 });
 
@@ -245,19 +244,21 @@ on("click", (e) => {
   pause();
 });
 
-// Answers while one types: Jump, and what has data-ask, the address, and data-into, where the answer goes.
+// Answers while one types: Jump, and a form with data-say, the address whose answer stands there.
 let typing, asked = 0;
 on("input", (e) => {
-  const from = e.target.closest("#jump, [data-ask]"), form = from?.closest("form");
+  const form = e.target.closest("form"), said = form && $("[data-say]", form);
+  if (!said && form?.id !== "jump") return;
   clearTimeout(typing);
-  if (!form) return;
   typing = setTimeout(async () => {
-    const mine = ++asked, to = from.dataset.ask || form.getAttribute("action");
-    const answer = await fetch(`${to}?${fields(form)}`, { headers: { "X-Fragment": "1" } });
+    const mine = ++asked, query = said ? { when: form.when.value, tz: form.tz.value, job: said.dataset.job || "" } : { q: form.q.value };
+    const to = said?.dataset.say || form.getAttribute("action");
+    const answer = await fetch(`${to}?${new URLSearchParams(query)}&fragment=1`);
     const html = await answer.text();
     if (!answer.ok || mine !== asked) return;
-    if (!from.dataset.into && !$("#jump-found")) form.append(make("div", { id: "jump-found", className: "palette" }));
-    $(from.dataset.into || "#jump-found").innerHTML = html;
+    if (said) return (said.innerHTML = html);
+    $("#jump-found")?.remove();
+    form.insertAdjacentHTML("beforeend", html);
   }, 120);
 });
 
@@ -315,12 +316,9 @@ on("keydown", (e) => {
   else KEYS[e.key]();
 });
 
-const keysOn = $("#keys-on");
-if (keysOn) {
-  keysOn.checked = !isOff();
-  keysOn.onchange = () => (localStorage.workkitKeys = keysOn.checked ? "on" : "off");
-}
 if (pill()) {
+  $("#keys-on").checked = !isOff();
+  $("#keys-on").onchange = (e) => (localStorage.workkitKeys = e.target.checked ? "on" : "off");
   seen = Date.parse(pill().dataset.now);
   if (pill().dataset.away) away({ away_ms: pill().dataset.away });
   else skew = seen - Date.now();
