@@ -226,6 +226,21 @@ def test_countdowns_tick(site: Site, s: Schedule, opened: Open) -> None:
     expect(page.locator("#next time.cd")).to_have_text(re.compile(r"^\d+ s$"))
 
 
+def test_what_a_form_is_about_is_patched_and_what_was_typed_is_not(site: Site, opened: Open) -> None:
+    page = opened(site.address)
+    page.evaluate("""() => {
+        const form = (which, until, token) => `<main id="main" data-live><form><input type="hidden" name="token"
+            value="${token}"><input type="hidden" name="which" value="${which}"><input type="checkbox" name="which"
+            value="${which}"><input name="until" value="${until}"><progress max="9" value="${which}"></progress>`
+            + "</form></main>";
+        close(); data.stream = "";
+        $("#main").outerHTML = form(1, "as it came", "mine");
+        patch({ main: form(2, "other", "") });
+    }""")
+    found = page.evaluate("$$('main input, main progress').map((n) => [n.type, `${n.value}`])")
+    assert [value for _, value in found] == ["mine", "2", "2", "as it came", "2"]
+
+
 def test_rows_stay_where_they_are(site: Site, opened: Open) -> None:
     page = opened(site.address)
     page.evaluate("""() => {

@@ -49,7 +49,7 @@ function become(next) {
 
 // Fresh HTML: what is equal stays, with focus, typed text, selection, open details and scroll.
 const keyOf = (n) => n.id || n.dataset?.key || (/^(TR|LI)$/.test(n.nodeName) && $("a", n)?.getAttribute("href")) || "";
-const isHeld = (n, name, value) => name === "open" || (name === "value" && n.nodeName === "INPUT" && (n.type !== "hidden" || !value));
+const isHeld = (n, name, value) => name === "open" || (name === "value" && (n.type === "text" || (n.type === "hidden" && !value)));
 
 function morph(old, fresh, whole) {
   if (old.isEqualNode(fresh)) return;
