@@ -56,6 +56,7 @@ SLOW = (
     "brokers/test_native_hostile.py",
     "brokers/test_native_put.py::test_a_name_and_a_key_never_stand_for_two",
     "brokers/test_sentinel.py",
+    "browser/",
     "cli/test_add_many.py::test_a_batch_that_is_killed",
     "cli/test_add_many.py::test_two_programs_that_resume",
     "cli/test_ages.py",
@@ -112,6 +113,7 @@ TOGETHER = (
     "brokers/test_cluster.py",
     "brokers/test_sentinel.py",
     "brokers/test_tls.py",
+    "browser/",
 )
 
 OWN_RABBIT = (
@@ -147,6 +149,7 @@ ONE_PRODUCT = (
     "brokers/history/test_bounds.py",
     "brokers/history/test_changes.py",
     "brokers/hutch/",
+    "browser/",
     "cli/",
     "jobs/",
     "test_changes.py",

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from workkit import schedule as verbs
 from workkit.contract.doctor import usual_patience
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from workkit.jobs.job import Job
 
 SECRET_ENV = "WORKKIT_WEB_SECRET"
+LIVE = ("stream", "poll")
 
 
 def app(
@@ -63,6 +64,7 @@ def app(
     title: str = "",
     origins: Sequence[str] = (),
     secret: str | None = None,
+    live: Literal["stream", "poll"] = "stream",
 ) -> Starlette:
     """Make the application of one schedule or several. It opens nothing before the first request.
 
@@ -74,6 +76,10 @@ def app(
     `origins`: as browsers name this program, where a proxy stands before it. `secret` signs the forms (else
     WORKKIT_WEB_SECRET, else a new one in each process): several processes behind one address need the same.
 
+    `live`: a page that is open is kept fresh by a stream; "poll": it asks every 5 s, for servers that hold a thread for
+    each answer (WSGI). A server that waits for its answers before it ends should not wait for streams: with uvicorn,
+    `timeout_graceful_shutdown=3`, or call `state.hub.end()` of this application when it stops.
+
     Raises InvalidOptions, InvalidSchedule, TriggerError.
     """
     if role is None:
@@ -81,7 +87,7 @@ def app(
         raise InvalidOptions.about("role", "is not given, so everyone could come in", remedy, where="role")
     return build(
         s, way=Mounted(role), mask=mask, mask_all=mask_all, read_only=read_only, tz=tz, env=env, title=title,
-        origins=origins, signer=signer(secret),
+        origins=origins, signer=signer(secret), live=live,
     )  # fmt: skip
 
 
@@ -99,9 +105,15 @@ def build(
     title: str = "",
     hosts: Collection[str] | None = None,
     origins: Sequence[str] = (),
+    live: str = "stream",
 ) -> Starlette:
     """Make the application for a way in. `pattern`: a regular expression for further names that are hidden."""
     schedules = [s] if isinstance(s, Schedule) or not isinstance(s, Iterable) else list(s)
+    if live not in LIVE:
+        accepted = " or ".join(f'"{one}"' for one in LIVE)
+        raise InvalidOptions.about(
+            f"live={live!r}", "is no way to keep a page fresh", f"Write {accepted}.", given=live, accepted=accepted
+        )
     if not schedules:
         raise InvalidOptions.about("s", "has no schedule", "Give at least one.", where="s")
     for one in schedules:
@@ -119,6 +131,7 @@ def build(
         hides_args=mask_all,
         env=env,
         title=title,
+        polls=live == "poll",
     )
     return application([_served(one, tz) for one in schedules], settings=settings)
 

@@ -83,7 +83,11 @@ def test_a_real_process_serves_until_it_is_stopped(
     assert "nightly" in asked(address, f"/s/{name}/")
     assert json.loads(asked(address, f"/s/{name}.json"))["sentence"] == "Nobody listens."
     assert "staging" in asked(address, f"/s/{name}/listeners")
-    web.send(sign)
+    asks = urllib.request.Request(f"{address}/s/{name}/live?page=", headers={"accept": "text/event-stream"})
+    with urllib.request.urlopen(asks, timeout=30) as stream:
+        assert stream.readline().startswith(b"event: ")
+        web.send(sign)
+        stream.read()  # it is ended as it should be, not cut off
     assert web.wait() == 0
 
 

@@ -23,7 +23,7 @@ class Browser:
     """Asks one application, and keeps its cookies. `get` and `post` are as in httpx; a post comes from our own page."""
 
     def __init__(self, app: Any, runner: asyncio.Runner, *, root: str = "", origin: str = ORIGIN) -> None:
-        self._runner, self._root = runner, root
+        self.app, self._runner, self._root = app, runner, root
         transport = httpx.ASGITransport(app, root_path=root, client=("127.0.0.1", 50000))
         self._client = httpx.AsyncClient(transport=transport, base_url=origin)
 
@@ -43,6 +43,11 @@ class Browser:
         headers = {"sec-fetch-site": "same-origin"} | how.pop("headers", {})
         found: httpx.Response = self.run(self._client.post(self._root + path, data=fields, headers=headers, **how))
         return found
+
+    async def send(self, method: str, path: str, fields: dict[str, Any]) -> httpx.Response:
+        """The same, where the event loop is running already."""
+        headers = {"sec-fetch-site": "same-origin"}
+        return await self._client.request(method, self._root + path, data=fields, headers=headers)
 
     def token(self, path: str) -> str:
         """The token in the forms of a page."""
@@ -91,12 +96,16 @@ def browser(opened: Open, s: Schedule) -> Browser:
     return opened(s)
 
 
+def main_of(answer: httpx.Response) -> str:
+    """The page without what stands around it."""
+    return answer.text.partition("<main")[2].partition("</main>")[0]
+
+
 def text_of(answer: httpx.Response) -> str:
     """What a page says, without its tags."""
     import html
 
-    main = answer.text.partition("<main")[2]
-    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", main)).split())
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", main_of(answer))).split())
 
 
 def headline(answer: httpx.Response) -> str:

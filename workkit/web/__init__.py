@@ -24,8 +24,8 @@ What any of these raises becomes an answer within the frame (`answer.py`).
    use `draw.*` (signs and drawings: `templates/draw.html`, whose geometry is made by `drawing/`) and `say.*`
    (sentences, calls, links, times: `templates/parts/say.html`). Filters: `render.py`. Where `frame.away_ms` is not
    None, the view is the last one seen, and `said` the sentence about it. No style or script in it; classes:
-   `static/workkit.css`.
-   A page that takes a form (`takes_form`) gets its fields as parameters, and changes nothing.
+   `static/workkit.css`. What goes on by itself, and which keys it has: below. A page that takes a form (`takes_form`)
+   gets its fields as parameters, and changes nothing.
 4. Tests: `tests/web/pages/test_NAME.py` with the fixtures of `tests/web/conftest.py`: `browser.get(...)`,
    `browser.json(...)`, `headline(answer)`, `text_of(answer)`, on a real server with real listeners. Rules about words
    are tables of a pure module (`tests/web/test_sentences.py`). Its line in spec/web.md, 1 and 2.
@@ -41,4 +41,20 @@ every page tells. A button is `say.act(frame, "verb", "Text", [("which", name)])
 first; it is absent for who may not. `acts/deeds.py` keeps results, for the line after an act, for `undo`, and so that
 a form sent twice acts once; `acts/trail.py` logs each. Tests: `tests/web/acts/`, where `contents` compares all keys of
 a schedule before an act and after its undo. Its row in spec/web.md, 8.
+
+**What goes on by itself:** the page is looked at and written again for its stream (`live/`), by the same `look` and the
+same template, and cut into the elements that have an `id` and `data-live`: `live/pieces.py`. `main` is one, so a page
+needs none; with one for each section, less is sent. What is written is shared by viewers: nothing of one of them stands
+in it. In a template:
+
+- `data-rows` on a `tbody` or `ul`: the list does not jump. A row is known by its `id`, `data-key`, or first link.
+- `data-keep`: the stream leaves this element as it is.
+- `say.when(due, until(due), instant(due), "cd")`: the browser counts it down; other times stay.
+- `aria-keyshortcuts="n"`: the key that clicks this element. Keys that all pages have: `templates/parts/keys.html`.
+- `data-copy="TEXT"`: a click copies it. `data-open="#ID"`: a click opens that dialog.
+- `data-say="ADDRESS"` in a form: there stands what the address answers to `when` and `tz` of the form, as one types.
+- `data-script hidden`: shown with the script only.
+
+`every_s=30` in the `Page` where it draws much; `is_live=False` where it is one form, which a stream would fill anew.
+Everything works without the script, and is tried so first.
 """

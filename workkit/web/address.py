@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Final
-from urllib.parse import quote
+from urllib.parse import parse_qsl, quote, urlencode
 
 JSON: Final = ".json"
 _SPELLED: Final = re.compile(r"[/~%?#\s\x00-\x1f\x7f-\x9f]")
@@ -45,3 +45,10 @@ def url_path(path: str) -> str:
 
 def _hex(found: re.Match[str]) -> str:
     return "".join(f"~{byte:02x}" for byte in found[0].encode("utf-8", "surrogatepass"))
+
+
+def with_parameter(address: str, name: str, value: str) -> str:
+    """Set one parameter of an address, and leave the others."""
+    path, _, query = address.partition("?")
+    others = [(one, given) for one, given in parse_qsl(query, keep_blank_values=True) if one != name]
+    return f"{path}?{urlencode([*others, (name, value)])}"

@@ -10,7 +10,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from functools import partial
 from typing import Any, Final, TypeVar
-from urllib.parse import quote
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -28,7 +27,7 @@ from workkit.web.acts.deeds import Deeds
 from workkit.web.acts.registry import ACTS
 from workkit.web.acts.trail import tell
 from workkit.web.acts.verbs import Verbs
-from workkit.web.address import JSON, read_spelled, spelled, url_path
+from workkit.web.address import JSON, read_spelled, spelled, url_path, with_parameter
 from workkit.web.answer import (
     Refused,
     html,
@@ -44,7 +43,11 @@ from workkit.web.door.guard import Guard
 from workkit.web.door.role import Role, Who, may
 from workkit.web.entrance import Entrance, own_path
 from workkit.web.frame import Frame
-from workkit.web.page import Asked, Page, View
+from workkit.web.live.answering import Live
+from workkit.web.live.hub import Hub
+from workkit.web.live.sight import live_address
+from workkit.web.looking import Looking
+from workkit.web.page import Asked, Page, found_page
 from workkit.web.pages import jump, schedules
 from workkit.web.pages.registry import PAGES
 from workkit.web.render import TYPES, static_files, static_name
@@ -76,11 +79,14 @@ def application(served: Sequence[Served], *, settings: Settings) -> Starlette:
         Route("/-/logout", site.answering(entrance.logout), methods=["POST"]),
         Route("/-/look", site.answering(entrance.look), methods=["POST"]),
         Route("/s/{s}", site.answering(site.schedule), methods=["GET"]),
+        Route("/s/{s}/live", site.answering(site.live), methods=["GET"]),
         Route("/s/{s}/do/{verb}", site.answering(site.act), methods=["POST"]),
         Route("/s/{s}/{path:path}", site.answering(site.page), methods=["GET", "POST"]),
         Route("/{path:path}", site.answering(site.nowhere), methods=["GET", "POST"]),
     ]
-    return Starlette(routes=routes, middleware=[Middleware(Guard, hosts=settings.hosts)], lifespan=site.lifespan)
+    made = Starlette(routes=routes, middleware=[Middleware(Guard, hosts=settings.hosts)], lifespan=site.lifespan)
+    made.state.hub = site.hub  # whoever serves it ends its streams
+    return made
 
 
 async def static(request: Request) -> Response:
@@ -103,6 +109,8 @@ class Site:
         self.deeds = Deeds()
         self.works = Works()
         self.entrance = Entrance(settings)
+        self.hub = Hub(self.asking)
+        self.streams = Live(self.hub, self.asking, self.works, polls=settings.polls)
 
     @asynccontextmanager
     async def lifespan(self, _: Starlette) -> AsyncIterator[None]:
@@ -192,7 +200,7 @@ class Site:
         served = self._chosen(who, read_spelled(piece))
         frame = self.entrance.frame(request, who, schedule=served.name, zone=served.zone, several=len(self.served) > 1)
         request.state.frame = frame
-        found = next(((one, names) for one in PAGES if (names := one.matches(path)) is not None), None)
+        found = found_page(PAGES, path)
         if found is None:
             raise Refused(404, f"{served.name} has no page {path!r}.")
         page, names = found
@@ -202,40 +210,21 @@ class Site:
                 raise Refused(405, "This page takes no form.")
             fields = await self.entrance.form(request, who=who)
             params |= {name: str(values[-1]) for name, values in fields.items() if values}
-        veil = self._veil(who.role(served.name))
-
-        def look() -> tuple[Asked, View]:
-            pulse = veil.pulse(served.inspector().pulse())
-            asked = Asked(
-                served=served,
-                pulse=pulse,
-                veil=veil,
-                zone=frame.zone,
-                names=names,
-                params=params,
-                pages=PAGES,
-                works=self.works.of(served.name),
-            )
-            return asked, page.look(asked)
-
+        looking = Looking(
+            served=served, page=page, names=names, params=params, veil=self._veil(who.role(served.name)),
+            zone=frame.zone, works=self.works,
+        )  # fmt: skip
+        if page.is_live and request.method == "GET":
+            frame = replace(frame, live=live_address(frame, path, looking.params))
         try:
-            asked, view = await self._asked(served, look)
+            asked, view = await self._asked(served, looking.at)
         except ServerError as error:
             return self._away(request, frame, served, page, error)
-        if not (page.takes_form or page.fragment):  # what somebody has typed is not shown to others
-            served.keep(f"{page.name} {frame.role}", (asked.now, view))
+        looking.keep(asked, view, frame)
         if is_json:
             return json_answer(request, view.record())
-        frame = self.entrance.filled(frame, page=page, now=asked.now, counts=asked.pulse.counts)
-        number, checked = asked.params.get("did", ""), served.checkup.known()
-        findings = None if checked is None else len(checked.findings)
-        frame = replace(
-            frame,
-            findings=findings,
-            did=self.deeds.result(who.session, number),
-            did_number=number,
-            works=self.works.of(served.name),
-        )
+        number = asked.params.get("did", "")
+        frame = replace(looking.framed(frame, asked), did=self.deeds.result(who.session, number), did_number=number)
         template = page.fragment if page.fragment and "fragment" in params else page.template
         return html(request, template, {"frame": frame, "view": view})
 
@@ -256,6 +245,14 @@ class Site:
 
     def _veil(self, role: Role | None) -> Veil:
         return self.settings.veil.all_hidden() if self.settings.hides_args and role == "viewer" else self.settings.veil
+
+    async def live(self, request: Request) -> Response:
+        """Answer the stream of a page."""
+        request.state.is_json = True
+        who = await self.entrance.enter(request)
+        served = self._chosen(who, read_spelled(request.path_params["s"]))
+        frame = self.entrance.frame(request, who, schedule=served.name, zone=served.zone, several=len(self.served) > 1)
+        return await self.streams.answer(request, frame, served, self._veil(frame.role))
 
     async def act(self, request: Request) -> Response:
         """Carry out an act, and lead back to where a line says what was done."""
@@ -292,6 +289,7 @@ class Site:
             raise
         finally:
             served.forget()
+            self.hub.hurry(served)
         shown, result = result.shown, replace(result, shown=None)
         self.deeds.keep(who.session, number, result)
         if verb == UNDO and not result.refused:
@@ -332,8 +330,8 @@ class Site:
     ) -> Response:
         if request.state.is_json:
             return json_answer(request, result_record(result, number), status=result_status(result))
-        back = own_path(str(fields.get("back", [""])[-1]), root=frame.root).partition("?")[0]
-        return RedirectResponse(f"{back}?did={quote(number)}", 303)
+        back = own_path(str(fields.get("back", [""])[-1]), root=frame.root)
+        return RedirectResponse(with_parameter(back, "did", number), 303)
 
     def _chosen(self, who: Who, name: str) -> Served:
         served = self.served.get(name)
@@ -361,7 +359,7 @@ class Site:
             served.kept(f"{page.name} {who.role(served.name) if who else None}") if not page.path.count("{") else None
         )
         now, view = kept or (datetime.now(UTC), None)
-        frame = self.entrance.filled(frame, page=page, now=now, counts=None, away_ms=ms)
+        frame = replace(frame, title=page.title, page=page.name, now=now, away_ms=ms)
         said = sentences.away(ms, refuses=isinstance(error, ServerRefused))
         values: Mapping[str, Any] = {"frame": frame, "view": view, "said": said, "error": str(error)}
         return html(request, page.template if view else "away.html", values, status=503)

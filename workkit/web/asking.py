@@ -34,10 +34,10 @@ class Asking:
         loop = asyncio.get_running_loop()
         asked = loop.run_in_executor(self._pool, function)
         asked.add_done_callback(self._free)
+        asked.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may wait any more
         try:
             return await asyncio.wait_for(asyncio.shield(asked), LONGEST_S)
         except TimeoutError:
-            asked.add_done_callback(lambda done: done.exception())  # nobody reads it any more
             raise ServerUnreachable(f"the server has not answered within {LONGEST_S:g} s.") from None
 
     async def _turn(self) -> None:

@@ -11,7 +11,6 @@ from urllib.parse import parse_qs
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from workkit.contract.inspector import Counts
 from workkit.errors import TriggerError
 from workkit.triggers.clock.zone import zone as read_zone
 from workkit.web.address import url_path
@@ -21,7 +20,6 @@ from workkit.web.door.role import Who
 from workkit.web.door.signer import LOGIN_S
 from workkit.web.door.ways import COOKIE, Login
 from workkit.web.frame import THEMES, Frame
-from workkit.web.page import Page
 from workkit.web.pages.registry import PAGES
 from workkit.web.settings import Settings
 
@@ -128,14 +126,9 @@ class Entrance:
             role=who.role(schedule) if who is not None and schedule else None,
             token=self.settings.signer.form_token(session),
             has_login=self.settings.way.has_login,
+            polls=self.settings.polls,
             **known,
         )
-
-    def filled(
-        self, frame: Frame, *, page: Page, now: datetime, counts: Counts | None, away_ms: int | None = None
-    ) -> Frame:
-        """Add what is known once the page was looked at."""
-        return replace(frame, title=page.title, page=page.within or page.name, now=now, counts=counts, away_ms=away_ms)
 
     def refusal(self, request: Request, refused: Refused) -> Response:
         """Answer a refusal within the frame, or as JSON. 401 is the login form."""

@@ -36,8 +36,9 @@ class Item:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
     """The frame of one answer. `root` is the address under which we are mounted, without a final slash; `token` goes
-    into every form; `away_ms` says for how long the server has not answered; `findings`: how many the
-    last checkup has.
+    into every form; `away_ms` says for how long the server has not answered; `findings`: how many the last checkup has.
+    `live`: the address of the page's stream, and `polls`: it is asked for again and again in place of a stream.
+    `is_shared`: several viewers get what is written.
     """
 
     root: str
@@ -62,6 +63,9 @@ class Frame:
     did: Result | None = None
     did_number: str = ""
     works: Sequence[Work] = ()
+    live: str = ""
+    polls: bool = False
+    is_shared: bool = False
 
     def may(self, verb: str) -> bool:
         """Say whether the asker may do something. Buttons for what is not allowed are absent."""
@@ -74,8 +78,14 @@ class Frame:
 
     @property
     def number(self) -> str:
-        """A number for a form, so that it acts once."""
-        return secrets.token_hex(8)
+        """A number for a form, so that it acts once. In what is shared there is none: the script makes one."""
+        return "" if self.is_shared else secrets.token_hex(8)
+
+    @property
+    def offset_s(self) -> int:
+        """By how much the shown zone is before UTC at this moment, in seconds."""
+        offset = None if self.now is None else self.now.astimezone(self.zone).utcoffset()
+        return int(offset.total_seconds()) if offset else 0
 
     @property
     def base(self) -> str:

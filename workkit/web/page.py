@@ -64,6 +64,8 @@ class Page:
     template that is answered with the parameter `fragment`, in place of the page.
     `within`: the page of the rail of which it is a part. `lines`: what the page has at its path
     with `.jsonl`, all of it, as JSON Lines.
+    `every_s`: so long what is seen stays as it is while nothing stirs; 30 for drawings, which cost more.
+    `is_live`: an open one goes on by itself; not where somebody fills in a form as long as a page.
     """
 
     name: str
@@ -78,6 +80,8 @@ class Page:
     fragment: str = ""
     within: str = ""
     lines: Callable[[Asked], Iterator[Mapping[str, Any]]] | None = None
+    every_s: float = 5.0
+    is_live: bool = True
 
     def matches(self, path: str) -> dict[str, str] | None:
         """Read the names in a path; None if it is not this page's."""
@@ -93,3 +97,8 @@ class Page:
             elif part != piece:
                 return None
         return names
+
+
+def found_page(pages: Sequence[Page], path: str) -> tuple[Page, dict[str, str]] | None:
+    """Find the page of a path below a schedule, and the names in it."""
+    return next(((page, names) for page in pages if (names := page.matches(path)) is not None), None)

@@ -17,6 +17,7 @@ from typing import Any, Final
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from workkit._version import __version__
 from workkit.contract.record import attempts_text
 from workkit.jobs.call_text import call_text
 from workkit.jobs.job import Job
@@ -100,13 +101,32 @@ def render(template: str, values: Mapping[str, Any]) -> str:
 @cache
 def static_files() -> dict[str, bytes]:
     """Read the static files, once."""
-    return {name: (STATIC / name).read_bytes() for name in TYPES}
+    found = {name: (STATIC / name).read_bytes() for name in TYPES}
+    return found | {name: _lean(found[name]) for name in found if name.endswith(".js")}
+
+
+def _lean(script: bytes) -> bytes:
+    """Leave out what a browser does not need of our script: indents, and lines that are comments."""
+    lines = (line.strip() for line in script.splitlines())
+    return b"\n".join(line for line in lines if line and not line.startswith(b"//"))
 
 
 @cache
 def static_name(name: str) -> str:
     """Name a static file by its content, so that browsers may keep it for ever."""
     return f"{hashlib.sha256(static_files()[name]).hexdigest()[:16]}/{name}"
+
+
+@cache
+def static_version() -> str:
+    """Name what a page that is open must fit: the script, the stylesheet and this version of workkit."""
+    names = "".join(static_name(name) for name in TYPES)
+    return hashlib.sha256(f"{names}{__version__}".encode()).hexdigest()[:16]
+
+
+def write(template: str, **values: Any) -> str:
+    """Write a part of a page."""
+    return environment().get_template(template).render(**values)
 
 
 def _sound(value: Any) -> Any:

@@ -13,7 +13,8 @@ from workkit.web.veil import Veil
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """How the web is served. `hosts` and `origins`: see `door.guard`. `is_read_only`: nobody is more than a viewer.
-    `env`: the name of the environment, in the bar. `hides_args`: a viewer sees no argument.
+    `env`: the name of the environment, in the bar. `hides_args`: a viewer sees no argument. `polls`: pages ask
+    again and again, and no stream is opened.
     """
 
     way: Way
@@ -25,3 +26,4 @@ class Settings:
     hides_args: bool = False
     env: str = ""
     title: str = ""
+    polls: bool = False

@@ -9,7 +9,7 @@ import pytest
 from tests import handlers
 from tests.processes import until
 from tests.servers import Server
-from tests.web.conftest import Browser, Open, headline, text_of
+from tests.web.conftest import Browser, Open, headline, main_of, text_of
 from tests.web.recurring_jobs import HOW, one_of_each, overdue
 from workkit import schedule
 from workkit.brokers.native.history.ring import entry_of, write_day
@@ -161,7 +161,7 @@ def test_who_may_only_look_has_no_acts_and_sees_no_secret(opened: Open, s: Sched
     for browser in (viewer, editor):
         for path in ("jobs/hourly", "jobs/hourly.json", "recurring", "recurring.json"):
             assert "hunter2" not in browser.get(f"/s/{s.name}/{path}").text
-    main = viewer.get(f"/s/{s.name}/jobs/hourly").text.partition("<main")[2]
+    main = main_of(viewer.get(f"/s/{s.name}/jobs/hourly"))
     assert "<form" not in main
     assert "Cancel hourly? " in page(editor, s, "hourly")
     assert "Cancel…" not in page(opened(s, way=Local(role="operator")), s, "hourly")

@@ -236,7 +236,14 @@ def _serve(application: Any, binding: Binding, *, said: str, opens: bool) -> int
         terminal.say(f"listening  {said.format(address)}")
         if opens and binding.path is None:
             click.launch(address)
-        return _run(uvicorn.Server(config), bound_to, binding)
+
+        class Server(uvicorn.Server):
+            async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+                """End the streams first: it waits for answers that are not over."""
+                application.state.hub.end()
+                await super().shutdown(sockets)
+
+        return _run(Server(config), bound_to, binding)
 
 
 def _run(server: Any, bound_to: socket.socket, binding: Binding) -> int:

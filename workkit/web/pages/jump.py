@@ -148,4 +148,6 @@ def _functions(asked: Asked) -> list[str]:
         return []
 
 
-PAGE = Page(name="jump", path="-/jump", title="Jump", template="jump.html", look=look, fragment="parts/jump.html")
+PAGE = Page(
+    name="jump", path="-/jump", title="Jump", template="jump.html", look=look, fragment="parts/jump.html", is_live=False
+)

@@ -52,4 +52,4 @@ def said(asked: Asked, filled: Mapping[str, str], job: Job | None) -> Answer:
     )
 
 
-PAGE = Page(name="say", path="say", title="When?", template="say.html", look=look, takes_form=True)
+PAGE = Page(name="say", path="say", title="When?", template="say.html", look=look, takes_form=True, is_live=False)

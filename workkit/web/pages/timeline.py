@@ -185,5 +185,12 @@ def _herds(axis: Axis, remarks: Sequence[Remark]) -> list[Herd]:
 
 
 PAGE = Page(
-    name="timeline", path="timeline", title="Timeline", template="timeline.html", look=look, icon="line", key="t"
+    name="timeline",
+    path="timeline",
+    title="Timeline",
+    template="timeline.html",
+    look=look,
+    icon="line",
+    key="t",
+    every_s=30.0,
 )

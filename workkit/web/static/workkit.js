@@ -1,33 +1,327 @@
-// Keeps a page fresh: asks for it again every 5 s while it is seen, and replaces what changed. Nothing needs it.
-const EVERY = 5000;
-let tag = null;
+// Makes a page live and quick: a stream keeps it fresh, acts answer in place, keys steer. Nothing needs it.
+const $ = (what, within = document) => within.querySelector(what);
+const $$ = (what, within = document) => [...within.querySelectorAll(what)];
+const data = document.body.dataset, pill = () => $("#pill"), on = (kind, work) => document.addEventListener(kind, work);
 
-function isBusy() {
-  const main = document.getElementById("main");
-  const at = document.activeElement;
-  return !getSelection().isCollapsed || (main && at && at !== document.body && main.contains(at)) || main.querySelector("[open]");
-}
+// Time is the server's, in the shown zone. The pill's words are told aloud when they change, at most once in 5 s.
+const QUIETLY = { preventScroll: true };
+let seen, lostAt, skew = 0, state = "As of", told = state, toldAt = 0;
+const now = () => Date.now() + skew;
+const clock = (ms) => new Date(ms + 1e3 * pill().dataset.offset).toISOString().slice(11, 19);
 
-function replace(page, id) {
-  const mine = document.getElementById(id);
-  const theirs = page.getElementById(id);
-  if (mine && theirs && mine.outerHTML !== theirs.outerHTML) mine.replaceWith(theirs);
-}
-
-async function refresh() {
-  if (document.hidden || isBusy()) return;
-  try {
-    const headers = tag ? { "If-None-Match": tag, Accept: "text/html" } : { Accept: "text/html" };
-    const answer = await fetch(location.href, { headers });
-    if (answer.status === 304) return;
-    if (answer.status !== 200 && answer.status !== 503) return location.reload();
-    tag = answer.headers.get("ETag");
-    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    if (!isBusy()) for (const id of ["main", "bar-end", "rail"]) replace(page, id);
-  } catch {
-    const pill = document.querySelector(".pill");
-    if (pill) pill.classList.add("away");
+function distance(ms) {
+  let rest = Math.floor(Math.abs(ms) / 1e3);
+  if (rest >= 120) rest -= rest % 60;
+  const found = [];
+  for (const [size, unit] of [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]]) {
+    const n = Math.floor(rest / size);
+    rest %= size;
+    if (n || found.length) found.push(n && `${n} ${unit}`);
   }
+  return found.slice(0, 2).filter(Boolean).join(" ") || "0 s";
 }
 
-if (document.querySelector(".pill")) setInterval(refresh, EVERY);
+function until(due) {
+  const left = due - now();
+  return left > 0 ? distance(left) : left > -1e3 || state !== "Live" ? "due" : `overdue ${distance(left)}`;
+}
+
+const put = (node, text) => node.textContent === text || (node.textContent = text);
+
+function tick() {
+  if (!pill() || document.hidden) return;
+  const more = { Live: clock(now()), "As of": clock(seen), "Server away": distance(now() - lostAt) }[state];
+  put(pill(), more ? `${state} ${more}` : state);
+  pill().className = state === "Live" ? "pill live" : tries || state === "Server away" ? "pill away" : "pill";
+  if (told !== state && Date.now() - toldAt > 5e3) {
+    put($("#pill-said"), pill().textContent);
+    [told, toldAt] = [state, Date.now()];
+  }
+  for (const time of $$("time.cd")) put(time, until(Date.parse(time.dateTime)));
+  if (source && state === "Live" && Date.now() - heard > 25e3) lost();
+}
+
+function become(next) {
+  if (state === "Live" && next !== state) seen = now();
+  state = next;
+  tick();
+}
+
+// Fresh HTML: what is equal stays, with focus, typed text, selection, open details and scroll.
+const keyOf = (n) => n.id || n.dataset?.key || (/^(TR|LI)$/.test(n.nodeName) && $("a", n)?.getAttribute("href")) || "";
+const isHeld = (n, name, value) => name === "open" || (name === "value" && (n.type === "text" || (n.type === "hidden" && !value)));
+
+function morph(old, fresh, whole) {
+  if (old.isEqualNode(fresh)) return;
+  if (old.nodeName !== fresh.nodeName) return old.replaceWith(fresh);
+  if (old.nodeType !== 1) return (old.nodeValue = fresh.nodeValue);
+  if (!whole && "keep" in old.dataset) return;
+  for (const { name, value } of [...fresh.attributes]) if (!isHeld(old, name, value)) old.setAttribute(name, value);
+  for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name) && !isHeld(old, name)) old.removeAttribute(name);
+  if (!whole && "rows" in old.dataset && old.children.length && [...fresh.children].every(keyOf)) holdRows(old, fresh);
+  else fill(old, fresh, whole);
+}
+
+function fill(old, fresh, whole) {
+  const mine = new Map([...old.childNodes].reverse().map((n) => [keyOf(n), n])), theirs = new Set([...fresh.childNodes].map(keyOf));
+  let at = old.firstChild;
+  const pass = (isOver) => {
+    while (at && (at.isOurs || isOver(at))) {
+      const gone = at;
+      at = at.nextSibling;
+      if (!gone.isOurs) gone.remove();
+    }
+  };
+  for (const n of [...fresh.childNodes]) {
+    pass((one) => keyOf(one) && !theirs.has(keyOf(one)));
+    const key = keyOf(n), match = key ? mine.get(key) : at && !keyOf(at) && at.nodeName === n.nodeName && at;
+    if (key) mine.delete(key);
+    if (match && match === at) at = at.nextSibling;
+    else old.insertBefore(match || n, at);
+    if (match) morph(match, n, whole);
+  }
+  pass(() => true);
+}
+
+// A list does not jump: what came is counted, what left is dim, until the list is asked for.
+function holdRows(old, fresh) {
+  const mine = new Map([...old.children].map((n) => [keyOf(n), n]));
+  let came = 0;
+  for (const n of fresh.children) {
+    const match = mine.get(keyOf(n));
+    mine.delete(keyOf(n));
+    if (match) morph(match, n.cloneNode(true));
+    else came++;
+  }
+  for (const n of mine.values()) n.classList.add("gone");
+  old.ask?.remove();
+  if (!came && !mine.size) return;
+  old.ask = make("button", { type: "button", className: "plain", textContent: came ? `${came} new` : `${mine.size} left` });
+  old.ask.onclick = () => old.ask.remove(fill(old, fresh));
+  (old.closest("table") || old).before(old.ask);
+}
+
+const make = (tag, what) => Object.assign(document.createElement(tag), { isOurs: true }, what);
+
+function keeping(work) {
+  const was = document.activeElement;
+  work();
+  if (was !== document.activeElement && was.isConnected) was.focus(QUIETLY);
+  for (const n of $$("[data-script]")) n.hidden = false;
+  tick();
+}
+
+function patch(found) {
+  keeping(() => {
+    for (const [id, innerHTML] of Object.entries(found)) {
+      const old = document.getElementById(id);
+      if (old) morph(old, make("template", { innerHTML }).content.firstElementChild);
+    }
+  });
+}
+
+function show(page) {
+  document.documentElement.dataset.theme = page.documentElement.dataset.theme || "";
+  keeping(() => ["#rail", "#bar-end", "#main"].forEach((one) => morph($(one), $(one, page), true)));
+  data.stream = page.body.dataset.stream || "";
+  again();
+}
+
+// The stream, of a tab that is seen.
+let source, heard, waiting, tries = 0, tag = "";
+
+function away({ away_ms, html }) {
+  lostAt = now() - away_ms;
+  if (html) $("#away").innerHTML = html;
+  $("main").classList.add("stale");
+  become("Server away");
+}
+
+function back() {
+  $("#away").replaceChildren();
+  $("main").classList.remove("stale");
+  become("Live");
+}
+
+const again = () => begin(close());
+const EVENTS = {
+  patch: (found) => patch(found, back()),
+  clock: ({ ms }) => become("Live", (skew = ms - Date.now())),
+  reload: ({ html }) => ($("#did").innerHTML = html),
+  away, back, bye: again,
+};
+
+function begin() {
+  clearTimeout(waiting);
+  if (source || !data.stream || document.hidden || state === "Paused") return;
+  if ("poll" in data) return ask();
+  source = new EventSource(data.stream);
+  heard = Date.now();
+  source.onerror = lost;
+  for (const [kind, work] of Object.entries(EVENTS))
+    source.addEventListener(kind, (e) => {
+      heard = Date.now();
+      tries = 0;
+      work(JSON.parse(e.data));
+    });
+}
+
+function close() {
+  clearTimeout(waiting);
+  source?.close();
+  source = null;
+}
+
+function lost() {
+  close();
+  if (state === "Live") become("As of");
+  waiting = setTimeout(ask, 1e3 * Math.min(30, 2 ** tries++));
+}
+
+// Without a stream: the pieces once. Then the stream again; where there is none, or no room, the same again later.
+async function ask() {
+  if (document.hidden || state === "Paused") return;
+  try {
+    const answer = await fetch(data.stream, { headers: { Accept: "application/json", "If-None-Match": tag } });
+    const found = answer.status === 304 ? null : await answer.json();
+    if (found?.away_ms >= 0) away(found);
+    else if (answer.status === 503) return lost();
+    else if (found && !answer.ok) return location.reload();
+    else EVENTS.patch(found?.patch || {});
+    tag = answer.headers.get("ETag") || "";
+  } catch {
+    return lost();
+  }
+  close();
+  tries = Math.min(tries, 2);
+  waiting = setTimeout(begin, "poll" in data ? 5e3 : 5e3 * tries - 5e3);
+}
+
+on("visibilitychange", () => {
+  if (document.hidden) waiting = setTimeout(close, 1e4);
+  else begin();
+});
+
+function pause() {
+  become(state === "Paused" ? "As of" : "Paused");
+  again();
+}
+
+// Acts in place.
+const fields = (form, by) => new URLSearchParams(new FormData(form, by));
+const say = (text, ...more) => $("#did").replaceChildren(make("span", { textContent: text }), ...more);
+
+on("submit", async (e) => {
+  const form = e.target, to = e.submitter?.getAttribute("formaction") || form.getAttribute("action"), { token, number } = form.elements;
+  if (form.method !== "post") return;
+  if (token) token.value ||= $("#looks [name=token]").value;
+  if (number) number.value ||= crypto.getRandomValues(new Uint32Array(2)).join("-");
+  if (!/\/do\/[\w-]+$|\/-\/look$/.test(to)) return;
+  e.preventDefault();
+  if (state === "Server away") return say("Server away: nothing was sent.");
+  try {
+    const answer = await fetch(to, { method: "POST", body: fields(form, e.submitter), headers: { Accept: "text/html" } });
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html"), refused = $("#refused", page);
+    if (number) number.value = "";
+    if (answer.status === 401) return location.reload();
+    if (refused) return say($("h1", refused).textContent, ...$$("a", refused));
+    if (new URL(answer.url).pathname !== location.pathname && answer.redirected) return location.assign(answer.url);
+    form.closest("details")?.removeAttribute("open");
+    show(page);
+    if (document.activeElement === document.body) $("#did").focus(QUIETLY);
+  } catch {
+    say("No answer: it may be done. A button acts once.");
+  }
+});
+
+on("click", (e) => {
+  const at = e.target.closest("#pill, [data-copy], [data-open]");
+  if (!at) return;
+  if (at.dataset.open) return $(at.dataset.open).showModal();
+  if (at.dataset.copy) return navigator.clipboard?.writeText(at.dataset.copy).then(() => say("Copied."));
+  if (state === "As of") return;
+  e.preventDefault();
+  pause();
+});
+
+// Answers while one types: Jump, and a form with data-say, the address whose answer stands there.
+let typing, asked = 0;
+on("input", (e) => {
+  const form = e.target.closest("form"), said = form && $("[data-say]", form);
+  if (!said && form?.id !== "jump") return;
+  clearTimeout(typing);
+  typing = setTimeout(async () => {
+    const mine = ++asked, query = said ? { when: form.when.value, tz: form.tz.value, job: said.dataset.job || "" } : { q: form.q.value };
+    const to = said?.dataset.say || form.getAttribute("action");
+    const answer = await fetch(`${to}?${new URLSearchParams(query)}&fragment=1`);
+    const html = await answer.text();
+    if (!answer.ok || mine !== asked) return;
+    if (said) return (said.innerHTML = html);
+    $("#jump-found")?.remove();
+    form.insertAdjacentHTML("beforeend", html);
+  }, 120);
+});
+
+// Keys. A page may have its own: what has aria-keyshortcuts is clicked.
+let going, marked;
+const isOff = () => localStorage.workkitKeys === "off";
+const ROW = "#main tbody tr, #main .lines li", row = () => document.activeElement.closest(ROW);
+const rows = () => $$(ROW).filter((at) => $("a", at)), box = (at) => at && $("[type=checkbox]", at);
+const mark = (some, value) => some.forEach((at) => box(at)?.checked === !value && box(at).click());
+
+function move(by) {
+  const to = rows()[rows().indexOf(row()) + by];
+  if (to) $("a", to).focus();
+}
+
+function act(...verbs) {
+  const found = (within) => verbs.map((verb) => $(`form[action$="/do/${verb}"]`, within)).find(Boolean);
+  const form = (row() && found(row())) || found(), ask = form?.closest("details");
+  if (!ask) return form?.requestSubmit();
+  ask.open = true;
+  $("input:not([type=hidden]), button", form).focus();
+}
+
+const KEYS = {
+  "/": () => $("#main [name=q], #main [type=search]")?.focus(),
+  j: () => move(1), k: () => move(-1), ArrowDown: () => move(1), ArrowUp: () => move(-1),
+  x: () => mark([row()], !box((marked = row()))?.checked),
+  X: () => {
+    const found = rows(), ends = [found.indexOf(marked), found.indexOf(row())].sort((a, b) => a - b);
+    mark(found.slice(ends[0], ends[1] + 1), true);
+  },
+  a: () => mark(rows(), rows().some((at) => box(at)?.checked === false)),
+  p: () => act("resume", "pause"), r: () => act("retry", "run"), s: () => act("skip"), u: () => act("undo"),
+  e: () => $('#main a[href$="/edit"]')?.click(), ".": () => $("#main .more > summary")?.click(),
+  T: () => $("[name=theme]")?.click(), L: pause, "?": () => $("#keys")?.showModal(),
+};
+
+on("keydown", (e) => {
+  const jump = $("#jump input:not([type=hidden])"), links = $$("#jump-found a"), at = links.indexOf(document.activeElement);
+  const isChord = e.ctrlKey || e.metaKey;
+  if (isChord && e.key === "k" && jump) return jump.select(e.preventDefault());
+  if (e.target.closest("#jump")) {
+    if (e.key === "Escape") $("#jump-found")?.replaceChildren();
+    if (e.key === "ArrowDown") links[Math.min(at + 1, links.length - 1)]?.focus(e.preventDefault());
+    if (e.key === "ArrowUp") (links[at - 1] || jump).focus(e.preventDefault());
+    return;
+  }
+  if (isChord || e.altKey || isOff() || e.target.closest("input:not([type=checkbox]), textarea, select, dialog")) return;
+  const key = CSS.escape(e.key), page = Date.now() - going < 1500 && $(`[data-g="${key}"]`);
+  going = e.key === "g" ? Date.now() : 0;
+  const named = page || $(`[aria-keyshortcuts="${key}"]`);
+  if (!named && (!KEYS[e.key] || (/^Arrow/.test(e.key) && !row()))) return;
+  e.preventDefault();
+  if (named) named.click();
+  else KEYS[e.key]();
+});
+
+if (pill()) {
+  $("#keys-on").checked = !isOff();
+  $("#keys-on").onchange = (e) => (localStorage.workkitKeys = e.target.checked ? "on" : "off");
+  seen = Date.parse(pill().dataset.now);
+  if (pill().dataset.away) away({ away_ms: pill().dataset.away });
+  else skew = seen - Date.now();
+  setInterval(tick, 1e3);
+}
+keeping(begin);
