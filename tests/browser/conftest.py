@@ -58,7 +58,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """The scene, looked at by a real `workkit web`."""
     chromium_program()  # without a browser, nothing is started
     with ExitStack() as ends:
-        server = ends.enter_context(closing(Server(program("redis"), folder=_folder(tmp_path_factory), is_durable=False)))
+        server = ends.enter_context(
+            closing(Server(program("redis"), folder=_folder(tmp_path_factory), is_durable=False))
+        )
         server.start()
         processes = ends.enter_context(closing(Processes(_folder(tmp_path_factory))))
         yield shown(server, processes)

@@ -1,4 +1,4 @@
-"""Runs that were: rings, days, single runs and counts of a native schedule, as its listeners would have written them."""
+"""Runs that were: rings, days, single runs and counts of a native schedule, as its listeners would write them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the pages are shown with: a shop with jobs in each state and a past, a schedule of hostile records, an empty one.
+"""What the pages show: a shop with jobs in each state and a past, a schedule of hostile records, an empty one.
 
 The shop is also what the pictures of the pages show (`python -m tests.browser.make_pictures`).
 """
@@ -29,7 +29,15 @@ MASKED = "hunter2"
 """The value of each secret in the scene. No answer may hold it."""
 
 MARKUP = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
-NASTY = (MARKUP, "\x1b[2J\x07\r\n", "\u202egnp.exe\u2066\u200b", "a" * 300, "../../etc/passwd", "{{7-7}}{% raw %}", "'\"`;--")
+NASTY = (
+    MARKUP,
+    "\x1b[2J\x07\r\n",
+    "\u202egnp.exe\u2066\u200b",
+    "a" * 300,
+    "../../etc/passwd",
+    "{{7-7}}{% raw %}",
+    "'\"`;--",
+)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 CORRUPT = 60  # records
 
@@ -46,7 +54,9 @@ class Scene:
 
 def seed(server: Server) -> Scene:
     """Bring everything in that stands before a listener comes. `standing` waits for what it makes of it."""
-    shop, hostile, empty = (schedule.create(name, redis=server.url, tz="Europe/Paris") for name in (SHOP, HOSTILE, EMPTY))
+    shop, hostile, empty = (
+        schedule.create(name, redis=server.url, tz="Europe/Paris") for name in (SHOP, HOSTILE, EMPTY)
+    )
     client = server.client()
     recurring = _recurring(shop)
     now = datetime.now(UTC)
@@ -161,6 +171,8 @@ def standing(scene: Scene) -> None:
         return [schedule.job(s, name).state for name in names]
 
     until(lambda: schedule.counts(s).dead >= 16, what="the dead")
-    until(lambda: states(["export", "stubborn", "again"]) == ["running", "running", "retrying"], what="the running ones")
+    until(
+        lambda: states(["export", "stubborn", "again"]) == ["running", "running", "retrying"], what="the running ones"
+    )
     until(lambda: schedule.counts(s).held == 2, what="those that are held")
     schedule.cancel(s, "stubborn")

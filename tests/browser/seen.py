@@ -35,8 +35,8 @@ WIDER: Final = """() => {
     return ["the page is " + document.documentElement.scrollWidth + " px wide", ...wide.slice(0, 3).map(one =>
         one.outerHTML.slice(0, 120))];
 }"""
-OWNED: Final = """() => [...document.querySelectorAll("[onerror], main script, main style, main img, main [style]")].map(
-    one => one.outerHTML.slice(0, 200))"""
+FORBIDDEN: Final = "[onerror], main script, main style, main img, main [style]"
+OWNED: Final = f"""() => [...document.querySelectorAll("{FORBIDDEN}")].map(one => one.outerHTML.slice(0, 200))"""
 
 
 @dataclass  # no slots: Playwright notes something on whose method it calls

@@ -27,6 +27,7 @@ from workkit.web.acts.verbs import Verbs
 from workkit.web.address import JSON, read_spelled, spelled, url_path
 from workkit.web.answer import (
     Refused,
+    calendar_answer,
     html,
     json_answer,
     last_values,
@@ -39,6 +40,7 @@ from workkit.web.asking import Asking
 from workkit.web.door.guard import Guard
 from workkit.web.door.role import Role, Who, may
 from workkit.web.entrance import Entrance, own_path
+from workkit.web.feed import feed
 from workkit.web.frame import Frame
 from workkit.web.page import Asked, Page, View
 from workkit.web.pages import schedules
@@ -68,6 +70,7 @@ def application(served: Sequence[Served], *, settings: Settings) -> Starlette:
         Route("/-/look", site.answering(entrance.look), methods=["POST"]),
         Route("/s/{s}", site.answering(site.schedule), methods=["GET"]),
         Route("/s/{s}/do/{verb}", site.answering(site.act), methods=["POST"]),
+        Route("/s/{s}/next.ics", site.answering(site.calendar), methods=["GET"]),
         Route("/s/{s}/{path:path}", site.answering(site.page), methods=["GET"]),
         Route("/{path:path}", site.answering(site.nowhere), methods=["GET", "POST"]),
     ]
@@ -171,6 +174,14 @@ class Site:
         number = asked.params.get("did", "")
         frame = replace(frame, did=self.deeds.result(who.session, number), did_number=number)
         return html(request, page.template, {"frame": frame, "view": view})
+
+    async def calendar(self, request: Request) -> Response:
+        """Answer what is planned in a schedule as a calendar, to programs that have a token in the address."""
+        name = read_spelled(request.path_params["s"])
+        served = self.served.get(name)
+        if not await self.entrance.may_read_feed(request, name) or served is None:
+            raise Refused(404, f'No calendar of "{name}" here, or its address is no longer valid.')
+        return calendar_answer(request, await self._asked(served, partial(feed, served)))
 
     async def act(self, request: Request) -> Response:
         """Carry out an act, and lead back to where a line says what was done."""

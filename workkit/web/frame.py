@@ -34,7 +34,7 @@ class Item:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
     """The frame of one answer. `root` is the address under which we are mounted, without a final slash; `token` goes
-    into every form; `away_ms` says for how long the server has not answered.
+    into every form; `feed` reads the calendar of the schedule; `away_ms` says for how long the server has not answered.
     """
 
     root: str
@@ -51,6 +51,7 @@ class Frame:
     who: Who | None = None
     role: Role | None = None
     token: str = ""
+    feed: str = ""
     has_login: bool = False
     now: datetime | None = None
     away_ms: int | None = None
