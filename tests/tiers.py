@@ -85,6 +85,7 @@ SLOW = (
     "test_examples.py",
     "test_interop.py",
     "test_intervals.py",
+    "test_mounts.py",
     "test_schedule.py::test_tls_spoken_to_a_plain_port",
     "test_sync.py::test_a_large_plan",
     "test_tracing.py",

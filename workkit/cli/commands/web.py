@@ -220,8 +220,6 @@ def _password(name: str) -> str:
 
 
 def _serve(application: Any, binding: Binding, *, said: str, opens: bool) -> int:
-    import uvicorn
-
     with ExitStack() as ends:
         try:
             bound_to = bound(binding)
@@ -229,14 +227,21 @@ def _serve(application: Any, binding: Binding, *, said: str, opens: bool) -> int
             raise Unsupported.about(f"--bind {binding}", f"cannot be used: {error.strerror or error}") from error
         ends.callback(bound_to.close)
         address = binding.address(bound_to)
-        config = uvicorn.Config(
-            application, log_config=None, access_log=False, server_header=False, proxy_headers=False, lifespan="off",
-            timeout_graceful_shutdown=STOP_S,
-        )  # fmt: skip
         terminal.say(f"listening  {said.format(address)}")
         if opens and binding.path is None:
             click.launch(address)
-        return _run(uvicorn.Server(config), bound_to, binding)
+        return _run(web_server(application), bound_to, binding)
+
+
+def web_server(application: Any) -> Any:
+    """Make the server of an application: it prints nothing, and waits 3 s for requests at its end."""
+    import uvicorn
+
+    config = uvicorn.Config(
+        application, log_config=None, access_log=False, server_header=False, proxy_headers=False, lifespan="off",
+        timeout_graceful_shutdown=STOP_S,
+    )  # fmt: skip
+    return uvicorn.Server(config)
 
 
 def _run(server: Any, bound_to: socket.socket, binding: Binding) -> int:
