@@ -77,6 +77,7 @@ SLOW = (
     "cli/test_processes.py",
     "cli/test_rabbitmq.py::test_a_forward_publishes",
     "cli/test_web.py::test_a_real_process",
+    "cli/test_web.py::test_it_",
     "cli/test_web.py::test_no_page",
     "cli/test_refused.py::test_a_listener_",
     "jobs/test_interval_year.py::test_outages",

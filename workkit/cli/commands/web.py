@@ -42,7 +42,7 @@ STOP_S = 3  # so long requests may take to end at a stop
     "web",
     cls=Command,
     takes="[SCHEDULE]... [OPTIONS]",
-    about=("Show schedules in the browser: what ran, what runs, what will.",),
+    about=("Show schedules in the browser: what ran, what runs, what will; and change it.",),
     examples=("workkit web app-tasks", "workkit web --users users.toml --add-user ada:editor"),
     after=f"{OPTIONAL}\n"
     "Without --users it listens on this machine only, and is as open as the server beside it. Needs the extra web: "
