@@ -16,7 +16,7 @@ from workkit.web.pages.registry import PAGES
 
 LINK: Final = re.compile(r'href="([^"]+)"')
 MOST_FETCHED: Final = 120
-MOST_OF_A_PAGE: Final = 3  # in one schedule; the first ones are those of the scene that is best known
+MOST_OF_A_PAGE, MOST_ELSEWHERE = 3, 2  # of the first schedule, and of each of the others
 FIRST: Final = ("jobs/nightly", "jobs/launch", "jobs/invoice-sync")
 """Jobs of the first schedule that stand before all others: one that recurs, one that runs once, one that fails."""
 
@@ -31,11 +31,12 @@ def base(name: str) -> str:
 
 def crawled(client: httpx.Client, names: Sequence[str]) -> Found:
     """Follow the links from the pages whose addresses are known, breadth first. Each answer must be one of 200."""
-    by_schedule = [_of_one(client, name, FIRST if n == 0 else ()) for n, name in enumerate(names)]
+    by_schedule = [_of_one(client, names[0], FIRST, MOST_OF_A_PAGE)]
+    by_schedule += [_of_one(client, name, (), MOST_ELSEWHERE) for name in names[1:]]
     return {page.name: [path for one in by_schedule for path in one.get(page.name, [])] for page in PAGES}
 
 
-def _of_one(client: httpx.Client, name: str, first: Sequence[str]) -> dict[str, list[str]]:
+def _of_one(client: httpx.Client, name: str, first: Sequence[str], most: int) -> dict[str, list[str]]:
     start, found = base(name), dict[str, list[str]]()
     ahead = deque([*(page.path for page in PAGES if "{" not in page.path), *first])
     seen = set(ahead)
@@ -44,7 +45,7 @@ def _of_one(client: httpx.Client, name: str, first: Sequence[str]) -> dict[str, 
             break
         path = ahead.popleft()
         page = _page(path)
-        if page is None or len(mine := found.setdefault(page.name, [])) >= MOST_OF_A_PAGE:
+        if page is None or len(mine := found.setdefault(page.name, [])) >= most:
             continue
         answer = client.get(start + path)
         assert answer.status_code == 200, f"{start + path} of page {page.name}: {answer.status_code}\n{answer.text}"

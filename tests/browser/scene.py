@@ -71,15 +71,15 @@ def seed(server: Server) -> Scene:
 
 def _recurring(s: Schedule) -> dict[str, Job]:
     jobs = [
-        schedule.add(s, cast.done, every="day at 1:30", name="nightly", args=["eu"], kwargs={"api_key": MASKED}),
-        schedule.add(s, cast.sync, every="hour", name="invoice-sync", args=["acme"]),
-        schedule.add(s, cast.done, every="minute", name="mail-poll"),
-        schedule.add(s, cast.done, every="day at 6am", name="stock-report", args=[{"store": 7}]),
-        schedule.add(s, cast.done, every="weekday at 9am", name="digest"),
-        schedule.add(s, cast.done, every="sunday at 5am", name="cleanup"),
-        schedule.add(s, cast.done, every="day at 4am", name="vacuum", catch_up="all", overlap="skip"),
-        schedule.add(s, cast.done, every="15 minutes", name="prices", timeout="5 min", retries=3),
-        schedule.add(s, cast.done, every="monday at noon", args=["without a name"]),
+        schedule.add(s, cast.DONE, every="day at 1:30", name="nightly", args=["eu"], kwargs={"api_key": MASKED}),
+        schedule.add(s, cast.SYNC, every="hour", name="invoice-sync", args=["acme"]),
+        schedule.add(s, cast.DONE, every="minute", name="mail-poll"),
+        schedule.add(s, cast.DONE, every="day at 6am", name="stock-report", args=[{"store": 7}]),
+        schedule.add(s, cast.DONE, every="weekday at 9am", name="digest"),
+        schedule.add(s, cast.DONE, every="sunday at 5am", name="cleanup"),
+        schedule.add(s, cast.DONE, every="day at 4am", name="vacuum", catch_up="all", overlap="skip"),
+        schedule.add(s, cast.DONE, every="15 minutes", name="prices", timeout="5 min", retries=3),
+        schedule.add(s, cast.DONE, every="monday at noon", args=["without a name"]),
     ]
     return {job.name or "": job for job in jobs}
 
@@ -123,19 +123,19 @@ def _dues(job: Job, now: datetime) -> Iterator[datetime]:
 
 
 def _once(s: Schedule) -> None:
-    schedule.add(s, cast.done, in_="3 hours", name="launch", args=["v41"], kwargs={"password": MASKED})
-    schedule.add(s, cast.done, at="tomorrow at 7pm", args=[{"rows": list(range(500))}])
-    schedule.add_now(s, cast.long, args=[1000], kwargs={"token": MASKED}, name="export")
-    schedule.add_now(s, cast.deaf, name="stubborn")
+    schedule.add(s, cast.DONE, in_="3 hours", name="launch", args=["v41"], kwargs={"password": MASKED})
+    schedule.add(s, cast.DONE, at="tomorrow at 7pm", args=[{"rows": list(range(500))}])
+    schedule.add_now(s, cast.LONG, args=[1000], kwargs={"token": MASKED}, name="export")
+    schedule.add_now(s, cast.DEAF, name="stubborn")
     for store in ("paris", "lyon", "rome"):
-        schedule.add_now(s, cast.alone, args=[store], name=f"alone-{store}")
-    schedule.add_now(s, cast.sync, args=["retried"], retries=5, base="1h", name="again")
+        schedule.add_now(s, cast.ALONE, args=[store], name=f"alone-{store}")
+    schedule.add_now(s, cast.SYNC, args=["retried"], retries=5, base="1h", name="again")
     schedule.add_now(s, "legacy.sync:users", name="nobody-runs-it")
     for disk in range(12):
-        schedule.add_now(s, cast.full, args=[disk])
+        schedule.add_now(s, cast.FULL, args=[disk])
     for shop in ("a", "b", "c"):
-        schedule.add_now(s, cast.sync, args=[shop, f"password={MASKED}"])
-    schedule.add_now(s, cast.wordy)
+        schedule.add_now(s, cast.SYNC, args=[shop, f"password={MASKED}"])
+    schedule.add_now(s, cast.WORDY)
 
 
 def _pauses(s: Schedule) -> None:
@@ -148,11 +148,11 @@ def _pauses(s: Schedule) -> None:
 def _hostile(s: Schedule, client: Any) -> None:
     for n, text in enumerate(NASTY):
         name = "".join(filter(str.isprintable, f"{n} {text}"))[:200]
-        schedule.add(s, cast.done, every="minute", args=[text], kwargs={text[:50]: text}, name=name)
-        schedule.add(s, cast.done, in_=f"{n + 1} hours", args=[text])
-        schedule.add_now(s, cast.sync, args=[text])
-    schedule.add(s, cast.done, in_="1 hour", args=["x" * 2_000_000], name="megabytes")
-    schedule.add_now(s, cast.wordy)
+        schedule.add(s, cast.DONE, every="minute", args=[text], kwargs={text[:50]: text}, name=name)
+        schedule.add(s, cast.DONE, in_=f"{n + 1} hours", args=[text])
+        schedule.add_now(s, cast.SYNC, args=[text])
+    schedule.add(s, cast.DONE, in_="1 hour", args=["x" * 2_000_000], name="megabytes")
+    schedule.add_now(s, cast.WORDY)
     schedule.pause(s, fn="other:fn", reason=MARKUP)
     keys, chance, now_ms = Keys(s.name), Random(7), time.time() * 1000
     for n in range(CORRUPT):  # bytes that are nearly jobs, some of them due, some dead

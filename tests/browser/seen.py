@@ -25,6 +25,7 @@ RULES: Final = {
         "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22a", "wcag22aa", "best-practice"],
     },
     "resultTypes": ["violations"],
+    "preload": False,  # of stylesheets that only a script of its own could read
 }
 CHECKED: Final = """async rules => (await axe.run(document, rules)).violations.map(found =>
     found.id + ": " + found.nodes.slice(0, 4).map(node => node.html.slice(0, 200)).join(" | "))"""
