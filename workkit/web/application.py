@@ -148,6 +148,8 @@ class Site:
         who = await self.entrance.enter(request)
         served = self._chosen(who, read_spelled(piece))
         frame = self.entrance.frame(request, who, schedule=served.name, zone=served.zone, several=len(self.served) > 1)
+        number = last_values(request).get("did", "")  # known before the page, which an act may have taken away
+        frame = replace(frame, did=self.deeds.result(who.session, number), did_number=number)
         request.state.frame = frame
         found = next(((one, names) for one in PAGES if (names := one.matches(path)) is not None), None)
         if found is None:
@@ -171,8 +173,6 @@ class Site:
         if is_json:
             return json_answer(request, view.record())
         frame = self.entrance.filled(frame, page=page, now=asked.now, counts=asked.pulse.counts)
-        number = asked.params.get("did", "")
-        frame = replace(frame, did=self.deeds.result(who.session, number), did_number=number)
         return html(request, page.template, {"frame": frame, "view": view})
 
     async def calendar(self, request: Request) -> Response:
