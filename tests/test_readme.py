@@ -91,10 +91,10 @@ def test_every_block_runs_from_top_to_bottom(processes: Processes, own_server: S
 
 
 def command(processes: Processes, line: str, folder: Path, env: dict[str, str]) -> None:
-    """Run one command line of the page; a listener is stopped as soon as it listens."""
+    """Run one command line of the page; what listens is stopped as soon as it does."""
     words = shlex.split(line)[1:]
-    ran = processes.workkit(*words, cwd=folder, env=env)
-    if words[0] == "listen":
+    ran = processes.workkit(*words, cwd=folder, env=env | {"WORKKIT_WEB_BIND": "127.0.0.1:0"})
+    if words[0] in ("listen", "web"):
         ran.wait_for(r"\blistening\b")
         ran.send(signal.SIGINT)
     assert ran.wait() == 0, ran.transcript()
@@ -106,9 +106,11 @@ def test_every_command_in_the_text_is_one_that_there_is(processes: Processes, se
     env = {"WORKKIT_REDIS_URL": server.url, "PYTHONPATH": f"{ROOT}{os.pathsep}src"}
     for line in lines:
         words = shlex.split(line)[1:]
+        if words == ["demo", "--web"]:
+            words = ["demo", "--help"]
         if words[0] == "forward":
             words.append("--burst")
-        if words[0] == "listen" or len(words) == 1 or "--to-amqp" in words:
+        if words[0] in ("listen", "web") or len(words) == 1 or "--to-amqp" in words:
             words = [words[0], "--help"]
         ran = processes.workkit(*words, cwd=folder, env=env)
         assert ran.wait() in (0, 1), ran.transcript()

@@ -1,12 +1,14 @@
 """The tiers of the suite, and how its tests share a machine in a parallel run.
 
-Two tiers: fast (`-m "not slow"`, what one runs while working) and whole (everything). A file, or a test, is slow that
+Three tiers: fast (`-m "not slow"`, what one runs while working), browser (`-m browser`, the web face in Chromium), and
+whole (everything). A file, or a test, is slow that
 took longer than about 1.5 s when it was measured with `pytest --durations=60`.
 
 In a run with `-n` tests run beside others, as they mostly wait. Slow tests go to the workers one by one, fast ones by
 the file. A file in `TOGETHER` shares something dear, so one worker runs the whole of it. The tests in `OWN_RABBIT` stop
 and kill one RabbitMQ, so one worker runs all of them. A test in `HEAVY` fills the machine with processes: one worker
-runs all of these, one after the other, so that no two do it at the same time. What a test measures it compares with
+runs all of these, one after the other, so that no two do it at the same time. The tests in `BROWSER` share one site and
+one browser, so one worker runs all of them. What a test measures it compares with
 what the machine took meanwhile (`metronome.py`): others run beside it.
 """
 
@@ -22,8 +24,11 @@ from xdist.scheduler.loadscope import LoadScopeScheduling
 
 TESTS = Path(__file__).parent
 
+BROWSER = ("browser/",)
+
 SLOW = (
     "acceptance/",
+    "browser/",
     "brokers/gocraft/care/test_beside_pools.py",
     "brokers/gocraft/serving/test_bridge.py",
     "brokers/gocraft/serving/test_enqueuer.py::test_a_listener_runs_its_periodic",
@@ -73,6 +78,7 @@ SLOW = (
     "cli/test_processes.py",
     "cli/test_rabbitmq.py::test_a_forward_publishes",
     "cli/test_web.py::test_a_real_process",
+    "cli/test_web.py::test_it_",
     "cli/test_web.py::test_no_page",
     "cli/test_refused.py::test_a_listener_",
     "jobs/test_interval_year.py::test_outages",
@@ -81,6 +87,7 @@ SLOW = (
     "test_examples.py",
     "test_interop.py",
     "test_intervals.py",
+    "test_mounts.py",
     "test_schedule.py::test_tls_spoken_to_a_plain_port",
     "test_sync.py::test_a_large_plan",
     "test_tracing.py",
@@ -173,19 +180,21 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # untyped
         config.option.loadscopereorder = False
 
     def _split_scope(self, nodeid: str) -> str:
-        """Return what is given to one worker as a whole: one of the two lists, a file, or a single slow test."""
+        """Return what is given to one worker as a whole: one of the three lists, a file, or a single slow test."""
         place = nodeid.removeprefix(f"{TESTS.name}/")
-        for tests, together in ((HEAVY, "heavy"), (OWN_RABBIT, "own rabbit")):
+        for tests, together in ((HEAVY, "heavy"), (OWN_RABBIT, "own rabbit"), (BROWSER, "browser")):
             if place.startswith(tests):
                 return together
         return nodeid if place.startswith(SLOW) and not place.startswith(TOGETHER) else nodeid.partition("::")[0]
 
 
 def mark(items: Sequence[pytest.Item]) -> None:
-    """Mark the slow tests."""
+    """Mark the slow tests, and those of a browser."""
     for item in items:
         if _place(item).startswith(SLOW):
             item.add_marker("slow")
+        if _place(item).startswith(BROWSER):
+            item.add_marker("browser")
 
 
 def ordered(items: Sequence[pytest.Item]) -> list[pytest.Item]:
@@ -194,7 +203,7 @@ def ordered(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     """
 
     def rank(item: pytest.Item) -> int:
-        if _place(item).startswith((*HEAVY, *OWN_RABBIT)):
+        if _place(item).startswith((*HEAVY, *OWN_RABBIT, *BROWSER)):
             return 0
         return 1 if item.get_closest_marker("slow") else 2
 

@@ -9,6 +9,8 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
 from contextlib import ExitStack, closing
 from pathlib import Path
 
@@ -227,6 +229,22 @@ def test_demo_shows_what_it_measured_and_keeps_server_and_data_if_told(processes
     listener.wait_for(r"done .*workkit\.demo\.tick\(\)")
     listener.send(signal.SIGTERM)
     ended(listener)
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+def test_demo_shows_its_jobs_in_the_browser_until_it_is_ended(processes: Processes, sign: signal.Signals) -> None:
+    demo = processes.workkit("demo", "--web")
+    address = demo.wait_for(r"^Open (http://127\.0\.0\.1:\d+/)$")[1]
+    with urllib.request.urlopen(address, timeout=30) as answer:
+        assert answer.url == f"{address}s/demo/"
+        assert "workkit.demo.tick" in answer.read().decode()
+    demo.wait_for(r"done +workkit\.demo\.tick\(\)")
+    demo.send(sign)
+    ended(demo)
+    assert any("stopped    ran" in line for line in demo.out)
+    assert any("web my-tasks --embedded" in line for line in demo.out)
+    with pytest.raises(urllib.error.URLError):
+        urllib.request.urlopen(address, timeout=5)
 
 
 def check_what_it_shows(demo: Process) -> None:

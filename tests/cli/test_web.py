@@ -6,6 +6,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.cli.conftest import Run
@@ -89,6 +90,27 @@ def test_a_real_process_serves_until_it_is_stopped(
         web.send(sign)
         stream.read()  # it is ended as it should be, not cut off
     assert web.wait() == 0
+
+
+def test_it_listens_on_a_socket_of_this_machine(
+    processes: Processes, server: Server, name: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "web.sock"
+    web = processes.workkit("web", name, "--redis", server.url, "--bind", f"unix:{path}")
+    web.wait_for(f"listening  {name} on unix:{path}, read and write, for this machine only")
+    with httpx.Client(transport=httpx.HTTPTransport(uds=str(path)), base_url="http://localhost") as client:
+        assert client.get("/-/health?ready=1").status_code == 200
+    web.send(signal.SIGTERM)
+    assert web.wait() == 0
+    assert not path.exists()
+
+
+def test_it_ends_while_a_browser_holds_its_connection(processes: Processes, server: Server, name: str) -> None:
+    web = processes.workkit("web", name, "--redis", server.url, "--bind", "127.0.0.1:0")
+    with httpx.Client(base_url=web.wait_for(r" on (\S+/), read and write")[1]) as client:
+        assert client.get("/-/health").text == "ok\n"
+        web.send(signal.SIGTERM)
+        assert web.wait(timeout=10) == 0
 
 
 def test_no_page_shows_the_password_of_its_server(processes: Processes, name: str) -> None:

@@ -28,7 +28,8 @@ What any of these raises becomes an answer within the frame (`answer.py`).
    gets its fields as parameters, and changes nothing.
 4. Tests: `tests/web/pages/test_NAME.py` with the fixtures of `tests/web/conftest.py`: `browser.get(...)`,
    `browser.json(...)`, `headline(answer)`, `text_of(answer)`, on a real server with real listeners. Rules about words
-   are tables of a pure module (`tests/web/test_sentences.py`). Its line in spec/web.md, 1 and 2.
+   are tables of a pure module (`tests/web/test_sentences.py`). `tests/browser/` finds the page by its links.
+   Its line in spec/web.md, 1 and 2.
 
 **To add an act:** a function `(doing, order, which) -> Done` in a file of `acts/` and its `Act` in the `ACTS` of that
 file: the role, what it names, which other fields it takes, and `did`, the word for several ("Paused 38 of 41"). `Done`

@@ -87,6 +87,11 @@ def json_answer(request: Request, record: Mapping[str, Any], *, status: int = 20
     return _tagged(request, compact(record).encode() + b"\n", "application/json", status)
 
 
+def calendar_answer(request: Request, text: bytes) -> Response:
+    """Answer a calendar."""
+    return _tagged(request, text, "text/calendar; charset=utf-8", 200)
+
+
 def _tagged(request: Request, body: bytes, kind: str, status: int) -> Response:
     headers = {"content-type": kind, "vary": "Accept, Cookie", "cache-control": "no-store"}
     if status == 503:

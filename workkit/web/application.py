@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -17,31 +16,26 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from workkit.contract.changes import Author
 from workkit.contract.record import compact
 from workkit.errors import Invalid, NotFound, ServerError, ServerRefused, Unsupported, WorkkitError
 from workkit.web import sentences
-from workkit.web.acts.act import Doing, Order, Result
-from workkit.web.acts.carry_out import carry_out_all, read_order
+from workkit.web.acting import Acting
 from workkit.web.acts.deeds import Deeds
-from workkit.web.acts.registry import ACTS
-from workkit.web.acts.trail import tell
-from workkit.web.acts.verbs import Verbs
-from workkit.web.address import JSON, read_spelled, spelled, url_path, with_parameter
+from workkit.web.address import JSON, read_spelled, spelled, url_path
 from workkit.web.answer import (
     Refused,
+    calendar_answer,
     html,
     json_answer,
     last_values,
     refusal_of,
-    result_record,
-    result_status,
     wants_json,
 )
 from workkit.web.asking import Asking
 from workkit.web.door.guard import Guard
-from workkit.web.door.role import Role, Who, may
-from workkit.web.entrance import Entrance, own_path
+from workkit.web.door.role import Role, Who
+from workkit.web.entrance import Entrance
+from workkit.web.feed import feed
 from workkit.web.frame import Frame
 from workkit.web.live.answering import Live
 from workkit.web.live.hub import Hub
@@ -58,8 +52,6 @@ from workkit.web.works import Works
 
 FOREVER: Final = "public, max-age=31536000, immutable"
 LINES: Final = ".jsonl"
-UNDO: Final = "undo"
-VERBS: Final = (*(verb for verb, act in ACTS.items() if act.stage == "form"), UNDO)
 
 T = TypeVar("T")
 Handler = Callable[[Request], Awaitable[Response]]
@@ -81,6 +73,7 @@ def application(served: Sequence[Served], *, settings: Settings) -> Starlette:
         Route("/s/{s}", site.answering(site.schedule), methods=["GET"]),
         Route("/s/{s}/live", site.answering(site.live), methods=["GET"]),
         Route("/s/{s}/do/{verb}", site.answering(site.act), methods=["POST"]),
+        Route("/s/{s}/next.ics", site.answering(site.calendar), methods=["GET"]),
         Route("/s/{s}/{path:path}", site.answering(site.page), methods=["GET", "POST"]),
         Route("/{path:path}", site.answering(site.nowhere), methods=["GET", "POST"]),
     ]
@@ -109,6 +102,7 @@ class Site:
         self.deeds = Deeds()
         self.works = Works()
         self.entrance = Entrance(settings)
+        self.acting = Acting(asking=self.asking, deeds=self.deeds, works=self.works, entrance=self.entrance)
         self.hub = Hub(self.asking)
         self.streams = Live(self.hub, self.asking, self.works, polls=settings.polls)
 
@@ -146,7 +140,7 @@ class Site:
 
     async def _line(self, served: Served) -> schedules.Line:
         try:
-            return await self._asked(served, partial(schedules.line, served, self.settings.veil))
+            return await self.asking.of(served, partial(schedules.line, served, self.settings.veil))
         except ServerError as error:
             return schedules.away_line(served.name, str(error))
 
@@ -161,7 +155,7 @@ class Site:
         params, views = last_values(request), []
         for served in mine:
             with suppress(ServerError, Unsupported):
-                views.append(await self._asked(served, partial(self._found, served, frame, params)))
+                views.append(await self.asking.of(served, partial(self._found, served, frame, params)))
         found = jump.joined(views, [one.name for one in mine], params.get("q", ""), datetime.now(UTC))
         if wants_json(request):
             return json_answer(request, found.record())
@@ -199,6 +193,8 @@ class Site:
         who = await self.entrance.enter(request)
         served = self._chosen(who, read_spelled(piece))
         frame = self.entrance.frame(request, who, schedule=served.name, zone=served.zone, several=len(self.served) > 1)
+        number = last_values(request).get("did", "")  # known before the page, which an act may have taken away
+        frame = replace(frame, did=self.deeds.result(who.session, number), did_number=number)
         request.state.frame = frame
         found = found_page(PAGES, path)
         if found is None:
@@ -217,14 +213,13 @@ class Site:
         if page.is_live and request.method == "GET":
             frame = replace(frame, live=live_address(frame, path, looking.params))
         try:
-            asked, view = await self._asked(served, looking.at)
+            asked, view = await self.asking.of(served, looking.at)
         except ServerError as error:
             return self._away(request, frame, served, page, error)
         looking.keep(asked, view, frame)
         if is_json:
             return json_answer(request, view.record())
-        number = asked.params.get("did", "")
-        frame = replace(looking.framed(frame, asked), did=self.deeds.result(who.session, number), did_number=number)
+        frame = looking.framed(frame, asked)
         template = page.fragment if page.fragment and "fragment" in params else page.template
         return html(request, template, {"frame": frame, "view": view})
 
@@ -241,7 +236,7 @@ class Site:
             asked = Asked(served=served, pulse=pulse, veil=veil, zone=served.zone, names={}, params=params)
             return b"".join(compact(line).encode("utf-8", "replace") + b"\n" for line in page.lines(asked))
 
-        return Response(await self._asked(served, written), headers={"content-type": "application/x-ndjson"})
+        return Response(await self.asking.of(served, written), headers={"content-type": "application/x-ndjson"})
 
     def _veil(self, role: Role | None) -> Veil:
         return self.settings.veil.all_hidden() if self.settings.hides_args and role == "viewer" else self.settings.veil
@@ -254,6 +249,14 @@ class Site:
         frame = self.entrance.frame(request, who, schedule=served.name, zone=served.zone, several=len(self.served) > 1)
         return await self.streams.answer(request, frame, served, self._veil(frame.role))
 
+    async def calendar(self, request: Request) -> Response:
+        """Answer what is planned in a schedule as a calendar, to programs that have a token in the address."""
+        name = read_spelled(request.path_params["s"])
+        served = self.served.get(name)
+        if not await self.entrance.may_read_feed(request, name) or served is None:
+            raise Refused(404, f'No calendar of "{name}" here, or its address is no longer valid.')
+        return calendar_answer(request, await self.asking.of(served, partial(feed, served)))
+
     async def act(self, request: Request) -> Response:
         """Carry out an act, and lead back to where a line says what was done."""
         is_body = request.headers.get("content-type", "").startswith("application/json")
@@ -262,76 +265,11 @@ class Site:
         served = self._chosen(who, read_spelled(request.path_params["s"]))
         frame = self.entrance.frame(request, who, schedule=served.name, zone=served.zone, several=len(self.served) > 1)
         request.state.frame = frame
-        verb, role = request.path_params["verb"], who.role(served.name)
-        if verb not in VERBS or served.verbs is None or role is None:
-            raise Refused(404, f'There is no act "{verb}".', fields={"accepted": ", ".join(VERBS)})
-        self._check_role(role, verb)
-        fields = await self.entrance.form(request, who=who, is_body=is_body)
-        order = None if verb == UNDO else read_order(verb, fields)
-        if isinstance(order, str):
-            raise Refused(400, order)
-        orders = self._undoing(who, fields) if order is None else (order,)
-        for one in orders:
-            self._check_role(role, one.verb)
-        number = str(fields.get("number", [""])[-1])
-        if number and not self.deeds.is_new(who.session, number):
-            return self._did(request, frame, fields, number, self.deeds.result(who.session, number))
-        number = number or secrets.token_hex(8)
-        author = _author(request, who, role)
-        told = partial(tell, replace(author, by=who.name), verb, served.name, orders)
         try:
-            result = await self._asked(
-                served, partial(self._carried_out, served, served.verbs, orders, role, frame.zone, author)
-            )
-        except WorkkitError as error:
-            self.deeds.keep(who.session, number, None)
-            told(error)
-            raise
+            return await self.acting.answer(request, served, frame, who, is_body=is_body)
         finally:
             served.forget()
             self.hub.hurry(served)
-        shown, result = result.shown, replace(result, shown=None)
-        self.deeds.keep(who.session, number, result)
-        if verb == UNDO and not result.refused:
-            self.deeds.undone(who.session, str(fields.get("of", [""])[-1]))
-        told(result)
-        if shown is not None and request.state.is_json:
-            return json_answer(request, result_record(result, number) | {"shown": shown})
-        if shown is not None:
-            back = own_path(str(fields.get("back", [""])[-1]), root=frame.root)
-            values = {"frame": replace(frame, title="Shown"), "line": result.line, "shown": shown, "back": back}
-            return html(request, "shown.html", values)
-        return self._did(request, frame, fields, number, result)
-
-    def _carried_out(
-        self, served: Served, verbs: Verbs, orders: Sequence[Order], role: Role, zone: tzinfo, author: Author
-    ) -> Result:
-        doing = Doing(
-            schedule=served.name, verbs=verbs, inspector=served.inspector(), checkup=served.checkup, role=role,
-            now=datetime.now(UTC), zone=zone, graves=served.dead(self.settings.veil), works=self.works,
-        )  # fmt: skip
-        with verbs.acting(author):
-            return carry_out_all(doing, orders)
-
-    def _check_role(self, role: Role, verb: str) -> None:
-        needed = ACTS[verb].role if verb in ACTS else "operator"
-        if not may(role, needed):
-            raise Refused(403, f"Your role is {role}; this needs {needed}.")
-
-    def _undoing(self, who: Who, fields: Mapping[str, Any]) -> tuple[Order, ...]:
-        """Find the acts that undo one of this session."""
-        result = self.deeds.result(who.session, str(fields.get("of", [""])[-1]))
-        if result is None or not result.undo:
-            raise Refused(409, "This can no longer be undone.")
-        return result.undo
-
-    def _did(
-        self, request: Request, frame: Frame, fields: Mapping[str, Any], number: str, result: Result | None
-    ) -> Response:
-        if request.state.is_json:
-            return json_answer(request, result_record(result, number), status=result_status(result))
-        back = own_path(str(fields.get("back", [""])[-1]), root=frame.root)
-        return RedirectResponse(with_parameter(back, "did", number), 303)
 
     def _chosen(self, who: Who, name: str) -> Served:
         served = self.served.get(name)
@@ -339,15 +277,6 @@ class Site:
             mine = [one for one in self.served if who.role(one) is not None]
             raise Refused(404, f'No schedule "{name}" here.', links=tuple((one, f"s/{spelled(one)}/") for one in mine))
         return served
-
-    async def _asked(self, served: Served, function: Callable[[], T]) -> T:
-        try:
-            found = await self.asking.call(function)
-        except ServerError as error:
-            served.lost(error)
-            raise
-        served.reached()
-        return found
 
     def _away(self, request: Request, frame: Frame, served: Served, page: Page, error: ServerError) -> Response:
         """Answer that the server does not, with what was last seen of the page on this address."""
@@ -376,18 +305,12 @@ class Site:
         began = time.monotonic()
         for served in self.served.values():
             try:
-                await self._asked(served, partial(_control, served))
+                await self.asking.of(served, partial(_control, served))
             except Unsupported:
                 continue
             except (ServerError, NotFound, Invalid):
                 return PlainTextResponse(f"{served.name} is away\n", status_code=503)
         return PlainTextResponse(f"ready in {(time.monotonic() - began) * 1000:.0f} ms\n")
-
-
-def _author(request: Request, who: Who, role: Role) -> Author:
-    """Say who acts. Without a name it is who runs this program."""
-    name = who.name if who.via in ("login", "proxy", "token") else ""
-    return Author(by=name, via="web", role=role, address=request.client.host if request.client else None)
 
 
 def _control(served: Served) -> object:

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
-from workkit.errors import ServerUnreachable
+from workkit.errors import ServerError, ServerUnreachable
 from workkit.web.answer import Refused
+from workkit.web.served import Served
 
 THREADS: Final = 8
 PATIENCE_S: Final = 2.0
@@ -39,6 +40,16 @@ class Asking:
             return await asyncio.wait_for(asyncio.shield(asked), LONGEST_S)
         except TimeoutError:
             raise ServerUnreachable(f"the server has not answered within {LONGEST_S:g} s.") from None
+
+    async def of(self, served: Served, function: Callable[[], T]) -> T:
+        """Ask the server of a schedule, and note whether it answers. Raises as `call`."""
+        try:
+            found = await self.call(function)
+        except ServerError as error:
+            served.lost(error)
+            raise
+        served.reached()
+        return found
 
     async def _turn(self) -> None:
         if self._busy < THREADS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
@@ -43,6 +44,27 @@ class Entrance:
                 raise Refused(404, "Not found.")
             raise Refused(401, "Log in to go on." if self.settings.way.has_login else "You may not come in here.")
         return who.at_most("viewer") if self.settings.is_read_only else who
+
+    async def may_read_feed(self, request: Request, schedule: str) -> bool:
+        """Say whether the calendar of a schedule may be read: with a token in the address, by somebody whom it names
+        and who has a role there still; else by who may look at its pages. Raises Refused as `enter`.
+        """
+        token = request.query_params.get("token")
+        if token is None:
+            return (await self.enter(request)).role(schedule) is not None
+        name = self.settings.signer.feed_name(token)
+        known = self.settings.way.known(name) if name is not None else None
+        if name is None or known is None:
+            return False
+        right = self.settings.signer.feed_token(schedule, name, stamp=known.stamp)
+        who = Who(name=name, roles=known.roles, via="token", session="")
+        return hmac.compare_digest(token.encode(), right.encode()) and who.role(schedule) is not None
+
+    def _feed(self, who: Who | None, schedule: str) -> str:
+        known = self.settings.way.known(who.name) if who is not None and who.via != "token" else None
+        if who is None or known is None or who.role(schedule) is None:
+            return ""
+        return self.settings.signer.feed_token(schedule, who.name, stamp=known.stamp)
 
     async def form(self, request: Request, *, who: Who | None = None, is_body: bool = False) -> dict[str, list[Any]]:
         """Read a form of ours, or with `is_body` a JSON object, at most 64 kB. Raises Refused where it comes from
@@ -127,6 +149,7 @@ class Entrance:
             token=self.settings.signer.form_token(session),
             has_login=self.settings.way.has_login,
             polls=self.settings.polls,
+            feed=self._feed(who, schedule) if schedule else "",
             **known,
         )
 

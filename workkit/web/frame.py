@@ -36,9 +36,9 @@ class Item:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
     """The frame of one answer. `root` is the address under which we are mounted, without a final slash; `token` goes
-    into every form; `away_ms` says for how long the server has not answered; `findings`: how many the last checkup has.
-    `live`: the address of the page's stream, and `polls`: it is asked for again and again in place of a stream.
-    `is_shared`: several viewers get what is written.
+    into every form; `feed` reads the calendar of the schedule; `away_ms` says for how long the server has not answered;
+    `findings`: how many the last checkup has. `live`: the address of the page's stream, and `polls`: it is asked for
+    again and again in place of a stream. `is_shared`: several viewers get what is written.
     """
 
     root: str
@@ -55,6 +55,7 @@ class Frame:
     who: Who | None = None
     role: Role | None = None
     token: str = ""
+    feed: str = ""
     has_login: bool = False
     now: datetime | None = None
     away_ms: int | None = None

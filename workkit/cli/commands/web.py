@@ -42,7 +42,7 @@ STOP_S = 3  # so long requests may take to end at a stop
     "web",
     cls=Command,
     takes="[SCHEDULE]... [OPTIONS]",
-    about=("Show schedules in the browser: what ran, what runs, what will.",),
+    about=("Show schedules in the browser: what ran, what runs, what will; and change it.",),
     examples=("workkit web app-tasks", "workkit web --users users.toml --add-user ada:editor"),
     after=f"{OPTIONAL}\n"
     "Without --users it listens on this machine only, and is as open as the server beside it. Needs the extra web: "
@@ -220,8 +220,6 @@ def _password(name: str) -> str:
 
 
 def _serve(application: Any, binding: Binding, *, said: str, opens: bool) -> int:
-    import uvicorn
-
     with ExitStack() as ends:
         try:
             bound_to = bound(binding)
@@ -229,21 +227,28 @@ def _serve(application: Any, binding: Binding, *, said: str, opens: bool) -> int
             raise Unsupported.about(f"--bind {binding}", f"cannot be used: {error.strerror or error}") from error
         ends.callback(bound_to.close)
         address = binding.address(bound_to)
-        config = uvicorn.Config(
-            application, log_config=None, access_log=False, server_header=False, proxy_headers=False, lifespan="on",
-            timeout_graceful_shutdown=STOP_S,
-        )  # fmt: skip
         terminal.say(f"listening  {said.format(address)}")
         if opens and binding.path is None:
             click.launch(address)
+        return _run(web_server(application), bound_to, binding)
 
-        class Server(uvicorn.Server):
-            async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-                """End the streams first: it waits for answers that are not over."""
-                application.state.hub.end()
-                await super().shutdown(sockets)
 
-        return _run(Server(config), bound_to, binding)
+def web_server(application: Any) -> Any:
+    """Make the server of an application. It prints nothing; at its end streams end, and requests have 3 s."""
+    import uvicorn
+
+    config = uvicorn.Config(
+        application, log_config=None, access_log=False, server_header=False, proxy_headers=False, lifespan="on",
+        timeout_graceful_shutdown=STOP_S,
+    )  # fmt: skip
+
+    class Server(uvicorn.Server):
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            """End the streams first: it waits for answers that are not over."""
+            application.state.hub.end()
+            await super().shutdown(sockets)
+
+    return Server(config)
 
 
 def _run(server: Any, bound_to: socket.socket, binding: Binding) -> int:

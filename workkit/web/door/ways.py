@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 from starlette.requests import Request
 
 from workkit.errors import InvalidOptions, WorkkitError
-from workkit.web.door.role import Role, Who, is_roles
+from workkit.web.door.role import Role, Roles, Who, is_roles
 from workkit.web.door.signer import Signer
 from workkit.web.door.users import Users, is_password, read_users
 
@@ -24,6 +24,14 @@ MOST_ADDRESSES: Final = 10_000
 
 RoleOf = Callable[[Any], Any]
 """From a request to roles, or None. It is checked where it is called, and may be a coroutine function."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """Somebody by name. `stamp`: what a token of theirs ends with when it changes."""
+
+    roles: Roles
+    stamp: str = field(default="", repr=False)
 
 
 class Way(Protocol):
@@ -40,6 +48,11 @@ class Way(Protocol):
     async def who(self, request: Request) -> Who | None:
         """Tell who asks; None: somebody who may not come in."""
 
+    def known(self, name: str) -> Known | None:
+        """Tell what is known of somebody by name, who does not ask: a program of theirs does, with a token of ours that
+        names them. None: nobody of that name may come in.
+        """
+
 
 @dataclass(frozen=True, slots=True)
 class Local:
@@ -52,6 +65,10 @@ class Local:
     async def who(self, request: Request) -> Who | None:
         """Let everyone in."""
         return Who(name="local", roles=self.role, via="local", session="local")
+
+    def known(self, name: str) -> Known | None:
+        """Everyone is the same one."""
+        return Known(roles=self.role) if name == "local" else None
 
 
 @dataclass(slots=True, eq=False)
@@ -94,6 +111,11 @@ class Login:
         if name is None or user is None or not user.hash or not self.signer.is_cookie(cookie, stored=user.hash):
             return None
         return Who(name=name, roles=user.roles, via="login", session=cookie)
+
+    def known(self, name: str) -> Known | None:
+        """Look into the file. A new password ends the tokens of before."""
+        user = self.file.users().users.get(name)
+        return Known(roles=user.roles, stamp=user.hash) if user is not None and user.hash else None
 
     async def cookie(self, name: str, password: str) -> str | None:
         """Make the cookie of a login; None where name or password is wrong. Takes as long for an unknown name."""
@@ -141,6 +163,13 @@ class Proxy:
             return None
         return Who(name=name, roles=user.roles if user else "viewer", via="proxy", session=f"proxy {name}")
 
+    def known(self, name: str) -> Known | None:
+        """Look into the file, where there is one."""
+        if self.file is None:
+            return Known(roles="viewer")
+        user = self.file.users().users.get(name)
+        return Known(roles=user.roles, stamp=user.hash or "") if user is not None else None
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mounted:
@@ -160,6 +189,10 @@ class Mounted:
             remedy = 'Return "viewer", "operator", "editor", a mapping of schedules to these, or None.'
             raise InvalidOptions.about(f"role={roles!r}", "is not a role", remedy, where="role", given=roles)
         return Who(name="mounted", roles=roles, via="mount", session="mount")
+
+    def known(self, name: str) -> Known | None:
+        """Take our word: we sign for a schedule only when the program has given a role in it."""
+        return Known(roles="viewer") if name == "mounted" else None
 
 
 def bearer(users: Users, given: str) -> Who | None:

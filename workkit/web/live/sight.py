@@ -57,7 +57,7 @@ def shared(frame: Frame, role: Role, *, path: str, params: Mapping[str, str]) ->
     anybody = Who(name="", roles=role, via="local", session="")
     query = f"?{urlencode(params)}" if params else ""
     return replace(
-        frame, who=anybody, role=role, token="", is_shared=True, here=f"{frame.base}{url_path(path)}{query}"
+        frame, who=anybody, role=role, token="", feed="", is_shared=True, here=f"{frame.base}{url_path(path)}{query}"
     )  # fmt: skip
 
 

@@ -1,0 +1,57 @@
+"""What the listener of the scene runs, under names as a shop might have them."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from workkit import current_job, job
+
+DONE = "app.jobs:run"
+SYNC = "app.invoices:sync"
+FULL = "app.images:store"
+WORDY = "app.mail:parse"
+LONG = "app.export:rows"
+ALONE = "app.stock:count"
+DEAF = "app.backup:dump"
+
+WAIT = threading.Event()  # nobody sets it: what waits for it runs until it is cancelled, or its listener ends
+
+
+@job("app.jobs/run")
+def done(*_: Any, **__: Any) -> None:
+    """Do nothing, well."""
+
+
+@job("app.invoices/sync")
+def sync(*_: Any) -> None:
+    raise ConnectionError("api.example.com: 503")
+
+
+@job("app.images/store")
+def full(disk: int) -> None:
+    raise OSError(28, "No space left on device", f"/var/spool/{disk}")
+
+
+@job("app.mail/parse")
+def wordy() -> None:
+    raise ValueError("<script>document.title='owned'</script> password=hunter2 \u202e" + "x" * 100_000)
+
+
+@job("app.export/rows")
+def long(rows: int, **_: Any) -> None:
+    """Run on, and say how far it is."""
+    current_job().checkin(f"340 of {rows:,}")
+    WAIT.wait()
+
+
+@job("app.stock/count", limit=1)
+def alone(shop: str) -> None:
+    """Run one at a time."""
+    WAIT.wait()
+
+
+@job("app.backup/dump")
+def deaf() -> None:
+    """Hear of no cancellation."""
+    WAIT.wait()

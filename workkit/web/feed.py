@@ -1,0 +1,85 @@
+"""The calendar of a schedule: when the jobs that have a name run within the next 30 days."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from workkit.errors import Unsupported
+from workkit.jobs.admission import SCHEDULE, Pause
+from workkit.jobs.job import Job
+from workkit.jobs.names import shown
+from workkit.triggers import explain
+from workkit.web.ahead import instants
+from workkit.web.icalendar import Event, calendar
+from workkit.web.served import Served
+
+SPAN: Final = timedelta(days=30)
+MOST_OF_A_JOB: Final = 100
+MOST: Final = 2_000
+Skipped = Mapping[str, Collection[datetime]]
+ABOUT: Final = f"Planned runs of the next 30 days; of each job the next {MOST_OF_A_JOB} at most."
+
+
+def feed(served: Served) -> bytes:
+    """Write the calendar of a schedule, with no argument of any job. Raises what its inspector raises."""
+    pulse = served.inspector().pulse()
+    now = datetime.fromtimestamp(pulse.now_ms / 1000, UTC)
+    jobs = {name: one.job for name, one in served.named().items()}
+    found = events(
+        jobs.values(), schedule=served.name, now=now, paused=pulse.control.paused, skipped=_skipped(served, jobs)
+    )
+    # The hour, so that a calendar in which nothing has changed is the same answer.
+    made = now.replace(minute=0, second=0, microsecond=0)
+    return calendar(found, title=served.name, about=ABOUT, made=made)
+
+
+def _skipped(served: Served, jobs: Mapping[str, Job]) -> Skipped:
+    """Find the runs that somebody has left out: they stand in the history at their time, also where it is to come."""
+    names = [name for name, job in jobs.items() if job.trigger is not None and job.trigger.recurs]
+    try:
+        rings = served.inspector().lately(names[:MOST])
+    except Unsupported:
+        return {}
+    return {name: {run.due for run in runs if run.ending == "skipped"} for name, runs in rings.items()}
+
+
+def events(
+    jobs: Iterable[Job], *, schedule: str, now: datetime, paused: Mapping[str, Pause], skipped: Skipped
+) -> list[Event]:
+    """List what is planned, the soonest first: of a paused job from the end of its pause on."""
+    found: list[Event] = []
+    for job in jobs:
+        title = job.name or shown(job.fn)
+        words = explain(job.trigger) if job.trigger is not None and job.trigger.recurs else "once"
+        found += [
+            Event(of=f"{schedule}\0{title}", at=at, title=title, more=f"{shown(job.fn)}\n{words}")
+            for at in _instants(job, now, paused, skipped.get(title, ()))
+        ]
+    return sorted(found, key=lambda event: (event.at, event.title))[:MOST]
+
+
+def _instants(
+    job: Job, now: datetime, paused: Mapping[str, Pause], skipped: Collection[datetime]
+) -> Iterator[datetime]:
+    begin = _resumed(job, now, paused)
+    if begin is None or job.trigger is None:
+        return
+    most = min(MOST_OF_A_JOB, job.terms.count or MOST_OF_A_JOB)
+    for at in instants(job.trigger, since=begin, until=now + SPAN, most=most):
+        if at not in skipped:
+            yield at
+
+
+def _resumed(job: Job, now: datetime, paused: Mapping[str, Pause]) -> datetime | None:
+    """Find from when on a job runs; None: it is paused until somebody resumes it."""
+    begin = now
+    for target in (SCHEDULE, f"fn:{job.fn}", f"job:{job.name or job.id}"):
+        pause = paused.get(target)
+        if pause is None:
+            continue
+        if pause.until_ms is None or pause.until_ms > (now + SPAN).timestamp() * 1000:
+            return None
+        begin = max(begin, datetime.fromtimestamp(pause.until_ms / 1000, UTC))
+    return begin
