@@ -31,7 +31,7 @@ def test_names_ids_pages_and_functions_are_found(browser: Browser, s: Schedule) 
     once = schedule.add(s, handlers.note, at="tomorrow at 9am")
     with schedule.listener(s, imports=["tests.handlers"]):
         found = browser.json(f"/s/{s.name}/-/jump.json?q=list")["hits"]
-        assert [hit["text"] for hit in found] == ["list-digest", "Listeners"]
+        assert [hit["text"] for hit in found][:2] == ["list-digest", "Listeners"]  # then functions
         found = browser.json(f"/s/{s.name}/-/jump.json?q={once.id[:6]}")["hits"]
         assert [hit["path"] for hit in found] == [f"jobs/{once.id}"]
         found = browser.json(f"/s/{s.name}/-/jump.json?q=handlers:welcome")["hits"]

@@ -9,6 +9,7 @@ server has forgotten steps, the session sends what it holds. Claims unknown to t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -27,6 +28,7 @@ from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Call, PendingCalls, Server
 from workkit.contract.claim import Claim, Ending, Orders, Turn
 from workkit.contract.listener import ListenerInfo
+from workkit.errors import ServerError
 from workkit.jobs.admission import Admission, Control
 
 PORTION = 500  # jobs in one claim: while the server looks for more, endings wait
@@ -86,8 +88,10 @@ class Session:
         self._name, self._seq = name, 0
 
     def _publish(self, name: str, digest: str, text: bytes) -> None:
+        """Tell which functions are known. Nothing rests on it: a server that refuses, or is full, stops no listener."""
         publish = self._scripts["publish"]
-        self._server.call(publish, publish.keys(self._keys), [name, digest, text])
+        with suppress(ServerError):
+            self._server.call(publish, publish.keys(self._keys), [name, digest, text])
 
     def claim(self, limit: int, *, ends: Sequence[Ending] = (), now_ms: int | None = None) -> Turn:
         """Settle endings and claim jobs: see `Broker.claim`. `now_ms` None: by the server's clock."""

@@ -70,7 +70,7 @@ def _argument(value: Any) -> str:
 def _flag(name: str, value: Any) -> str:
     flag = name.replace("_", "-")
     if BY_NAME[name].type is bool:
-        return f"--no-{flag}" if value is False else f"--{flag}"
+        return f"--{'no-' if value is False else ''}{flag}"
     return f"--{flag} {shlex.quote(str(value))}"
 
 

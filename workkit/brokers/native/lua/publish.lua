@@ -21,8 +21,8 @@ for _, field in ipairs(fields) do
     redis.call('HDEL', functions, field)
   end
 end
-for _, field in ipairs(fields) do
+for _, field in ipairs(fields) do -- texts that nobody knows any more, and what another program has written
   local known = string.match(field, '^is:(.*)$')
-  if known and not used[known] then redis.call('HDEL', functions, field) end
+  if not used[known or ''] and not string.match(field, '^of:') then redis.call('HDEL', functions, field) end
 end
 return count
