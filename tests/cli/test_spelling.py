@@ -211,9 +211,15 @@ def _has_docstring(node: ast.AST) -> bool:
 def test_no_sentence_of_the_library_names_a_flag_but_in_a_whole_command_line() -> None:
     """Programs that are started, and commands that are quoted whole, have flags."""
     started = {"brokers/embedded/program.py", "brokers/embedded/attachment.py"}
+    composed = {"web/adding/spelled.py"}  # it writes a whole command line, part by part
     allowed = {" --fn ", " --fix", " --dialect ", "pip install --upgrade", " --threads", "--if-empty --if-unused"}
     for file, text in texts():
-        if FLAG.search(text) and "workkit " not in text and not any(one in text for one in allowed):
+        if (
+            file not in composed
+            and FLAG.search(text)
+            and "workkit " not in text
+            and not any(one in text for one in allowed)
+        ):
             assert file in started, (file, text)
             assert " " not in text, (file, text)
 
