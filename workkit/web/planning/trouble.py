@@ -19,6 +19,8 @@ from workkit.jobs.names import shown
 from workkit.web.address import job_path
 from workkit.web.ahead import ahead
 from workkit.web.page import Asked
+from workkit.web.planning.ailing import ailing
+from workkit.web.planning.checked import look_over
 from workkit.web.planning.died_lately import MANY, died_lately
 from workkit.web.planning.recurring import Row, period
 from workkit.web.planning.window import local_text, timeline_path
@@ -48,6 +50,7 @@ def facts(asked: Asked, rows: Sequence[Row], last_hour: Cell | None, crowds: Map
     soon = next((job for job in pulse.soon if job.state != "paused" and job.due and job.due > asked.now), None)
     is_told = not pulse.unknown and not counts.unknown
     threads = sum(info.threads for info in pulse.listeners)
+    cannot_run, faults = look_over(asked)
     return Facts(
         schedule=asked.served.name,
         now=asked.now,
@@ -66,6 +69,9 @@ def facts(asked: Asked, rows: Sequence[Row], last_hour: Cell | None, crowds: Map
         missed=tuple(_missed(asked, rows)),
         died=_died(asked, last_hour),
         herds=() if paused else tuple(_herds(asked, rows, crowds, threads)),
+        cannot_run=cannot_run,
+        faults=faults,
+        ailing=tuple(wrong for info in pulse.listeners if (wrong := ailing(info)) is not None),
         mixed=mixed(pulse.listeners),
         next=None if soon is None or soon.due is None else (_title(soon), job_path(soon.name or soon.id), soon.due),
     )
