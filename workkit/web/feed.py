@@ -14,6 +14,7 @@ from workkit.triggers import explain
 from workkit.web.ahead import instants
 from workkit.web.icalendar import Event, calendar
 from workkit.web.served import Served
+from workkit.web.words import pause_end
 
 SPAN: Final = timedelta(days=30)
 MOST_OF_A_JOB: Final = 100
@@ -76,10 +77,9 @@ def _resumed(job: Job, now: datetime, paused: Mapping[str, Pause]) -> datetime |
     """Find from when on a job runs; None: it is paused until somebody resumes it."""
     begin = now
     for target in (SCHEDULE, f"fn:{job.fn}", f"job:{job.name or job.id}"):
-        pause = paused.get(target)
-        if pause is None:
-            continue
-        if pause.until_ms is None or pause.until_ms > (now + SPAN).timestamp() * 1000:
-            return None
-        begin = max(begin, datetime.fromtimestamp(pause.until_ms / 1000, UTC))
+        if target in paused:
+            end = pause_end(paused[target])
+            if end is None or end > now + SPAN:
+                return None
+            begin = max(begin, end)
     return begin

@@ -18,7 +18,7 @@ from workkit.text.glance import away as distance
 from workkit.text.glance import capital, moment
 from workkit.text.listing import listed, plural
 from workkit.web.address import job_path
-from workkit.web.words import Ref, Said, joined
+from workkit.web.words import Ref, Said, joined, pause_end
 
 OVERDUE_MS: Final = 10_000
 """So long something is due before it counts as overdue."""
@@ -215,13 +215,8 @@ def _paused(facts: Facts) -> Iterator[Need]:
 
 
 def _end(pause: Pause, facts: Facts) -> str:
-    if pause.until_ms is None:
-        return ""
-    try:
-        until = datetime.fromtimestamp(pause.until_ms / 1000, facts.zone)
-    except (OverflowError, ValueError, OSError):  # another program wrote a time that no calendar has
-        return ""
-    return f" until {moment(until, facts.now, facts.zone)}"
+    until = pause_end(pause)
+    return "" if until is None else f" until {moment(until, facts.now, facts.zone)}"
 
 
 def _overdue(facts: Facts) -> Iterator[Need]:

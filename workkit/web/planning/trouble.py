@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from itertools import islice, takewhile
+from itertools import islice
 from typing import Final
 
 from workkit.contract.history import Cell, PastRun
@@ -24,10 +24,10 @@ from workkit.web.planning.checked import look_over
 from workkit.web.planning.died_lately import MANY, died_lately
 from workkit.web.planning.recurring import Row, period
 from workkit.web.planning.window import local_text, timeline_path
+from workkit.web.recurring.rows import FAILED, in_a_row
 from workkit.web.sentences import RECENT, Died, Facts, Failing, Herd, MissedRun, Mixed
 from workkit.web.words import LATE_MS
 
-FAILED: Final = ("retried", "dead")
 OFTEN: Final = timedelta(hours=1)
 """A job that recurs at least so often needs somebody only where its last three runs failed."""
 
@@ -87,11 +87,11 @@ def _is_on_time(runs: Iterable[PastRun]) -> bool:
 
 
 def _failing(rows: Iterable[Row], now: datetime) -> Iterator[Failing]:
-    """Find the recurring jobs whose last runs failed: the last one, or three of those that recur often."""
+    """Find the recurring jobs with a name whose last runs failed: the last one, or three of those that recur often."""
     for row in rows:
-        runs = list(takewhile(lambda run: run.ending in FAILED, row.runs))
-        if runs and (len(runs) >= 3 or not _is_often(row, now)):
-            yield Failing(name=row.name, times=len(runs), last=runs[0].ended)
+        times = in_a_row(row.runs) if row.job.name is not None else 0
+        if times and (times >= 3 or not _is_often(row, now)):
+            yield Failing(name=row.name, times=times, last=row.runs[0].ended)
 
 
 def _with_errors(asked: Asked, found: list[Failing]) -> tuple[Failing, ...]:
@@ -113,7 +113,7 @@ def _missed(asked: Asked, rows: Iterable[Row]) -> Iterator[MissedRun]:
     """Find the runs that were missed within a day and not by choice, of each job the last one. One that recurs often
     and has run since is well again.
     """
-    known = {row.name: row for row in rows}
+    known = {row.key: row for row in rows if row.job.name is not None}
     seen: set[str] = set()
     try:
         found: Iterable[Missed] = islice(asked.served.inspector().missed(), MOST_MISSED)
