@@ -43,9 +43,7 @@ def facts(asked: Asked, rows: Sequence[Row], last_hour: Cell | None, crowds: Map
     a second, where these are many.
     """
     pulse, counts = asked.pulse, asked.pulse.counts
-    paused = pulse.control.paused.get(SCHEDULE)
-    if paused is not None and paused.reason:
-        paused = replace(paused, reason=asked.veil.text(paused.reason))
+    paused = asked.veil.pause(pulse.control.paused.get(SCHEDULE))
     standing = (counts.waiting, counts.due, counts.running, counts.retrying, counts.held, counts.paused, counts.dead)
     soon = next((job for job in pulse.soon if job.state != "paused" and job.due and job.due > asked.now), None)
     is_told = not pulse.unknown and not counts.unknown
