@@ -89,7 +89,7 @@ class Scene:
             limits=LIMITS,
             names=("good",),
             uniques=("good",),
-            producers=tuple(producer.token for producer in self.broker._producers),
+            producers=self.broker._additions.tokens,
             has_fences=True,
         )
 

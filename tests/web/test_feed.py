@@ -59,6 +59,17 @@ def test_jobs_with_a_name_stand_in_the_calendar_at_their_times(browser: Browser,
     assert "hunter2" not in answer.text
 
 
+def test_each_run_left_out_is_not_in_it_and_a_spread_moves_all(browser: Browser, s: Schedule) -> None:
+    schedule.add(s, handlers.note, every="day at noon", name="spread", spread="1 hour")
+    for _ in range(3):
+        schedule.skip(s, "spread")
+    due = schedule.job(s, "spread").due
+    assert due is not None
+    found = [event["DTSTART"] for event in events(browser.get(link(browser, s)).text)]
+    assert found[0] == due.strftime("%Y%m%dT%H%M%SZ")
+    assert len(found) in (27, 28)
+
+
 def test_an_unchanged_calendar_is_the_same_answer(browser: Browser, s: Schedule) -> None:
     schedule.add(s, handlers.note, every="day at noon", name="noon")
     where = link(browser, s)

@@ -10,7 +10,7 @@ from workkit.errors import InvalidOptions
 from workkit.jobs.job import Job
 from workkit.jobs.outcome import Failure
 from workkit.web.masked_text import MASK
-from workkit.web.masking import MASKED, Mask, mask
+from workkit.web.masking import MASKED, Mask, hidden_paths, mask
 
 MASKS = mask()
 SECRETS = """
@@ -190,3 +190,12 @@ def test_no_secret_is_shown_wherever_it_is_nested(value: Any, key: str) -> None:
 
 def test_masks_are_values() -> None:
     assert mask("pin") == Mask(more=("pin",))
+
+
+def test_hidden_values_are_named_as_the_act_that_shows_them_names_them() -> None:
+    args = ("a", {"pin/code~": 1, "token": "x", "in": [{"password": "y"}, "password=z"]})
+    masked = mask("pin").job(Job(id="0" * 40, schedule="s", fn="f", args=args, kwargs={"secret": {"a": 1}, "b": 2}))
+    assert hidden_paths(masked) == [
+        "args/1/pin~1code~0", "args/1/token", "args/1/in/0/password", "args/1/in/1", "kwargs/secret",
+    ]  # fmt: skip
+    assert hidden_paths(masked, most=2) == ["args/1/pin~1code~0", "args/1/token"]

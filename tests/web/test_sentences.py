@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from workkit.jobs.admission import Pause
-from workkit.web.sentences import Died, Facts, Failing, Herd, MissedRun, Mixed, away, needs, rest, sentence
+from workkit.web.sentences import Died, Facts, Failing, Fault, Herd, MissedRun, Mixed, away, needs, rest, sentence
 from workkit.web.words import Ref, joined, plain, until
 
 NOW = datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC)
@@ -27,6 +27,7 @@ WELL = Facts(
 NIGHTLY = Failing(name="nightly", times=1, last=NOW - timedelta(hours=8, minutes=45, seconds=30))
 SYNC = Failing(name="invoice-sync", times=3, last=NOW)
 
+FAULT = Fault(what="1 job waits nowhere", why="Nothing ever runs it.", more=2)
 HERD = Herd(at=NOW.replace(hour=17, minute=0, second=0), count=212, more="60 threads take 41 s.", path="timeline")
 
 
@@ -60,6 +61,8 @@ HERD = Herd(at=NOW.replace(hour=17, minute=0, second=0), count=212, more="60 thr
         ),
         ({"died": (Died(count=38, since=NIGHTLY.last, error="OSError"),)}, "38 jobs died of one error since 02:30."),
         ({"cannot_run": ("app.legacy.sync_users",)}, "No listener can run app.legacy.sync_users."),
+        ({"faults": (FAULT,)}, "All on time."),  # it can wait
+        ({"ailing": (("web-1:7 has been silent for 12 s.", ""),)}, "web-1:7 has been silent for 12 s."),
         ({"herds": (HERD,)}, "212 jobs are due at one second, 18:00."),
         (
             {"mixed": Mixed(for_ms=840_000, versions=(("3.1", 4), ("3.0", 1)))},
@@ -75,6 +78,7 @@ def test_needs_are_in_the_order_of_trouble() -> None:
     all_at_once = replace(
         WELL, listeners=0, paused=Pause(), failing=(SYNC, NIGHTLY), cannot_run=("app.f",),
         missed=(MissedRun(name="nightly", due=NOW, why="x"),), died=(Died(count=10, since=NOW, error="OSError"),),
+        herds=(HERD,), faults=(FAULT,), ailing=(("web-1:7 is silent.", "Its job goes to others."),),
     )  # fmt: skip
     beginnings = [
         "Nobody",
@@ -84,6 +88,9 @@ def test_needs_are_in_the_order_of_trouble() -> None:
         "nightly missed",
         "10 jobs",
         "No l",
+        "212 jobs",
+        "1 job waits nowhere, and 2 more like it.",
+        "web-1:7 is silent.",
     ]
     found = [plain(need.said) for need in needs(all_at_once)]
     assert [said[: len(start)] for said, start in zip(found, beginnings, strict=True)] == beginnings

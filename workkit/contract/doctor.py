@@ -21,7 +21,8 @@ class Finding:
     """One fault: `what` in a sentence, `why` it matters, `remedy`, a command or an advice.
 
     `kind` is its stable name for programs. `repairs`: `Doctor.repair` can repair it, by `subject`. `about`: the ids,
-    keys or bytes concerned, as text. `schedule`: where the fault is; empty for the server.
+    keys or bytes concerned, as text. `schedule`: where the fault is; empty for the server. `fn`: the function that no
+    listener can run, where that is the fault.
     """
 
     kind: str
@@ -32,6 +33,7 @@ class Finding:
     subject: Any = None
     about: tuple[str, ...] = ()
     schedule: str = ""
+    fn: str | None = None
 
 
 class Doctor(Protocol):

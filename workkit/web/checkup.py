@@ -20,6 +20,9 @@ FRESH_S: Final = 600.0
 GLANCE_S: Final = 0.5
 """So long a page waits for the end of a checkup that it began: most schedules are looked through by then."""
 
+STAYS_S: Final = 5.0
+"""Who looks again after so long stays for a while: a page that is open, not one glance."""
+
 MOST: Final = 5_000
 
 
@@ -49,12 +52,14 @@ class _Course:
 class Checkup:
     """Checkups of one schedule, one at a time, each in a thread of its own. Thread-safe.
 
-    `doctor` opens what checks; `patience`: see `workkit.contract.doctor.usual_patience`.
+    `doctor` opens what checks; `patience`: see `workkit.contract.doctor.usual_patience`. `stays_s`: see `STAYS_S`.
     """
 
     doctor: Callable[[], Doctor]
     patience: str
+    stays_s: float = STAYS_S
     _course: _Course | None = None
+    _glanced: float | None = None  # when somebody began to look who begins no checkup at once
     _changed: Condition = field(default_factory=Condition)
 
     def look(self, patience: str | None = None) -> Checked:
@@ -80,6 +85,21 @@ class Checkup:
         """Tell what is known, and begin nothing; None: nobody has looked yet."""
         with self._changed:
             return None if self._course is None else self._told()
+
+    def glance(self) -> Checked | None:
+        """Tell what is known, as `known` does, and wait for nothing. Where that is ten minutes old, a checkup begins
+        for who has looked a while ago already, and looks still.
+        """
+        with self._changed:
+            known = None if self._course is None else self._told()
+            if self._course is None or _age(self._course) > FRESH_S:
+                now = time.monotonic()
+                if self._glanced is None or now - self._glanced > FRESH_S:
+                    self._glanced = now
+                elif now - self._glanced >= self.stays_s:
+                    self._glanced = None
+                    self._begin(self.patience if self._course is None else self._course.patience)
+            return known
 
     def finding(self, digest: str) -> Finding | None:
         """Find a fault by its digest."""

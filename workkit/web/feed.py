@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -10,15 +10,18 @@ from workkit.errors import Unsupported
 from workkit.jobs.admission import SCHEDULE, Pause
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
+from workkit.jobs.recurrence import spread_offset_ms
 from workkit.triggers import explain
 from workkit.web.ahead import instants
 from workkit.web.icalendar import Event, calendar
 from workkit.web.served import Served
+from workkit.web.words import pause_end
 
 SPAN: Final = timedelta(days=30)
 MOST_OF_A_JOB: Final = 100
 MOST: Final = 2_000
-Skipped = Mapping[str, Collection[datetime]]
+MOMENT: Final = timedelta(seconds=1)
+Dues = Mapping[str, datetime | None]
 ABOUT: Final = f"Planned runs of the next 30 days; of each job the next {MOST_OF_A_JOB} at most."
 
 
@@ -26,27 +29,23 @@ def feed(served: Served) -> bytes:
     """Write the calendar of a schedule, with no argument of any job. Raises what its inspector raises."""
     pulse = served.inspector().pulse()
     now = datetime.fromtimestamp(pulse.now_ms / 1000, UTC)
-    jobs = {name: one.job for name, one in served.named().items()}
-    found = events(
-        jobs.values(), schedule=served.name, now=now, paused=pulse.control.paused, skipped=_skipped(served, jobs)
-    )
+    jobs = [one.job for one in served.named().values()]
+    found = events(jobs, schedule=served.name, now=now, paused=pulse.control.paused, dues=_dues(served))
     # The hour, so that a calendar in which nothing has changed is the same answer.
     made = now.replace(minute=0, second=0, microsecond=0)
     return calendar(found, title=served.name, about=ABOUT, made=made)
 
 
-def _skipped(served: Served, jobs: Mapping[str, Job]) -> Skipped:
-    """Find the runs that somebody has left out: they stand in the history at their time, also where it is to come."""
-    names = [name for name, job in jobs.items() if job.trigger is not None and job.trigger.recurs]
+def _dues(served: Served) -> Dues:
+    """Tell when each recurring job runs next: what somebody has left out lies before that."""
     try:
-        rings = served.inspector().lately(names[:MOST])
+        return {one.key: one.due for one in served.recurring().jobs if one.state != "retrying"}
     except Unsupported:
         return {}
-    return {name: {run.due for run in runs if run.ending == "skipped"} for name, runs in rings.items()}
 
 
 def events(
-    jobs: Iterable[Job], *, schedule: str, now: datetime, paused: Mapping[str, Pause], skipped: Skipped
+    jobs: Iterable[Job], *, schedule: str, now: datetime, paused: Mapping[str, Pause], dues: Dues
 ) -> list[Event]:
     """List what is planned, the soonest first: of a paused job from the end of its pause on."""
     found: list[Event] = []
@@ -55,31 +54,30 @@ def events(
         words = explain(job.trigger) if job.trigger is not None and job.trigger.recurs else "once"
         found += [
             Event(of=f"{schedule}\0{title}", at=at, title=title, more=f"{shown(job.fn)}\n{words}")
-            for at in _instants(job, now, paused, skipped.get(title, ()))
+            for at in _instants(job, now, paused, dues.get(title))
         ]
     return sorted(found, key=lambda event: (event.at, event.title))[:MOST]
 
 
-def _instants(
-    job: Job, now: datetime, paused: Mapping[str, Pause], skipped: Collection[datetime]
-) -> Iterator[datetime]:
+def _instants(job: Job, now: datetime, paused: Mapping[str, Pause], due: datetime | None) -> Iterator[datetime]:
     begin = _resumed(job, now, paused)
     if begin is None or job.trigger is None:
         return
+    spread = timedelta(milliseconds=spread_offset_ms(job.terms, job.fn, job.args))
+    if due is not None:
+        begin = max(begin, due - MOMENT)
     most = min(MOST_OF_A_JOB, job.terms.count or MOST_OF_A_JOB)
-    for at in instants(job.trigger, since=begin, until=now + SPAN, most=most):
-        if at not in skipped:
-            yield at
+    for at in instants(job.trigger, since=begin - spread, until=now + SPAN, most=most):
+        yield at + spread
 
 
 def _resumed(job: Job, now: datetime, paused: Mapping[str, Pause]) -> datetime | None:
     """Find from when on a job runs; None: it is paused until somebody resumes it."""
     begin = now
     for target in (SCHEDULE, f"fn:{job.fn}", f"job:{job.name or job.id}"):
-        pause = paused.get(target)
-        if pause is None:
-            continue
-        if pause.until_ms is None or pause.until_ms > (now + SPAN).timestamp() * 1000:
-            return None
-        begin = max(begin, datetime.fromtimestamp(pause.until_ms / 1000, UTC))
+        if target in paused:
+            end = pause_end(paused[target])
+            if end is None or end > now + SPAN:
+                return None
+            begin = max(begin, end)
     return begin

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain, islice
 from typing import Any, Final
 
 from workkit.errors import InvalidOptions
@@ -24,6 +25,7 @@ LONGEST_KEY: Final = 200  # characters of a key; under a longer one all is maske
 DEEPEST: Final = 40
 MOST_VALUES: Final = 20_000  # of the arguments of one job; further ones are masked
 MOST_CALL: Final = 200
+MOST_PATHS: Final = 20
 LEAST_BARE, MOST_HIDDEN = 4, 100  # characters of a masked value that is looked for in errors; how many are
 
 Decide = Callable[[str, Any], bool | None]
@@ -193,6 +195,24 @@ class _Walk:
             is_secret = flag is not None and self._mask.names_secret(flag, value)
             yield MASKED if is_secret else value
             flag = value if isinstance(value, str) and value.startswith("-") and "=" not in value else None
+
+
+def hidden_paths(job: Job, *, most: int = MOST_PATHS) -> list[str]:
+    """List where values of a masked job are hidden, as the act ``show`` names them: ``args/0/token``."""
+    found = chain(_hidden(job.args, "args", DEEPEST), _hidden(job.kwargs or {}, "kwargs", DEEPEST))
+    return list(islice(found, most))
+
+
+def _hidden(value: Any, path: str, deep: int) -> Iterator[str]:
+    if isinstance(value, str):
+        if MASK in value:
+            yield path
+    elif deep and isinstance(value, Mapping):
+        for key, one in value.items():
+            yield from _hidden(one, f"{path}/{str(key).replace('~', '~0').replace('/', '~1')}", deep - 1)
+    elif deep and isinstance(value, list | tuple):
+        for k, one in enumerate(value):
+            yield from _hidden(one, f"{path}/{k}", deep - 1)
 
 
 def _repr(value: object) -> str:

@@ -31,6 +31,7 @@ from workkit.triggers.clock.zone import zone as read_zone
 from workkit.triggers.clock.zone import zone_names
 from workkit.web import words
 from workkit.web.address import job_path, url_path
+from workkit.web.masking import hidden_paths
 
 HERE: Final = Path(__file__).parent
 STATIC: Final = HERE / "static"
@@ -62,6 +63,7 @@ def environment() -> Environment:
         "progress": progress,
         "percent": _percent,
         "args": _args,
+        "hidden_paths": hidden_paths,
         "shown": shown,
         "fn": lambda job: shown(job.fn),
         "job_path": lambda job: job_path(job.name or job.id),

@@ -9,14 +9,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, tzinfo
 from typing import Final, Literal
+from urllib.parse import urlencode
 
 from workkit.jobs.admission import Pause
+from workkit.jobs.names import shown
 from workkit.text.duration import MILLISECOND
 from workkit.text.glance import away as distance
-from workkit.text.glance import moment
+from workkit.text.glance import capital, moment
 from workkit.text.listing import listed, plural
 from workkit.web.address import job_path
-from workkit.web.words import Ref, Said, joined
+from workkit.web.words import Ref, Said, joined, pause_end
 
 OVERDUE_MS: Final = 10_000
 """So long something is due before it counts as overdue."""
@@ -78,9 +80,19 @@ class Mixed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """What the last checkup has found of one kind: the first in a sentence, why it matters, how many more there are."""
+
+    what: str
+    why: str
+    more: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
     """What is known of a schedule at this moment. `recurring`: how many recurring jobs are looked at; `on_time`:
-    those of them whose last run neither failed nor began late. `cannot_run` is empty where nobody has looked.
+    those of them whose last run neither failed nor began late. `cannot_run` and `faults` are empty where nobody has
+    looked; `ailing`: what is wrong with listeners, each with what follows.
     """
 
     schedule: str
@@ -101,6 +113,8 @@ class Facts:
     died: tuple[Died, ...] = ()
     cannot_run: tuple[str, ...] = ()
     herds: tuple[Herd, ...] = ()
+    faults: tuple[Fault, ...] = ()
+    ailing: tuple[tuple[str, str], ...] = ()
     mixed: Mixed | None = None
     next: tuple[str, str, datetime] | None = field(default=None)  # text, path, due
 
@@ -114,6 +128,7 @@ class Need:
     tone: Tone = "late"
     job: str | None = None
     is_failing: bool = False
+    is_aside: bool = False  # it can wait: never the headline
     is_pause: bool = False
 
 
@@ -128,7 +143,7 @@ def sentence(facts: Facts) -> Said:
     """Say the one thing that matters most."""
     if facts.is_empty:
         return (f"Nothing in {facts.schedule} yet, and nobody listens.",)
-    first = next(needs(facts), None)
+    first = next((need for need in needs(facts) if not need.is_aside), None)
     if first is None:
         return ("All on time.",)
     return _all_failing(facts.failing) if first.is_failing and len(facts.failing) > 1 else first.said
@@ -152,8 +167,15 @@ def needs(facts: Facts) -> Iterator[Need]:
         )
         yield Need(said=said, why=died.error, tone="fail")
     for name in facts.cannot_run:
-        yield Need(said=("No listener can run ", Ref(name, f"jobs?q={name}"), "."))
+        path = f"jobs?{urlencode({'q': f'fn:{shown(name)}'})}"
+        why = "Every listener has given its jobs back. Their logs say why."
+        yield Need(said=("No listener can run ", Ref(shown(name), path), "."), why=why)
     yield from (_herd(herd, facts) for herd in facts.herds)
+    for fault in facts.faults:
+        more = f", and {fault.more:,} more like it" if fault.more else ""
+        yield Need(said=(Ref(capital(fault.what), "doctor"), f"{more}."), why=fault.why, is_aside=True)
+    for what, follows in facts.ailing:
+        yield Need(said=(Ref(what, "listeners"),), why=follows, tone="fail")
     if facts.mixed is not None:
         number, ago = len(facts.mixed.versions), distance(facts.mixed.for_ms)
         on = [f"{version} on {plural(n, 'listener')}" for version, n in facts.mixed.versions]
@@ -193,13 +215,8 @@ def _paused(facts: Facts) -> Iterator[Need]:
 
 
 def _end(pause: Pause, facts: Facts) -> str:
-    if pause.until_ms is None:
-        return ""
-    try:
-        until = datetime.fromtimestamp(pause.until_ms / 1000, facts.zone)
-    except (OverflowError, ValueError, OSError):  # another program wrote a time that no calendar has
-        return ""
-    return f" until {moment(until, facts.now, facts.zone)}"
+    until = pause_end(pause)
+    return "" if until is None else f" until {moment(until, facts.now, facts.zone)}"
 
 
 def _overdue(facts: Facts) -> Iterator[Need]:

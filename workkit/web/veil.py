@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from workkit.contract.doctor import Finding
 from workkit.contract.history import PastRun
 from workkit.contract.inspector import Pulse
 from workkit.contract.listener import ListenerInfo
+from workkit.jobs.admission import Pause
 from workkit.jobs.job import Job
 from workkit.web.masking import Decide, Mask, mask
 
@@ -38,6 +40,15 @@ class Veil:
     def run(self, run: PastRun) -> PastRun:
         """Mask the error of a past run."""
         return run if run.error is None else replace(run, error=self.text(run.error))
+
+    def pause(self, pause: Pause | None) -> Pause | None:
+        """Mask the reason of a pause."""
+        return replace(pause, reason=self.text(pause.reason)) if pause is not None and pause.reason else pause
+
+    def finding(self, finding: Finding) -> Finding:
+        """Mask what a fault quotes. Its subject stays on the server's side of the page."""
+        about = tuple(map(self.text, finding.about))
+        return replace(finding, what=self.text(finding.what), why=self.text(finding.why), about=about, subject=None)
 
     def pulse(self, pulse: Pulse) -> Pulse:
         """Mask all jobs of a pulse."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from urllib.parse import quote
 
 from workkit.jobs.admission import SCHEDULE, Control, Pause
@@ -56,8 +56,22 @@ def joined(parts: Sequence[Ref], word: str = "and") -> Said:
 
 def pause_of(job: Job, control: Control) -> Pause | None:
     """Find the pause under which a job stands: its own, that of its function, or that of the schedule."""
+    target = paused_by(job, control)
+    return None if target is None else control.paused[target]
+
+
+def paused_by(job: Job, control: Control) -> str | None:
+    """Name the target of the pause under which a job stands: see `pause_of`."""
     targets = (f"job:{job.name or job.id}", f"fn:{job.fn}", SCHEDULE)
-    return next((control.paused[target] for target in targets if target in control.paused), None)
+    return next((target for target in targets if target in control.paused), None)
+
+
+def pause_end(pause: Pause | None) -> datetime | None:
+    """Tell when a pause ends; None where it lasts until it is resumed."""
+    try:
+        return None if pause is None or pause.until_ms is None else datetime.fromtimestamp(pause.until_ms / 1000, UTC)
+    except (OverflowError, ValueError, OSError):  # another program wrote a time that no calendar has
+        return None
 
 
 def until(due: datetime, now: datetime) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from workkit import schedule
 from workkit.schedule import Schedule
 from workkit.web.door.ways import Local
 
+FIELD = re.compile(r'name="argument" value="([^"]*)"')
 ACCEPT = {"accept": "application/json"}
 
 
@@ -73,3 +75,13 @@ def test_a_viewer_is_shown_nothing(opened: Open, s: Schedule) -> None:
 def test_json_has_the_value(browser: Browser, s: Schedule) -> None:
     add_secret(s)
     assert shown(browser, s, which="login", argument="args/0/user").json()["shown"] == '"ada"'
+
+
+@pytest.mark.parametrize("how", [{"in_": "1 hour"}, {"every": "day at noon"}])
+def test_the_page_of_a_job_has_a_button_for_each_hidden_value(opened: Open, s: Schedule, how: dict[str, Any]) -> None:
+    schedule.add(s, handlers.note, name="login", args=[{"user": "ada", "pass/word": "<hunter2>"}], **how)
+    path = f"/s/{s.name}/jobs/login"
+    text = opened(s, way=Local(role="operator")).get(path).text
+    assert FIELD.findall(text) == ["args/0/pass~1word"]
+    assert "hunter2" not in text
+    assert FIELD.findall(opened(s, way=Local(role="viewer")).get(path).text) == []

@@ -2,9 +2,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests import handlers
+from tests.brokers.checkups import payload
+from tests.processes import until
+from tests.servers import Server
 from tests.web.conftest import Browser, headline, text_of
 from workkit import schedule
+from workkit.brokers.native.keys import Keys
 from workkit.schedule import Schedule
 
 HOW: dict[str, Any] = {"imports": ["tests.handlers"], "folder": None}
@@ -41,3 +47,47 @@ def test_a_pause_is_the_headline(browser: Browser, s: Schedule) -> None:
         "Nobody listens.",
         f'{s.name} is paused: "migration". 1 job waits.',
     ]
+
+
+def test_what_a_checkup_found_needs_somebody_and_is_not_the_headline(
+    browser: Browser, s: Schedule, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workkit.brokers.native.look.location.MOMENT", 0.01)
+    id, data = payload()
+    server.client().hset(f"{s.name}:jobs", id, data)
+    with schedule.listener(s, **HOW):
+        until(lambda: browser.json(f"/s/{s.name}/doctor.json?older_than=1s")["is_over"], what="the checkup")
+        found = browser.json(f"/s/{s.name}.json")
+        assert found["sentence"] == "All on time."
+        (fault,) = (need for need in found["needs"] if id[:8] in need["sentence"])
+        assert fault["why"]
+
+
+def test_a_function_that_each_listener_gave_back_is_named(browser: Browser, s: Schedule) -> None:
+    schedule.add_now(s, "gone:away")
+    with schedule.listener(s, **HOW):
+
+        def said() -> bool:
+            found = browser.json(f"/s/{s.name}.json")
+            return "No listener can run gone.away." in [need["sentence"] for need in found["needs"]]
+
+        def checked() -> bool:
+            browser.post(f"/s/{s.name}/do/checkup", {"token": token})
+            return said()
+
+        browser.get(f"/s/{s.name}/doctor")
+        token = browser.token(f"/s/{s.name}/doctor")
+        until(checked, what="the sentence")
+
+
+def test_a_silent_listener_needs_somebody(browser: Browser, s: Schedule, server: Server) -> None:
+    keys = Keys(s.name)
+    client = server.client()
+    with schedule.listener(s, **HOW):
+        (name,) = client.zrange(keys.listeners, 0, -1)
+        info = client.hget(keys.running(name.decode()), "info")
+    assert info is not None
+    client.zadd(keys.listeners, {name: int(client.time()[0]) * 1000 - 7_000})
+    client.hset(keys.running(name.decode()), "info", info)
+    (said,) = (need["sentence"] for need in browser.json(f"/s/{s.name}.json")["needs"] if "silent" in need["sentence"])
+    assert said.startswith(f"{name.decode()} has been silent for 7")

@@ -226,3 +226,14 @@ def test_sharded_schedules_show_all_their_shards(server: Server, name: str, open
     browser = opened(s)
     assert len(lanes_of(browser, s)) == 6
     assert "6 wait" in browser.json(path_of(s, ".json"))["one_time"]
+
+
+def test_a_recurring_job_without_a_name_has_a_lane(browser: Browser, s: Schedule) -> None:
+    job = schedule.add(s, handlers.note, args=["<secret>"], every="hour")
+    schedule.add(s, handlers.note, every="hour", name="poll")
+    lanes = lanes_of(browser, s)
+    assert sorted(lanes) == ["poll", "tests.handlers.note"]
+    page = browser.get(path_of(s)).text
+    assert f"/jobs/{job.id}" in page
+    assert "secret" not in page
+    assert list(lanes_of(browser, s, "?q=-name:poll")) == ["tests.handlers.note"]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from workkit.contract.listener import ListenerInfo
+from workkit.contract.recurring import Recurs
 from workkit.jobs.job import Job
 from workkit.triggers import parse
 from workkit.web.planning.recurring import Row
@@ -42,8 +43,9 @@ def test_several_versions_may_run_at_once_for_ten_minutes(infos: list[ListenerIn
 
 def test_recurring_jobs_are_taken_out_of_a_crowd() -> None:
     trigger = parse("every day at 6pm", now=NOW)
-    row = Row(name="a", job=Job(id="0" * 40, schedule="s", fn="f", name="a", trigger=trigger))
+    job = Job(id="0" * 40, schedule="s", fn="f", name="a", trigger=trigger)
+    row = Row(recurs=Recurs(key="a", job=job), runs=(), trouble=())
     six = NOW.replace(hour=18, minute=0, second=0)
-    rows = [row, replace(row, name="b")]
+    rows = [row, replace(row, recurs=Recurs(key="0" * 40, job=replace(job, name=None)))]
     assert one_time_crowds({six: 52, NOW: 60}, rows, NOW) == {six: (50, 0.0), NOW: (60, 0.0)}
     assert one_time_crowds({six: 2}, rows, NOW) == {}

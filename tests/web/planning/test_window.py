@@ -30,6 +30,8 @@ PARIS = ZoneInfo("Europe/Paris")
         ("3 hours ago", NOW - timedelta(hours=3)),
         ("yesterday", datetime(2026, 11, 18, 23, 0, tzinfo=UTC)),
         ("yesterday at 9am", datetime(2026, 11, 19, 8, 0, tzinfo=UTC)),
+        ("today", datetime(2026, 11, 19, 23, 0, tzinfo=UTC)),
+        ("today at 9am", datetime(2026, 11, 20, 8, 0, tzinfo=UTC)),  # it has passed
         ("Yesterday 23:30", datetime(2026, 11, 19, 22, 30, tzinfo=UTC)),
         ("every day at 9am", datetime(2026, 11, 21, 8, 0, tzinfo=UTC)),
     ],

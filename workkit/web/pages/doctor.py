@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
@@ -14,7 +14,6 @@ from workkit.text.listing import plural
 from workkit.text.wording import iso
 from workkit.web.checkup import MOST, Checked, digest_of
 from workkit.web.page import Asked, Page
-from workkit.web.veil import Veil
 
 SHOWN: Final = 10
 """How many faults of one kind stand on the page; the rest is counted."""
@@ -79,7 +78,7 @@ class DoctorView:
 def look(asked: Asked) -> DoctorView:
     """Tell what the last checkup found; where it is old, one begins. Raises TriggerError for a bad `older_than`."""
     checked = asked.served.checkup.look(asked.params.get("older_than") or None)
-    faults = tuple(Fault(finding=masked(one, asked.veil), digest=digest_of(one)) for one in checked.findings)
+    faults = tuple(Fault(finding=asked.veil.finding(one), digest=digest_of(one)) for one in checked.findings)
     try:
         history_bytes = asked.served.inspector().history_bytes()
     except Unsupported:
@@ -123,12 +122,6 @@ def kinds(faults: tuple[Fault, ...]) -> tuple[Kind, ...]:
         )
         for name, alike in found.items()
     )
-
-
-def masked(finding: Finding, veil: Veil) -> Finding:
-    """Mask what a fault quotes. Its subject stays on the server's side of the page."""
-    about = tuple(map(veil.text, finding.about))
-    return replace(finding, what=veil.text(finding.what), why=veil.text(finding.why), about=about, subject=None)
 
 
 def _ago(seconds: float) -> str:

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.record import listener_record
-from workkit.text.glance import away
 from workkit.text.listing import listed, plural
 from workkit.text.wording import iso
 from workkit.web.page import Asked, Page
+from workkit.web.planning.ailing import ailing, is_silent
 from workkit.web.words import Said, plain
-
-SILENT_MS: Final = 5_000
-"""A listener tells of itself every second or so; without a heartbeat for so long it is silent."""
 
 Kind = Literal["done", "pause", "fail"]
 
@@ -116,16 +113,8 @@ def _row(info: ListenerInfo, *, is_odd: bool, is_told: bool) -> Row:
 
 
 def _state(info: ListenerInfo) -> tuple[Kind, str, str]:
-    if info.beat_ms >= SILENT_MS:
-        jobs = plural(len(info.running), "job")
-        go = f" If it stays so, its {jobs} {'goes' if len(info.running) == 1 else 'go'} to other listeners."
-        return (
-            "fail",
-            "silent",
-            f"{info.listener} has been silent for {away(info.beat_ms)}.{go if info.running else ''}",
-        )
-    if info.trouble:
-        return "fail", "stuck", f"{info.listener}: {info.trouble.rstrip('.')}."
+    if wrong := ailing(info):
+        return "fail", "silent" if is_silent(info) else "stuck", " ".join(wrong).strip()
     return ("done" if info.state == "listening" else "pause"), info.state, ""
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
 from workkit.contract.record import job_record, run_record
 from workkit.errors import Unsupported
-from workkit.jobs.admission import Pause
 from workkit.text.wording import iso
 from workkit.web.filters import accepted, read_filter, understood
 from workkit.web.page import Asked, Page
@@ -115,7 +114,7 @@ def look(asked: Asked) -> RecurringView:
         line_of(
             row,
             asked.veil.job(row.recurs.standing),
-            pause=_masked(asked, pause_of(row.recurs.job, asked.pulse.control)),
+            pause=asked.veil.pause(pause_of(row.recurs.job, asked.pulse.control)),
             is_running=row.recurs.job.id in running,
             now=asked.now,
             zone=asked.zone,
@@ -139,10 +138,6 @@ def look(asked: Asked) -> RecurringView:
         has_more_unnamed=len(standing.jobs) >= MOST_UNNAMED and any(row.recurs.job.name is None for row in rows[-1:]),
         unknown=unknown,
     )
-
-
-def _masked(asked: Asked, pause: Pause | None) -> Pause | None:
-    return replace(pause, reason=asked.veil.text(pause.reason)) if pause and pause.reason else pause
 
 
 PAGE = Page(

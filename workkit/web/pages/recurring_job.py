@@ -13,7 +13,6 @@ from workkit.contract.changes import Change
 from workkit.contract.history import JOB, KEPT_MS, Bucket, Day, PastRun
 from workkit.contract.record import change_record, job_record, run_record
 from workkit.errors import Unsupported
-from workkit.jobs.admission import Pause
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.text.wording import iso, zone_name
@@ -153,7 +152,7 @@ def look(asked: Asked, job: Job, *, offset_ms: int) -> RecurringJobView:
         zone=trigger.tz if words.endswith(f" {trigger.tz}") else "",
         next=next_said(job, first, has_run=_has_run(past), now=now, zone=asked.zone),
         last=last_said(past.ring, job.error, now=now, zone=asked.zone),
-        paused=pause_said(_masked(asked, pause), target, past.changes, now=now, zone=asked.zone),
+        paused=pause_said(asked.veil.pause(pause), target, past.changes, now=now, zone=asked.zone),
         is_paused_itself=target == f"{JOB}{key}",
         running=tuple(running),
         drawn=drawing,
@@ -189,10 +188,6 @@ def _past(asked: Asked, job: Job, key: str) -> _Past:
 
 def _veiled(asked: Asked, change: Change) -> Change:
     return replace(change, reason=asked.veil.text(change.reason)) if change.reason else change
-
-
-def _masked(asked: Asked, pause: Pause | None) -> Pause | None:
-    return replace(pause, reason=asked.veil.text(pause.reason)) if pause and pause.reason else pause
 
 
 def _has_run(past: _Past) -> bool:

@@ -18,7 +18,7 @@ from workkit.web.planning import coming, lanes, strands
 from workkit.web.planning.coming import Once
 from workkit.web.planning.lanes import Drawn
 from workkit.web.planning.past_runs import Seen, read_cells, read_seen
-from workkit.web.planning.recurring import Row, in_order, rows
+from workkit.web.planning.recurring import Row, in_order, read_rows
 from workkit.web.planning.strands import GROUPS, Group, Strand
 from workkit.web.planning.window import ACCEPTED, Links, links, local_text, read_axis, timeline_path
 
@@ -128,7 +128,7 @@ def look(asked: Asked) -> TimelineView:
     axis = read_axis(asked.params, cast(Span, asked.one_of("span", ACCEPTED)), now=asked.now, zone=asked.zone)
     q, at = (asked.params.get(name, "").strip() for name in ("q", "at"))
     unknown = dict(asked.pulse.unknown)
-    found = in_order(rows(asked.served, asked.pulse.control, unknown), asked.now)
+    found = in_order(read_rows(asked.served, asked.pulse.control, unknown), asked.now)
     seen = Seen() if by == "job" and axis.span == "90d" else read_seen(asked, axis, unknown)
     shown, following, total = _strands(asked, by, q, found, seen, axis)
     cells = read_cells(asked, axis, unknown)
@@ -150,7 +150,7 @@ def look(asked: Asked) -> TimelineView:
         once=once if by == "job" and not q and not following else None,
         herds=tuple(_herds(axis, remarks)),
         ahead=tuple((one, timeline_path(span="2h", at=local_text(one.at, asked.zone))) for one in remarks),
-        paused=frozenset(row.name for row in found if row.paused_by == f"job:{row.name}"),
+        paused=frozenset(row.name for row in found if row.paused_by == f"job:{row.job.name}"),
         is_paused=coming.is_stopped(asked),
         is_part=_part(len(looked), len(found)),
         after=following,

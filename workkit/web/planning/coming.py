@@ -21,8 +21,9 @@ from workkit.web.drawing.shape import Drawing
 from workkit.web.page import Asked
 from workkit.web.planning.crowds import crowded
 from workkit.web.planning.foresight import THIN, between, sparse
-from workkit.web.planning.recurring import Row, pause_end
+from workkit.web.planning.recurring import Row
 from workkit.web.planning.trouble import one_time_crowds
+from workkit.web.words import pause_end
 
 MOST_INSTANTS: Final = 20_000  # planned runs that the sentences and the load look at
 MOST_REMARKS: Final = 12
@@ -88,7 +89,7 @@ def is_stopped(asked: Asked) -> bool:
 
 def _planned(row: Row, now: datetime, until: datetime, paused_since: Mapping[str, datetime]) -> Planned:
     """A pause of the whole schedule is told by itself, not for each of its jobs."""
-    end = None if row.pause is None else pause_end(row.pause)
+    end = pause_end(row.pause)
     return Planned(
         name=row.name,
         trigger=row.trigger,

@@ -21,9 +21,9 @@ from workkit.web.drawing.lanes import Lane, lane, run_text
 from workkit.web.page import Asked
 from workkit.web.planning.foresight import THIN, between, sparse
 from workkit.web.planning.past_runs import counted, runs_of_cells
-from workkit.web.planning.recurring import pause_end
 from workkit.web.planning.strands import Strand
 from workkit.web.planning.window import tier_of
+from workkit.web.words import pause_end
 
 SECOND: Final = timedelta(seconds=1)
 MOST_PLANNED: Final = 2_000  # planned runs of a lane; beyond, it is a band anyway
@@ -139,7 +139,7 @@ def _days(asked: Asked, axis: Axis, strand: Strand) -> list[Day]:
             )
             return days_of(runs_of_cells(cells))
         if strand.rows:
-            return inspector.days(strand.name)
+            return inspector.days(strand.key)
     except Unsupported:
         return []
     return days_of(strand.runs)

@@ -2,39 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from statistics import median
 from typing import Final
 
 from workkit.contract.history import NO_RUN, PastRun
+from workkit.contract.recurring import Recurs
+from workkit.contract.where import troubles
 from workkit.errors import Unsupported
-from workkit.jobs.admission import SCHEDULE, Control, Pause
+from workkit.jobs.admission import Control, Pause
 from workkit.jobs.job import Job
+from workkit.jobs.names import shown
 from workkit.text.brief import brief_repr
 from workkit.triggers import Trigger
 from workkit.web.ahead import Planned
-from workkit.web.drawing.endings import kind_of
 from workkit.web.planning.foresight import Foreseen, foreseen
+from workkit.web.recurring import rows
 from workkit.web.served import Served
+from workkit.web.words import pause_end, paused_by
 
-RANKS: Final = {"fail": 0, "miss": 1, "late": 2}
 LONGEST: Final = timedelta(days=3660)  # the period of what does not come again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """A recurring job. `runs`: its last 60, the last one first; `pause`: what holds it, and `paused_by` its target."""
+class Row(rows.Row):
+    """A recurring job, with what the time ahead depends on. `pause`: what holds it, and `paused_by` its target."""
 
-    name: str
-    job: Job
-    runs: Sequence[PastRun] = field(default=(), repr=False)
     pause: Pause | None = None
     paused_by: str | None = None
 
     __repr__ = brief_repr
+
+    @property
+    def name(self) -> str:
+        """Its name, or else its function."""
+        return self.job.name or shown(self.job.fn)
+
+    @property
+    def job(self) -> Job:
+        """It as it was added."""
+        return self.recurs.job
 
     @property
     def trigger(self) -> Trigger:
@@ -47,11 +57,6 @@ class Row:
         """How long it usually takes: the median of its last runs."""
         took = [run.took_ms for run in self.runs if run.ending not in NO_RUN]
         return float(median(took)) if took else 0.0
-
-    @property
-    def trouble(self) -> int:
-        """How bad its last run was: 0 failed, 1 missed, 2 late, 3 nothing of it."""
-        return RANKS.get(kind_of(self.runs[0]), 3) if self.runs else 3
 
     def foreseen(self, since: datetime, until: datetime) -> Foreseen:
         """Predict its runs."""
@@ -67,51 +72,32 @@ class Row:
             lately=self.runs,
             catch_up=self.job.terms.catch_up,
             is_paused=self.pause is not None,
-            paused_until=None if self.pause is None else pause_end(self.pause),
+            paused_until=pause_end(self.pause),
         )
 
 
-def recurring(served: Served) -> Mapping[str, Job]:
-    """Read the jobs that have a name and recur."""
-    named = served.named()
-    return {name: one.job for name, one in named.items() if one.job.trigger is not None and one.job.trigger.recurs}
-
-
-def last_runs(served: Served, names: Iterable[str]) -> Mapping[str, Sequence[PastRun]]:
-    """Read the last runs of all of them. Raises Unsupported."""
-    found = list(names)
-    return served.fresh("lately", lambda: served.inspector().lately(found))
-
-
-def rows(served: Served, control: Control, unknown: dict[str, str]) -> list[Row]:
+def read_rows(served: Served, control: Control, unknown: dict[str, str]) -> list[Row]:
     """Read the recurring jobs with their last runs; why there are none goes into `unknown`."""
-    jobs = recurring(served)
-    rings: Mapping[str, Sequence[PastRun]] = {}
     try:
-        rings = last_runs(served, jobs)
+        standing = served.recurring()
     except Unsupported as error:
-        unknown["history"] = str(error)
-    return [_row(name, job, rings.get(name, ()), control) for name, job in jobs.items()]
+        unknown["recurring"] = str(error)
+        return []
+    if standing.no_history:
+        unknown["history"] = standing.no_history
+    return [_row(one, standing.runs.get(one.key, ()), control) for one in standing.jobs]
 
 
-def _row(name: str, job: Job, runs: Sequence[PastRun], control: Control) -> Row:
-    targets = (f"job:{job.name or job.id}", f"fn:{job.fn}", SCHEDULE)
-    by = next((target for target in targets if target in control.paused), None)
-    return Row(name=name, job=job, runs=runs, pause=None if by is None else control.paused[by], paused_by=by)
-
-
-def pause_end(pause: Pause) -> datetime | None:
-    """Say when a pause ends; None for one without an end that a calendar has."""
-    try:
-        return None if pause.until_ms is None else datetime.fromtimestamp(pause.until_ms / 1000, UTC)
-    except (OverflowError, ValueError, OSError):
-        return None
+def _row(recurs: Recurs, runs: Sequence[PastRun], control: Control) -> Row:
+    by = paused_by(recurs.job, control)
+    pause = None if by is None else control.paused[by]
+    return Row(recurs=recurs, runs=runs, trouble=troubles(runs), pause=pause, paused_by=by)
 
 
 def in_order(found: Iterable[Row], now: datetime) -> list[Row]:
     """Sort rows: trouble first, then what runs often, then by name."""
     day = now.date()
-    return sorted(found, key=lambda row: (row.trouble, period(row.trigger, day), row.name))
+    return sorted(found, key=lambda row: (row.rank, period(row.trigger, day), row.name))
 
 
 @lru_cache(20_000)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
-from functools import lru_cache
 from typing import Final, Literal, Protocol, TypeVar
 from urllib.parse import urlencode
 
@@ -15,34 +14,35 @@ from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.text.brief import brief_repr
 from workkit.text.listing import plural
-from workkit.text.wording import zone_name
-from workkit.triggers import Trigger, explain
 from workkit.web.address import job_path
 from workkit.web.drawing.axis import Axis
 from workkit.web.filters import read_filter
 from workkit.web.planning.past_runs import Seen, by_job, joined, known_since
 from workkit.web.planning.recurring import Row, in_order
+from workkit.web.recurring.rows import asked_for, words_in
 
 Group = Literal["job", "fn", "listener"]
 GROUPS: Final[tuple[Group, ...]] = ("job", "fn", "listener")
 PAGE: Final = 40
 
 
-class _Named(Protocol):
+class _Keyed(Protocol):
     @property
-    def name(self) -> str: ...
+    def key(self) -> str: ...
 
 
-N = TypeVar("N", bound=_Named)
+N = TypeVar("N", bound=_Keyed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strand:
-    """What one lane is about, before it is drawn. `subject`: of its counts, "" where none are kept; `rows`: the
-    recurring jobs in it; `running`: when its runs in progress began; `known_since`: from when on `runs` are all.
+    """What one lane is about, before it is drawn. `key`: its name, or the id of a job without one; `subject`: of its
+    counts, "" where none are kept; `rows`: the recurring jobs in it; `running`: when its runs in progress began;
+    `known_since`: from when on `runs` are all.
     """
 
     name: str
+    key: str
     words: str
     path: str
     subject: str = ""
@@ -59,32 +59,22 @@ def chosen(rows: Sequence[Row], q: str, now: datetime) -> list[Row]:
     where = read_filter(q, "recurring")
     if where.is_everything:
         return in_order(rows, now)
-    found = (row for row in rows if where.recurring(_at(row, now), row.runs, words=words_of(row.trigger), now=now))
-    return in_order(found, now)
-
-
-def _at(row: Row, now: datetime) -> Job:
-    return replace(row.job, due=row.trigger.next_after(now), state="waiting" if row.pause is None else "paused")
-
-
-@lru_cache(20_000)
-def words_of(trigger: Trigger) -> str:
-    """Say when a job runs."""
-    return explain(trigger)
+    return in_order(asked_for(rows, where, now=now), now)
 
 
 def of_jobs(rows: Iterable[Row], seen: Seen, axis: Axis, listeners: Iterable[ListenerInfo]) -> Iterator[Strand]:
     """Make a strand for each recurring job."""
-    single, running = by_job(seen), _running(listeners, lambda job: job.name)
+    single, running = by_job(seen), _running(listeners, lambda job: job.name or job.id)
     for row in rows:
         yield Strand(
             name=row.name,
-            words=words_of(row.trigger).removesuffix(f" {zone_name(axis.zone)}"),
-            path=job_path(row.name),
-            subject=JOB + row.name,
+            key=row.key,
+            words=words_in(row.job, axis.zone),
+            path=job_path(row.key),
+            subject=JOB + row.key,
             rows=(row,),
-            runs=joined(single.get(row.name, ()), row.runs),
-            running=tuple(running.get(row.name, ())),
+            runs=joined(single.get(row.key, ()), row.runs),
+            running=tuple(running.get(row.key, ())),
             known_since=known_since(seen, row.runs, axis),
         )
 
@@ -102,6 +92,7 @@ def of_functions(rows: Iterable[Row], seen: Seen, listeners: Iterable[ListenerIn
     found = [
         Strand(
             name=shown(fn),
+            key=shown(fn),
             words=plural(len(jobs.get(fn, ())), "recurring job"),
             path=f"jobs?{urlencode({'q': f'fn:{shown(fn)}'})}",
             subject=FN + fn,
@@ -112,7 +103,7 @@ def of_functions(rows: Iterable[Row], seen: Seen, listeners: Iterable[ListenerIn
         )
         for fn in jobs.keys() | runs.keys() | began.keys()
     ]
-    return sorted(found, key=lambda one: (min((row.trouble for row in one.rows), default=3), one.name))
+    return sorted(found, key=lambda one: (min((row.rank for row in one.rows), default=3), one.name))
 
 
 def of_listeners(seen: Seen, listeners: Sequence[ListenerInfo]) -> list[Strand]:
@@ -125,6 +116,7 @@ def of_listeners(seen: Seen, listeners: Sequence[ListenerInfo]) -> list[Strand]:
     found = [
         Strand(
             name=name,
+            key=name,
             words=plural(here[name].threads, "thread") if name in here else "is not there now",
             path="listeners",
             runs=ran,
@@ -147,7 +139,7 @@ def _running(listeners: Iterable[ListenerInfo], key: Callable[[Job], str | None]
 
 
 def page(strands: Sequence[N], after: str) -> tuple[list[N], str]:
-    """Cut a page out of all lanes, behind the one of this name; and say what follows it, "" for nothing."""
-    start = next((k + 1 for k, one in enumerate(strands) if one.name == after), 0) if after else 0
+    """Cut a page out of all lanes, behind the one of this key; and say what follows it, "" for nothing."""
+    start = next((k + 1 for k, one in enumerate(strands) if one.key == after), 0) if after else 0
     found = list(strands[start : start + PAGE])
-    return found, found[-1].name if start + PAGE < len(strands) else ""
+    return found, found[-1].key if start + PAGE < len(strands) else ""

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from itertools import islice, takewhile
+from itertools import islice
 from typing import Final
 
 from workkit.contract.history import Cell, PastRun
@@ -19,13 +19,15 @@ from workkit.jobs.names import shown
 from workkit.web.address import job_path
 from workkit.web.ahead import ahead
 from workkit.web.page import Asked
+from workkit.web.planning.ailing import ailing
+from workkit.web.planning.checked import look_over
 from workkit.web.planning.died_lately import MANY, died_lately
 from workkit.web.planning.recurring import Row, period
 from workkit.web.planning.window import local_text, timeline_path
+from workkit.web.recurring.rows import FAILED, in_a_row
 from workkit.web.sentences import RECENT, Died, Facts, Failing, Herd, MissedRun, Mixed
 from workkit.web.words import LATE_MS
 
-FAILED: Final = ("retried", "dead")
 OFTEN: Final = timedelta(hours=1)
 """A job that recurs at least so often needs somebody only where its last three runs failed."""
 
@@ -41,13 +43,12 @@ def facts(asked: Asked, rows: Sequence[Row], last_hour: Cell | None, crowds: Map
     a second, where these are many.
     """
     pulse, counts = asked.pulse, asked.pulse.counts
-    paused = pulse.control.paused.get(SCHEDULE)
-    if paused is not None and paused.reason:
-        paused = replace(paused, reason=asked.veil.text(paused.reason))
+    paused = asked.veil.pause(pulse.control.paused.get(SCHEDULE))
     standing = (counts.waiting, counts.due, counts.running, counts.retrying, counts.held, counts.paused, counts.dead)
     soon = next((job for job in pulse.soon if job.state != "paused" and job.due and job.due > asked.now), None)
     is_told = not pulse.unknown and not counts.unknown
     threads = sum(info.threads for info in pulse.listeners)
+    cannot_run, faults = look_over(asked)
     return Facts(
         schedule=asked.served.name,
         now=asked.now,
@@ -66,6 +67,9 @@ def facts(asked: Asked, rows: Sequence[Row], last_hour: Cell | None, crowds: Map
         missed=tuple(_missed(asked, rows)),
         died=_died(asked, last_hour),
         herds=() if paused else tuple(_herds(asked, rows, crowds, threads)),
+        cannot_run=cannot_run,
+        faults=faults,
+        ailing=tuple(wrong for info in pulse.listeners if (wrong := ailing(info)) is not None),
         mixed=mixed(pulse.listeners),
         next=None if soon is None or soon.due is None else (_title(soon), job_path(soon.name or soon.id), soon.due),
     )
@@ -81,11 +85,11 @@ def _is_on_time(runs: Iterable[PastRun]) -> bool:
 
 
 def _failing(rows: Iterable[Row], now: datetime) -> Iterator[Failing]:
-    """Find the recurring jobs whose last runs failed: the last one, or three of those that recur often."""
+    """Find the recurring jobs with a name whose last runs failed: the last one, or three of those that recur often."""
     for row in rows:
-        runs = list(takewhile(lambda run: run.ending in FAILED, row.runs))
-        if runs and (len(runs) >= 3 or not _is_often(row, now)):
-            yield Failing(name=row.name, times=len(runs), last=runs[0].ended)
+        times = in_a_row(row.runs) if row.job.name is not None else 0
+        if times and (times >= 3 or not _is_often(row, now)):
+            yield Failing(name=row.name, times=times, last=row.runs[0].ended)
 
 
 def _with_errors(asked: Asked, found: list[Failing]) -> tuple[Failing, ...]:
@@ -107,7 +111,7 @@ def _missed(asked: Asked, rows: Iterable[Row]) -> Iterator[MissedRun]:
     """Find the runs that were missed within a day and not by choice, of each job the last one. One that recurs often
     and has run since is well again.
     """
-    known = {row.name: row for row in rows}
+    known = {row.key: row for row in rows if row.job.name is not None}
     seen: set[str] = set()
     try:
         found: Iterable[Missed] = islice(asked.served.inspector().missed(), MOST_MISSED)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -12,61 +11,28 @@ from urllib.parse import urlencode
 from workkit.contract.history import KEPT_MS, Tier
 from workkit.errors import InvalidOptions
 from workkit.text.duration import MILLISECOND
-from workkit.triggers.duration import duration
-from workkit.triggers.when import read_when
 from workkit.web.drawing.axis import SPANS, Axis, Span, axis
+from workkit.web.instants import instant
 
 ACCEPTED: Final[tuple[Span, ...]] = ("24h", "2h", "7d", "90d")  # the first is the default
 FURTHEST: Final = timedelta(days=3660)
 FINEST: Final[dict[Span, Tier]] = {"2h": "1", "24h": "5", "7d": "h", "90d": "d"}
 _TIERS: Final[tuple[Tier, ...]] = ("1", "5", "h", "d")
-_YESTERDAY: Final = re.compile(r"\s*yesterday\b\s*(?:at\s+)?(.*)", re.IGNORECASE)
-_AGO: Final = re.compile(r"\s*(.+?)\s+ago\s*", re.IGNORECASE)
 
 
 def read_instant(text: str, *, now: datetime, zone: tzinfo) -> datetime:
-    """Read an instant: ISO, on the wall clock of `zone` where it names no other; or words, also those of the past
-    (``yesterday at 9am``, ``3 hours ago``). Of what recurs it is the next time. Raises PhraseError or CronError as the
-    reader of phrases does, InvalidOptions for what lies ten years off.
+    """Read the middle of a window: see `instants.instant`. Raises PhraseError or CronError as the reader of phrases
+    does, InvalidOptions for what lies ten years off.
     """
-    found = _instant(text, now=now, zone=zone)
-    if abs(found - now) > FURTHEST:
+    try:
+        found = instant(text, now=now, zone=zone)
+    except OverflowError:
+        found = None
+    if found is None or abs(found - now) > FURTHEST:
         raise InvalidOptions.about(
             f'at="{text}"', "is too far off", "Accepted: an instant within ten years.", where="at", given=text
         )
-    return found
-
-
-def _instant(text: str, *, now: datetime, zone: tzinfo) -> datetime:
-    try:
-        found = datetime.fromisoformat(text.strip())
-    except ValueError:
-        return _in_words(text, now=now, zone=zone)
-    try:
-        return (found if found.tzinfo is not None else found.replace(tzinfo=zone)).astimezone(UTC)
-    except OverflowError:
-        return datetime.max.replace(tzinfo=UTC)
-
-
-def _in_words(text: str, *, now: datetime, zone: tzinfo) -> datetime:
-    if text.strip().lower() == "now":
-        return now
-    if (ago := _AGO.fullmatch(text)) is not None:
-        try:
-            return now - duration(ago[1])
-        except OverflowError:
-            return datetime.min.replace(tzinfo=UTC)
-    tz = "UTC" if zone is UTC else str(zone)
-    then, said = now, text
-    if (past := _YESTERDAY.fullmatch(text)) is not None:
-        local = (now.astimezone(zone) - timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
-        then, said = local.astimezone(UTC), f"today {past[1]}".strip()
-        if not past[1]:
-            return then
-    trigger = read_when(said, now=then, tz=tz)
-    found = trigger.next_after(then - timedelta(seconds=1))
-    assert found is not None, "the reader refuses what never fires"
-    return found
+    return found.astimezone(UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

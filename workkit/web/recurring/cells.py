@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime, tzinfo
 from math import ceil
 from typing import Final
 
@@ -19,7 +19,7 @@ from workkit.text.glance import moment
 from workkit.web.drawing.bars import Bars, bars
 from workkit.web.drawing.endings import STATES, Kind, kind_of
 from workkit.web.recurring.rows import Row, in_a_row, words_in
-from workkit.web.words import until
+from workkit.web.words import pause_end, until
 
 GLYPHS: Final[dict[Kind, str]] = {
     "done": "done", "late": "late", "fail": "fail", "miss": "late", "left": "wait", "over": "done",
@@ -92,14 +92,6 @@ def took_within(ring: Sequence[PastRun], share: float) -> int | None:
     """Tell within which time a share of these runs ended, in ms; None without one."""
     took = sorted(run.took_ms for run in ring if run.ending not in NO_RUN)
     return took[max(0, ceil(share * len(took)) - 1)] if took else None
-
-
-def pause_end(pause: Pause | None) -> datetime | None:
-    """Tell when a pause ends; None where it lasts until it is resumed."""
-    try:
-        return None if pause is None or pause.until_ms is None else datetime.fromtimestamp(pause.until_ms / 1000, UTC)
-    except (OverflowError, ValueError, OSError):  # another program wrote a time that no calendar has
-        return None
 
 
 def _next(row: Row, job: Job, pause: Pause | None, is_running: bool, now: datetime, zone: tzinfo) -> Cell:

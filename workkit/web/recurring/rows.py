@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta, tzinfo
 from functools import lru_cache
 from itertools import takewhile
-from typing import Final
+from typing import Final, TypeVar
 
 from workkit.contract.history import PastRun
 from workkit.contract.recurring import Recurs
@@ -25,6 +25,7 @@ from workkit.web.words import LATE_MS
 SHOWS: Final = ("all", "failing", "late", "missed", "paused")
 SORTS: Final = ("trouble", "next", "name", "took")
 FAILED: Final = ("retried", "dead")
+_RANKS: Final = ("failing", "missed", "late")
 _CURSOR: Final = re.compile(r"(\d{1,7}):(.*)", re.DOTALL)
 
 
@@ -44,6 +45,11 @@ class Row:
         return self.recurs.key
 
     @property
+    def rank(self) -> int:
+        """How bad its last run was: 0 failed, 1 missed, 2 late, 3 nothing of it."""
+        return next((rank for rank, kind in enumerate(_RANKS) if kind in self.trouble), len(_RANKS))
+
+    @property
     def is_paused(self) -> bool:
         """Whether nothing of it starts."""
         return self.recurs.state == "paused"
@@ -58,6 +64,7 @@ class Row:
         return show == "all" or (self.is_paused if show == "paused" else show in self.trouble)
 
 
+R = TypeVar("R", bound=Row)
 _LATE: Final = timedelta(milliseconds=LATE_MS)
 
 
@@ -94,7 +101,7 @@ class Standing:
         return [Row(recurs=one, runs=runs, trouble=troubles(runs)) for one, runs in known]
 
 
-def asked_for(rows: Iterable[Row], where: Where, *, now: datetime) -> list[Row]:
+def asked_for(rows: Iterable[R], where: Where, *, now: datetime) -> list[R]:
     """Choose the rows that a filter means."""
     needs_words = bool(where.texts or where.without)
 
@@ -164,8 +171,7 @@ def _due(row: Row) -> float:
 
 
 def _trouble(row: Row, now: datetime) -> tuple[int, float]:
-    ranks = ["failing" in row.trouble, "missed" in row.trouble, "late" in row.trouble, row.is_overdue(now), True]
-    return ranks.index(True), _due(row)
+    return row.rank + (not row.trouble and not row.is_overdue(now)), _due(row)
 
 
 def _took(row: Row, now: datetime) -> float:

@@ -13,9 +13,8 @@ from workkit.jobs.job import Job
 from workkit.text.duration import MILLISECOND, duration_text
 from workkit.text.glance import away, clock_at, day_text
 from workkit.text.wording import progress
-from workkit.web.recurring.cells import pause_end
 from workkit.web.recurring.rows import in_a_row
-from workkit.web.words import until
+from workkit.web.words import pause_end, until
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -97,6 +97,7 @@ class Fleet:
             remedy=f"{self._listen} on a machine with the code, "
             f"or workkit cancel {self.places.keys.schedule} {brief_bytes(jobs[0])}",
             about=tuple(bytes_text(id) for id in jobs),
+            fn=name,
         )
 
 

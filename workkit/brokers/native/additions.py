@@ -1,0 +1,219 @@
+"""Additions to the native layout: new jobs as bytes, the requests that store them, and a repetition that adds nothing
+twice.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from workkit.brokers.native.codec import Codec, Stored
+from workkit.brokers.native.keys import Keys
+from workkit.brokers.native.put import is_special, put_args, read_answer, trace_rows
+from workkit.brokers.redis_server.batch import read_step, step_text, token_of
+from workkit.brokers.redis_server.clock import ServerClock
+from workkit.brokers.redis_server.script import Script, load
+from workkit.brokers.redis_server.server import Call, Server
+from workkit.contract.producer import Added, BatchStep, NewJob
+from workkit.errors import ServerUnreachable
+from workkit.jobs.terms import PLAIN, USUAL
+
+MOST = 1000  # jobs in one call
+STALE = 1.0  # seconds in which a request on a closed connection fails; after a later failure the caller decides
+PROMPT = 0.02  # seconds; an answer that takes longer is no good measure of the clock
+
+_OURS, _count = secrets.token_hex(8), itertools.count()
+
+
+class _Producer:
+    """A token and the number of its last request. Both let a script recognise a repeated request."""
+
+    __slots__ = ("seq", "token")
+
+    def __init__(self, seq: int = 0, *, token: str | None = None) -> None:
+        self.token, self.seq = token or secrets.token_hex(8), seq
+
+
+@dataclass(slots=True, eq=False)
+class _Request:
+    """Additions by one script call.
+
+    `ask` makes the next call of a producer. `read` reads its answer, and raises ValueError or IndexError if that is no
+    answer. `places`: which of the jobs they are.
+    """
+
+    ask: Callable[[_Producer], Call]
+    producer: _Producer
+    read: Callable[[Sequence[Any]], list[Added]]
+    places: Sequence[int]
+    step: BatchStep | None = None
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Additions:
+    """Adds jobs to one schedule, on its server, by its clock. Thread-safe."""
+
+    server: Server
+    keys: Keys
+    codec: Codec
+    clock: ServerClock
+    _scripts: dict[str, Script] = field(default_factory=lambda: load("native"))
+    _producers: list[_Producer] = field(default_factory=list)  # those that no thread uses now
+    _traced: bool = False
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The tokens of the producers that no thread uses now."""
+        return tuple(producer.token for producer in self._producers)
+
+    def encode(self, jobs: Sequence[NewJob]) -> list[Stored]:
+        """Write the bytes and ids of new jobs; they are the same for every schedule of this dialect."""
+        if len(jobs) > MOST:
+            raise ValueError(f"{len(jobs)} jobs in one call; at most {MOST}")
+        now_ms = self.clock.now_ms()
+        # fault: add begun
+        nonce = f"{_OURS}{os.getpid():x}."  # a forked process has the same random part
+        return [self.codec.encode(job, now_ms=now_ms, nonce=f"{nonce}{next(_count):x}") for job in jobs]
+
+    def contents(self, jobs: Sequence[NewJob]) -> list[str]:
+        """Name the content of each job by its id without a nonce."""
+        now_ms = self.clock.now_ms()
+        return [self.codec.encode(job, now_ms=now_ms, nonce="").id for job in jobs]
+
+    def putting(
+        self, jobs: Sequence[NewJob], *, stored: Sequence[Stored], step: BatchStep | None = None
+    ) -> Callable[[], list[Added]]:
+        """Send jobs that `encode` has written, and return a function that waits for the answer."""
+        if step is not None:  # one request, so that they go in one step
+            send = self._put if any(map(is_special, jobs)) else self._add
+            requests = [send(jobs, stored, step=step)]
+        elif any(job.terms is not PLAIN or job.entrance is not USUAL for job in jobs):
+            requests = self._sorted(jobs, stored)
+        else:
+            requests = [self._add(jobs, stored)]
+        calls = self._traces(jobs, stored)
+        traces = len(calls)
+        calls += [request.ask(request.producer) for request in requests]
+        asked_at = time.time()
+        try:
+            asked = self.server.ask(calls)
+        except ServerUnreachable:
+            if time.time() - asked_at > STALE:
+                raise
+            asked = None
+
+        def answer() -> list[Added]:
+            nonlocal asked
+            began, (sent, asked) = time.time(), (asked, None)  # its answer arrives once; then the request is repeated
+            try:
+                replies = self.server.answers(sent) if sent else self.server.exchange(calls)
+            except ServerUnreachable:
+                if sent is None or time.time() - began > STALE:
+                    raise
+                replies = self.server.exchange(calls)
+            replies = replies[traces:]
+            if len(requests) == 1:
+                added = self._read(requests[0], replies[0])
+            else:
+                by_place: dict[int, Added] = {}
+                for request, reply in zip(requests, replies, strict=True):
+                    by_place.update(zip(request.places, self._read(request, reply), strict=True))
+                added = [by_place[place] for place in range(len(jobs))]
+            if time.time() - asked_at < PROMPT and replies[0][0].isdigit():
+                self.clock.heard(int(replies[0][0]), asked_at)
+            return added
+
+        return answer
+
+    def _traces(self, jobs: Sequence[NewJob], stored: Sequence[Stored]) -> list[Call]:
+        """Make the call that keeps the trace contexts of these jobs, if one has any. It goes out with the additions."""
+        if not any(job.trace for job in jobs):
+            return []
+        trace = self._scripts["trace"]
+        if not self._traced:  # so that the server knows the script, and no repetition of the whole write is needed
+            self.server.call(trace, trace.keys(self.keys, ids=()), [])
+            self._traced = True
+        ids, rows = trace_rows(jobs, stored, now_ms=self.clock.now_ms())
+        return [(trace, trace.keys(self.keys, ids=ids), rows)] if rows else []
+
+    def _read(self, request: _Request, reply: Sequence[Any]) -> list[Added]:
+        """Read an answer. If it is no answer, another program wrote into this producer's key, and the request had no
+        effect: send it again under another token.
+        """
+        producer = request.producer
+        if request.step is not None:
+            return read_step(request.step, reply, request.read)
+        try:
+            added = request.read(reply)
+        except (ValueError, IndexError):
+            producer = _Producer(seq=1)
+            added = request.read(self.server.call(*request.ask(producer)))
+        self._producers.append(producer)
+        return added
+
+    def _sorted(self, jobs: Sequence[NewJob], stored: Sequence[Stored]) -> list[_Request]:
+        """Make one request for plain jobs, and one for jobs with terms."""
+        places: dict[bool, list[int]] = {}
+        for place, job in enumerate(jobs):
+            places.setdefault(is_special(job), []).append(place)
+        return [
+            (self._put if special else self._add)([jobs[n] for n in here], [stored[n] for n in here], here)
+            for special, here in places.items()
+        ]
+
+    def _add(
+        self,
+        jobs: Sequence[NewJob],
+        stored: Sequence[Stored],
+        places: Sequence[int] = (),
+        *,
+        step: BatchStep | None = None,
+    ) -> _Request:
+        args: list[Any] = []
+        for job, what in zip(jobs, stored, strict=True):
+            args += (what.id, what.payload, "" if job.due_ms is None else job.due_ms, what.second_id, what.second)
+
+        def read(reply: Sequence[Any]) -> list[Added]:
+            now, *states = map(int, reply)
+            return [
+                Added(
+                    id=what.second_id if state == 2 else what.id,
+                    due_ms=now if job.due_ms is None else job.due_ms,
+                    new=state > 0,
+                )
+                for job, what, state in zip(jobs, stored, states, strict=True)
+            ]
+
+        def ask(producer: _Producer) -> Call:
+            add = self._scripts["add"]
+            return add, add.keys(self.keys, token=producer.token), [producer.seq, "", step_text(step), *args]
+
+        return _Request(ask, self._producer(step), read, places, step)
+
+    def _put(
+        self,
+        jobs: Sequence[NewJob],
+        stored: Sequence[Stored],
+        places: Sequence[int] = (),
+        *,
+        step: BatchStep | None = None,
+    ) -> _Request:
+        def ask(producer: _Producer) -> Call:
+            put = self._scripts["put"]
+            args = put_args(producer.seq, step_text(step), jobs, stored=stored)
+            return put, put.keys(self.keys, token=producer.token), args
+
+        return _Request(ask, self._producer(step), partial(read_answer, count=len(jobs)), places, step)
+
+    def _producer(self, step: BatchStep | None) -> _Producer:
+        if step is not None:
+            return _Producer(step.after.rows, token=token_of(step.after.id))
+        producer = self._producers.pop() if self._producers else _Producer()
+        producer.seq += 1
+        return producer
