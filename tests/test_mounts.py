@@ -101,6 +101,7 @@ def test_pages_stand_under_a_prefix_for_the_users_of_the_program(
         mount.enter(client, "ada")
         page = client.get("/jobs/s/mounted/")
         assert "Pause all" in page.text
+        assert ("data-poll" in page.text) == (mount.framework == "flask")  # a stream would hold a thread of WSGI
         assert pause(client, "").status_code == 403  # without the token
         answer = pause(client, page.text)
         assert (answer.status_code, answer.headers["location"].partition("?")[0]) == (303, "/jobs/s/mounted/")
