@@ -47,7 +47,7 @@ class Mount:
         if self.framework == "flask":
             return processes.python(WSGI, cwd=folder).wait_for(r"(http://127\.0\.0\.1:\d+)")[1]
         name = {"fastapi": "web_fastapi:api", "django": "web_django:application"}[self.framework]
-        words = ("-m", "uvicorn", "--app-dir", ".", "--port", "0", "--lifespan", "off", name)
+        words = ("-m", "uvicorn", "--app-dir", ".", "--port", "0", name)
         served = processes.run(sys.executable, *words, cwd=folder)
         return served.wait_for(r"running on (http://127\.0\.0\.1:\d+)")[1]
 
