@@ -45,4 +45,4 @@ def role(request: Request) -> str | None:
     return "editor" if name == "ada" else "viewer" if name else None
 
 
-flask.wsgi_app = DispatcherMiddleware(flask.wsgi_app, {"/jobs": ASGIMiddleware(app(s, role=role))})
+flask.wsgi_app = DispatcherMiddleware(flask.wsgi_app, {"/jobs": ASGIMiddleware(app(s, role=role, live="poll"))})

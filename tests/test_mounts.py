@@ -47,7 +47,7 @@ class Mount:
         if self.framework == "flask":
             return processes.python(WSGI, cwd=folder).wait_for(r"(http://127\.0\.0\.1:\d+)")[1]
         name = {"fastapi": "web_fastapi:api", "django": "web_django:application"}[self.framework]
-        words = ("-m", "uvicorn", "--app-dir", ".", "--port", "0", "--lifespan", "off", name)
+        words = ("-m", "uvicorn", "--app-dir", ".", "--port", "0", name)
         served = processes.run(sys.executable, *words, cwd=folder)
         return served.wait_for(r"running on (http://127\.0\.0\.1:\d+)")[1]
 
@@ -101,6 +101,7 @@ def test_pages_stand_under_a_prefix_for_the_users_of_the_program(
         mount.enter(client, "ada")
         page = client.get("/jobs/s/mounted/")
         assert "Pause all" in page.text
+        assert ("data-poll" in page.text) == (mount.framework == "flask")  # a stream would hold a thread of WSGI
         assert pause(client, "").status_code == 403  # without the token
         answer = pause(client, page.text)
         assert (answer.status_code, answer.headers["location"].partition("?")[0]) == (303, "/jobs/s/mounted/")

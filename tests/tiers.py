@@ -61,7 +61,6 @@ SLOW = (
     "brokers/test_native_hostile.py",
     "brokers/test_native_put.py::test_a_name_and_a_key_never_stand_for_two",
     "brokers/test_sentinel.py",
-    "browser/",
     "cli/test_add_many.py::test_a_batch_that_is_killed",
     "cli/test_add_many.py::test_two_programs_that_resume",
     "cli/test_ages.py",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from typing import Any
 
 from workkit import current_job, job
@@ -31,6 +32,13 @@ def sync(*_: Any) -> None:
 @job("app.images/store")
 def full(disk: int) -> None:
     raise OSError(28, "No space left on device", f"/var/spool/{disk}")
+
+
+@job("app.files/load")
+def load(path: str) -> None:
+    """Fail until somebody puts the file there."""
+    if not Path(path).exists():
+        raise LookupError("the file has not come")
 
 
 @job("app.mail/parse")

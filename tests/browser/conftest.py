@@ -11,7 +11,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 from tests.browser import scene as scenes
 from tests.browser.addresses import Found, crawled
@@ -22,6 +22,7 @@ from tests.servers import Server, program
 
 PLACE = "WORKKIT_TEST_CHROMIUM"
 PLACES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+PATIENCE_MS = 30_000
 
 
 def chromium_program() -> str:
@@ -93,7 +94,14 @@ def found(site: Site) -> Found:
 
 
 @pytest.fixture(scope="package")
-def looks(site: Site) -> Iterator[Looks]:
-    """Pages of one browser, with the script and without."""
+def browser() -> Iterator[Browser]:
+    """The one Chromium of all tests here: a thread has room for one Playwright."""
     with ExitStack() as ends:
-        yield Looks(chromium(ends), site.address)
+        expect.set_options(timeout=PATIENCE_MS)
+        yield chromium(ends)
+
+
+@pytest.fixture(scope="package")
+def looks(site: Site, browser: Browser) -> Looks:
+    """Pages of the browser, with the script and without."""
+    return Looks(browser, site.address)

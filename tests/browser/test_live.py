@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
-import shutil
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -13,9 +11,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+import uvicorn
+from playwright.sync_api import Browser, expect
 
 from tests import handlers
-from tests.optional import needed
 from tests.processes import until
 from tests.servers import Server
 from workkit import asgi, schedule
@@ -23,23 +22,7 @@ from workkit.schedule import Schedule
 from workkit.text.glance import away
 from workkit.web.door.ways import Local
 
-playwright = needed("playwright.sync_api")
-uvicorn = needed("uvicorn")
-expect = playwright.expect
-
-PATIENCE_MS = 20_000
 HOW: dict[str, Any] = {"imports": ["tests.handlers"], "folder": None, "threads": 3}
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    program = shutil.which("chromium")
-    if program is None:
-        pytest.skip("no chromium on PATH")
-    expect.set_options(timeout=PATIENCE_MS)
-    with playwright.sync_playwright() as started:
-        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
-        yield started.chromium.launch(executable_path=program, args=arguments)
 
 
 class Site:
@@ -76,13 +59,13 @@ Open = Callable[..., Any]
 
 
 @pytest.fixture
-def opened(chromium: Any) -> Iterator[Open]:
+def opened(browser: Browser) -> Iterator[Open]:
     """Open a page. What it says in its console, errors of the policy among it, is nothing."""
     with ExitStack() as ends:
         said: list[str] = []
 
         def page(address: str, **how: Any) -> Any:
-            context = chromium.new_context(**how)
+            context = browser.new_context(**how)
             ends.callback(context.close)
             found = context.new_page()
             found.on("pageerror", lambda error: said.append(str(error)))

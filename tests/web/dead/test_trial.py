@@ -61,6 +61,7 @@ OTHERS = (died("a" * 40), died("b" * 40))
         (There(None, [run("done")]), OTHERS, "It ran, in 2.1 s.", True),
         (There("waiting", [run("done")]), OTHERS, "It ran, in 2.1 s.", True),
         (There(None, [run("discarded")]), OTHERS, "It ended: discarded.", False),
+        (There("dead", [run("dead")]), OTHERS, "Failed again. 2 left as they are.", False),
         (There(None, []), OTHERS, "It is over, and did not die.", True),
         (There(None, None), OTHERS, "It is not dead; more of it is not known here.", False),
         (There("dead", []), (*OTHERS, died(ID, seconds=0)),

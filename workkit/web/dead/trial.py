@@ -75,6 +75,8 @@ def _found(inspector: Inspector, work: Work, graves: Sequence[Grave], *, now: da
         run = None
     if run is not None and run.ending == "done":
         return f"It ran, in {duration_text(run.took_ms)}.", "ran"
+    if run is not None and run.ending == "dead":  # the index of the dead is a moment older, and then says of what
+        return "Failed again.", "failing"
     if run is not None and run.ending != "retried":
         return f"It ended: {run.ending}.", "over"
     if job is None:

@@ -1,7 +1,7 @@
 // Makes a page live and quick: a stream keeps it fresh, acts answer in place, keys steer. Nothing needs it.
 const $ = (what, within = document) => within.querySelector(what);
 const $$ = (what, within = document) => [...within.querySelectorAll(what)];
-const data = document.body.dataset, pill = () => $("#pill"), on = (kind, work) => document.addEventListener(kind, work);
+const data = document.body.dataset, pill = () => $("#pill"), on = (...of) => document.addEventListener(...of);
 
 // Time is the server's, in the shown zone. The pill's words are told aloud when they change, at most once in 5 s.
 const QUIETLY = { preventScroll: true };
@@ -114,7 +114,7 @@ function keeping(work) {
 function patch(found) {
   keeping(() => {
     for (const [id, innerHTML] of Object.entries(found)) {
-      const old = document.getElementById(id);
+      const old = $(`#${id}`);
       if (old) morph(old, make("template", { innerHTML }).content.firstElementChild);
     }
   });
@@ -221,7 +221,7 @@ on("submit", async (e) => {
   if (state === "Server away") return say("Server away: nothing was sent.");
   try {
     const answer = await fetch(to, { method: "POST", body: fields(form, e.submitter), headers: { Accept: "text/html" } });
-    const page = new DOMParser().parseFromString(await answer.text(), "text/html"), refused = $("#refused", page);
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html"), refused = $("#did:empty~#refused", page);
     if (number) number.value = "";
     if (answer.status === 401) return location.reload();
     if (refused) return say($("h1", refused).textContent, ...$$("a", refused));
