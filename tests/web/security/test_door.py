@@ -102,9 +102,7 @@ def test_a_role_that_is_none_is_closed(opened: Open, s: Schedule, role: Any) -> 
             check(answer.headers)
 
 
-def test_a_calendar_is_read_with_its_own_token_only(
-    opened: Open, s: Schedule, server: Server, name: str
-) -> None:
+def test_a_calendar_is_read_with_its_own_token_only(opened: Open, s: Schedule, server: Server, name: str) -> None:
     other = schedule.create(f"{name}-2", redis=server.url)
     for one in (s, other):
         schedule.add(one, handlers.note, every="day at noon", name="noon")
