@@ -96,6 +96,7 @@ SLOW = (
     "triggers/test_zones.py::test_every_change_of_every_zone",
     "web/acts/test_dead.py::test_when_the_process_dies",
     "web/security/test_hostile_records.py::test_each_",
+    "web/security/test_layouts.py",
     "web/security/test_masked.py::test_no_page",
     "worker/test_cancel.py::test_a_cancelled_job_whose_listener_dies",
     "worker/test_event_loop.py::test_a_loop_that_dies",
