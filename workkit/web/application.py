@@ -132,15 +132,15 @@ class Site:
         is_json = wants_json(request)
         if len(mine) == 1 and not is_json:
             return RedirectResponse(f"{request.scope.get('root_path', '')}/s/{url_path(spelled(mine[0].name))}/", 303)
-        view = schedules.SchedulesView(lines=tuple([await self._line(one) for one in mine]))
+        view = schedules.SchedulesView(lines=tuple([await self._line(one, who) for one in mine]))
         if is_json:
             return json_answer(request, view.record())
         frame = self.entrance.frame(request, who, title="Schedules", now=datetime.now(UTC))
         return html(request, schedules.TEMPLATE, {"frame": frame, "view": view})
 
-    async def _line(self, served: Served) -> schedules.Line:
+    async def _line(self, served: Served, who: Who) -> schedules.Line:
         try:
-            return await self.asking.of(served, partial(schedules.line, served, self.settings.veil))
+            return await self.asking.of(served, partial(schedules.line, served, self._veil(who.role(served.name))))
         except ServerError as error:
             return schedules.away_line(served.name, str(error))
 
@@ -155,7 +155,8 @@ class Site:
         params, views = last_values(request), []
         for served in mine:
             with suppress(ServerError, Unsupported):
-                views.append(await self.asking.of(served, partial(self._found, served, frame, params)))
+                veil = self._veil(who.role(served.name))
+                views.append(await self.asking.of(served, partial(self._found, served, veil, frame, params)))
         found = jump.joined(views, [one.name for one in mine], params.get("q", ""), datetime.now(UTC))
         if wants_json(request):
             return json_answer(request, found.record())
@@ -165,8 +166,7 @@ class Site:
             {"frame": frame, "view": found},
         )
 
-    def _found(self, served: Served, frame: Frame, params: Mapping[str, str]) -> jump.JumpView:
-        veil = self.settings.veil
+    def _found(self, served: Served, veil: Veil, frame: Frame, params: Mapping[str, str]) -> jump.JumpView:
         pulse = veil.pulse(served.inspector().pulse())
         return jump.look(
             Asked(served=served, pulse=pulse, veil=veil, zone=frame.zone, names={}, params=params, pages=PAGES)

@@ -42,7 +42,11 @@ class Guard:
             await self.app(scope, receive, send)
             return
 
+        has_begun = False
+
         async def with_headers(message: Message) -> None:
+            nonlocal has_begun
+            has_begun = True
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
@@ -52,7 +56,14 @@ class Guard:
 
         host = Request(scope).headers.get("host", "")
         app = self.app if is_host(host, self.hosts) else PlainTextResponse(host_refusal(host), status_code=403)
-        await app(scope, receive, with_headers)
+        try:
+            await app(scope, receive, with_headers)
+        except Exception:  # a fault of ours, or of the program that mounts us: its answer has the headers too
+            if not has_begun:
+                await PlainTextResponse("This went wrong. The log says how.\n", status_code=500)(
+                    scope, receive, with_headers
+                )
+            raise
 
 
 def is_host(host: str, hosts: Collection[str] | None) -> bool:

@@ -83,7 +83,7 @@ def attempts(
         points += _to_come(following, points[-1].start, options, usual_ms)
     shown = points[-MOST:]
     steps = tuple(
-        _step(point, after, now=now, zone=zone) for point, after in zip(shown, [*shown[1:], None], strict=True)
+        _step(point, after, now=now, zone=zone) for point, after in zip(shown, [*shown[1:], None], strict=False)
     )
     label = ", then ".join(f"attempt {step.number} {_words(step)}" for step in steps) or "no attempt yet"
     return Attempts(steps=steps, label=f"{label[:1].upper()}{label[1:]}.", more=len(points) - len(shown))

@@ -41,7 +41,7 @@ def tried_of(asked: Asked, job: Job) -> list[PastRun]:
     """Read the attempts that ended, where there can be some."""
     if not job.attempt and job.state not in ("dead", "done"):
         return []
-    return [asked.veil.run(run) for run in attempts_of_job(asked.served.inspector(), job, most=MOST_RUNS)]
+    return [asked.veil.run(run, of=job) for run in attempts_of_job(asked.served.inspector(), job, most=MOST_RUNS)]
 
 
 def function_of(asked: Asked, job: Job) -> tuple[Function | None, float]:

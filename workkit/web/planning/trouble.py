@@ -99,7 +99,7 @@ def _with_errors(asked: Asked, found: list[Failing]) -> tuple[Failing, ...]:
     errors: dict[str, str] = {}
     for run in islice(asked.served.inspector().runs(), MOST_RUNS):
         if run.name is not None and run.error is not None:
-            errors.setdefault(run.name, asked.veil.text(run.error))
+            errors.setdefault(run.name, asked.veil.run(run).error or "")
     return tuple(replace(one, error=errors.get(one.name)) for one in found)
 
 

@@ -13,6 +13,7 @@ from workkit.brokers.native.history.ring import Runs, past_run, read_days, read_
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.items import server_ms
 from workkit.brokers.native.record import read_count
+from workkit.brokers.redis_server.pipe import AS_READ
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.changes import Change
 from workkit.contract.history import TIERS, Bucket, Cell, Day, PastRun, Tier
@@ -46,12 +47,13 @@ class Past:
         until_ms = min(until_ms, server_ms(self.server) + 1)
         spans = list(slots(tier, since_ms, until_ms))
         found: list[Bucket] = []
+        field = _field(subject)
         for at in range(0, len(spans), PAGE):
             page = spans[at : at + PAGE]
             with self.server.translated() as client:
                 pipe = client.pipeline(transaction=False)
                 for _, slot in page:
-                    pipe.hget(self.keys.past(slot), subject.encode("utf-8", "surrogateescape"))
+                    pipe.hget(self.keys.past(slot), field)
                 values = pipe.execute(raise_on_error=False)  # a key of another type holds no counts
             for (start_ms, _), value in zip(page, values, strict=True):
                 start, end = instant_of(start_ms), instant_of(start_ms + TIERS[tier])
@@ -116,7 +118,7 @@ class Past:
         with self.server.translated() as client:
             pipe = client.pipeline(transaction=False)
             for key in hashes:
-                pipe.hmget(key, [job.encode("utf-8", "surrogateescape") for job in jobs])
+                pipe.hmget(key, [_field(job) for job in jobs])
             found = pipe.execute(raise_on_error=False)
             for one in found:
                 if isinstance(one, Exception) and not str(one).startswith("WRONGTYPE"):
@@ -155,3 +157,11 @@ def read_run(fields: Mapping[bytes, bytes], place: bytes | None = None) -> PastR
         times=times,
         place=None if place is None else place.decode(),
     )
+
+
+def _field(subject: str) -> bytes:
+    """Write a subject as its field is: as the bytes that were read, or with the lone surrogates of a payload."""
+    try:
+        return subject.encode("utf-8", AS_READ)
+    except UnicodeEncodeError:
+        return subject.encode("utf-8", "surrogatepass")
