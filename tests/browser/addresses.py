@@ -15,7 +15,6 @@ from workkit.web.page import Page
 from workkit.web.pages.registry import PAGES
 
 LINK: Final = re.compile(r'href="([^"]+)"')
-MOST_FETCHED: Final = 120
 MOST_OF_A_PAGE, MOST_ELSEWHERE = 3, 2  # of the first schedule, and of each of the others
 FIRST: Final = ("jobs/nightly", "jobs/launch", "jobs/invoice-sync")
 """Jobs of the first schedule that stand before all others: one that recurs, one that runs once, one that fails."""
@@ -40,9 +39,7 @@ def _of_one(client: httpx.Client, name: str, first: Sequence[str], most: int) ->
     start, found = base(name), dict[str, list[str]]()
     ahead = deque([*(page.path for page in PAGES if "{" not in page.path), *first])
     seen = set(ahead)
-    for _ in range(MOST_FETCHED):
-        if not ahead:
-            break
+    while ahead:
         path = ahead.popleft()
         page = _page(path)
         if page is None or len(mine := found.setdefault(page.name, [])) >= most:

@@ -28,7 +28,9 @@ def rows(browser: Browser, s: Schedule, query: str) -> list[dict[str, object]]:
 
 
 def test_nothing_is_there(browser: Browser, s: Schedule) -> None:
-    assert headline(browser.get(f"/s/{s.name}/jobs")) == "No job here."
+    empty = browser.get(f"/s/{s.name}/jobs")
+    assert headline(empty) == "No job here."
+    assert f"/s/{s.name}/new" in links(empty.text)
     assert headline(browser.get(f"/s/{s.name}/jobs?state=held")) == "No job is held."
 
 

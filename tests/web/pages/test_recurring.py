@@ -28,8 +28,10 @@ def keys(browser: Browser, s: Schedule, query: str = "") -> list[str]:
 
 def test_nothing_recurs(browser: Browser, s: Schedule) -> None:
     schedule.add(s, handlers.note, in_="1 hour", name="once")
-    said = text_of(browser.get(f"/s/{s.name}/recurring"))
-    assert f"Nothing recurs in {s.name}." in said
+    answer = browser.get(f"/s/{s.name}/recurring")
+    said = text_of(answer)
+    assert f"Nothing recurs in {s.name}. New , or in Python:" in said
+    assert f'<a class="link" href="/s/{s.name}/new">' in answer.text
     assert "schedule.add(s, every=" in said
     assert "Recurring" in browser.get(f"/s/{s.name}/").text
 

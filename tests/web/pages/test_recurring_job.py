@@ -163,5 +163,7 @@ def test_who_may_only_look_has_no_acts_and_sees_no_secret(opened: Open, s: Sched
             assert "hunter2" not in browser.get(f"/s/{s.name}/{path}").text
     main = main_of(viewer.get(f"/s/{s.name}/jobs/hourly"))
     assert "<form" not in main
+    assert "new?like=" not in main
+    assert f'href="/s/{s.name}/new?like=hourly"' in editor.get(f"/s/{s.name}/jobs/hourly").text
     assert "Cancel hourly? " in page(editor, s, "hourly")
     assert "Cancel…" not in page(opened(s, way=Local(role="operator")), s, "hourly")

@@ -17,7 +17,7 @@ from workkit.schedule import Schedule
 def test_words_are_answered_as_a_fragment(browser: Browser, s: Schedule) -> None:
     schedule.add(s, handlers.note, every="weekday at 9am", tz="Europe/Paris", name="digest")
     when = "every weekday at 9am, 1pm and 5pm"
-    answer = browser.get(f"/s/{s.name}/say?when={quote(when)}&tz=Europe/Paris&job=digest")
+    answer = browser.get(f"/s/{s.name}/say?when={quote(when)}&tz=Europe/Paris&job=digest&fragment=1")
     assert "<html" not in answer.text
     assert "every weekday at 9:00, 13:00 and 17:00 Europe/Paris" in answer.text
     assert "0 9,13,17 * * 1-5" in answer.text
@@ -25,6 +25,20 @@ def test_words_are_answered_as_a_fragment(browser: Browser, s: Schedule) -> None
     assert "15 runs a week instead of 5." in answer.text
     assert 'class="new"' in answer.text
     assert 'class="ds"' in answer.text
+
+
+def test_it_is_a_whole_page_when_no_fragment_is_asked_for(browser: Browser, s: Schedule) -> None:
+    answer = browser.get(f"/s/{s.name}/say?when=every+day+at+9am&tz=Asia/Tokyo")
+    assert ">When?</h1>" in answer.text
+    assert 'value="every day at 9am"' in answer.text
+    assert "<option>Asia/Tokyo</option>" in answer.text
+    assert "every day at 9:00 Asia/Tokyo" in answer.text
+
+
+def test_what_it_suggests_is_taken_at_a_click(browser: Browser, s: Schedule) -> None:
+    answer = browser.get(f"/s/{s.name}/say?when=every+wekday+at+9am&suggested=every+weekday+at+9am")
+    assert 'name="when" value="every weekday at 9am"' in answer.text
+    assert "every weekday at 9:00" in answer.text
 
 
 def test_a_misread_text_shows_where_and_what_was_meant(browser: Browser, s: Schedule) -> None:

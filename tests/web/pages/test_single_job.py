@@ -39,6 +39,9 @@ def test_a_job_that_waits(browser: Browser, s: Schedule) -> None:
     assert "abc123456" not in answer.text
     for verb in ("run", "pause", "cancel"):
         assert f'action="/s/{s.name}/do/{verb}"' in answer.text
+    assert f'href="/s/{s.name}/jobs/{job.id}/edit"' in answer.text
+    assert f'href="/s/{s.name}/new?like={job.id}"' in answer.text
+    assert "Function tests.handlers.note" in said
 
 
 def test_a_job_that_failed_shows_its_attempts_and_its_error(browser: Browser, s: Schedule) -> None:

@@ -94,6 +94,18 @@ def test_every_span_shows_every_kind_of_lane(browser: Browser, ran: Schedule, sp
     assert all(one["says"] in answer.text or by == "listener" for one in found.values())
 
 
+def test_its_links_have_keys(browser: Browser, s: Schedule) -> None:
+    keys = {
+        key: href.replace("&amp;", "&")
+        for href, key in re.findall(r'href="([^"]*)"[^>]* aria-keyshortcuts="([^"])"', browser.get(path_of(s)).text)
+    }
+    assert set(keys) - {"z"} == {"[", "]", "n", "+", "-"}
+    assert ("span=2h" in keys["+"], "span=7d" in keys["-"]) == (True, True)
+    widest = browser.get(path_of(s, "?span=90d")).text
+    assert 'aria-keyshortcuts="-"' not in widest
+    assert 'aria-keyshortcuts="+"' in widest
+
+
 def test_a_window_elsewhere_shows_what_is_planned_there(browser: Browser, ran: Schedule) -> None:
     day = (datetime.now(UTC) + timedelta(days=3)).date()
     found = browser.json(path_of(ran, f".json?span=2h&at={day}T02:00"))

@@ -45,8 +45,8 @@ STOP_S = 3  # so long requests may take to end at a stop
     about=("Show schedules in the browser: what ran, what runs, what will; and change it.",),
     examples=("workkit web app-tasks", "workkit web --users users.toml --add-user ada:editor"),
     after=f"{OPTIONAL}\n"
-    "Without --users it listens on this machine only, and is as open as the server beside it. Needs the extra web: "
-    "pip install 'workkit[web]'.",
+    "Without --users it serves this machine only and asks for no login: whoever reaches it may change jobs. "
+    "Needs the extra web: pip install 'workkit[web]'.",
 )
 @click.argument("schedules", type=ScheduleName(), nargs=-1, metavar="[SCHEDULE]...")
 @click.option(
@@ -64,10 +64,10 @@ STOP_S = 3  # so long requests may take to end at a stop
     help="who may enter, with which role",
 )
 @click.option(
-    "--add-user", cls=Option, metavar="NAME:ROLE", help="add one to --users, and end: viewer, operator or editor"
+    "--add-user", cls=Option, metavar="NAME:ROLE", help="write a user into --users, then exit: viewer, operator, editor"
 )
 @click.option("--add-token", cls=Option, metavar="NAME:ROLE", help="the same for a program; prints its token")
-@click.option("--trust-header", cls=Option, metavar="NAME", help="a proxy says in this header who it is")
+@click.option("--trust-header", cls=Option, metavar="NAME", help="the header in which a proxy names the user")
 @click.option(
     "--from-proxy", cls=Option, type=Commas(), multiple=True, metavar="ADDRESS", help="the address of that proxy"
 )
@@ -78,13 +78,13 @@ STOP_S = 3  # so long requests may take to end at a stop
     type=Commas(),
     multiple=True,
     metavar="URL",
-    help="as browsers name it, where a proxy stands before it",
+    help="the URL in the browser, where a proxy is in front",
 )
 @click.option("--read-only", cls=Option, is_flag=True, help="nobody changes anything")
 @click.option("--env", cls=Option, metavar="NAME", help="the environment's name, shown on every page")
 @click.option("--title", cls=Option, metavar="TEXT", help="shown in place of workkit")
 @zone_option("zone of the times; default that of each schedule")
-@click.option("--mask", cls=Option, metavar="REGEX", help="hide arguments with such names too")
+@click.option("--mask", cls=Option, metavar="REGEX", help="hide arguments whose names match, too")
 @click.option("--mask-all", cls=Option, is_flag=True, help="viewers see no argument")
 @click.option("--open", "opens", cls=Option, is_flag=True, help="open it in the browser")
 @verbose_option

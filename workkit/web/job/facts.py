@@ -12,6 +12,7 @@ from typing import Final
 from workkit.contract.record import attempts_text, words_of
 from workkit.contract.result import Result
 from workkit.jobs.job import Job
+from workkit.jobs.names import shown
 from workkit.text.duration import duration_text
 from workkit.text.glance import full_moment
 from workkit.text.listing import listed
@@ -35,7 +36,7 @@ def facts(job: Job, *, now: datetime, zone: tzinfo, result: Result | None) -> It
     yield Fact("Id", job.id, is_code=True)
     if job.name:
         yield Fact("Name", job.name)
-    yield Fact("Function", job.fn, is_code=True)
+    yield Fact("Function", shown(job.fn), is_code=True)
     yield Fact("Arguments", _arguments(job), is_code=True)
     if job.state != "done":
         yield Fact("When", words_of(job) or "once")

@@ -1,4 +1,4 @@
-"""The answer below a *When?* box, as a fragment of a page."""
+"""The answer below a *When?* box: a page of its own, or the fragment of one."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ from workkit.web.page import Asked, Page
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SayView:
-    """What the fragment shows."""
+    """What the page and the fragment show. `when` and `tz`: what is filled in."""
 
     now: datetime
+    when: str
+    tz: str
     answer: Answer
 
     def record(self) -> dict[str, Any]:
@@ -34,7 +36,11 @@ def look(asked: Asked) -> SayView:
             job = asked.served.inspector().job(which)
         except NotFound:
             job = None
-    return SayView(now=asked.now, answer=said(asked, asked.params, job))
+    filled = dict(asked.params)
+    filled["when"] = filled.get("suggested") or filled.get("when", "")
+    filled["spread"] = filled.get("put_off") or filled.get("spread", "")
+    filled["tz"] = filled.get("tz") or zone_name(asked.served.zone)
+    return SayView(now=asked.now, when=filled["when"], tz=filled["tz"], answer=said(asked, filled, job))
 
 
 def said(asked: Asked, filled: Mapping[str, str], job: Job | None) -> Answer:
@@ -52,4 +58,7 @@ def said(asked: Asked, filled: Mapping[str, str], job: Job | None) -> Answer:
     )
 
 
-PAGE = Page(name="say", path="say", title="When?", template="say.html", look=look, takes_form=True, is_live=False)
+PAGE = Page(
+    name="say", path="say", title="When?", template="when.html", fragment="say.html", look=look, takes_form=True,
+    is_live=False,
+)  # fmt: skip
