@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from statistics import median
 from typing import Final
 
@@ -24,9 +24,12 @@ RANKS: Final = {"fail": 0, "miss": 1, "late": 2}
 LONGEST: Final = timedelta(days=3660)  # the period of what does not come again
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Row:
-    """A recurring job. `runs`: its last 60, the last one first; `pause`: what holds it, and `paused_by` its target."""
+    """A recurring job. `runs`: its last 60, the last one first; `pause`: what holds it, and `paused_by` its target.
+
+    What is found out about it is kept with it.
+    """
 
     name: str
     job: Job
@@ -42,16 +45,32 @@ class Row:
         assert self.job.trigger is not None, "it recurs"
         return self.job.trigger
 
-    @property
+    @cached_property
     def usual_ms(self) -> float:
         """How long it usually takes: the median of its last runs."""
         took = [run.took_ms for run in self.runs if run.ending not in NO_RUN]
         return float(median(took)) if took else 0.0
 
-    @property
+    @cached_property
+    def last(self) -> PastRun | None:
+        """Its last run."""
+        return next(iter(self.runs), None)
+
+    @cached_property
     def trouble(self) -> int:
         """How bad its last run was: 0 failed, 1 missed, 2 late, 3 nothing of it."""
-        return RANKS.get(kind_of(self.runs[0]), 3) if self.runs else 3
+        return 3 if self.last is None else RANKS.get(kind_of(self.last), 3)
+
+    @cached_property
+    def _next(self) -> list[datetime | None]:
+        return []  # an instant, and the one that follows it
+
+    def next(self, now: datetime) -> datetime | None:
+        """Say when it runs next."""
+        known = [*self._next]
+        if not known or known[0] is None or now < known[0] or (known[1] is not None and known[1] <= now):
+            known = self._next[:] = [now, self.trigger.next_after(now)]
+        return known[1]
 
     def foreseen(self, since: datetime, until: datetime) -> Foreseen:
         """Predict its runs."""
@@ -72,26 +91,45 @@ class Row:
 
 
 def recurring(served: Served) -> Mapping[str, Job]:
-    """Read the jobs that have a name and recur."""
-    named = served.named()
+    """Read the jobs that have a name and recur. Raises ServerUnreachable, ServerRefused."""
+    try:
+        named = served.inspector().named()
+    except Unsupported:
+        return {}
     return {name: one.job for name, one in named.items() if one.job.trigger is not None and one.job.trigger.recurs}
 
 
-def last_runs(served: Served, names: Iterable[str]) -> Mapping[str, Sequence[PastRun]]:
-    """Read the last runs of all of them. Raises Unsupported."""
-    found = list(names)
-    return served.fresh("lately", lambda: served.inspector().lately(found))
+def rows(served: Served, control: Control, unknown: dict[str, str], *, now: datetime) -> Sequence[Row]:
+    """Give the recurring jobs with their last runs, in order, kept as `Served.fresh` keeps; why there are no runs goes
+    into `unknown`.
+    """
+    found = served.fresh("rows", lambda: _read(served, control, now), given=control)
+    if found.no_history:
+        unknown["history"] = found.no_history
+    return found.rows
 
 
-def rows(served: Served, control: Control, unknown: dict[str, str]) -> list[Row]:
-    """Read the recurring jobs with their last runs; why there are none goes into `unknown`."""
-    jobs = recurring(served)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rows:
+    rows: Sequence[Row]
+    no_history: str = ""
+
+    __repr__ = brief_repr
+
+
+def _read(served: Served, control: Control, now: datetime) -> _Rows:
+    """Read them. A row of which nothing has changed is the one of before, with what was found out about it."""
+    jobs, no_history = recurring(served), ""
     rings: Mapping[str, Sequence[PastRun]] = {}
     try:
-        rings = last_runs(served, jobs)
+        rings = served.inspector().lately([*jobs])
     except Unsupported as error:
-        unknown["history"] = str(error)
-    return [_row(name, job, rings.get(name, ()), control) for name, job in jobs.items()]
+        no_history = str(error)
+    kept = served.before("rows", _Rows)
+    before = {} if kept is None else {row.name: row for row in kept.rows}
+    found = (_row(name, job, rings.get(name, ()), control) for name, job in jobs.items())
+    rows = [old if (old := before.get(row.name)) is not None and old == row else row for row in found]
+    return _Rows(rows=in_order(rows, now), no_history=no_history)
 
 
 def _row(name: str, job: Job, runs: Sequence[PastRun], control: Control) -> Row:

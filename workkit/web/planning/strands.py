@@ -21,7 +21,7 @@ from workkit.web.address import job_path
 from workkit.web.drawing.axis import Axis
 from workkit.web.filters import read_filter
 from workkit.web.planning.past_runs import Seen, by_job, joined, known_since
-from workkit.web.planning.recurring import Row, in_order
+from workkit.web.planning.recurring import Row
 
 Group = Literal["job", "fn", "listener"]
 GROUPS: Final[tuple[Group, ...]] = ("job", "fn", "listener")
@@ -58,13 +58,12 @@ def chosen(rows: Sequence[Row], q: str, now: datetime) -> list[Row]:
     """Choose the recurring jobs that a filter means, in their order. Raises InvalidOptions for what is no filter."""
     where = read_filter(q, "recurring")
     if where.is_everything:
-        return in_order(rows, now)
-    found = (row for row in rows if where.recurring(_at(row, now), row.runs, words=words_of(row.trigger), now=now))
-    return in_order(found, now)
+        return [*rows]
+    return [row for row in rows if where.recurring(_at(row, now), row.runs, words=words_of(row.trigger), now=now)]
 
 
 def _at(row: Row, now: datetime) -> Job:
-    return replace(row.job, due=row.trigger.next_after(now), state="waiting" if row.pause is None else "paused")
+    return replace(row.job, due=row.next(now), state="waiting" if row.pause is None else "paused")
 
 
 @lru_cache(20_000)

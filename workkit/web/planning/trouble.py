@@ -61,11 +61,11 @@ def facts(asked: Asked, rows: Sequence[Row], last_hour: Cell | None, crowds: Map
         waits=counts.paused,
         paused=paused,
         recurring=len(rows),
-        on_time=sum(_is_on_time(row.runs) for row in rows),
+        on_time=sum(_is_on_time(row.last) for row in rows),
         failing=_with_errors(asked, list(_failing(rows, asked.now))),
         missed=tuple(_missed(asked, rows)),
         died=_died(asked, last_hour),
-        herds=() if paused else tuple(_herds(asked, rows, crowds, threads)),
+        herds=() if paused else tuple(_kept_herds(asked, rows, crowds, threads)),
         mixed=mixed(pulse.listeners),
         next=None if soon is None or soon.due is None else (_title(soon), job_path(soon.name or soon.id), soon.due),
     )
@@ -75,16 +75,17 @@ def _title(job: Job) -> str:
     return job.name or shown(job.fn)
 
 
-def _is_on_time(runs: Iterable[PastRun]) -> bool:
-    last = next(iter(runs), None)
+def _is_on_time(last: PastRun | None) -> bool:
     return last is None or (last.ending not in FAILED and last.late_ms < LATE_MS)
 
 
 def _failing(rows: Iterable[Row], now: datetime) -> Iterator[Failing]:
     """Find the recurring jobs whose last runs failed: the last one, or three of those that recur often."""
     for row in rows:
+        if row.last is None or row.last.ending not in FAILED:
+            continue
         runs = list(takewhile(lambda run: run.ending in FAILED, row.runs))
-        if runs and (len(runs) >= 3 or not _is_often(row, now)):
+        if len(runs) >= 3 or not _is_often(row, now):
             yield Failing(name=row.name, times=len(runs), last=runs[0].ended)
 
 
@@ -135,6 +136,15 @@ def _died(asked: Asked, last_hour: Cell | None) -> tuple[Died, ...]:
     return died_lately(asked)
 
 
+def _kept_herds(asked: Asked, rows: Sequence[Row], crowds: Mapping[datetime, int], threads: int) -> Iterator[Herd]:
+    found = asked.served.fresh(
+        f"herds {asked.zone}",
+        lambda: tuple(_herds(asked, rows, crowds, threads)),
+        given=(asked.pulse.control, threads, len(rows)),
+    )
+    return (herd for herd in found if herd.at >= asked.now)
+
+
 def _herds(asked: Asked, rows: Sequence[Row], crowds: Mapping[datetime, int], threads: int) -> Iterator[Herd]:
     """Find the next herds: of recurring jobs within a day, with what else waits for such a second."""
     if not threads:
@@ -154,7 +164,7 @@ def one_time_crowds(
     """Take the recurring jobs out of what waits for a second: each is there with its next run. How long the others
     take is not known; they are taken for quick ones.
     """
-    nexts = Counter(row.trigger.next_after(now) for row in rows) if crowds else Counter[datetime | None]()
+    nexts = Counter(row.next(now) for row in rows) if crowds else Counter[datetime | None]()
     return {at: (n - nexts[at], 0.0) for at, n in crowds.items() if n > nexts[at]}
 
 
