@@ -30,16 +30,16 @@ def feed(served: Served) -> bytes:
     pulse = served.inspector().pulse()
     now = datetime.fromtimestamp(pulse.now_ms / 1000, UTC)
     jobs = [one.job for one in served.named().values()]
-    found = events(jobs, schedule=served.name, now=now, paused=pulse.control.paused, dues=_dues(served))
+    found = events(jobs, schedule=served.name, now=now, paused=pulse.control.paused, dues=_dues(served, now))
     # The hour, so that a calendar in which nothing has changed is the same answer.
     made = now.replace(minute=0, second=0, microsecond=0)
     return calendar(found, title=served.name, about=ABOUT, made=made)
 
 
-def _dues(served: Served) -> Dues:
+def _dues(served: Served, now: datetime) -> Dues:
     """Tell when each recurring job runs next: what somebody has left out lies before that."""
     try:
-        return {one.key: one.due for one in served.recurring().jobs if one.state != "retrying"}
+        return {one.key: one.due for one in served.recurring(now).jobs if one.state != "retrying"}
     except Unsupported:
         return {}
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import tzinfo
-from threading import Lock
+from datetime import datetime, tzinfo
+from threading import Lock, Thread
 from typing import Any, Final, TypeVar, cast
 
 from workkit.contract.inspector import Inspector, Named
-from workkit.errors import ServerError, Unsupported
+from workkit.errors import ServerError, Unsupported, WorkkitError
 from workkit.web.acts.verbs import Verbs
 from workkit.web.checkup import Checkup
 from workkit.web.dead.index import DeadIndex
@@ -18,9 +19,24 @@ from workkit.web.recurring.rows import Standing
 from workkit.web.veil import Veil
 
 NAMED_S: Final = 5.0
-"""So long the jobs with names are kept: reading all of them takes a while where there are thousands."""
+"""So long what takes a while to read is kept, as the jobs with names where there are thousands; and once more so long
+while it is read again.
+"""
+
+MOST_KEPT: Final = 100
+"""So many things that were read are kept, the last ones."""
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Kept:
+    """What was read, when (monotonic), for what, and after how many acts."""
+
+    value: Any
+    at: float
+    given: object
+    acts: int
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -36,7 +52,9 @@ class Served:
     verbs: Verbs | None = None
     _lock: Lock = field(default_factory=Lock)
     _lost: tuple[float, str] | None = None  # since when (monotonic), and the error
-    _fresh: dict[str, tuple[float, Any]] = field(default_factory=dict)
+    _fresh: OrderedDict[str, _Kept] = field(default_factory=OrderedDict)
+    _refreshed: set[str] = field(default_factory=set)  # what a thread reads again
+    _acts: int = 0
     _dead: dict[Veil, DeadIndex] = field(default_factory=dict)
     _last: dict[str, Any] = field(default_factory=dict)
 
@@ -64,7 +82,7 @@ class Served:
         return self._last.get(page)
 
     def named(self) -> Mapping[str, Named]:
-        """Read the jobs that have a name; what was read less than 5 s ago is not read again."""
+        """Read the jobs that have a name, kept as `fresh` keeps."""
         return self.fresh("named", self._read_named)
 
     def _read_named(self) -> Mapping[str, Named]:
@@ -73,30 +91,64 @@ class Served:
         except Unsupported:
             return {}
 
-    def recurring(self) -> Standing:
-        """Read the recurring jobs and their last runs; what was read less than 5 s ago is not read again. Raises
-        Unsupported.
-        """
-        return self.fresh("recurring", self._read_recurring)
+    def recurring(self, now: datetime) -> Standing:
+        """Read the recurring jobs and their last runs, kept as `fresh` keeps. Raises Unsupported."""
+        return self.fresh("recurring", lambda: self._read_recurring(now))
 
-    def _read_recurring(self) -> Standing:
-        inspector = self.inspector()
+    def _read_recurring(self, now: datetime) -> Standing:
+        inspector, before = self.inspector(), self.before("recurring", Standing)
         jobs = tuple(inspector.recurring())
         try:
-            return Standing(jobs=jobs, runs=inspector.lately([one.key for one in jobs]))
+            found = Standing(jobs=jobs, runs=inspector.lately([one.key for one in jobs]))
         except Unsupported as error:
-            return Standing(jobs=jobs, no_history=str(error))
-
-    def fresh(self, what: str, read: Callable[[], T], *, seconds: float = NAMED_S) -> T:
-        """Read what is the same for everyone; what was read less than so many seconds ago is not read again. `what`
-        names one of a few things: all are kept.
-        """
-        kept = self._fresh.get(what)
-        if kept is not None and time.monotonic() - kept[0] < seconds:
-            return cast(T, kept[1])
-        found = read()
-        self._fresh[what] = (time.monotonic(), found)
+            found = Standing(jobs=jobs, no_history=str(error))
+        if before is not None:
+            found.prepare(before, now=now)
         return found
+
+    def fresh(self, what: str, read: Callable[[], T], *, seconds: float = NAMED_S, given: object = None) -> T:
+        """Read what is the same for everyone, and keep it for so many seconds. In as many that follow, the first who
+        asks has it read again by a thread, and what is kept is given meanwhile. What was read before an act, or for
+        something else that was `given`, is not.
+        """
+        with self._lock:
+            kept, acts = self._fresh.get(what), self._acts
+            age = seconds * 2 if kept is None else time.monotonic() - kept.at
+            if kept is None or kept.acts != acts or kept.given != given or age >= seconds * 2:
+                kept = None
+            is_first = kept is not None and age >= seconds and what not in self._refreshed
+            if is_first:
+                self._refreshed.add(what)
+        if kept is None:
+            return self._read(what, read, given, acts)
+        if is_first:
+            arguments = (what, read, given, acts)
+            Thread(target=self._read_again, args=arguments, name="workkit-web-fresh", daemon=True).start()
+        return cast(T, kept.value)
+
+    def _read(self, what: str, read: Callable[[], T], given: object, acts: int) -> T:
+        began = time.monotonic()
+        found = read()
+        with self._lock:
+            self._fresh[what] = _Kept(value=found, at=began, given=given, acts=acts)
+            self._fresh.move_to_end(what)
+            while len(self._fresh) > MOST_KEPT:
+                self._fresh.popitem(last=False)
+        return found
+
+    def _read_again(self, what: str, read: Callable[[], T], given: object, acts: int) -> None:
+        try:
+            self._read(what, read, given, acts)
+        except WorkkitError:
+            pass  # who asks later waits for it, and is told
+        finally:
+            with self._lock:
+                self._refreshed.discard(what)
+
+    def before(self, what: str, kind: type[T]) -> T | None:
+        """Give what `fresh` kept last, however old it is: what has not changed since need not be made again."""
+        kept = self._fresh.get(what)
+        return kept.value if kept is not None and isinstance(kept.value, kind) else None
 
     def dead(self, veil: Veil) -> DeadIndex:
         """Give the index of the dead jobs, as one veil shows them."""
@@ -106,4 +158,4 @@ class Served:
     def forget(self) -> None:
         """Read again what an act may have changed."""
         with self._lock:
-            self._fresh.clear()
+            self._acts += 1

@@ -102,3 +102,14 @@ def test_nothing_is_asked_while_no_page_asks() -> None:
     assert listing.asked == before + 1  # what has come; the numbers agree, so nothing is compared
     index.left([dead(1).dead_id or ""])
     assert listing.asked == before + 1
+
+
+def test_the_errors_are_put_together_again_only_where_something_has_changed() -> None:
+    listing, index = Listing(1, 2, 3), DeadIndex(veil_of())
+    first: Any = index.look(listing, count=3)  # type: ignore[arg-type]
+    assert index.look(listing, count=3).groups is first.groups  # type: ignore[arg-type]
+    listing.dead[4] = dead(4)
+    assert [group.n for group in index.look(listing, count=4).groups] == [4]  # type: ignore[arg-type]
+    index.left([f"{4:040x}@1"])
+    del listing.dead[4]
+    assert [group.n for group in index.look(listing, count=3).groups] == [3]  # type: ignore[arg-type]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from workkit.jobs.fingerprint import Fingerprint, print_of
@@ -15,7 +16,7 @@ from workkit.web.dead.grave import Grave
 MOST_IDS = 10  # of an error, in its record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Group:
     """One error, and those that died of it, the last one first. `error` is masked, and told in pieces by its `parts`;
     `print` is that of the error before it was masked.
@@ -30,17 +31,17 @@ class Group:
         """How many died of it."""
         return len(self.graves)
 
-    @property
+    @cached_property
     def fns(self) -> list[str]:
         """The functions that raised it, the last one first."""
         return list(dict.fromkeys(shown(grave.job.fn) for grave in self.graves))
 
-    @property
+    @cached_property
     def died(self) -> list[datetime]:
         """When they died, the last one first."""
         return [grave.job.due for grave in self.graves if grave.job.due is not None]
 
-    @property
+    @cached_property
     def upto(self) -> int:
         """When the last one died, in epoch ms: an act concerns those that were seen."""
         return max((grave.died_ms for grave in self.graves), default=0)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from threading import Lock, Thread
 from typing import Final
@@ -15,6 +16,7 @@ from typing import Final
 from workkit.contract.inspector import Graves, Inspector
 from workkit.errors import Unsupported, WorkkitError
 from workkit.web.dead.grave import Grave, grave_of
+from workkit.web.dead.groups import Group, by_error
 from workkit.web.veil import Veil
 
 MOST: Final = 20_000
@@ -26,7 +28,7 @@ AGAIN_S: Final = 30.0  # so often all is read anew, at most
 LOOK_S: Final = 1.0  # so often it is asked which ones still stand, at most
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Known:
     """What the index knows now. `graves`: the last one first; `of`: how many there were at the last look; `is_all`:
     all of them were read; `most`, `kept_ms`: see `Graves`.
@@ -38,6 +40,11 @@ class Known:
     most: int | None = None
     kept_ms: int | None = None
     trouble: str = ""
+
+    @cached_property
+    def groups(self) -> list[Group]:
+        """All of them by their error."""
+        return by_error(self.graves)
 
 
 class DeadIndex:
@@ -54,6 +61,7 @@ class DeadIndex:
         self._of = 0
         self._looked = self._began = -AGAIN_S
         self._trouble = ""
+        self._known: Known | None = None  # as long as nothing has changed
 
     def look(self, inspector: Inspector, *, count: int, reads_whole: bool = True) -> Known:
         """Bring the index up to date, as far as that is quick, and tell what it knows. `count`: how many are dead by
@@ -69,20 +77,27 @@ class DeadIndex:
                 if not is_passed_on:
                     self._reading.release()
         with self._lock:
-            graves = sorted(self._graves.values(), key=lambda grave: -grave.died_ms)
-            page = self._page
-            return Known(
-                graves=tuple(graves),
+            page, known = self._page, self._known
+            graves = known.graves if known is not None else self._sorted()
+            found = Known(
+                graves=graves,
                 of=max(self._of, len(graves)),
                 is_all=self._is_all,
                 most=page.most if page else None,
                 kept_ms=page.kept_ms if page else None,
                 trouble=self._trouble,
             )
+            if known is None or known != found:
+                self._known = known = found
+            return known
+
+    def _sorted(self) -> tuple[Grave, ...]:
+        return tuple(sorted(self._graves.values(), key=lambda grave: -grave.died_ms))
 
     def left(self, dead_ids: Collection[str]) -> None:
         """Forget jobs that are not dead any more."""
         with self._lock:
+            self._known = None
             for dead_id in dead_ids:
                 self._graves.pop(dead_id, None)
 
@@ -113,6 +128,8 @@ class DeadIndex:
         page = inspector.graves(after=self._after, limit=PAGE)
         graves = [grave_of(job, self._veil) for job in page.jobs]
         with self._lock:
+            if any(self._graves.get(grave.dead_id) != grave for grave in graves):
+                self._known = None
             for grave in graves:
                 self._graves.pop(grave.dead_id, None)  # one that died again stands at the end
                 self._graves[grave.dead_id] = grave
@@ -159,5 +176,5 @@ class DeadIndex:
         self._looked = time.monotonic()
         graves = [grave_of(job, self._veil) for job in islice(inspector.jobs(state="dead"), MOST)]
         with self._lock:
-            self._graves = {grave.dead_id: grave for grave in graves}
+            self._graves, self._known = {grave.dead_id: grave for grave in graves}, None
             self._is_all, self._trouble = True, ""

@@ -73,7 +73,7 @@ def look(asked: Asked) -> DeadView:
     """Look at the dead jobs, by their errors or one by one."""
     by = asked.one_of("by", VIEWS)
     known, graves, unknown = _graves(asked)
-    groups = by_error(graves)
+    groups = _groups(known, graves)
     rows, after = page_of(asked, graves, MOST_ROWS) if by == "job" else ((), "")
     shown: list[Shown] = []
     if by == "error":
@@ -91,7 +91,7 @@ def look_at_one(asked: Asked) -> DeadView:
     if not re.fullmatch(r"[0-9a-f]{6,40}", wanted):
         raise NotFound.about(f'no error "{wanted[:100]}"', f"in {asked.served.name}", "All: dead.", given=wanted[:100])
     known, graves, unknown = _graves(asked)
-    groups = [group for group in by_error(graves) if group.print.startswith(wanted)]
+    groups = [group for group in _groups(known, graves) if group.print.startswith(wanted)]
     shown: tuple[Shown, ...] = ()
     after = ""
     if groups:
@@ -114,6 +114,10 @@ def _graves(asked: Asked) -> tuple[Known, tuple[Grave, ...], dict[str, str]]:
     if where.is_everything:
         return known, known.graves, unknown
     return known, tuple(grave for grave in known.graves if where.job(grave.job, now=asked.now)), unknown
+
+
+def _groups(known: Known, graves: tuple[Grave, ...]) -> list[Group]:
+    return known.groups if graves is known.graves else by_error(graves)
 
 
 def _view(

@@ -85,7 +85,7 @@ class NowView:
 def look(asked: Asked) -> NowView:
     """Look at a schedule now: its pulse, the last runs of its named recurring jobs, and the time around now."""
     pulse, counts, unknown = asked.pulse, asked.pulse.counts, dict(asked.pulse.unknown)
-    rows = recurring.read_rows(asked.served, pulse.control, unknown)
+    rows = recurring.read_rows(asked.served, pulse.control, unknown, now=asked.now)
     around = read_around(asked, unknown)
     running = sorted(
         (Running(job=job, listener=info.listener) for info in pulse.listeners for job in info.running),

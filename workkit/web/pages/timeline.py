@@ -17,8 +17,8 @@ from workkit.web.page import Asked, Page
 from workkit.web.planning import coming, lanes, strands
 from workkit.web.planning.coming import Once
 from workkit.web.planning.lanes import Drawn
-from workkit.web.planning.past_runs import Seen, read_cells, read_seen
-from workkit.web.planning.recurring import Row, in_order, read_rows
+from workkit.web.planning.past_runs import Seen, read_seen
+from workkit.web.planning.recurring import Row, read_rows
 from workkit.web.planning.strands import GROUPS, Group, Strand
 from workkit.web.planning.window import ACCEPTED, Links, links, local_text, read_axis, timeline_path
 
@@ -128,14 +128,16 @@ def look(asked: Asked) -> TimelineView:
     axis = read_axis(asked.params, cast(Span, asked.one_of("span", ACCEPTED)), now=asked.now, zone=asked.zone)
     q, at = (asked.params.get(name, "").strip() for name in ("q", "at"))
     unknown = dict(asked.pulse.unknown)
-    found = in_order(read_rows(asked.served, asked.pulse.control, unknown), asked.now)
+    found = read_rows(asked.served, asked.pulse.control, unknown, now=asked.now)
     seen = Seen() if by == "job" and axis.span == "90d" else read_seen(asked, axis, unknown)
     shown, following, total = _strands(asked, by, q, found, seen, axis)
-    cells = read_cells(asked, axis, unknown)
-    looked = coming.looked_at(found, axis)
-    once = coming.read_once(asked, axis, looked, cells, unknown)
-    paused_since = coming.read_pauses(asked)
-    remarks = coming.remarks(asked, looked, axis, paused_since, once.crowds)
+    threads = sum(info.threads for info in asked.pulse.listeners)
+    ahead = asked.served.fresh(
+        f"timeline {axis.span} {at} {asked.zone}",
+        lambda: coming.read_coming(asked, axis, found),
+        given=(asked.pulse.control, threads, len(found)),
+    )
+    unknown |= ahead.unknown
     return TimelineView(
         schedule=asked.served.name,
         now=asked.now,
@@ -143,16 +145,16 @@ def look(asked: Asked) -> TimelineView:
         by=by,
         q=q,
         links=links(axis, by=by, q=q, at=bool(at)),
-        load=coming.read_load(asked, axis, looked, cells),
-        threads=sum(info.threads for info in asked.pulse.listeners),
-        lanes=tuple(lanes.draw(asked, axis, one, paused_since) for one in shown),
+        load=ahead.load,
+        threads=threads,
+        lanes=tuple(lanes.draw(asked, axis, one, ahead.paused_since) for one in shown),
         total=total,
-        once=once if by == "job" and not q and not following else None,
-        herds=tuple(_herds(axis, remarks)),
-        ahead=tuple((one, timeline_path(span="2h", at=local_text(one.at, asked.zone))) for one in remarks),
+        once=ahead.once if by == "job" and not q and not following else None,
+        herds=tuple(_herds(axis, ahead.remarks)),
+        ahead=tuple((one, timeline_path(span="2h", at=local_text(one.at, asked.zone))) for one in ahead.remarks),
         paused=frozenset(row.name for row in found if row.paused_by == f"job:{row.job.name}"),
         is_paused=coming.is_stopped(asked),
-        is_part=_part(len(looked), len(found)),
+        is_part=_part(ahead.looked, len(found)),
         after=following,
         more=timeline_path(span=axis.span, at=at, by=by, q=q, after=following) if following else "",
         unknown=unknown,

@@ -21,6 +21,7 @@ from workkit.web.drawing.shape import Drawing
 from workkit.web.page import Asked
 from workkit.web.planning.crowds import crowded
 from workkit.web.planning.foresight import THIN, between, sparse
+from workkit.web.planning.past_runs import read_cells
 from workkit.web.planning.recurring import Row
 from workkit.web.planning.trouble import one_time_crowds
 from workkit.web.words import pause_end
@@ -117,6 +118,35 @@ def read_load(asked: Asked, axis: Axis, rows: Iterable[Row], cells: Sequence[Buc
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Coming:
+    """What lies ahead, made of so many rows as were `looked` at; `unknown`: what the layout does not tell, and why."""
+
+    looked: int
+    once: Once
+    load: Load
+    remarks: Sequence[Remark]
+    paused_since: Mapping[str, datetime]
+    unknown: Mapping[str, str]
+
+    __repr__ = brief_repr
+
+
+def read_coming(asked: Asked, axis: Axis, rows: Sequence[Row]) -> Coming:
+    """Read all of it. It takes a while where many jobs recur."""
+    unknown: dict[str, str] = {}
+    cells, looked, paused_since = read_cells(asked, axis, unknown), looked_at(rows, axis), read_pauses(asked)
+    once = read_once(asked, axis, looked, cells, unknown)
+    return Coming(
+        looked=len(looked),
+        once=once,
+        load=read_load(asked, axis, looked, cells),
+        remarks=remarks(asked, looked, axis, paused_since, once.crowds),
+        paused_since=paused_since,
+        unknown=unknown,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Once:
     """The jobs that run once: their lane, and the seconds for which many jobs wait, whatever they are."""
 
@@ -147,7 +177,7 @@ def read_once(asked: Asked, axis: Axis, rows: Sequence[Row], cells: Iterable[Buc
         except Unsupported as error:
             unknown["ahead"] = str(error)
     for row in rows:
-        following = row.trigger.next_after(axis.now)
+        following = row.next(axis.now)
         place = None if following is None else _column(axis, following, length)
         if place is not None:
             planned[place] = max(0, planned[place] - 1)

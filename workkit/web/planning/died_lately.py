@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from itertools import takewhile
 from typing import Final
 
 from workkit.web.dead.groups import by_error
@@ -22,7 +23,8 @@ def died_lately(asked: Asked) -> tuple[Died, ...]:
         return ()
     known = asked.served.dead(asked.veil).look(asked.served.inspector(), count=count, reads_whole=False)
     first_ms = (asked.now - LATELY).timestamp() * 1000
-    groups = by_error(grave for grave in known.graves if grave.died_ms >= first_ms)
+    lately = tuple(takewhile(lambda grave: grave.died_ms >= first_ms, known.graves))
+    groups = known.groups if len(lately) == len(known.graves) else by_error(lately)
     return tuple(
         Died(count=group.n, since=group.died[-1], error=group.graves[0].job.error or "", print=group.print)
         for group in groups

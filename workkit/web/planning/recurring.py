@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from statistics import median
 from typing import Final
 
@@ -27,9 +27,12 @@ from workkit.web.words import pause_end, paused_by
 LONGEST: Final = timedelta(days=3660)  # the period of what does not come again
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Row(rows.Row):
-    """A recurring job, with what the time ahead depends on. `pause`: what holds it, and `paused_by` its target."""
+    """A recurring job, with what the time ahead depends on. `pause`: what holds it, and `paused_by` its target.
+
+    What is found out about it is kept with it.
+    """
 
     pause: Pause | None = None
     paused_by: str | None = None
@@ -52,11 +55,27 @@ class Row(rows.Row):
         assert self.job.trigger is not None, "it recurs"
         return self.job.trigger
 
-    @property
+    @cached_property
     def usual_ms(self) -> float:
         """How long it usually takes: the median of its last runs."""
         took = [run.took_ms for run in self.runs if run.ending not in NO_RUN]
         return float(median(took)) if took else 0.0
+
+    @cached_property
+    def last(self) -> PastRun | None:
+        """Its last run."""
+        return next(iter(self.runs), None)
+
+    @cached_property
+    def _next(self) -> list[datetime | None]:
+        return []  # an instant, and the one that follows it
+
+    def next(self, now: datetime) -> datetime | None:
+        """Say when it runs next."""
+        known = [*self._next]
+        if not known or known[0] is None or now < known[0] or (known[1] is not None and known[1] <= now):
+            known = self._next[:] = [now, self.trigger.next_after(now)]
+        return known[1]
 
     def foreseen(self, since: datetime, until: datetime) -> Foreseen:
         """Predict its runs."""
@@ -76,16 +95,42 @@ class Row(rows.Row):
         )
 
 
-def read_rows(served: Served, control: Control, unknown: dict[str, str]) -> list[Row]:
-    """Read the recurring jobs with their last runs; why there are none goes into `unknown`."""
+def read_rows(served: Served, control: Control, unknown: dict[str, str], *, now: datetime) -> Sequence[Row]:
+    """Give the recurring jobs with their last runs, in order, kept as `Served.fresh` keeps; why there are none, or no
+    runs, goes into `unknown`.
+    """
     try:
-        standing = served.recurring()
+        found = served.fresh("rows", lambda: _read(served, control, now), given=control)
     except Unsupported as error:
         unknown["recurring"] = str(error)
         return []
-    if standing.no_history:
-        unknown["history"] = standing.no_history
-    return [_row(one, standing.runs.get(one.key, ()), control) for one in standing.jobs]
+    if found.no_history:
+        unknown["history"] = found.no_history
+    return found.rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rows:
+    rows: Sequence[Row]
+    no_history: str = ""
+
+    __repr__ = brief_repr
+
+
+def _read(served: Served, control: Control, now: datetime) -> _Rows:
+    """Read them. A row of which nothing has changed is the one of before, with what was found out about it."""
+    inspector, no_history = served.inspector(), ""  # not what `served` keeps: the ages would add up
+    jobs = inspector.recurring()
+    rings: Mapping[str, Sequence[PastRun]] = {}
+    try:
+        rings = inspector.lately([one.key for one in jobs])
+    except Unsupported as error:
+        no_history = str(error)
+    kept = served.before("rows", _Rows)
+    before = {} if kept is None else {row.key: row for row in kept.rows}
+    found = (_row(one, rings.get(one.key, ()), control) for one in jobs)
+    read = [old if (old := before.get(row.key)) is not None and old == row else row for row in found]
+    return _Rows(rows=in_order(read, now), no_history=no_history)
 
 
 def _row(recurs: Recurs, runs: Sequence[PastRun], control: Control) -> Row:

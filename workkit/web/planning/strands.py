@@ -18,7 +18,7 @@ from workkit.web.address import job_path
 from workkit.web.drawing.axis import Axis
 from workkit.web.filters import read_filter
 from workkit.web.planning.past_runs import Seen, by_job, joined, known_since
-from workkit.web.planning.recurring import Row, in_order
+from workkit.web.planning.recurring import Row
 from workkit.web.recurring.rows import asked_for, words_in
 
 Group = Literal["job", "fn", "listener"]
@@ -58,8 +58,8 @@ def chosen(rows: Sequence[Row], q: str, now: datetime) -> list[Row]:
     """Choose the recurring jobs that a filter means, in their order. Raises InvalidOptions for what is no filter."""
     where = read_filter(q, "recurring")
     if where.is_everything:
-        return in_order(rows, now)
-    return in_order(asked_for(rows, where, now=now), now)
+        return [*rows]
+    return asked_for(rows, where, now=now)
 
 
 def of_jobs(rows: Iterable[Row], seen: Seen, axis: Axis, listeners: Iterable[ListenerInfo]) -> Iterator[Strand]:

@@ -62,11 +62,11 @@ def facts(asked: Asked, rows: Sequence[Row], last_hour: Cell | None, crowds: Map
         waits=counts.paused,
         paused=paused,
         recurring=len(rows),
-        on_time=sum(_is_on_time(row.runs) for row in rows),
+        on_time=sum(_is_on_time(row.last) for row in rows),
         failing=_with_errors(asked, list(_failing(rows, asked.now))),
         missed=tuple(_missed(asked, rows)),
         died=_died(asked, last_hour),
-        herds=() if paused else tuple(_herds(asked, rows, crowds, threads)),
+        herds=() if paused else tuple(_kept_herds(asked, rows, crowds, threads)),
         cannot_run=cannot_run,
         faults=faults,
         ailing=tuple(wrong for info in pulse.listeners if (wrong := ailing(info)) is not None),
@@ -79,16 +79,17 @@ def _title(job: Job) -> str:
     return job.name or shown(job.fn)
 
 
-def _is_on_time(runs: Iterable[PastRun]) -> bool:
-    last = next(iter(runs), None)
+def _is_on_time(last: PastRun | None) -> bool:
     return last is None or (last.ending not in FAILED and last.late_ms < LATE_MS)
 
 
 def _failing(rows: Iterable[Row], now: datetime) -> Iterator[Failing]:
     """Find the recurring jobs with a name whose last runs failed: the last one, or three of those that recur often."""
     for row in rows:
-        times = in_a_row(row.runs) if row.job.name is not None else 0
-        if times and (times >= 3 or not _is_often(row, now)):
+        if row.last is None or row.last.ending not in FAILED or row.job.name is None:
+            continue
+        times = in_a_row(row.runs)
+        if times >= 3 or not _is_often(row, now):
             yield Failing(name=row.name, times=times, last=row.runs[0].ended)
 
 
@@ -139,6 +140,15 @@ def _died(asked: Asked, last_hour: Cell | None) -> tuple[Died, ...]:
     return died_lately(asked)
 
 
+def _kept_herds(asked: Asked, rows: Sequence[Row], crowds: Mapping[datetime, int], threads: int) -> Iterator[Herd]:
+    found = asked.served.fresh(
+        f"herds {asked.zone}",
+        lambda: tuple(_herds(asked, rows, crowds, threads)),
+        given=(asked.pulse.control, threads, len(rows)),
+    )
+    return (herd for herd in found if herd.at >= asked.now)
+
+
 def _herds(asked: Asked, rows: Sequence[Row], crowds: Mapping[datetime, int], threads: int) -> Iterator[Herd]:
     """Find the next herds: of recurring jobs within a day, with what else waits for such a second."""
     if not threads:
@@ -158,7 +168,7 @@ def one_time_crowds(
     """Take the recurring jobs out of what waits for a second: each is there with its next run. How long the others
     take is not known; they are taken for quick ones.
     """
-    nexts = Counter(row.trigger.next_after(now) for row in rows) if crowds else Counter[datetime | None]()
+    nexts = Counter(row.next(now) for row in rows) if crowds else Counter[datetime | None]()
     return {at: (n - nexts[at], 0.0) for at, n in crowds.items() if n > nexts[at]}
 
 

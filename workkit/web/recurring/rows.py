@@ -96,6 +96,12 @@ class Standing:
             self._counts = counted(next(iter(self._orders.values()), ()) or self._made())
         return self._counts
 
+    def prepare(self, before: Standing, *, now: datetime) -> None:
+        """Sort and count at once what was asked for of the standing before."""
+        for sort in (*before._orders,):
+            self.rows(sort, now=now)
+        self.counts()
+
     def _made(self) -> list[Row]:
         known = ((one, self.runs.get(one.key, ())) for one in self.jobs)
         return [Row(recurs=one, runs=runs, trouble=troubles(runs)) for one, runs in known]

@@ -166,7 +166,8 @@ class Runs(Sequence[PastRun]):
 
     def __eq__(self, other: object) -> bool:
         """Compare the runs, with those of a list too."""
-        return isinstance(other, Sequence) and list(self) == list(other)
+        is_same = isinstance(other, Runs) and self._ring == other._ring
+        return is_same or (isinstance(other, Sequence) and list(self) == list(other))
 
     __hash__ = None  # type: ignore[assignment]
 

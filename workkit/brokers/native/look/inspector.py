@@ -94,7 +94,7 @@ class NativeInspector:
         with self.server.translated() as client:
             values = client.hgetall(self.keys.names)
         found = {name.decode(): named_entry(value) for name, value in values.items() if is_text(name)}
-        jobs = self._listing.stored([id for id, _ in found.values()])
+        jobs = self._listing.stored([id for id, _ in found.values()], self.kept)
         return {
             name: Named(job=job, content=content)
             for (name, (_, content)), job in zip(found.items(), jobs, strict=True)

@@ -15,18 +15,25 @@ MOST: Final = 50_000
 
 @dataclass(slots=True, eq=False)
 class KeptJobs:
-    """Keeps recurring jobs as their payloads say them, without a state or a due time; of others, that they do not
-    recur. The one that was read the longest ago gives way. Thread-safe.
+    """Keeps jobs as their payloads say them, without a state or a due time. The one that was read the longest ago gives
+    way. Thread-safe.
     """
 
     most: int = MOST
-    _jobs: OrderedDict[str, Job | None] = field(default_factory=OrderedDict)
+    _jobs: OrderedDict[str, Job] = field(default_factory=OrderedDict)
     _lock: Lock = field(default_factory=Lock)
 
     def unknown(self, ids: list[str]) -> list[str]:
         """List those of these ids that are not kept."""
         with self._lock:
             return [id for id in ids if id not in self._jobs]
+
+    def job(self, id: str) -> Job | None:
+        """Give one; None for one that is not kept."""
+        with self._lock:
+            if (found := self._jobs.get(id)) is not None:
+                self._jobs.move_to_end(id)
+            return found
 
     def recurring(self, ids: list[str]) -> dict[str, Job]:
         """Give those of these jobs that recur, by id."""
@@ -35,7 +42,7 @@ class KeptJobs:
             for id in ids:
                 if id in self._jobs:
                     self._jobs.move_to_end(id)
-                    if (job := self._jobs[id]) is not None:
+                    if recurs(job := self._jobs[id]):
                         found[id] = job
             return found
 
@@ -44,7 +51,7 @@ class KeptJobs:
         if wire.job_id(payload) != id:
             return
         with self._lock:
-            self._jobs[id] = job if recurs(job) else None
+            self._jobs[id] = job
             while len(self._jobs) > self.most:
                 self._jobs.popitem(last=False)
 

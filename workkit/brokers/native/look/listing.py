@@ -12,6 +12,7 @@ from workkit.brokers.native.codec import Codec, at_due
 from workkit.brokers.native.entry import FURTHEST_MS, Entry, read_entry, regular
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.items import server_ms, standing_items
+from workkit.brokers.native.look.kept_jobs import KeptJobs
 from workkit.brokers.native.look.location import item_id
 from workkit.brokers.native.look.parked import Parked
 from workkit.brokers.native.look.pauses import pause_of
@@ -36,12 +37,17 @@ class Listing:
     keys: Keys
     codec: Codec
 
-    def stored(self, ids: list[str]) -> Iterator[Job | None]:
-        """Read jobs by id, None for each that is gone."""
+    def stored(self, ids: list[str], kept: KeptJobs | None = None) -> Iterator[Job | None]:
+        """Read jobs by id, None for each that is gone. What is kept is not decoded again."""
         for start in range(0, len(ids), PAGE):
             page = ids[start : start + PAGE]
             for id, payload in zip(page, self.payloads(page), strict=True):
-                yield self.read(id, payload)
+                job = None if payload is None or kept is None else kept.job(id)
+                if payload is not None and job is None:
+                    job = self.read(id, payload)
+                    if kept is not None and job is not None:
+                        kept.keep(id, payload, job)
+                yield job
 
     def payloads(self, ids: list[str]) -> list[bytes | None]:
         """Read the payloads of jobs, None for each that is gone."""
