@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tests import handlers
@@ -25,7 +26,8 @@ def one_of_each(server: Server, s: Schedule) -> Job:
     """Add a job that is well, and ones that fail, are late, missed or paused; the one without a name is returned."""
     schedule.add(s, handlers.note, args=("well",), every="day at 12:00", name="well")
     failing = schedule.add(s, handlers.fail, every="3 hours", name="failing")
-    late = schedule.add(s, handlers.note, args=("late",), every="2 hours", name="late")
+    start = datetime.now(UTC) - timedelta(hours=1)  # far from its times, one of which a late run would stand for too
+    late = schedule.add(s, handlers.note, args=("late",), every="2 hours", start=start, name="late")
     missed = schedule.add(s, handlers.note, args=("missed",), every="hour", name="missed", catch_up="skip")
     schedule.add(s, handlers.note, args=("paused",), every="4 hours", name="paused")
     plain = schedule.add(s, handlers.note, args=("plain",), every="5 hours")

@@ -45,6 +45,12 @@ def moment(at: datetime, now: datetime, zone: tzinfo) -> str:
     return day + clock_at(local)
 
 
+def at_moment(at: datetime, now: datetime, zone: tzinfo) -> str:
+    """Write it as a sentence does: ``at 02:30`` today, ``tomorrow at 02:30``, ``Sun 22 Nov at 05:00``."""
+    day, _, clock = moment(at, now, zone).rpartition(" ")
+    return f"{day} at {clock}".lstrip()
+
+
 def away(ms: float) -> str:
     """Write how far off an instant is, either way: ``30 s``, ``1 min 12 s``, ``14 min``, ``6 h 44 min``, ``2 d 21 h``.
 

@@ -14,8 +14,8 @@ from urllib.parse import urlencode
 from workkit.jobs.admission import Pause
 from workkit.jobs.names import shown
 from workkit.text.duration import MILLISECOND
+from workkit.text.glance import at_moment, capital, moment
 from workkit.text.glance import away as distance
-from workkit.text.glance import capital, moment
 from workkit.text.listing import listed, plural
 from workkit.web.address import job_path
 from workkit.web.words import Ref, Said, joined, pause_end
@@ -156,8 +156,8 @@ def needs(facts: Facts) -> Iterator[Need]:
     yield from _overdue(facts)
     yield from (_one_failing(one, facts) for one in facts.failing)
     for missed in facts.missed:
-        at = moment(missed.due, facts.now, facts.zone)
-        said = (Ref(missed.name, job_path(missed.name)), f" missed its run at {at}: {missed.why}.")
+        at = at_moment(missed.due, facts.now, facts.zone)
+        said = (Ref(missed.name, job_path(missed.name)), f" missed its run {at}: {missed.why}.")
         yield Need(said=said, job=missed.name)
     for died in facts.died:
         at = moment(died.since, facts.now, facts.zone)
@@ -245,9 +245,9 @@ def _all_failing(found: Sequence[Failing]) -> Said:
 
 def _one_failing(one: Failing, facts: Facts) -> Need:
     ref = Ref(one.name, job_path(one.name))
-    at = moment(one.last, facts.now, facts.zone)
-    said = f" has failed {one.times} times in a row." if one.times > 1 else f" failed at {at}."
-    why = one.error or (f"The last time at {at}." if one.times > 1 else "")
+    at = at_moment(one.last, facts.now, facts.zone)
+    said = f" has failed {one.times} times in a row." if one.times > 1 else f" failed {at}."
+    why = one.error or (f"The last time {at}." if one.times > 1 else "")
     return Need(said=(ref, said), why=why, tone="fail", job=one.name, is_failing=True)
 
 

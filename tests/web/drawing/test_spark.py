@@ -47,7 +47,7 @@ def test_a_quarter_without_a_start_is_a_gap() -> None:
 def test_cells_of_a_quarter_are_put_together() -> None:
     shown = drawn(bucket(3, 4, 4, 4), bucket(3, 1_500))
     assert len(points(shown.half)) == 1
-    assert shown.worst == "1.6 s at yesterday 12:00"
+    assert shown.worst == "1.6 s yesterday at 12:00"
 
 
 def test_its_sentence_says_the_usual_and_the_worst() -> None:

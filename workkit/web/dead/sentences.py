@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta, tzinfo
 
-from workkit.text.glance import day_text, moment
+from workkit.text.glance import at_moment, day_text, moment
 from workkit.text.listing import plural
 from workkit.web.dead.groups import Group
 from workkit.web.dead.index import Known
@@ -64,5 +64,5 @@ def between(first: datetime, last: datetime, now: datetime, zone: tzinfo) -> str
     """Say in which span: ``between 09:41 and 10:58``; or when, where both are in one minute."""
     begun, ended = (at.replace(second=0, microsecond=0) for at in (first, last))
     if begun == ended:
-        return f"at {moment(begun, now, zone)}"
+        return at_moment(begun, now, zone)
     return f"between {moment(begun, now, zone)} and {moment(ended, now, zone)}"

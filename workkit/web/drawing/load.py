@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from workkit.contract.history import Bucket
-from workkit.text.glance import moment
+from workkit.text.glance import at_moment
 from workkit.text.listing import plural
 from workkit.web.drawing.axis import WIDTH, Axis
 from workkit.web.drawing.shape import Drawing, number
@@ -97,7 +97,7 @@ def _label(axis: Axis, past: Sequence[tuple[datetime, float]], ahead: Sequence[S
     of = f" of {threads:,}" if threads else ""
     mostly = f"{many:,}" if few == many else f"{few:,} to {many:,}"
     peaks = "".join(
-        f"; {_all(round(value), threads)} at {moment(at, axis.now, axis.zone)}"
+        f"; {_all(round(value), threads)} {at_moment(at, axis.now, axis.zone)}"
         for at, value in _peaks(found, above=max(1.0, 2 * high))
     )
     when = "How many threads were busy, and will be" if ahead else "How many threads were busy"

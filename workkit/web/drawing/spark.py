@@ -11,7 +11,7 @@ from operator import add
 
 from workkit.contract.history import LATE_MS, Bucket, Buckets, upper_ms
 from workkit.text.duration import duration_text
-from workkit.text.glance import moment
+from workkit.text.glance import at_moment, moment
 from workkit.text.listing import listed
 from workkit.web.drawing.shape import Drawing, Mark, number
 
@@ -51,7 +51,7 @@ def lateness_spark(
     half, most = ({k: _ms(counted, share) for k, counted in quarters.items()} for share in (0.5, 0.95))
     top = max([TOP_MS, *most.values()])
     late = sorted((ms, k) for k, ms in most.items() if ms > LATE_MS)[::-1][:MOST_WORST]
-    named = [f"{duration_text(ms)} at {moment(_shown(start, k), now, zone)}" for ms, k in late]
+    named = [f"{duration_text(ms)} {at_moment(_shown(start, k), now, zone)}" for ms, k in late]
     lines = [_line(run, half, top) for run in _runs(quarters)], [_line(run, most, top) for run in _runs(quarters)]
     area = "".join(
         f"{line}L{number((run[-1] + 1) * STEP)} {HEIGHT}L{number(run[0] * STEP)} {HEIGHT}Z"
