@@ -22,6 +22,8 @@ FIRST: Final = ("jobs/nightly", "jobs/launch", "jobs/invoice-sync")
 Found = dict[str, list[str]]
 """The addresses of each page, by its name: of the first schedule, then of the others in turn."""
 
+OF_A_JOB = ("job", "edit")  # changes name jobs that other tests have taken out since
+
 
 def base(name: str) -> str:
     """Make the address of a schedule."""
@@ -29,7 +31,8 @@ def base(name: str) -> str:
 
 
 def crawled(client: httpx.Client, names: Sequence[str]) -> Found:
-    """Follow the links from the pages whose addresses are known, breadth first. Each answer must be one of 200."""
+    """Follow the links from the pages whose addresses are known, breadth first. Each answer must be one of 200, but
+    for jobs that are over."""
     by_schedule = [_of_one(client, names[0], FIRST, MOST_OF_A_PAGE)]
     by_schedule += [_of_one(client, name, (), MOST_ELSEWHERE) for name in names[1:]]
     return {page.name: [path for one in by_schedule for path in one.get(page.name, [])] for page in PAGES}
@@ -45,6 +48,8 @@ def _of_one(client: httpx.Client, name: str, first: Sequence[str], most: int) ->
         if page is None or len(mine := found.setdefault(page.name, [])) >= most:
             continue
         answer = client.get(start + path)
+        if answer.status_code == 404 and page.name in OF_A_JOB:
+            continue
         assert answer.status_code == 200, f"{start + path} of page {page.name}: {answer.status_code}\n{answer.text}"
         mine.append(start + path)
         for link in map(html.unescape, LINK.findall(answer.text)):
