@@ -156,7 +156,7 @@ class DeadIndex:
         now = time.monotonic()
         if len(self._graves) == min(count, MOST) and count <= MOST:
             return
-        if now - self._looked >= LOOK_S:
+        if now - self._looked >= LOOK_S or len(self._graves) <= PAGE:  # few are asked about each time
             self._looked = now
             with self._lock:
                 known = list(self._graves.values())
