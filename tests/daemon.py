@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from tests.processes import PATIENCE, until
+from tests.processes import PATIENCE, is_stopped, until
 
 
 def begun(command: Sequence[str], *, log: Path, env: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
@@ -55,6 +55,7 @@ class Daemon:
     def freeze(self) -> None:
         """Have it hang, its connections open, until `thaw`."""
         os.kill(self.pid, signal.SIGSTOP)
+        until(lambda: is_stopped(self.pid), what="the server to stand still")
 
     def thaw(self) -> None:
         """Let it continue."""

@@ -37,6 +37,18 @@ def is_alive(pid: int) -> bool:
     return state not in ("", "Z")
 
 
+def is_stopped(pid: int) -> bool:
+    """Tell whether all threads of a process stand still. One that was just told to may go on for a moment."""
+    tasks = Path(f"/proc/{pid}/task")
+    if not tasks.exists():
+        return _state(pid)[0] == "T"
+    try:
+        states = {file.read_text().rpartition(")")[2].split()[0] for file in tasks.glob("*/stat")}
+    except (FileNotFoundError, ProcessLookupError):  # a thread has ended meanwhile
+        return False
+    return states == {"T"}
+
+
 def parent_of(pid: int) -> int:
     _, parent = _state(pid)
     return parent
