@@ -27,7 +27,7 @@ import redis
 
 from tests.acceptance import crash_cast
 from tests.acceptance.stage import Stage
-from tests.processes import is_alive, until
+from tests.processes import is_alive, is_stopped, until
 from tests.servers import PAST, PRODUCTS, Server, program
 from workkit import schedule, wire
 from workkit.brokers.embedded.attachment import attach
@@ -86,7 +86,7 @@ class Scene:
         pipe.execute()
 
     def fill_until(self, condition: Callable[[], bool], *, what: str) -> None:
-        """Store more foreign jobs until a condition holds for a moment, which a busy test may miss."""
+        """Store foreign jobs, and wait until a condition holds. Where a busy test misses it, store more."""
         for seed in range(1, 11):
             self.fill(3000, seed=seed)
             with contextlib.suppress(AssertionError):
@@ -123,9 +123,9 @@ class Scene:
         return sum(found.get(item) != score for item, score in self.scores.items())
 
     def caught(self) -> tuple[int, int]:
-        """Start a listener, and have it stand still with foreign jobs in its hands; its pid, and how many.
+        """Start a listener, and freeze it while it holds foreign jobs. Return its pid, and how many it holds.
 
-        It looks through them within a moment, which a busy test may miss: then another one is started.
+        It holds them for a short time only. A busy test may miss that, and then starts another listener.
         """
         for _ in range(20):
             pid = self.listen()
@@ -139,6 +139,7 @@ class Scene:
         if not self.held(pid):
             return 0
         os.kill(pid, signal.SIGSTOP)
+        until(partial(is_stopped, pid), what="the listener to stand still")
         if held := self.held(pid):
             return held
         os.kill(pid, signal.SIGCONT)

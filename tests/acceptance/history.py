@@ -21,6 +21,11 @@ from typing import Any
 SIGNAL = 0.1  # seconds that a signal may take to arrive
 MARGIN = 1.0  # seconds between the end of a run and the moment from which its settle is certain
 
+OVERTAKEN = 1.5
+"""Seconds by which a run may begin after the one that follows it. A run first sets the time of the next one. A busy
+machine may delay it after that.
+"""
+
 
 def write(file: str, **line: Any) -> None:
     """Append one line, with the time."""
@@ -36,10 +41,6 @@ def complete_lines(file: str | Path) -> list[dict[str, Any]]:
     """Read what was written so far, without a last line of which only a part can be read yet."""
     text = Path(file).read_text(encoding="utf-8")
     return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
-
-
-OVERTAKEN = 1.5
-"""Seconds by which a run may begin after a later one: it arms the next one first, and may be held up then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

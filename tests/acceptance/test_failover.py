@@ -158,7 +158,7 @@ def test_foreign_jobs_stand_in_the_queue_of_a_new_primary(fleet: SentinelFleet, 
         assert switches.wait() == replica.port
         os.kill(dying, signal.SIGKILL)
         here[0] = replica
-        # A busy machine starts threads and answers late; the bound on a quiet one is kept in test_foreign.py.
+        # test_foreign.py has the strict bound. Here the switch to the new primary takes time too.
         until(lambda: not scene.missing(), timeout=2 * (TIMEOUT + MARGIN), what="all foreign jobs in S:next")
         scene.add_ours(20)
         scene.check()

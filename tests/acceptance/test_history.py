@@ -72,6 +72,7 @@ def test_a_broken_history_is_complained_of(lines: Lines, promise: Promise, compl
         ([ack("x"), *(line for n in (1, 2, 3) for line in ran("x", n, due=n * 1000))], TICK),
         ([ack("x"), *ran("x", 2.5, due=1000), *ran("x", 3.0, due=3000)], TICK),  # one late run for two times
         ([ack("x", 1.5), *ran("x", 2.0, due=2000), *ran("x", 3.0, due=3000)], TICK),  # added late
+        ([ack("x"), *ran("x", 1.0, due=1000), *ran("x", 4.0, due=2000), *ran("x", 3.0, due=3000)], TICK),  # held up
     ],
 )
 def test_a_history_that_keeps_the_promise_is_not(lines: Lines, promise: Promise) -> None:

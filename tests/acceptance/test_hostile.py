@@ -32,7 +32,7 @@ def hostile(*args): r.sadd("ran", current_job().id.encode("utf-8", "surrogatepas
 def _secret(*args): r.set("pwned", 1)
 """
 SEED = 20261120
-LATEST = 5.0  # seconds, of nine in ten; one is asked for. A record that stops a listener makes most ten seconds late
+LATEST = 5.0  # seconds late, for nine jobs in ten; one second is asked for, and a listener that stops costs ten
 Fate = Literal["runs", "dead", "missing", "unrun", "told", "runs when repaired"]
 
 

@@ -29,7 +29,7 @@ class BesideDoctor:
     exchange: str
 
     def findings(self) -> Iterator[Finding]:
-        """Name what is wrong. If the Redis does not answer, this is a finding, and no error."""
+        """Name what is wrong. A Redis that does not answer is a finding, not an error."""
         try:
             yield from self._looked()
         except ServerUnreachable as error:
