@@ -109,6 +109,8 @@ class Soak:
         self.listeners = [self._listen() for _ in range(LISTENERS)]
         for n in range(PRODUCERS):
             self.producers.append(self._start("produce", str(n * 10**9), str(self.rate / PRODUCERS)))
+        # One that cannot reach the server as it starts ends, and the first is not started again.
+        until(lambda: schedule.counts(self.schedule).listeners == LISTENERS, timeout=60, what="the listeners")
         self._trouble(seconds, troubles)
         for producer in self.producers:
             assert producer.stdin is not None
