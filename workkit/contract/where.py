@@ -1,6 +1,6 @@
 """Which jobs or runs are meant, as a value: tests of their fields, all of which must hold. Pure; `now` is passed in.
 
-`workkit.web.filters` reads it from a text. What a test sees is what it is given: whoever may not see an argument
+`workkit.web.typed.filters` reads it from a text. What a test sees is what it is given: whoever may not see an argument
 passes jobs whose arguments are masked, so that a filter does not tell them.
 """
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from workkit.triggers import Trigger, parse
-from workkit.web.ahead import instants
+from workkit.web.ahead.remarks import instants
 from workkit.web.planning import foresight
 from workkit.web.planning.foresight import Foreseen, Foresight, between, sparse
 

@@ -36,7 +36,7 @@ from workkit.errors import NotFound, ServerError
 from workkit.jobs.call_text import call_text
 from workkit.jobs.job import matches
 from workkit.text import wording
-from workkit.web.filters import read_filter, understood
+from workkit.web.typed.filters import read_filter, understood
 
 if TYPE_CHECKING:
     from workkit.contract.inspector import Counts

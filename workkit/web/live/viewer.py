@@ -8,12 +8,12 @@ import time
 from datetime import datetime
 from typing import Final, Protocol
 
+from workkit.web.hiding.veil import Veil
 from workkit.web.live import events
 from workkit.web.live.channel import Away, Channel
 from workkit.web.live.pieces import Pieces, changed
 from workkit.web.live.sight import Sight
 from workkit.web.render import write
-from workkit.web.veil import Veil
 
 CLOCK_S: Final = 10.0
 STILL_S: Final = 15.0

@@ -17,8 +17,8 @@ from workkit.text.duration import MILLISECOND
 from workkit.text.glance import away
 from workkit.text.wording import iso
 from workkit.web.address import job_path
+from workkit.web.hiding.veil import Veil
 from workkit.web.page import Asked, Page
-from workkit.web.veil import Veil
 from workkit.web.words import Said, plain
 
 SHOWN: Final = 50  # changes on a page

@@ -16,7 +16,7 @@ from workkit.errors import Unsupported
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.text.wording import iso, zone_name
-from workkit.web.clock_words import NextChange, city
+from workkit.web.ahead.clock_words import NextChange, city
 from workkit.web.page import Asked
 from workkit.web.recurring.past import Drawn, drawn
 from workkit.web.recurring.policies import Policy, policies

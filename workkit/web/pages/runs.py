@@ -14,9 +14,9 @@ from workkit.errors import InvalidOptions, Unsupported
 from workkit.text.glance import moment
 from workkit.text.wording import iso
 from workkit.web.drawing.endings import KINDS, STATES
-from workkit.web.filters import ENDINGS, read_filter, understood
-from workkit.web.instants import read_instant
 from workkit.web.page import Asked, Page
+from workkit.web.typed.filters import ENDINGS, read_filter, understood
+from workkit.web.typed.instants import read_instant
 
 ROWS: Final = 50
 MOST_LOOKED: Final = 3_000  # runs that one request looks at

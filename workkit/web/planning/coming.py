@@ -13,7 +13,7 @@ from workkit.contract.history import NO_RUN, Bucket
 from workkit.errors import Unsupported
 from workkit.jobs.admission import SCHEDULE
 from workkit.text.brief import brief_repr
-from workkit.web.ahead import Planned, Remark, ahead
+from workkit.web.ahead.remarks import Planned, Remark, ahead
 from workkit.web.drawing.axis import SPANS, Axis
 from workkit.web.drawing.columns import PIECES, one_time_lane
 from workkit.web.drawing.load import Load, expected, load

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.web.drawing.rects import ran
 from workkit.triggers import parse
-from workkit.web.ahead import Planned, Remark, ahead, best_spread_ms, herd_text, instants, nothing
+from workkit.web.ahead.remarks import Planned, Remark, ahead, best_spread_ms, herd_text, instants, nothing
 
 NOW = datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC)
 UNTIL = NOW + timedelta(hours=24)

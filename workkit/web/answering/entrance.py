@@ -15,7 +15,7 @@ from starlette.responses import RedirectResponse, Response
 from workkit.errors import TriggerError
 from workkit.triggers.clock.zone import zone as read_zone
 from workkit.web.address import url_path
-from workkit.web.answer import Refused, html, json_answer, wants_json
+from workkit.web.answering.answer import Refused, html, json_answer, wants_json
 from workkit.web.door.guard import is_same_origin
 from workkit.web.door.role import Who
 from workkit.web.door.signer import LOGIN_S

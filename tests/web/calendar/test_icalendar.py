@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from workkit.web.icalendar import Event, calendar, escaped, folded
+from workkit.web.calendar.icalendar import Event, calendar, escaped, folded
 
 AT = datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC)
 

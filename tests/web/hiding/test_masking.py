@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from workkit.errors import InvalidOptions
 from workkit.jobs.job import Job
 from workkit.jobs.outcome import Failure
-from workkit.web.masked_text import MASK
-from workkit.web.masking import MASKED, Mask, hidden_paths, mask
+from workkit.web.hiding.masked_text import MASK
+from workkit.web.hiding.masking import MASKED, Mask, hidden_paths, mask
 
 MASKS = mask()
 SECRETS = """

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workkit.web.starting import MOST_JOBS, last_start_ms
+from workkit.web.ahead.starting import MOST_JOBS, last_start_ms
 
 
 @pytest.mark.parametrize(

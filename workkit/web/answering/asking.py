@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
 from workkit.errors import ServerError, ServerUnreachable
-from workkit.web.answer import Refused
+from workkit.web.answering.answer import Refused
 from workkit.web.served import Served
 
 THREADS: Final = 8

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from workkit.errors import InvalidOptions
-from workkit.web.instants import read_instant
+from workkit.web.typed.instants import read_instant
 
 PARIS = ZoneInfo("Europe/Paris")
 NOW = datetime(2026, 11, 20, 11, 15, 30, tzinfo=PARIS)  # a Friday

@@ -12,7 +12,7 @@ from workkit.contract.where import Between, Has, Term, Where
 from workkit.errors import InvalidOptions
 from workkit.jobs.job import Job
 from workkit.triggers import parse
-from workkit.web.filters import PLACES, Place, accepted, read_filter, understood
+from workkit.web.typed.filters import PLACES, Place, accepted, read_filter, understood
 
 NOW = datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC)
 SECOND, MINUTE, HOUR = 1_000.0, 60_000.0, 3_600_000.0

@@ -7,7 +7,7 @@ from threading import Event
 
 from tests.processes import until
 from workkit.contract.doctor import Finding
-from workkit.web.checkup import FRESH_S, Checkup
+from workkit.web.background.checkup import FRESH_S, Checkup
 
 FAULT = Finding(kind="k", what="a", why="b", remedy="c")
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.processes import until
 from workkit.errors import InvalidOptions, NotFound
-from workkit.web.works import MOST_AT_ONCE, Work, Works
+from workkit.web.background.works import MOST_AT_ONCE, Work, Works
 
 
 def waits(work: Work) -> None:

@@ -9,9 +9,9 @@ from functools import partial
 import pytest
 
 from workkit.errors import ServerUnreachable
-from workkit.web import asking
-from workkit.web.answer import Refused
-from workkit.web.asking import THREADS, Asking
+from workkit.web.answering import asking
+from workkit.web.answering.answer import Refused
+from workkit.web.answering.asking import THREADS, Asking
 
 
 def test_one_question_too_many_is_refused_and_later_ones_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workkit.web.masked_text import MASK, MOST_TEXT
-from workkit.web.masking import mask
+from workkit.web.hiding.masked_text import MASK, MOST_TEXT
+from workkit.web.hiding.masking import mask
 
 MASKS = mask()
 

@@ -21,13 +21,13 @@ from workkit.web.acts.registry import ACTS
 from workkit.web.acts.trail import tell
 from workkit.web.acts.verbs import Verbs
 from workkit.web.address import with_parameter
-from workkit.web.answer import Refused, html, json_answer, result_record, result_status
-from workkit.web.asking import Asking
+from workkit.web.answering.answer import Refused, html, json_answer, result_record, result_status
+from workkit.web.answering.asking import Asking
+from workkit.web.answering.entrance import Entrance, own_path
+from workkit.web.background.works import Works
 from workkit.web.door.role import Role, Who, may
-from workkit.web.entrance import Entrance, own_path
 from workkit.web.frame import Frame
 from workkit.web.served import Served
-from workkit.web.works import Works
 
 UNDO: Final = "undo"
 VERBS: Final = (*(verb for verb, act in ACTS.items() if act.stage == "form"), UNDO)

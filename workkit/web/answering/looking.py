@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from datetime import tzinfo
 
 from workkit.contract.inspector import Pulse
+from workkit.web.background.works import Works
 from workkit.web.frame import Frame
+from workkit.web.hiding.veil import Veil
 from workkit.web.page import Asked, Page, View
 from workkit.web.pages.registry import PAGES
 from workkit.web.served import Served
-from workkit.web.veil import Veil
-from workkit.web.works import Works
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

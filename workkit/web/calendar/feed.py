@@ -12,8 +12,8 @@ from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.jobs.recurrence import spread_offset_ms
 from workkit.triggers import explain
-from workkit.web.ahead import instants
-from workkit.web.icalendar import Event, calendar
+from workkit.web.ahead.remarks import instants
+from workkit.web.calendar.icalendar import Event, calendar
 from workkit.web.served import Served
 from workkit.web.words import pause_end
 

@@ -12,8 +12,8 @@ from workkit.contract.inspector import Pulse
 from workkit.contract.listener import ListenerInfo
 from workkit.jobs.admission import Pause
 from workkit.jobs.job import Job
-from workkit.web.masked_text import MASK
-from workkit.web.masking import Decide, Mask, mask
+from workkit.web.hiding.masked_text import MASK
+from workkit.web.hiding.masking import Decide, Mask, mask
 
 _TYPE: Final = re.compile(r"[\w.]{1,100}")
 

@@ -18,7 +18,7 @@ from workkit.errors import InvalidOptions
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.text.wording import printable
-from workkit.web.masked_text import MASK, masked_text
+from workkit.web.hiding.masked_text import MASK, masked_text
 
 SECRET: Final = r"pass(word)?|secret|token|api[_-]?key|auth|card|iban|ssn|cookie"
 LONGEST_KEY: Final = 200  # characters of a key; under a longer one all is masked

@@ -22,8 +22,8 @@ from workkit.text.listing import listed
 from workkit.triggers import Trigger
 from workkit.triggers.clock.changes import ClockChange, clock_changes
 from workkit.triggers.skipped import touched
-from workkit.web.clock_words import city, moves
-from workkit.web.starting import last_start_ms
+from workkit.web.ahead.clock_words import city, moves
+from workkit.web.ahead.starting import last_start_ms
 
 MOST_INSTANTS: Final = 5_000  # of one job in a window
 HERD: Final = 50  # runs at one second
