@@ -41,8 +41,8 @@ names as one has `together` in place of `one`; what takes a while is a `Work` in
 (`background/works.py`), of which every page tells. A button is `say.act(frame, "verb", "Text", [("which", name)])`, or
 `say.asks(...)` with a question first; it is absent for who may not. `acts/deeds.py` keeps results, for the line after
 an act, for `undo`, and so that a form sent twice acts once; `acts/trail.py` logs each. Tests: `tests/web/acts/`, where
-`contents` compares all keys of a schedule before an act and after its undo. Its row in spec/web.md,
-8.
+`contents` compares all keys of a schedule before an act and after its undo. Its row:
+spec/web.md, 8.
 
 **What goes on by itself:** the page is looked at and written again for its stream (`live/`), by the same `look` and the
 same template, and cut into the elements that have an `id` and `data-live`: `live/pieces.py`. `main` is one, so a page
