@@ -118,7 +118,7 @@ def _refused(job: Job, trouble: str, remedy: str) -> InvalidOptions:
 
 
 def _is_once(job: Job) -> bool:
-    return job.trigger is None or not job.trigger.recurs
+    return not job.recurs
 
 
 def _key(job: Job) -> str:

@@ -42,7 +42,7 @@ def runs_of(inspector: Inspector, which: str | None, *, limit: int) -> list[Past
         if not found:
             raise
         return found
-    if job.trigger is None or not job.trigger.recurs:
+    if not job.recurs:
         return list(islice((run for run in inspector.runs() if run.id == job.id), limit))
     return _of_ring(inspector, job.name or job.id, limit=limit, id=job.id, name=job.name, fn=job.fn)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from urllib.parse import quote
 
 from workkit.jobs.admission import SCHEDULE, Control, Pause
@@ -67,11 +67,8 @@ def paused_by(job: Job, control: Control) -> str | None:
 
 
 def pause_end(pause: Pause | None) -> datetime | None:
-    """Tell when a pause ends; None where it lasts until it is resumed."""
-    try:
-        return None if pause is None or pause.until_ms is None else datetime.fromtimestamp(pause.until_ms / 1000, UTC)
-    except (OverflowError, ValueError, OSError):  # another program wrote a time that no calendar has
-        return None
+    """Tell when a pause ends; None without one, and where it lasts until it is resumed."""
+    return None if pause is None else pause.until
 
 
 def until(due: datetime, now: datetime) -> str:

@@ -15,7 +15,6 @@ from workkit.cli.options import Count, json_option, opened, server_options, verb
 from workkit.cli.printing import record, table, terminal
 from workkit.cli.printing.table import Column
 from workkit.cli.settings import read_settings
-from workkit.jobs.call_text import spoken
 from workkit.text import wording
 
 if TYPE_CHECKING:
@@ -70,28 +69,21 @@ def changes_command(
 
 def _row(change: Change, zone: tzinfo) -> Sequence[str]:
     return [
-        change.at.astimezone(zone).strftime("%a %d %b %H:%M:%S"),
+        wording.stamp(change.at, zone),
         wording.printable(change.by or "-"),
         wording.printable(change.via or "-"),
         wording.printable(change.verb),
-        wording.printable(_target(change)),
+        wording.printable(change.subject),
         wording.printable((change.id or "-")[:8]),
         wording.printable(" ".join(_differences(change, zone)) or "-"),
         wording.printable(change.reason or "-"),
     ]
 
 
-def _target(change: Change) -> str:
-    kind, _, of = change.target.partition(":")
-    if kind == "job" and change.id is not None and of == change.id:
-        return spoken(change.fn or of)
-    return spoken(of) if kind == "fn" else of or kind
-
-
 def _differences(change: Change, zone: tzinfo) -> Iterator[str]:
     if change.times != 1:
         yield wording.plural(change.times, "fault" if change.verb == "repair" else "job")
-    for name in dict.fromkeys([*change.before, *change.after]):
+    for name in change.names:
         if name == "reason":
             continue
         before, after = (_text(state, name, zone) for state in (change.before, change.after))
@@ -101,7 +93,7 @@ def _differences(change: Change, zone: tzinfo) -> Iterator[str]:
 def _text(state: Mapping[str, Any], name: str, zone: tzinfo) -> str:
     value = state.get(name)
     if isinstance(value, datetime):
-        return value.astimezone(zone).strftime("%a %d %b %H:%M:%S")
+        return wording.stamp(value, zone)
     if isinstance(value, list):
         return ",".join(value)
     return "" if value is None else str(value)

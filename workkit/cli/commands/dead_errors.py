@@ -9,6 +9,7 @@ from typing import Any
 
 from workkit.cli.printing import table, terminal
 from workkit.cli.printing.table import Column
+from workkit.contract.record import MOST_IDS, error_record
 from workkit.jobs.fingerprint import Fingerprint, print_of
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
@@ -22,7 +23,6 @@ ERRORS = (
     Column(title="ERROR", cut_to=12),
     Column(title="PRINT", rank=5),
 )
-MOST_IDS = 10  # of an error, in its record
 
 
 @dataclass(slots=True, kw_only=True)
@@ -84,18 +84,17 @@ def _at(at: datetime | None, now: datetime) -> str:
 
 
 def error_records(errors: Iterable[DeadError], schedule: str) -> Iterator[dict[str, Any]]:
-    """Write errors as JSON does. `varying`: the spans (from, to) of the message that differ from job to job."""
+    """Write errors as JSON does."""
     for error in errors:
         yield {
             "schedule": schedule,
-            "fingerprint": error.print.print,
-            "jobs": error.count,
-            "error_type": error.print.type or None,
-            "message": error.print.message,
-            "varying": [list(span) for span in error.print.varying],
-            "where": error.print.where,
-            "fns": list(error.fns),
-            "first": None if error.first is None else wording.iso(error.first),
-            "last": None if error.last is None else wording.iso(error.last),
-            "ids": error.ids,
+            **error_record(
+                error.print.print,
+                error.print,
+                jobs=error.count,
+                fns=[*error.fns],
+                first=error.first,
+                last=error.last,
+                ids=error.ids,
+            ),
         }

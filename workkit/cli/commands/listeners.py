@@ -69,7 +69,7 @@ def _listener_row(info: ListenerInfo) -> list[str]:
     return [
         info.listener,
         schedules,
-        f"{len(info.running) if info.held is None else info.held}/{info.threads or '-'}",
+        f"{info.busy}/{info.threads or '-'}",
         "stuck" if info.trouble else info.state,
         duration_text(info.beat_ms),
         duration_text(info.up_ms).replace("min", "m"),

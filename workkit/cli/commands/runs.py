@@ -83,7 +83,7 @@ def runs_command(
 
 def _row(run: PastRun, zone: tzinfo) -> Sequence[str]:
     return [
-        run.ended.astimezone(zone).strftime("%a %d %b %H:%M:%S"),
+        wording.stamp(run.ended, zone),
         run.ending,
         wording.printable(shown(run.fn or "?")),
         wording.printable(run.name or "-"),

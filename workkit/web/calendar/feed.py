@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from workkit.errors import Unsupported
@@ -28,7 +28,7 @@ ABOUT: Final = f"Planned runs of the next 30 days; of each job the next {MOST_OF
 def feed(served: Served) -> bytes:
     """Write the calendar of a schedule, with no argument of any job. Raises what its inspector raises."""
     pulse = served.inspector().pulse()
-    now = datetime.fromtimestamp(pulse.now_ms / 1000, UTC)
+    now = pulse.now
     jobs = [one.job for one in served.named().values()]
     found = events(jobs, schedule=served.name, now=now, paused=pulse.control.paused, dues=_dues(served, now))
     # The hour, so that a calendar in which nothing has changed is the same answer.

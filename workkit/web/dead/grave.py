@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha1
 from typing import Any, Final
 
 from workkit.jobs.fingerprint import print_of
-from workkit.jobs.job import Job
+from workkit.jobs.job import Job, argument_text
 from workkit.text.brief import brief_repr
 from workkit.web.hiding.veil import Veil
 
@@ -93,6 +92,6 @@ def _shorter(text: str, most: int) -> str:
 
 def _text(value: Any) -> str:
     try:
-        return json.dumps(value, ensure_ascii=False, default=str)
+        return argument_text(value)
     except (ValueError, RecursionError):
         return repr(value)

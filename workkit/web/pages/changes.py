@@ -12,7 +12,6 @@ from urllib.parse import urlencode
 from workkit.contract.changes import Change
 from workkit.contract.record import change_record
 from workkit.errors import Unsupported
-from workkit.jobs.call_text import spoken
 from workkit.text.duration import MILLISECOND
 from workkit.text.glance import away
 from workkit.text.wording import iso
@@ -148,15 +147,13 @@ def _masked(state: Mapping[str, Any], veil: Veil) -> dict[str, Any]:
 def _row(change: Change, veil: Veil) -> Row:
     change = veiled(change, veil)
     kind, _, of = change.target.partition(":")
-    about = spoken(change.fn or of) if kind == "job" and of == change.id else spoken(of) if kind == "fn" else of or kind
-    names = dict.fromkeys([*change.before, *change.after])
     return Row(
         change=change,
-        about=about if about != "schedule" else "the schedule",
+        about=change.subject if change.subject != "schedule" else "the schedule",
         path=job_path(of) if kind == "job" else "",
         differences=tuple(
             Difference(name=name, before=_value(change.before.get(name)), after=_value(change.after.get(name)))
-            for name in names
+            for name in change.names
             if not (name == "reason" and change.before.get(name) == change.after.get(name))
         ),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from math import ceil
 from typing import Final
@@ -90,17 +90,10 @@ def is_stopped(asked: Asked) -> bool:
 
 def _planned(row: Row, now: datetime, until: datetime, paused_since: Mapping[str, datetime]) -> Planned:
     """A pause of the whole schedule is told by itself, not for each of its jobs."""
-    end = pause_end(row.pause)
-    return Planned(
-        name=row.name,
-        trigger=row.trigger,
-        instants=row.foreseen(now, until).instants,
-        usual_ms=row.usual_ms,
-        lately=row.runs,
-        catch_up=row.job.terms.catch_up,
+    return replace(
+        row.planned(now, until),
         is_paused=row.pause is not None and row.paused_by != SCHEDULE,
         paused_since=paused_since.get(row.paused_by or ""),
-        paused_until=end,
     )
 
 
