@@ -9,8 +9,8 @@ from typing import Any
 from workkit.contract.inspector import Inspector
 from workkit.errors import InvalidOptions, PhraseError, TriggerError
 from workkit.jobs.admission import SCHEDULE, Control, Pause
+from workkit.jobs.functions.marks import plain_fn
 from workkit.jobs.job import Job
-from workkit.jobs.marks import plain_fn
 from workkit.jobs.names import Fn, known_name, read_name, shown
 from workkit.jobs.option_readers import option_error
 from workkit.triggers.clock.zone import zone

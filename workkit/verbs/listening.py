@@ -8,8 +8,8 @@ from typing import Any
 
 from workkit.contract.tally import Tally
 from workkit.errors import InvalidOptions, ListenerStopped
+from workkit.jobs.functions.registry import importing
 from workkit.jobs.option_readers import option_error
-from workkit.jobs.registry import importing
 from workkit.verbs.creation import Schedule, check_schedule
 from workkit.verbs.listen_options import read_forward, read_how
 from workkit.verbs.opening import forwarding_ends, listening_brokers

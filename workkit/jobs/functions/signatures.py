@@ -11,8 +11,8 @@ from types import FunctionType
 from typing import Any, Final
 
 from workkit.errors import InvalidFunction
+from workkit.jobs.functions.marks import Handler, marks, options_of
 from workkit.jobs.known import Known, Parameter
-from workkit.jobs.marks import Handler, marks, options_of
 from workkit.jobs.names import generator, is_plain, stored_name
 
 MOST: Final = 500  # functions of one listener

@@ -19,8 +19,8 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from workkit.errors import CannotRun, FunctionNotFound, InvalidFunction, ListenerStopped, NotAllowed, described
-from workkit.jobs.marks import Handler, marked, options_of, served
-from workkit.jobs.module_files import modules_under, source_folder
+from workkit.jobs.functions.marks import Handler, marked, options_of, served
+from workkit.jobs.functions.module_files import modules_under, source_folder
 from workkit.jobs.names import (
     LONGEST,
     NO_YIELD,
@@ -39,7 +39,7 @@ from workkit.jobs.run_options import RunOptions
 from workkit.text.nearest import nearest_word
 
 MOST_NAMES = 10_000
-_HERE = os.path.join(os.path.dirname(__file__), "")  # a mark that is refused was written elsewhere
+_HERE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")  # a mark that is refused was written elsewhere
 _IMPORT = os.path.dirname(importlib.__file__)
 importing: ContextVar[str | None] = ContextVar("workkit_importing", default=None)  # what a listener imports right now
 

@@ -12,7 +12,7 @@ from tests import handlers
 from tests.servers import Server
 from workkit import job, schedule
 from workkit.errors import Invalid
-from workkit.jobs.consumers import Functions
+from workkit.jobs.functions.consumers import Functions
 from workkit.jobs.option_readers import consumers
 from workkit.jobs.run_options import UNSAID
 
@@ -71,7 +71,7 @@ def test_a_name_may_be_that_of_the_mark() -> None:
         ({"a": print}, "is a builtin_function_or_method, not a function"),
         (
             {"consumer.taken": "tests.handlers:note"},
-            "takes a name that belongs to tests.jobs.test_consumers.taken already",
+            "takes a name that belongs to tests.jobs.functions.test_consumers.taken already",
         ),
         ({"a": 5}, "consumers='a' names no function"),
         ({"a": ""}, "consumers='a' names no function"),

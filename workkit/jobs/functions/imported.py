@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from workkit.jobs.marks import Handler, marked, options_of
+from workkit.jobs.functions.marks import Handler, marked, options_of
 from workkit.jobs.names import Name, main_module, read_name
 from workkit.jobs.run_options import RunOptions
 

@@ -11,9 +11,9 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from workkit.errors import CannotRun, InvalidFunction
-from workkit.jobs.marks import Handler, marked, options_of
+from workkit.jobs.functions.marks import Handler, marked, options_of
+from workkit.jobs.functions.registry import Registry
 from workkit.jobs.names import brief, generator, read_name
-from workkit.jobs.registry import Registry
 from workkit.jobs.run_options import RunOptions
 
 Consumer = tuple[str, str | Callable[..., Any]]  # a job name, and a function or where it is: "app.orders:on_created"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from workkit.cli.command import Command, Option
-from workkit.cli.commands.runs import show_span
+from workkit.cli.commands.looking.runs import show_span
 from workkit.cli.look import look_options
 from workkit.cli.options import OPTIONAL, opened, server_words
 from workkit.cli.printing import record, table, terminal
