@@ -13,6 +13,7 @@ from workkit.contract.history import NO_RUN, Bucket
 from workkit.errors import Unsupported
 from workkit.jobs.admission import SCHEDULE
 from workkit.text.brief import brief_repr
+from workkit.web.ahead.foresight import THIN, between, sparse
 from workkit.web.ahead.remarks import Planned, Remark, ahead
 from workkit.web.drawing.axis import SPANS, Axis
 from workkit.web.drawing.columns import PIECES, one_time_lane
@@ -20,7 +21,6 @@ from workkit.web.drawing.load import Load, expected, load
 from workkit.web.drawing.shape import Drawing
 from workkit.web.page import Asked
 from workkit.web.planning.crowds import crowded
-from workkit.web.planning.foresight import THIN, between, sparse
 from workkit.web.planning.past_runs import read_cells
 from workkit.web.planning.recurring import Row
 from workkit.web.planning.trouble import one_time_crowds

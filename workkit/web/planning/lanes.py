@@ -14,12 +14,12 @@ from workkit.contract.history import FN, Day, PastRun
 from workkit.errors import Unsupported
 from workkit.text.brief import brief_repr
 from workkit.triggers.clock.changes import ClockChange, clock_changes
+from workkit.web.ahead.foresight import THIN, between, sparse
 from workkit.web.drawing.axis import Axis
 from workkit.web.drawing.days import day_lane, days_of
 from workkit.web.drawing.endings import kind_of
 from workkit.web.drawing.lanes import Lane, lane, run_text
 from workkit.web.page import Asked
-from workkit.web.planning.foresight import THIN, between, sparse
 from workkit.web.planning.past_runs import counted, runs_of_cells
 from workkit.web.planning.strands import Strand
 from workkit.web.planning.window import tier_of
