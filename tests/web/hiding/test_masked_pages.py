@@ -6,12 +6,12 @@ from typing import Any
 
 from tests import handlers
 from tests.processes import until
-from tests.web.conftest import Open
+from tests.web.conftest import Browser, Open
 from workkit import schedule
 from workkit.schedule import Schedule
 from workkit.web.door.ways import Local
 
-HOW: dict[str, Any] = {"imports": ["tests.handlers", "tests.web.test_masked_pages"], "folder": None}
+HOW: dict[str, Any] = {"imports": ["tests.handlers", "tests.web.hiding.test_masked_pages"], "folder": None}
 
 
 def tell(**_: Any) -> None:
@@ -41,3 +41,13 @@ def test_secrets_of_arguments_check_ins_and_reasons_are_hidden(opened: Open, s: 
             handlers.gate.set()
     finally:
         handlers.gate.set()
+
+
+def test_what_a_change_replaced_is_hidden_on_the_page_of_its_job_too(browser: Browser, s: Schedule) -> None:
+    schedule.add(s, handlers.note, every="hour", name="nightly")
+    schedule.pause(s, "nightly", reason="token=hunter2")
+    schedule.pause(s, "nightly", reason="another")
+    for path in ("jobs/nightly", "jobs/nightly.json", "changes", "changes.json", "changes.jsonl"):
+        told = browser.get(f"/s/{s.name}/{path}").text
+        assert "another" in told
+        assert "hunter2" not in told

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
+from workkit.contract.changes import Change
 from workkit.contract.doctor import Finding
 from workkit.contract.history import PastRun
 from workkit.contract.inspector import Pulse
@@ -57,6 +59,18 @@ class Veil:
     def pause(self, pause: Pause | None) -> Pause | None:
         """Mask the reason of a pause."""
         return replace(pause, reason=self.text(pause.reason)) if pause is not None and pause.reason else pause
+
+    def change(self, change: Change) -> Change:
+        """Mask the texts of a change: its reason, and what stood before and after."""
+        reason = None if change.reason is None else self.text(change.reason)
+        return replace(change, reason=reason, before=self._texts(change.before), after=self._texts(change.after))
+
+    def _texts(self, state: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            name: self.text(value) if isinstance(value, str) else [self.text(one) for one in value]
+            if isinstance(value, list) else value
+            for name, value in state.items()
+        }  # fmt: skip
 
     def finding(self, finding: Finding) -> Finding:
         """Mask what a fault quotes. Its subject stays on the server's side of the page."""

@@ -14,8 +14,8 @@ from workkit.jobs.job import Job, argument_text, argument_texts
 from workkit.jobs.names import shown
 from workkit.text.duration import duration_text
 from workkit.text.glance import full_moment
-from workkit.text.listing import listed
 from workkit.text.wording import progress
+from workkit.web.words import pauses_text
 
 MOST_PAUSES: Final = 6  # of a back-off that are listed
 MOST_RESULT: Final = 2_000  # characters of a kept result
@@ -44,7 +44,7 @@ def facts(job: Job, *, now: datetime, zone: tzinfo, result: Result | None) -> It
     yield Fact("Attempts", attempts_text(job))
     options, terms = job.options, job.terms
     if options.retries:
-        yield Fact("Retries", f"{options.retries:,}, after {_pauses(job)}")
+        yield Fact("Retries", f"{options.retries:,}, after {pauses_text(options, most=MOST_PAUSES)}")
     if options.timeout_ms is not None:
         yield Fact("Timeout", duration_text(options.timeout_ms))
     if terms.priority is not None:
@@ -69,12 +69,6 @@ def by_hand(schedule: str, job: Job) -> list[str]:
     }.get(job.state, ("run", "pause", "cancel"))  # fmt: skip
     which = job.name or job.short_id
     return [shlex.join(["workkit", verb, schedule, which]) for verb in verbs]
-
-
-def _pauses(job: Job) -> str:
-    retries = job.options.retries or 0
-    said = [duration_text(job.options.delay_ms(k, chance=0.0)) for k in range(min(retries, MOST_PAUSES))]
-    return listed(said) if retries <= MOST_PAUSES else f"{', '.join(said)} and so on"
 
 
 def _result(result: Result) -> str:

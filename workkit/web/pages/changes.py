@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from typing import Any, Final
@@ -103,7 +103,7 @@ def lines(asked: Asked) -> Iterator[Mapping[str, Any]]:
     given = {kind: value for kind in KINDS if (value := asked.params.get(kind, ""))}
     for change in asked.served.inspector().changes():
         if is_wanted(change, given):
-            yield change_record(veiled(change, asked.veil))
+            yield change_record(asked.veil.change(change))
 
 
 def is_wanted(change: Change, given: Mapping[str, str]) -> bool:
@@ -126,26 +126,8 @@ def headline(
     return (f"{'The last' if is_first else 'This'} change is {last.verb}, by {last.by or 'somebody'}, {ago} ago.",)
 
 
-def veiled(change: Change, veil: Veil) -> Change:
-    """Mask the texts of a change."""
-    return replace(
-        change,
-        reason=None if change.reason is None else veil.text(change.reason),
-        before=_masked(change.before, veil),
-        after=_masked(change.after, veil),
-    )
-
-
-def _masked(state: Mapping[str, Any], veil: Veil) -> dict[str, Any]:
-    return {
-        name: veil.text(value) if isinstance(value, str) else [veil.text(one) for one in value]
-        if isinstance(value, list) else value
-        for name, value in state.items()
-    }  # fmt: skip
-
-
 def _row(change: Change, veil: Veil) -> Row:
-    change = veiled(change, veil)
+    change = veil.change(change)
     kind, _, of = change.target.partition(":")
     return Row(
         change=change,
