@@ -13,6 +13,7 @@ from workkit.jobs.functions.marks import plain_fn
 from workkit.jobs.job import Job
 from workkit.jobs.names import Fn, known_name, read_name, shown
 from workkit.jobs.option_readers import option_error
+from workkit.text.duration import epoch_ms
 from workkit.triggers.clock.zone import zone
 
 
@@ -78,7 +79,7 @@ def _until(until: Any, *, tz: str, now_ms: int) -> int:
     if found <= now:
         subject = f"until={found:%Y-%m-%d %H:%M:%S} UTC"
         raise TriggerError.about(subject, "has passed", "Give a later time.", where="until", given=until)
-    return round(found.timestamp() * 1000)
+    return epoch_ms(found)
 
 
 def check_dead(job: Job) -> Job:

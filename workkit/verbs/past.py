@@ -17,6 +17,7 @@ from workkit.contract.past_runs import finished_job, is_run_of
 from workkit.errors import NotFound
 from workkit.jobs.job import Job
 from workkit.jobs.option_readers import option_error
+from workkit.text.duration import epoch_ms
 from workkit.triggers.duration import duration
 
 RING = 60  # runs of a recurring job that are always there
@@ -81,7 +82,7 @@ def _place(run: PastRun) -> tuple[datetime, datetime, int]:
 
 
 def _ms(at: datetime | None) -> int:
-    return 0 if at is None else max(0, round(at.timestamp() * 1000) - SKEW_MS)
+    return 0 if at is None else max(0, epoch_ms(at) - SKEW_MS)
 
 
 def job_of(inspector: Inspector, which: str, *, schedule: str) -> Job:

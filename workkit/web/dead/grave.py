@@ -10,6 +10,7 @@ from typing import Any, Final
 from workkit.jobs.fingerprint import print_of
 from workkit.jobs.job import Job, argument_text
 from workkit.text.brief import brief_repr
+from workkit.text.duration import epoch_ms
 from workkit.web.hiding.veil import Veil
 
 LONGEST_VALUE, LONGEST_ARGS, LONGEST_ERROR, LONGEST_NAME = 300, 2000, 1000, 200  # characters
@@ -60,7 +61,7 @@ def grave_of(job: Job, veil: Veil) -> Grave:
         seen, args=args, kwargs=kwargs, failure=failure, error=error, fn=seen.fn[:LONGEST_NAME],
         name=None if seen.name is None else seen.name[:LONGEST_NAME], dead_id=dead_id,
     )  # fmt: skip
-    died_ms = 0 if job.due is None else round(job.due.timestamp() * 1000)
+    died_ms = 0 if job.due is None else epoch_ms(job.due)
     return Grave(
         key=key_of(dead_id), dead_id=dead_id, died_ms=died_ms, print=print_of(job).print, job=slim, is_whole=is_whole
     )

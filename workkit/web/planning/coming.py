@@ -13,6 +13,7 @@ from workkit.contract.history import NO_RUN, Bucket
 from workkit.errors import Unsupported
 from workkit.jobs.admission import SCHEDULE
 from workkit.text.brief import brief_repr
+from workkit.text.duration import epoch_ms
 from workkit.web.ahead.foresight import THIN, between, sparse
 from workkit.web.ahead.remarks import Planned, Remark, ahead
 from workkit.web.drawing.axis import SPANS, Axis
@@ -160,7 +161,7 @@ def read_once(asked: Asked, axis: Axis, rows: Sequence[Row], cells: Iterable[Buc
     first = max(0, (axis.now - axis.start) // length)
     if first < PIECES:
         starts = [axis.start + k * length for k in range(first, PIECES + 1)]
-        edges = [_ms(axis.now) if at <= axis.now else _ms(at.replace(microsecond=0)) for at in starts]
+        edges = [epoch_ms(axis.now) if at <= axis.now else epoch_ms(at.replace(microsecond=0)) for at in starts]
         try:
             inspector = asked.served.inspector()
             counts = inspector.ahead(edges)
@@ -206,7 +207,3 @@ def _recurred(row: Row, axis: Axis) -> Iterable[tuple[datetime, int]]:
 def _column(axis: Axis, at: datetime, length: timedelta) -> int | None:
     k = (at - axis.start) // length
     return k if 0 <= k < PIECES else None
-
-
-def _ms(at: datetime) -> int:
-    return round(at.timestamp() * 1000)
