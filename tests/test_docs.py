@@ -21,7 +21,7 @@ NEEDED = (  # what people come to change, and the file that the page must name f
     ("every fortnight", "workkit/triggers/english/grammar/"),
     ("option of `add`", "workkit/jobs/options.py"),
     ("new script", "workkit/brokers/native/lua/"),
-    ("column of `list`", "workkit/cli/commands/list.py"),
+    ("column of `list`", "workkit/cli/commands/looking/list.py"),
     ("check of the doctor", "workkit/brokers/native/care/"),
     ("error sentence", "workkit/errors.py"),
     ("third layout", "workkit/contract/"),

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from workkit import aio, events, metrics, schedule, triggers, wire
     from workkit.errors import Discard, Retry, WorkkitError
     from workkit.jobs.call import call
+    from workkit.jobs.functions.marks import job
     from workkit.jobs.job import Job
-    from workkit.jobs.marks import job
     from workkit.jobs.names import clojure
     from workkit.schedule import Schedule
     from workkit.worker.run.current import current_job
@@ -53,7 +53,7 @@ _HOMES = {
     "call": "jobs.call",
     "clojure": "jobs.names",
     "current_job": "worker.run.current",
-    "job": "jobs.marks",
+    "job": "jobs.functions.marks",
 }
 _MODULES = ("aio", "events", "metrics", "schedule", "triggers", "wire")
 

@@ -29,12 +29,12 @@ from workkit.verbs.opening import producer_of
 
 try:
     from workkit.web.application import application
-    from workkit.web.checkup import Checkup
+    from workkit.web.background.checkup import Checkup
     from workkit.web.door.signer import Signer
     from workkit.web.door.ways import Mounted, Way
+    from workkit.web.hiding.veil import veil_of
     from workkit.web.served import Served
     from workkit.web.settings import Settings
-    from workkit.web.veil import veil_of
 except ImportError as error:
     raise ImportError(f"workkit.asgi needs the extra web ({error}). Install it: pip install 'workkit[web]'") from error
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
 
 import pytest
 
-from tests import rabbit
-from tests.contract.layouts import LAYOUTS, Layout, OnRabbitmq
+from tests.contract.layouts import LAYOUTS, OnRabbitmq
 from tests.contract.stage import Stage
+from tests.contract.staged import staged
 from tests.servers import PRODUCTS, Server
 
 
@@ -23,19 +22,8 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(params=LAYOUTS, ids=str)
 def stage(request: pytest.FixtureRequest, server: Server, name: str) -> Iterator[Stage]:
     """A schedule of the layout under test, and listeners on it."""
-    layout: Layout = request.param
-    if not isinstance(layout, OnRabbitmq):
-        with closing(Stage(layout, server, name)) as opened:
-            yield opened
-        return
-    running: rabbit.Shared = request.getfixturevalue("rabbitmq")
-    layout = OnRabbitmq(layout.name, running.url, running.management, has_redis=layout.has_redis)
-    try:
-        with closing(Stage(layout, server, name)) as opened:
-            yield opened
-    finally:
-        names = layout.names(name)
-        rabbit.forget(layout.url, names, names.queue("note"))
+    with staged(request.param, request, server, name) as opened:
+        yield opened
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

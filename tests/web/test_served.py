@@ -18,7 +18,7 @@ from workkit.schedule import Schedule
 from workkit.triggers import Trigger
 from workkit.verbs.opening import producer_of
 from workkit.web import served as served_room
-from workkit.web.checkup import Checkup
+from workkit.web.background.checkup import Checkup
 from workkit.web.planning.recurring import read_rows
 from workkit.web.served import Served
 

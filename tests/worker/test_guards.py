@@ -21,7 +21,7 @@ from workkit.contract.claim import Claim
 from workkit.contract.listener import ListenerInfo
 from workkit.errors import FunctionNotFound
 from workkit.events import Event
-from workkit.jobs.registry import Registry
+from workkit.jobs.functions.registry import Registry
 from workkit.worker.executor import Executor
 from workkit.worker.hands import Hands
 from workkit.worker.lane import Lane

@@ -16,7 +16,7 @@ from tests.worker.observation import calls
 from tests.worker.test_guards import claimed
 from workkit import schedule
 from workkit.brokers.connect import open_broker
-from workkit.jobs.registry import Registry
+from workkit.jobs.functions.registry import Registry
 from workkit.worker.executor import Executor
 from workkit.worker.hands import Hands
 from workkit.worker.listener import Listener

@@ -12,7 +12,7 @@ from workkit.cli.source import Function, names_in, signature_of, yields
 from workkit.contract.layout import PLAIN_LAYOUTS
 from workkit.errors import InvalidArguments, InvalidFunction
 from workkit.jobs.arguments import as_called, misfit, parameters_text
-from workkit.jobs.module_files import source_folder
+from workkit.jobs.functions.module_files import source_folder
 from workkit.jobs.names import (
     NO_YIELD,
     Name,

@@ -33,15 +33,17 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
         "sync": CommandEntry("sync", "make named jobs equal to a plan; shows the changes first"),
     },
     "Look": {
-        "list": CommandEntry("list", "jobs of a schedule, soonest first"),
-        "show": CommandEntry("list", "one job in full"),
-        "listeners": CommandEntry("listeners", "who is listening and what they run"),
-        "queues": CommandEntry("queues", "queues of an exchange on RabbitMQ, and who consumes"),
-        "stats": CommandEntry("listeners", "counts by state, and how late work is"),
-        "runs": CommandEntry("runs", "what ran lately, of one job or of a schedule"),
-        "result": CommandEntry("result", "what a job returned, if it keeps that"),
-        "changes": CommandEntry("changes", "who changed what lately: pauses, cancellations, runs by hand, syncs"),
-        "dead": CommandEntry("list", "jobs that failed for good, with errors"),
+        "list": CommandEntry("looking.list", "jobs of a schedule, soonest first"),
+        "show": CommandEntry("looking.list", "one job in full"),
+        "listeners": CommandEntry("looking.listeners", "who is listening and what they run"),
+        "queues": CommandEntry("looking.queues", "queues of an exchange on RabbitMQ, and who consumes"),
+        "stats": CommandEntry("looking.listeners", "counts by state, and how late work is"),
+        "runs": CommandEntry("looking.runs", "what ran lately, of one job or of a schedule"),
+        "result": CommandEntry("looking.result", "what a job returned, if it keeps that"),
+        "changes": CommandEntry(
+            "looking.changes", "who changed what lately: pauses, cancellations, runs by hand, syncs"
+        ),
+        "dead": CommandEntry("looking.list", "jobs that failed for good, with errors"),
         "web": CommandEntry("web", "schedules in the browser: what ran, what runs, what will"),
     },
     "Change": {

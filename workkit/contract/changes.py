@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
+from workkit.jobs.call_text import spoken
 from workkit.text.brief import brief_repr
 
 Via = Literal["python", "cli", "web"]
@@ -52,6 +53,19 @@ class Change:
     number: str = ""
 
     __repr__ = brief_repr
+
+    @property
+    def subject(self) -> str:
+        """What it is about, as it is typed: a job's name or id, its function, or the target."""
+        kind, _, of = self.target.partition(":")
+        if kind == "job" and self.id is not None and of == self.id:
+            return spoken(self.fn or of)
+        return spoken(of) if kind == "fn" else of or kind
+
+    @property
+    def names(self) -> list[str]:
+        """What differs, by name: first what stood before."""
+        return list(dict.fromkeys([*self.before, *self.after]))
 
     def is_about(self, which: str) -> bool:
         """Say whether it is about a job, by its name, its id, or the beginning of its id."""

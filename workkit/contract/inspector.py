@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Literal, Protocol
 
 from workkit.contract.changes import Change
@@ -66,6 +66,11 @@ class Pulse:
     unknown: Mapping[str, str] = field(default_factory=dict)
 
     __repr__ = brief_repr
+
+    @property
+    def now(self) -> datetime:
+        """The server's clock (aware UTC)."""
+        return datetime.fromtimestamp(self.now_ms / 1000, UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,3 +44,8 @@ class ListenerInfo:
     functions: tuple[Known, ...] = field(default=(), repr=False)
 
     __repr__ = brief_repr
+
+    @property
+    def busy(self) -> int:
+        """How many of its threads work."""
+        return len(self.running) if self.held is None else self.held

@@ -9,6 +9,7 @@ from typing import Final, Protocol
 from workkit.contract.history import NO_RUN, PastRun
 from workkit.errors import Unsupported
 from workkit.jobs.job import Job
+from workkit.text.duration import epoch_ms
 
 SHORTEST: Final = 6  # characters of the beginning of an id
 
@@ -52,7 +53,7 @@ def attempts_of_job(inspector: Keeps, job: Job, *, most: int) -> list[PastRun]:
     """Read the attempts of the latest occurrence of a job, the first one first, among the last `most` runs. Those of a
     dead one are those before it died. Raises Unsupported.
     """
-    died_ms = round(job.due.timestamp() * 1000) + 60_000 if job.state == "dead" and job.due is not None else None
+    died_ms = epoch_ms(job.due) + 60_000 if job.state == "dead" and job.due is not None else None
     found: list[PastRun] = []
     for run in islice(inspector.runs(until_ms=died_ms), most):
         if run.id == job.id and run.ending not in NO_RUN:

@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from workkit.contract.history import Bucket, Buckets, PastRun
     from workkit.contract.inspector import Counts, QueueInfo
     from workkit.contract.listener import ListenerInfo
+    from workkit.jobs.fingerprint import Fingerprint
     from workkit.jobs.job import Job
 
 Record = Mapping[str, Any]
+MOST_IDS = 10  # of an error, in its record
 BEGUN = ("running", "cancelling", "dead", "done")  # states in which the current attempt has begun
 
 
@@ -222,6 +224,33 @@ def queue_record(schedule: str, queue: QueueInfo) -> dict[str, Any]:
         "consumers": queue.consumers,
         "rate_in": queue.rate_in,
         "rate_out": queue.rate_out,
+    }
+
+
+def error_record(
+    fingerprint: str,
+    error: Fingerprint,
+    *,
+    jobs: int,
+    fns: Sequence[str],
+    first: datetime | None,
+    last: datetime | None,
+    ids: Sequence[str],
+) -> dict[str, Any]:
+    """Write an error that jobs died of as `dead --by error --json` does. `varying`: the spans (from, to) of the message
+    that differ from job to job; `ids`: those of the first of them are told.
+    """
+    return {
+        "fingerprint": fingerprint,
+        "jobs": jobs,
+        "error_type": error.type or None,
+        "message": error.message,
+        "varying": [list(span) for span in error.varying],
+        "where": error.where,
+        "fns": list(fns),
+        "first": None if first is None else wording.iso(first),
+        "last": None if last is None else wording.iso(last),
+        "ids": list(ids[:MOST_IDS]),
     }
 
 

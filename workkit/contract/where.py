@@ -1,12 +1,11 @@
 """Which jobs or runs are meant, as a value: tests of their fields, all of which must hold. Pure; `now` is passed in.
 
-`workkit.web.filters` reads it from a text. What a test sees is what it is given: whoever may not see an argument
+`workkit.web.typed.filters` reads it from a text. What a test sees is what it is given: whoever may not see an argument
 passes jobs whose arguments are masked, so that a filter does not tell them.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,7 +13,7 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from workkit.contract.history import LATE_MS, NO_RUN, Ended, PastRun
-from workkit.jobs.job import Job, searched_text
+from workkit.jobs.job import Job, argument_texts, searched_text
 from workkit.jobs.names import shown
 from workkit.text.brief import brief_repr
 from workkit.text.duration import MILLISECOND
@@ -153,9 +152,7 @@ def _ago(at: datetime | None, now: datetime) -> float | None:
 
 
 def _arguments(job: Job, now: datetime) -> str:
-    given = [json.dumps(value, ensure_ascii=False, default=str) for value in job.args]
-    given += [f"{k}={json.dumps(v, ensure_ascii=False, default=str)}" for k, v in (job.kwargs or {}).items()]
-    return ", ".join(given)
+    return ", ".join(argument_texts(job))
 
 
 def _endings(run: PastRun) -> tuple[str, ...]:

@@ -23,14 +23,18 @@ class Pause:
     reason: str | None = None
     until_ms: int | None = None
 
+    @property
+    def until(self) -> datetime | None:
+        """When it ends (aware UTC); None where it lasts until it is resumed."""
+        try:
+            return None if self.until_ms is None else datetime.fromtimestamp(self.until_ms / 1000, UTC)
+        except (OverflowError, ValueError, OSError):  # another program wrote a time that no calendar has
+            return None
+
 
 def pause_text(pause: Pause) -> str:
     """Write a pause, to follow the name of its target: ``paused until 2026-11-23 09:00:00 UTC: migration``."""
-    try:
-        until = None if pause.until_ms is None else datetime.fromtimestamp(pause.until_ms / 1000, UTC)
-    except (OverflowError, ValueError, OSError):  # another program wrote a time that no calendar has
-        until = None
-    till = f" until {until:%Y-%m-%d %H:%M:%S} UTC" if until else ""
+    till = f" until {pause.until:%Y-%m-%d %H:%M:%S} UTC" if pause.until else ""
     return f"paused{till}" + (f": {pause.reason}" if pause.reason else "")
 
 

@@ -67,12 +67,29 @@ class Job:
             return self.id[:8]
         return sha1(self.id.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()[:8]
 
+    @property
+    def recurs(self) -> bool:
+        """Whether it runs more than once, as far as its trigger is known."""
+        return self.trigger is not None and self.trigger.recurs
+
+
+def argument_text(value: object) -> str:
+    """Write an argument as JSON; what JSON has not, as its text."""
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def argument_texts(job: Job) -> list[str]:
+    """Write its arguments as JSON, one by one; those with a name as ``name=value``."""
+    return [*map(argument_text, job.args), *_named(job)]
+
+
+def _named(job: Job) -> list[str]:
+    return [f"{name}={argument_text(value)}" for name, value in (job.kwargs or {}).items()]
+
 
 def searched_text(job: Job) -> str:
     """Write all of a job that a search looks at: its function, arguments, name and error."""
-    named = ", ".join(
-        f"{name}={json.dumps(value, ensure_ascii=False, default=str)}" for name, value in (job.kwargs or {}).items()
-    )
+    named = ", ".join(_named(job))
     return f"{shown(job.fn)} {list(job.args)} {named} {job.name or ''} {job.error or ''}"
 
 

@@ -1,12 +1,19 @@
-"""Lengths of time, written: the one speller of durations and ages. `workkit.triggers.duration` reads them."""
+"""Lengths of time, written: the one speller of durations and ages (`workkit.triggers.duration` reads them). Instants as
+milliseconds.
+"""
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 MILLISECOND: Final = timedelta(milliseconds=1)
 _UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+
+
+def epoch_ms(at: datetime) -> int:
+    """Give an instant in epoch milliseconds, to the nearest."""
+    return round(at.timestamp() * 1000)
 
 
 def duration_text(ms: float, /, parts: int = 2) -> str:

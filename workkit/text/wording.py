@@ -51,6 +51,11 @@ def near_day(at: datetime, now: datetime) -> str:
     return at.date().isoformat()
 
 
+def stamp(at: datetime, zone: tzinfo) -> str:
+    """Write an instant as tables of what is past do: ``Sat 21 Nov 02:30:00``."""
+    return f"{at.astimezone(zone):%a %d %b %H:%M:%S}"
+
+
 def iso(at: datetime) -> str:
     """Write an instant as machines read it: ISO, UTC, milliseconds."""
     return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -9,10 +9,11 @@ from typing import Any
 from workkit.contract.inspector import Inspector
 from workkit.errors import InvalidOptions, PhraseError, TriggerError
 from workkit.jobs.admission import SCHEDULE, Control, Pause
+from workkit.jobs.functions.marks import plain_fn
 from workkit.jobs.job import Job
-from workkit.jobs.marks import plain_fn
 from workkit.jobs.names import Fn, known_name, read_name, shown
 from workkit.jobs.option_readers import option_error
+from workkit.text.duration import epoch_ms
 from workkit.triggers.clock.zone import zone
 
 
@@ -78,7 +79,7 @@ def _until(until: Any, *, tz: str, now_ms: int) -> int:
     if found <= now:
         subject = f"until={found:%Y-%m-%d %H:%M:%S} UTC"
         raise TriggerError.about(subject, "has passed", "Give a later time.", where="until", given=until)
-    return round(found.timestamp() * 1000)
+    return epoch_ms(found)
 
 
 def check_dead(job: Job) -> Job:
@@ -118,7 +119,7 @@ def _refused(job: Job, trouble: str, remedy: str) -> InvalidOptions:
 
 
 def _is_once(job: Job) -> bool:
-    return job.trigger is None or not job.trigger.recurs
+    return not job.recurs
 
 
 def _key(job: Job) -> str:

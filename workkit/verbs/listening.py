@@ -8,8 +8,9 @@ from typing import Any
 
 from workkit.contract.tally import Tally
 from workkit.errors import InvalidOptions, ListenerStopped
+from workkit.jobs.functions.registry import importing
 from workkit.jobs.option_readers import option_error
-from workkit.jobs.registry import importing
+from workkit.text.duration import epoch_ms
 from workkit.verbs.creation import Schedule, check_schedule
 from workkit.verbs.listen_options import read_forward, read_how
 from workkit.verbs.opening import forwarding_ends, listening_brokers
@@ -69,7 +70,7 @@ def drained(
     if now is not None and now.tzinfo is None:
         raise option_error("now", now, "has no zone", "Use datetime.now(UTC).")
     read, timeout_ms = read_how(how)
-    now_ms = None if now is None else round(now.timestamp() * 1000)
+    now_ms = None if now is None else epoch_ms(now)
     other = None
     if to is None:
         brokers = listening_brokers(s, timeout_ms=timeout_ms)

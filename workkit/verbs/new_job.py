@@ -13,8 +13,8 @@ from workkit.contract.producer import Added, NewJob
 from workkit.errors import InvalidArguments, InvalidOptions
 from workkit.jobs.arguments import check_call, check_list, foreign_remarks
 from workkit.jobs.call import FunctionCall
+from workkit.jobs.functions.marks import plain_fn
 from workkit.jobs.job import Job
-from workkit.jobs.marks import plain_fn
 from workkit.jobs.names import Clojure, Fn, is_plain, read_name, stored_name
 from workkit.verbs.add_options import NO_OPTIONS, Options
 from workkit.verbs.warning import warn_caller

@@ -17,6 +17,7 @@ from workkit.contract.past_runs import finished_job, is_run_of
 from workkit.errors import NotFound
 from workkit.jobs.job import Job
 from workkit.jobs.option_readers import option_error
+from workkit.text.duration import epoch_ms
 from workkit.triggers.duration import duration
 
 RING = 60  # runs of a recurring job that are always there
@@ -42,7 +43,7 @@ def runs_of(inspector: Inspector, which: str | None, *, limit: int) -> list[Past
         if not found:
             raise
         return found
-    if job.trigger is None or not job.trigger.recurs:
+    if not job.recurs:
         return list(islice((run for run in inspector.runs() if run.id == job.id), limit))
     return _of_ring(inspector, job.name or job.id, limit=limit, id=job.id, name=job.name, fn=job.fn)
 
@@ -81,7 +82,7 @@ def _place(run: PastRun) -> tuple[datetime, datetime, int]:
 
 
 def _ms(at: datetime | None) -> int:
-    return 0 if at is None else max(0, round(at.timestamp() * 1000) - SKEW_MS)
+    return 0 if at is None else max(0, epoch_ms(at) - SKEW_MS)
 
 
 def job_of(inspector: Inspector, which: str, *, schedule: str) -> Job:

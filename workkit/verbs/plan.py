@@ -70,7 +70,7 @@ def compare(
     """
     known = {name: contents[name] == standing[name].content for name in after if name in standing}
     removed = tuple(
-        sorted(name for name, found in standing.items() if prune and name not in after and _recurs(found.job))
+        sorted(name for name, found in standing.items() if prune and name not in after and found.job.recurs)
     )
     return Plan(
         added=tuple(name for name in after if name not in standing),
@@ -95,7 +95,3 @@ def carry_out(plan: Plan, wanted: Mapping[str, NewJob], *, broker: Producer, aut
     for name in plan.removed:
         with suppress(NotFound):  # it ended meanwhile
             admin.cancel(plan.before[name])
-
-
-def _recurs(job: Job) -> bool:
-    return job.trigger is not None and job.trigger.recurs

@@ -12,7 +12,7 @@ from typing import Any
 from workkit.contract.inspector import Inspector
 from workkit.contract.result import Result
 from workkit.errors import JobFailed, NoResult, NotFound, ResultPending, ResultTimeout
-from workkit.jobs.imported import imported_options
+from workkit.jobs.functions.imported import imported_options
 from workkit.jobs.job import Job
 from workkit.jobs.option_readers import milliseconds
 from workkit.jobs.outcome import Failure

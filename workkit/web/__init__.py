@@ -2,9 +2,9 @@
 
 `workkit/asgi.py` and `workkit/cli/commands/web.py` make it from schedules. What it promises: spec/web.md.
 
-The way of a request: `door/guard.py` (host, headers) -> `application.py` (address) -> `entrance.py` (who, which role)
--> a thread of `asking.py` -> the page's `look(asked)` -> a frozen view -> `render.py`, or `view.record()` as JSON.
-What any of these raises becomes an answer within the frame (`answer.py`).
+The way of a request: `door/guard.py` (host, headers) -> `application.py` (address) -> `answering/entrance.py` (who,
+which role) -> a thread of `answering/asking.py` -> the page's `look(asked)` -> a frozen view -> `render.py`, or
+`view.record()` as JSON. What any of these raises becomes an answer within the frame (`answering/answer.py`).
 
 **To add a page:**
 
@@ -13,7 +13,7 @@ What any of these raises becomes an answer within the frame (`answer.py`).
    thread and may block. `asked.now` is the server's clock, the only one there is; `asked.pulse` was read for this
    request and is masked. Each job, past run and text from the server that a view holds passes `asked.veil` first. What
    everyone sees alike, and unmasked, may be kept for some seconds: `asked.served.fresh`. When triggers fire:
-   `planning/foresight.py`. A call that raises Unsupported is caught where it is made, and its sentence shown in that
+   `ahead/foresight.py`. A call that raises Unsupported is caught where it is made, and its sentence shown in that
    place. A sentence with links is a `Said` (`words.py`): its links are paths below the schedule, and a path that no
    page has is shown as plain text, so a page may name pages that are yet to come. At the end of the file:
    `PAGE = Page(name=, path="jobs/{which}", title=, template=, look=, icon=, key=)`. Names in braces come as
@@ -37,11 +37,12 @@ has the line that is said, and the `Order` that undoes it, or None. An order tha
 `stage="undo"`, and what it needs in `kept` (`acts/putting_back.py`); its `until` says until when it can be done. A new
 file goes into `acts/registry.py`. The verb comes in by the protocol `acts/verbs.py`, which `workkit/asgi.py` keeps.
 Every act is carried out within `verbs.acting(author)`, so that `S:changes` says who; an act that concerns all that it
-names as one has `together` in place of `one`; what takes a while is a `Work` in `doing.works` (`works.py`), of which
-every page tells. A button is `say.act(frame, "verb", "Text", [("which", name)])`, or `say.asks(...)` with a question
-first; it is absent for who may not. `acts/deeds.py` keeps results, for the line after an act, for `undo`, and so that
-a form sent twice acts once; `acts/trail.py` logs each. Tests: `tests/web/acts/`, where `contents` compares all keys of
-a schedule before an act and after its undo. Its row in spec/web.md, 8.
+names as one has `together` in place of `one`; what takes a while is a `Work` in `doing.works`
+(`background/works.py`), of which every page tells. A button is `say.act(frame, "verb", "Text", [("which", name)])`, or
+`say.asks(...)` with a question first; it is absent for who may not. `acts/deeds.py` keeps results, for the line after
+an act, for `undo`, and so that a form sent twice acts once; `acts/trail.py` logs each. Tests: `tests/web/acts/`, where
+`contents` compares all keys of a schedule before an act and after its undo. Its row:
+spec/web.md, 8.
 
 **What goes on by itself:** the page is looked at and written again for its stream (`live/`), by the same `look` and the
 same template, and cut into the elements that have an `id` and `data-live`: `live/pieces.py`. `main` is one, so a page

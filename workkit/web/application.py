@@ -19,10 +19,10 @@ from starlette.routing import Route
 from workkit.contract.record import compact
 from workkit.errors import Invalid, NotFound, ServerError, ServerRefused, Unsupported, WorkkitError
 from workkit.web import sentences
-from workkit.web.acting import Acting
 from workkit.web.acts.deeds import Deeds
 from workkit.web.address import JSON, read_spelled, spelled, url_path
-from workkit.web.answer import (
+from workkit.web.answering.acting import Acting
+from workkit.web.answering.answer import (
     Refused,
     calendar_answer,
     html,
@@ -31,24 +31,24 @@ from workkit.web.answer import (
     refusal_of,
     wants_json,
 )
-from workkit.web.asking import Asking
+from workkit.web.answering.asking import Asking
+from workkit.web.answering.entrance import Entrance
+from workkit.web.answering.looking import Looking
+from workkit.web.background.works import Works
+from workkit.web.calendar.feed import feed
 from workkit.web.door.guard import Guard
 from workkit.web.door.role import Role, Who
-from workkit.web.entrance import Entrance
-from workkit.web.feed import feed
 from workkit.web.frame import Frame
+from workkit.web.hiding.veil import Veil
 from workkit.web.live.answering import Live
 from workkit.web.live.hub import Hub
 from workkit.web.live.sight import live_address
-from workkit.web.looking import Looking
 from workkit.web.page import Asked, Page, found_page
 from workkit.web.pages import jump, schedules
 from workkit.web.pages.registry import PAGES
 from workkit.web.render import TYPES, static_files, static_name
 from workkit.web.served import Served
 from workkit.web.settings import Settings
-from workkit.web.veil import Veil
-from workkit.web.works import Works
 
 FOREVER: Final = "public, max-age=31536000, immutable"
 LINES: Final = ".jsonl"

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime, tzinfo
 from typing import Any, Protocol
 
 from workkit.contract.inspector import Pulse
 from workkit.errors import InvalidOptions
 from workkit.web.address import read_spelled
+from workkit.web.background.works import Work
+from workkit.web.hiding.veil import Veil
 from workkit.web.served import Served
-from workkit.web.veil import Veil
-from workkit.web.works import Work
 
 
 class View(Protocol):
@@ -41,7 +41,7 @@ class Asked:
     @property
     def now(self) -> datetime:
         """The present, by the server's clock."""
-        return datetime.fromtimestamp(self.pulse.now_ms / 1000, UTC)
+        return self.pulse.now
 
     def one_of(self, name: str, accepted: Sequence[str]) -> str:
         """Read a parameter that is one of some words; the first where it is not there. Raises InvalidOptions."""

@@ -13,10 +13,10 @@ from typing import Any, Final, TypeVar, cast
 from workkit.contract.inspector import Inspector, Named
 from workkit.errors import ServerError, Unsupported, WorkkitError
 from workkit.web.acts.verbs import Verbs
-from workkit.web.checkup import Checkup
+from workkit.web.background.checkup import Checkup
 from workkit.web.dead.index import DeadIndex
+from workkit.web.hiding.veil import Veil
 from workkit.web.recurring.rows import Standing
-from workkit.web.veil import Veil
 
 NAMED_S: Final = 5.0
 """So long what takes a while to read is kept, as the jobs with names where there are thousands; and once more so long

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from workkit.web.door.signer import Signer
 from workkit.web.door.ways import Way
-from workkit.web.veil import Veil
+from workkit.web.hiding.veil import Veil
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

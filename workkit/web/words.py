@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from urllib.parse import quote
 
 from workkit.jobs.admission import SCHEDULE, Control, Pause
 from workkit.jobs.job import Job
-from workkit.text.duration import MILLISECOND
+from workkit.jobs.run_options import RunOptions
+from workkit.text.duration import MILLISECOND, duration_text
 from workkit.text.glance import away
+from workkit.text.listing import listed
 from workkit.web.address import job_path
 
 LATE_MS = 1000
@@ -67,11 +69,15 @@ def paused_by(job: Job, control: Control) -> str | None:
 
 
 def pause_end(pause: Pause | None) -> datetime | None:
-    """Tell when a pause ends; None where it lasts until it is resumed."""
-    try:
-        return None if pause is None or pause.until_ms is None else datetime.fromtimestamp(pause.until_ms / 1000, UTC)
-    except (OverflowError, ValueError, OSError):  # another program wrote a time that no calendar has
-        return None
+    """Tell when a pause ends; None without one, and where it lasts until it is resumed."""
+    return None if pause is None else pause.until
+
+
+def pauses_text(options: RunOptions, *, most: int) -> str:
+    """Say how long a job waits before its attempts, without jitter: ``1 s, 2 s and 4 s``; so many are named."""
+    count = options.retries or 0
+    said = [duration_text(options.delay_ms(k, chance=0.0)) for k in range(min(count, most))]
+    return listed(said) if count <= most else f"{', '.join(said)} and so on"
 
 
 def until(due: datetime, now: datetime) -> str:

@@ -15,9 +15,9 @@ from workkit.contract.claim import Claim, Turn
 from workkit.contract.tally import Tally
 from workkit.errors import CannotRun
 from workkit.jobs.admission import FREE
+from workkit.jobs.functions.registry import MOST_NAMES
 from workkit.jobs.names import LONGEST
 from workkit.jobs.outcome import DONE, Again, Dead, Done, Failure, Outcome, Ran, Released, measured
-from workkit.jobs.registry import MOST_NAMES
 from workkit.jobs.result import of_cancelled, with_result
 from workkit.worker import report
 from workkit.worker.hands import Hands

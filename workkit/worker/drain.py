@@ -12,7 +12,7 @@ from workkit.contract.broker import Broker
 from workkit.contract.listener import ListenerInfo, Serving
 from workkit.contract.producer import Producer
 from workkit.contract.tally import Tally
-from workkit.jobs.consumers import Functions
+from workkit.jobs.functions.consumers import Functions
 from workkit.jobs.outcome import Again, Dead
 from workkit.worker.dispatch import Dispatch
 from workkit.worker.exchange import Exchange

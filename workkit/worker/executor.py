@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from workkit.contract.claim import Claim
 from workkit.errors import CannotRun, JobCancelled, JobTimeout
 from workkit.jobs.admission import Admission, Control
-from workkit.jobs.marks import Handler
+from workkit.jobs.functions.marks import Handler
+from workkit.jobs.functions.registry import Registry
 from workkit.jobs.middleware import AROUND, Around, within, within_async
 from workkit.jobs.outcome import Failure, Kept
-from workkit.jobs.registry import Registry
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.worker.run import forks
 from workkit.worker.run.attempt import AnyRun, Attempt

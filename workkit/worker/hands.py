@@ -13,8 +13,8 @@ from workkit import events, tracing
 from workkit.contract.claim import Claim
 from workkit.errors import CannotRun, FunctionNotFound, described
 from workkit.jobs.admission import Admission, Control
+from workkit.jobs.functions.registry import MOST_NAMES
 from workkit.jobs.names import brief
-from workkit.jobs.registry import MOST_NAMES
 from workkit.jobs.run_options import RunOptions
 from workkit.worker import report
 from workkit.worker.executor import Executor

@@ -24,9 +24,9 @@ from workkit.contract.listener import ListenerInfo, Serving
 from workkit.contract.producer import Producer
 from workkit.contract.tally import Tally
 from workkit.errors import InvalidOptions, ServerError, ServerFull
-from workkit.jobs.consumers import Consumer, Functions
-from workkit.jobs.registry import Registry
-from workkit.jobs.signatures import known_functions
+from workkit.jobs.functions.consumers import Consumer, Functions
+from workkit.jobs.functions.registry import Registry
+from workkit.jobs.functions.signatures import known_functions
 from workkit.text.nearest import nearest_word
 from workkit.worker import report
 from workkit.worker.dispatch import Dispatch

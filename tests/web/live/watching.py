@@ -103,3 +103,13 @@ def stream_of(browser: Browser, page: str) -> str:
     found = re.search(r'<body data-stream="([^"]*)"', browser.get(page).text)
     assert found is not None
     return html.unescape(found[1])
+
+
+async def first_sent(app: Any, page: str, pulse: str) -> tuple[Stream, Stream]:
+    """Watch the stream of a page and that of a pulse until each has sent what it begins with, and close them."""
+    pages, lines = Stream(app, page), Stream(app, pulse, accept=LINES)
+    await pages.until(lambda one: any(kind == "patch" for kind, _ in one.events))
+    await lines.until(lambda one: one.events)
+    await pages.close()
+    await lines.close()
+    return pages, lines

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import closing
 from typing import Any
 
 import pytest
 
-from tests import handlers, rabbit
+from tests import handlers
 from tests.contract.layouts import Gocraft, OnRabbitmq, Sharded
 from tests.contract.stage import FAILURE, Stage
+from tests.contract.staged import staged
 from tests.processes import until
 from tests.servers import Server
 from tests.web.conftest import Browser, Open, headline, text_of
 from workkit import schedule
 from workkit.brokers.native.keys import Keys
-from workkit.cli.commands.dead_errors import by_error
+from workkit.cli.commands.looking.dead_errors import by_error
 from workkit.jobs.outcome import Dead
 from workkit.schedule import Schedule
 from workkit.web.door.ways import Local
@@ -151,21 +151,11 @@ def test_what_is_known_is_not_read_again(browser: Browser, s: Schedule, server: 
     assert server.client().info("commandstats")["cmdstat_hmget"]["calls"] - graves <= 3
 
 
-@pytest.fixture(params=["gocraft", "2 shards", "hutch"])
+@pytest.fixture(params=[Gocraft(), Sharded(2), OnRabbitmq("hutch")], ids=str)
 def stage(request: pytest.FixtureRequest, server: Server, name: str) -> Iterator[Stage]:
     """A schedule of another layout."""
-    if request.param != "hutch":
-        with closing(Stage(Gocraft() if request.param == "gocraft" else Sharded(2), server, name)) as opened:
-            yield opened
-        return
-    running: rabbit.Shared = request.getfixturevalue("rabbitmq")
-    layout = OnRabbitmq("hutch", running.url, running.management)
-    try:
-        with closing(Stage(layout, server, name)) as opened:
-            yield opened
-    finally:
-        names = layout.names(name)
-        rabbit.forget(layout.url, names, names.queue("note"))
+    with staged(request.param, request, server, name) as opened:
+        yield opened
 
 
 def test_another_layout_shows_its_dead_and_retries_them(opened: Open, stage: Stage) -> None:

@@ -37,7 +37,8 @@ def test_one_that_never_ran_says_when_it_will(browser: Browser, s: Schedule) -> 
         "Has not run yet; first", "tests.handlers.note (7)", "Next 20 Paris UTC", "A year Has not run yet", "planned",
         "2:30 does not exist in Paris, clocks go from 2:00 to 3:00. It runs at 3:00.", "its last run still goes on:",
         "both run.", "run once, late.", "if that says nothing, it is dead at once.", "Nobody has changed it",
-        'when="every day at 2:30"', f"workkit add {s.name} 'every day at 2:30' tests.handlers:note 7 --tz Europe/Paris",
+        'when="every day at 2:30"', "tests.handlers:note 7 \\ --name nightly \\ --tz Europe/Paris",
+        f"workkit add {s.name} \\ 'every day at 2:30'",
     ):  # fmt: skip
         assert words in said, words
     assert "Recurring / nightly" in re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", answer.text)).replace("  ", " ")

@@ -9,7 +9,7 @@ import pytest
 
 from workkit.errors import InvalidOptions, PhraseError, TriggerError
 from workkit.web.drawing.axis import axis
-from workkit.web.planning.window import links, local_text, read_axis, read_instant, tier_of, timeline_path
+from workkit.web.planning.window import links, local_text, read_axis, read_middle, tier_of, timeline_path
 
 NOW = datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC)
 PARIS = ZoneInfo("Europe/Paris")
@@ -37,13 +37,13 @@ PARIS = ZoneInfo("Europe/Paris")
     ],
 )
 def test_an_instant_is_read_on_the_clock_of_the_zone(text: str, at: datetime) -> None:
-    assert read_instant(text, now=NOW, zone=PARIS) == at
+    assert read_middle(text, now=NOW, zone=PARIS) == at
 
 
 @pytest.mark.parametrize("text", ["foo", "32:00", "yesterday at foo", "foo ago", "the day after"])
 def test_what_is_no_time_is_refused_by_the_reader_of_phrases(text: str) -> None:
     with pytest.raises(TriggerError) as refused:
-        read_instant(text, now=NOW, zone=PARIS)
+        read_middle(text, now=NOW, zone=PARIS)
     assert isinstance(refused.value, PhraseError)
 
 
@@ -52,12 +52,12 @@ def test_what_is_no_time_is_refused_by_the_reader_of_phrases(text: str) -> None:
 )
 def test_what_lies_too_far_off_is_refused(text: str) -> None:
     with pytest.raises((InvalidOptions, TriggerError)):
-        read_instant(text, now=NOW, zone=PARIS)
+        read_middle(text, now=NOW, zone=PARIS)
 
 
 def test_an_address_is_read_as_it_was_written() -> None:
     for at in (NOW, datetime(2026, 10, 25, 0, 30, tzinfo=UTC), datetime(2026, 10, 25, 1, 30, tzinfo=UTC)):
-        assert read_instant(local_text(at, PARIS), now=NOW, zone=PARIS) == at
+        assert read_middle(local_text(at, PARIS), now=NOW, zone=PARIS) == at
 
 
 def test_links_keep_what_was_asked() -> None:

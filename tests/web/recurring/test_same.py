@@ -35,24 +35,23 @@ def test_all_that_a_job_was_told_is_in_the_call() -> None:
     )
     assert found.python == (
         "schedule.add(\n"
-        "    s,\n"
+        '    s, "app.reports:nightly",\n'
+        '    name="nightly",\n'
         '    when="every day at 2:30",\n'
         '    tz="Europe/Paris",\n'
-        '    name="nightly",\n'
+        '    args=[7, "it\'s", "7"],\n'
+        '    kwargs={"to": [1]},\n'
         '    overlap="skip",\n'
         '    catch_up_within="6 h",\n'
         "    retries=3,\n"
         '    base="1 min",\n'
         "    jitter=False,\n"
         "    timeout=timedelta(milliseconds=1),\n"
-        '    fn="app.reports:nightly",\n'
-        "    args=(7, \"it's\", '7'),\n"
-        "    kwargs={'to': [1]},\n"
         ")"
     )
-    assert shlex.split(found.command) == [
+    assert shlex.split(found.command.replace("\\\n", "")) == [
         "workkit", "add", "app-tasks", "every day at 2:30", "app.reports:nightly", "7", "it's", '"7"',
-        "--kwarg", "to=[1]", "--tz", "Europe/Paris", "--name", "nightly", "--overlap", "skip",
+        "--name", "nightly", "--tz", "Europe/Paris", "--kwarg", "to=[1]", "--overlap", "skip",
         "--catch-up-within", "6 h", "--retries", "3", "--base", "1 min", "--no-jitter", "--timeout", "0.001s",
     ]  # fmt: skip
 

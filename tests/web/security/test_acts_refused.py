@@ -14,8 +14,8 @@ from tests.web.acts.test_standing import contents
 from tests.web.conftest import ORIGIN, Browser, Open
 from workkit import asgi, schedule
 from workkit.schedule import Schedule
-from workkit.web.acting import UNDO, VERBS
 from workkit.web.acts.registry import ACTS
+from workkit.web.answering.acting import UNDO, VERBS
 from workkit.web.door.ways import Local
 
 HOW: dict[str, Any] = {"imports": ["tests.handlers"], "folder": None, "raise_errors": False}

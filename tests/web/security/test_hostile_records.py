@@ -17,7 +17,7 @@ from tests import handlers
 from tests.acceptance.test_hostile import hostile, job, stored, write
 from tests.servers import Server
 from tests.web.conftest import Browser
-from tests.web.live.watching import LINES, Stream
+from tests.web.live.watching import Stream, first_sent
 from tests.web.security.places import Place, as_json, everything, live
 from workkit import schedule
 from workkit.errors import WorkkitError
@@ -110,13 +110,7 @@ def bad(s: Schedule, server: Server) -> Schedule:
 
 
 async def streams(browser: Browser, s: Schedule) -> list[Stream]:
-    pages = Stream(browser.app, live(s.name, ""))
-    lines = Stream(browser.app, f"/s/{s.name}/live", accept=LINES)
-    await pages.until(lambda one: any(kind == "patch" for kind, _ in one.events))
-    await lines.until(lambda one: one.events)
-    await pages.close()
-    await lines.close()
-    return [pages, lines]
+    return [*await first_sent(browser.app, live(s.name, ""), f"/s/{s.name}/live")]
 
 
 def test_each_page_answers_and_is_harmless(browser: Browser, bad: Schedule) -> None:

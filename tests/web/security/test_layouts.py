@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
 
 import pytest
 
-from tests import rabbit
 from tests.contract.capability import Can
 from tests.contract.layouts import Gocraft, OnRabbitmq
 from tests.contract.stage import FAILURE, Stage
+from tests.contract.staged import staged
 from tests.servers import Server
 from tests.web.conftest import Open, main_of
 from tests.web.security.places import Place, everything
@@ -20,20 +19,10 @@ from workkit.web.pages.registry import PAGES
 PLAIN = [page.path for page in PAGES if "{" not in page.path and page.name != "say"]
 
 
-@pytest.fixture(params=["gocraft", "hutch"])
+@pytest.fixture(params=[Gocraft(), OnRabbitmq("hutch")], ids=str)
 def stage(request: pytest.FixtureRequest, server: Server, name: str) -> Iterator[Stage]:
-    if request.param == "gocraft":
-        with closing(Stage(Gocraft(), server, name)) as opened:
-            yield opened
-        return
-    running: rabbit.Shared = request.getfixturevalue("rabbitmq")
-    layout = OnRabbitmq("hutch", running.url, running.management)
-    try:
-        with closing(Stage(layout, server, name)) as opened:
-            yield opened
-    finally:
-        names = layout.names(name)
-        rabbit.forget(layout.url, names, names.queue("note"))
+    with staged(request.param, request, server, name) as opened:
+        yield opened
 
 
 def test_every_page_answers_and_says_what_is_missing(opened: Open, stage: Stage) -> None:

@@ -15,7 +15,7 @@ from tests import handlers
 from tests.processes import until
 from tests.servers import Server
 from tests.web.conftest import Browser, Open
-from tests.web.live.watching import LINES, Stream
+from tests.web.live.watching import Stream, first_sent
 from tests.web.security.places import TABLE, Place, everything, live
 from workkit import current_job, schedule
 from workkit.schedule import Schedule
@@ -95,12 +95,7 @@ def told(stream: Stream) -> str:
 
 async def streams(browser: Browser, s: Schedule) -> str:
     """What the stream of Now and that of the pulse send first."""
-    pages = Stream(browser.app, live(s.name, ""))
-    lines = Stream(browser.app, f"/s/{s.name}/live", accept=LINES)
-    await pages.until(lambda one: any(kind == "patch" for kind, _ in one.events))
-    await lines.until(lambda one: one.events)
-    await pages.close()
-    await lines.close()
+    pages, lines = await first_sent(browser.app, live(s.name, ""), f"/s/{s.name}/live")
     return told(pages) + told(lines)
 
 

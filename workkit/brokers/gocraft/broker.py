@@ -24,6 +24,7 @@ from workkit.brokers.redis_server.batch import (
     token_of,
 )
 from workkit.brokers.redis_server.clock import ServerClock
+from workkit.brokers.redis_server.once import asked_once
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.claim import Claim, Ending, Orders, Turn
@@ -31,7 +32,7 @@ from workkit.contract.history import Counted
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.producer import Added, Batch, BatchStep, NewJob
 from workkit.contract.result import no_results
-from workkit.errors import InvalidOptions, ServerUnreachable, Unsupported
+from workkit.errors import InvalidOptions, Unsupported
 from workkit.jobs.admission import Admission, History
 from workkit.tracing import TraceContext
 
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from workkit.brokers.gocraft.change.admin import GocraftAdmin
 
 MOST = 1000  # jobs in one call
-STALE = 1.0  # seconds in which a request on a closed connection fails; after a later failure the caller decides
 GRACE_MS = 1000  # heartbeats are whole seconds
 
 
@@ -138,23 +138,10 @@ class GocraftBroker:
         for row in made:
             args += row.args()
         call = self._add, self._add.keys(self._keys, token=producer.token), args
-        asked_at = time.time()
-        try:
-            asked = self._server.ask([call])
-        except ServerUnreachable:
-            if time.time() - asked_at > STALE:
-                raise
-            asked = None
+        answers = asked_once(self._server, [call])
 
         def answer() -> list[Added]:
-            nonlocal asked
-            began, (sent, asked) = time.time(), (asked, None)  # its answer arrives once; then the request is repeated
-            try:
-                (reply,) = self._server.answers(sent) if sent else self._server.exchange([call])
-            except ServerUnreachable:
-                if sent is None or time.time() - began > STALE:
-                    raise
-                (reply,) = self._server.exchange([call])
+            (reply,) = answers()
             if step is not None:
                 return read_step(step, reply, partial(read_added, made))
             self._producers.append(producer)

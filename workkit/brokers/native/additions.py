@@ -18,14 +18,13 @@ from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.put import is_special, put_args, read_answer, trace_rows
 from workkit.brokers.redis_server.batch import read_step, step_text, token_of
 from workkit.brokers.redis_server.clock import ServerClock
+from workkit.brokers.redis_server.once import asked_once
 from workkit.brokers.redis_server.script import Script, load
 from workkit.brokers.redis_server.server import Call, Server
 from workkit.contract.producer import Added, BatchStep, NewJob
-from workkit.errors import ServerUnreachable
 from workkit.jobs.terms import PLAIN, USUAL
 
 MOST = 1000  # jobs in one call
-STALE = 1.0  # seconds in which a request on a closed connection fails; after a later failure the caller decides
 PROMPT = 0.02  # seconds; an answer that takes longer is no good measure of the clock
 
 _OURS, _count = secrets.token_hex(8), itertools.count()
@@ -101,23 +100,10 @@ class Additions:
         traces = len(calls)
         calls += [request.ask(request.producer) for request in requests]
         asked_at = time.time()
-        try:
-            asked = self.server.ask(calls)
-        except ServerUnreachable:
-            if time.time() - asked_at > STALE:
-                raise
-            asked = None
+        answers = asked_once(self.server, calls)
 
         def answer() -> list[Added]:
-            nonlocal asked
-            began, (sent, asked) = time.time(), (asked, None)  # its answer arrives once; then the request is repeated
-            try:
-                replies = self.server.answers(sent) if sent else self.server.exchange(calls)
-            except ServerUnreachable:
-                if sent is None or time.time() - began > STALE:
-                    raise
-                replies = self.server.exchange(calls)
-            replies = replies[traces:]
+            replies = answers()[traces:]
             if len(requests) == 1:
                 added = self._read(requests[0], replies[0])
             else:

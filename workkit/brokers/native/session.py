@@ -1,9 +1,9 @@
 """A listener's side of the native protocol: one name, one outstanding request, every request numbered.
 
 Under load, the session sends the next request before it acts on the last answer: the server looks for jobs meanwhile.
-That request is outstanding until the next call. If a reply is lost, the session first repeats the request under its
-number, so it has one effect. If its registration is gone, all its claims are fenced, and it gets a new name. If the
-server has forgotten steps, the session sends what it holds. Claims unknown to the server are dropped; others continue.
+That request is outstanding until the next call (`conversation.py`). If its registration is gone, all its claims are
+fenced, and it gets a new name. If the server has forgotten steps, the session sends what it holds. Claims unknown to
+the server are dropped; others continue.
 """
 
 from __future__ import annotations
@@ -15,17 +15,18 @@ from typing import Any
 
 from workkit.brokers.native.admit import admission_request
 from workkit.brokers.native.codec import Codec
+from workkit.brokers.native.conversation import Conversation
 from workkit.brokers.native.functions import functions_text
 from workkit.brokers.native.history.record import Recorder
 from workkit.brokers.native.history.settling import portion, settlement
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.record import heard_upto, read_claim
-from workkit.brokers.native.request import Answer, Forgotten, Gone, Request, jobs_in, more_is_due
+from workkit.brokers.native.request import Forgotten, Gone, Request, jobs_in, more_is_due
 from workkit.brokers.native.settle import DEAD_KEPT, DEAD_KEPT_MS, Receipt
 from workkit.brokers.redis_server.control_news import ControlNews
 from workkit.brokers.redis_server.description import Description, new_name
 from workkit.brokers.redis_server.script import load
-from workkit.brokers.redis_server.server import Call, PendingCalls, Server
+from workkit.brokers.redis_server.server import Call, Server
 from workkit.contract.claim import Claim, Ending, Orders, Turn
 from workkit.contract.listener import ListenerInfo
 from workkit.errors import ServerError
@@ -46,9 +47,7 @@ class Session:
         self._server, self._keys, self._codec, self._lease_ms = server, keys, codec, lease_ms
         self._scripts = load("native")
         self._who: Description | None = None
-        self._outstanding: Sequence[Request] = ()
-        self._asked: PendingCalls | None = None  # the outstanding requests, sent; None: they must be sent again
-        self._heard: list[Answer] = []  # answers that had no effect here yet
+        self._talk = Conversation(server)
         self._held: dict[bytes, Claim] = {}
         self._ready: list[Claim] = []
         self._armed: list[Claim] = []
@@ -56,13 +55,12 @@ class Session:
         self._lost: list[Claim] = []
         self._missed: list[tuple[Claim, str]] = []
         self._news = ControlNews()
-        self._cursors = b""  # from the last claim: how far this listener has read past jobs that it skips
         self._ends: list[Ending] = []
         self._wake_in_ms: float | None = None
         self._armed_until_ms = float("inf")  # until the first item that was put back is due
         self._cancelled_upto = 0
         self._excess = 0  # records that only the server knows
-        self._now_ms = self._seq = 0
+        self._now_ms = 0
         self._name = ""
         self._recorder = Recorder()
 
@@ -85,7 +83,8 @@ class Session:
         self._server.call(*self._call("register", [name, self._who.packed], listener=name))
         if info.functions:
             self._publish(name, *functions_text(info.functions))
-        self._name, self._seq = name, 0
+        self._name = name
+        self._talk.begin()
 
     def _publish(self, name: str, digest: str, text: bytes) -> None:
         """Tell which functions are known. Nothing rests on it: a server that refuses, or is full, stops no listener."""
@@ -98,15 +97,15 @@ class Session:
         self._ends += ends
 
         def turn() -> None:
-            if not more_is_due(self._heard):
-                self._take_up()
+            if not more_is_due(self._talk.heard):
+                self._talk.take_up()
                 portion = limit if limit < MANY else limit // 2
-                self._send([*self._settles(now_ms), *self._claims(portion - len(self._ready), now_ms)])
-                self._hear()
-            if more_is_due(self._heard):
-                wanted = limit - len(self._ready) - sum(map(jobs_in, self._heard))
-                self._send([*self._settles(now_ms), *self._claims(wanted, now_ms)])
-            self._take_up()
+                self._talk.send([*self._settles(now_ms), *self._claims(portion - len(self._ready), now_ms)])
+                self._talk.hear()
+            if more_is_due(self._talk.heard):
+                wanted = limit - len(self._ready) - sum(map(jobs_in, self._talk.heard))
+                self._talk.send([*self._settles(now_ms), *self._claims(wanted, now_ms)])
+            self._talk.take_up()
 
         try:
             self._step(turn)
@@ -119,7 +118,7 @@ class Session:
             wake_in_ms=self._wake_in_ms,
             refused=self._take_refused(),
             fenced=self._take_lost(),
-            asked=self._asked is not None,
+            asked=self._talk.is_asked,
         )
 
     def admit(self, asked: Sequence[tuple[Claim, Admission | None]], *, now_ms: int | None = None) -> Turn:
@@ -128,10 +127,10 @@ class Session:
         """
 
         def arm() -> None:
-            self._take_up()
+            self._talk.take_up()
             # if an earlier request was answered only now, the claim may be gone, or be another value
             while current := [p for p in asked if self._holds(p[0]) and self._held[p[0].receipt.field] is p[0]]:
-                self._ask([self._admit(current, now_ms)])
+                self._talk.ask([self._admit(current, now_ms)])
 
         try:
             self._step(arm)
@@ -149,7 +148,7 @@ class Session:
         listeners that look dead (name, beat).
         """
         try:
-            self._step(self._take_up)
+            self._step(self._talk.take_up)
         except Gone:
             gone = Orders(fenced=self._forget())
             return lambda: (gone, [])
@@ -183,7 +182,7 @@ class Session:
     def _compare(self, excess: int) -> None:
         """Send `resync` if the server has another number of records than this session, once for each such number."""
         if excess not in (0, self._excess):
-            self._step(lambda: self._ask([self._resync()]))
+            self._step(lambda: self._talk.ask([self._resync()]))
         self._excess = excess
 
     def tell(self, said: Mapping[Any, str | None]) -> None:
@@ -215,66 +214,27 @@ class Session:
         """
         while True:
             try:
-                self._take_up()
-                if self._outstanding and self._asked is None:
-                    self._send(self._outstanding)
-                self._hear()
+                self._talk.catch_up()
                 if not self._name:
                     self.register(self._me.info)
                 return act()
             except Forgotten:
-                self._cursors = b""
-                self._ends = [end for request in self._outstanding for end in request.ends] + self._ends
-                self._ask([self._resync()])
+                self._ends = self._talk.unsaid() + self._ends
+                self._talk.ask([self._resync()])
 
     def _call(self, verb: str, args: Sequence[Any], *, listener: str | None = None, **of: tuple[str, ...]) -> Call:
         """Make the call of a script about this listener, or about another, whose name may be empty."""
         script, whom = self._scripts[verb], self._name if listener is None else listener
         return script, script.keys(self._keys, listener=whom, **of), args
 
-    def _ask(self, requests: Sequence[Request]) -> None:
-        self._send(requests)
-        self._hear()
-        self._take_up()
-
-    def _send(self, requests: Sequence[Request]) -> None:
-        if not requests:
-            return
-        self._outstanding = requests
-        self._asked = self._server.ask([r.call for r in requests])
-
-    def _hear(self) -> None:
-        """Wait for the answers to the requests that were sent. Raises Gone, Forgotten."""
-        if self._asked is None:
-            return
-        asked, self._asked = self._asked, None
-        requests, replies = self._outstanding, self._server.answers(asked)
-        self._outstanding = ()
-        for request, reply in zip(requests, replies, strict=True):
-            if reply[0] == b"old" and request is not requests[-1] and replies[-1][0] == b"ok":
-                reply = [b"ok", b"", []]  # a repeated settle, sent with a claim: both had their effect
-            if reply[0] == b"step":
-                self._outstanding = requests
-                raise Forgotten
-            if reply[0] != b"ok":
-                raise Gone
-            if request.verb == "claim":
-                self._cursors = reply[5]  # the next claim may be sent before this answer is applied
-            self._heard.append((request, reply))
-
-    def _take_up(self) -> None:
-        """Apply the answers here."""
-        heard, self._heard = self._heard, []
-        for request, reply in heard:
-            request.done(reply)
-
     def _forget(self) -> list[Claim]:
         """Drop all claims: other listeners have them now. The next call registers again. Returns the claims."""
         lost = [*self._held.values()]
         self._held.clear()
         lost += self._take_lost()
-        self._ready, self._armed, self._ends, self._missed, self._outstanding = [], [], [], [], ()
-        self._name, self._asked, self._heard, self._cursors = "", None, [], b""
+        self._ready, self._armed, self._ends, self._missed = [], [], [], []
+        self._name = ""
+        self._talk.drop()
         return lost
 
     def _holds(self, claim: Claim) -> bool:
@@ -304,10 +264,6 @@ class Session:
         lost, self._lost = self._lost, []
         return lost
 
-    def _next_seq(self) -> int:
-        self._seq += 1
-        return self._seq
-
     def _settles(self, now_ms: int | None) -> list[Request]:
         requests = []
         while self._ends:
@@ -319,7 +275,7 @@ class Session:
         return [self._claim(min(limit, PORTION), now_ms)] if limit > 0 else []
 
     def _claim(self, limit: int, now_ms: int | None) -> Request:
-        seq = self._next_seq()
+        seq = self._talk.next_seq()
 
         def done(reply: list[Any]) -> None:
             _, now, wake_in, marks, control = reply[:5]
@@ -335,7 +291,7 @@ class Session:
                 self._held[field] = claim
                 self._ready.append(claim)
 
-        args = [self._name, seq, limit, "" if now_ms is None else now_ms, self._news.version, self._cursors]
+        args = [self._name, seq, limit, "" if now_ms is None else now_ms, self._news.version, self._talk.cursors]
         return Request(self._call("claim", args), done)
 
     def _admit(self, pairs: Sequence[tuple[Claim, Admission | None]], now_ms: int | None) -> Request:
@@ -364,11 +320,11 @@ class Session:
                     elif letter in _MISSED:
                         self._missed.append((a.before, _MISSED[letter]))
 
-        args = [self._next_seq(), *(a.packed for a in asked)]
+        args = [self._talk.next_seq(), *(a.packed for a in asked)]
         return Request(self._call("admit", args), done)
 
     def _resync(self) -> Request:
-        args: list[Any] = [self._next_seq()]
+        args: list[Any] = [self._talk.next_seq()]
         for field, claim in self._held.items():
             # a server that has forgotten steps may have the missing job again: `x` agrees with no record
             entry = claim.receipt.entry
@@ -386,7 +342,7 @@ class Session:
     def _settle(self, ends: Sequence[Ending], now_ms: int | None) -> Request:
         recorder = self._recorder if self.control.history == "full" else None
         said = settlement(ends, recorder=recorder, listener=self._name, now_ms=max(now_ms or 0, self._now_ms))
-        args = [self._next_seq(), "" if now_ms is None else now_ms, *said.args]
+        args = [self._talk.next_seq(), "" if now_ms is None else now_ms, *said.args]
 
         def done(reply: list[Any]) -> None:
             refused = set(reply[2])

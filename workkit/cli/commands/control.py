@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,8 +90,7 @@ def pause_command(
         raise quoting.Unquoted(f"--until takes one argument. Put the words in quotes: --until {words}")
     s = verbs.create(schedule, redis=server)
     said = pause_until(reason, until, tz=wording.zone_name(zone), now_ms=producer_of(s).now_ms())
-    at = None if said.until_ms is None else datetime.fromtimestamp(said.until_ms / 1000, UTC)
-    how = {"reason": reason, "until": at, "by": by}
+    how = {"reason": reason, "until": said.until, "by": by}
     tail, again = until_and_why(said, zone), f"resume: workkit resume {s.name}"
     ours = server_words(server)
     if function is not None:
@@ -195,7 +193,7 @@ def run_command(schedule: str, which: tuple[str, ...], by: str | None, server: s
 
     def one(word: str) -> str:
         job = verbs.run(s, word, by=by)
-        beside = ", beside its times" if job.trigger is not None and job.trigger.recurs else ""
+        beside = ", beside its times" if job.recurs else ""
         return f"due now {_titled(job)}{beside}"
 
     return _each(which, one)
@@ -203,8 +201,7 @@ def run_command(schedule: str, which: tuple[str, ...], by: str | None, server: s
 
 def until_and_why(pause: Pause, zone: tzinfo) -> str:
     """Say of a pause what was said: `` until Saturday 21 November 2026 at 9:00 UTC (migration)``."""
-    until = None if pause.until_ms is None else datetime.fromtimestamp(pause.until_ms / 1000, UTC)
-    till = f" until {wording.instant_text(until, zone)}" if until else ""
+    till = f" until {wording.instant_text(pause.until, zone)}" if pause.until else ""
     return till + (f" ({wording.printable(pause.reason)})" if pause.reason else "")
 
 

@@ -15,7 +15,7 @@ import click
 from workkit.brokers.redis_server.address import masked
 from workkit.cli import failure
 from workkit.cli.command import Command, Option
-from workkit.cli.commands.history import forget_history, show_history
+from workkit.cli.commands.looking.history import forget_history, show_history
 from workkit.cli.live import ScheduleName
 from workkit.cli.options import (
     OPTIONAL,

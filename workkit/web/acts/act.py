@@ -12,10 +12,10 @@ from workkit.errors import NotFound, WorkkitError
 from workkit.text.glance import moment
 from workkit.text.listing import plural
 from workkit.web.acts.verbs import Verbs
-from workkit.web.checkup import Checkup
+from workkit.web.background.checkup import Checkup
+from workkit.web.background.works import Works
 from workkit.web.dead.index import DeadIndex
 from workkit.web.door.role import Role
-from workkit.web.works import Works
 
 Needs = Literal["job", "job or schedule", "schedule", "job or group", "listener", "one job"]
 """What an act names: jobs, at least one; jobs, or none for the whole schedule; none; jobs, or those that died of one

@@ -12,7 +12,7 @@ from workkit.jobs.names import shown
 from workkit.web.acts.act import Act, Doing, Done, Order
 from workkit.web.acts.standing import called
 from workkit.web.adding import filled
-from workkit.web.masking import mask
+from workkit.web.hiding.masking import mask
 
 
 def add(doing: Doing, order: Order, _: str | None) -> Done:

@@ -12,9 +12,9 @@ from workkit.jobs.names import shown
 from workkit.jobs.option_readers import turn_ms
 from workkit.text.listing import plural
 from workkit.web.acts.act import Act, Doing, Done, Order, Result
-from workkit.web.filters import read_filter
-from workkit.web.masked_text import MASK
-from workkit.web.works import Work
+from workkit.web.background.works import Work
+from workkit.web.hiding.masked_text import MASK
+from workkit.web.typed.filters import read_filter
 
 DIRECTLY: Final = 500  # jobs that are put back before the answer; of more, a thread puts back portions
 PORTION_MS: Final = 10_000

@@ -28,7 +28,7 @@ def put_back(doing: Doing, order: Order, _: str | None) -> Done:
     undo = order.kept
     assert isinstance(undo, Undo), "no form asks for it"
     called = undo.job.name or shown(undo.job.fn)
-    recurs = undo.job.trigger is not None and undo.job.trigger.recurs
+    recurs = undo.job.recurs
     if undo.verb == "cancel" and recurs and not may(doing.role, "editor"):
         raise NotAllowed(f"{called} recurs. Your role is {doing.role}; this needs editor.", given=undo.job.id)
     try:

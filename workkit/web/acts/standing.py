@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Final
 
 from workkit.errors import ChangedMeanwhile
@@ -28,7 +27,7 @@ def pause(doing: Doing, order: Order, which: str | None) -> Done:
     before = _checked(doing, order, which)
     doing.verbs.pause(which, reason=order.fields.get("reason"), until=order.fields.get("until"))
     left = Left(_pause(doing, which))
-    until = "" if left.pause is None or left.pause.until_ms is None else f" until {_until(doing, left.pause.until_ms)}"
+    until = f" until {doing.at(left.pause.until)}" if left.pause is not None and left.pause.until else ""
     undo = Order(verb="resume", which=_listed(which), kept=left) if before is None else _again(which, before, left)
     return Done(f"Paused {which or doing.schedule}{until}.", undo)
 
@@ -46,7 +45,7 @@ def _checked(doing: Doing, order: Order, which: str | None) -> Pause | None:
     """Read the pause that stands. Raises ChangedMeanwhile where it is not the one that the act left that is undone."""
     stands = _pause(doing, which)
     if isinstance(order.kept, Left) and order.kept.pause != stands:
-        until = "" if stands is None or stands.until_ms is None else f", until {_until(doing, stands.until_ms)}"
+        until = f", until {doing.at(stands.until)}" if stands is not None and stands.until else ""
         trouble = "is not paused any more" if stands is None else f"was paused anew meanwhile{until}"
         raise ChangedMeanwhile.about(which or doing.schedule, trouble, given=which)
     return stands
@@ -55,8 +54,8 @@ def _checked(doing: Doing, order: Order, which: str | None) -> Pause | None:
 def _again(which: str | None, before: Pause, left: Left) -> Order:
     """Make the order that pauses as before."""
     fields = {"reason": before.reason} if before.reason else {}
-    if before.until_ms is not None:
-        fields["until"] = _instant(before.until_ms).isoformat()
+    if before.until is not None:
+        fields["until"] = before.until.isoformat()
     return Order(verb="pause", which=_listed(which), fields=fields, kept=left)
 
 
@@ -74,14 +73,14 @@ def run(doing: Doing, _order: Order, which: str | None) -> Done:
     assert which is not None, "it was checked"
     job = doing.inspector.job(which)
     _, undo = doing.verbs.run(which)
-    return Done(f"Running {called(job)}{', beside its times' if recurs(job) else ''}.", undoing(undo))
+    return Done(f"Running {called(job)}{', beside its times' if job.recurs else ''}.", undoing(undo))
 
 
 def cancel(doing: Doing, _: Order, which: str | None) -> Done:
     """Take a job out, or interrupt its run."""
     assert which is not None, "it was checked"
     job = doing.inspector.job(which)
-    if recurs(job) and not may(doing.role, "editor"):
+    if job.recurs and not may(doing.role, "editor"):
         raise NotAllowed(f"{called(job)} recurs. Your role is {doing.role}; this needs editor.", given=which)
     after, undo = doing.verbs.cancel(which)
     if after.state == "cancelling":
@@ -103,11 +102,6 @@ def called(job: Job) -> str:
     return job.name or shown(job.fn)
 
 
-def recurs(job: Job) -> bool:
-    """Say whether a job runs more than once."""
-    return job.trigger is not None and job.trigger.recurs
-
-
 def _pause(doing: Doing, which: str | None) -> Pause | None:
     paused = doing.inspector.control().paused
     if which is None:
@@ -120,11 +114,3 @@ def _pause(doing: Doing, which: str | None) -> Pause | None:
 
 def _listed(which: str | None) -> tuple[str, ...]:
     return () if which is None else (which,)
-
-
-def _until(doing: Doing, ms: int) -> str:
-    return doing.at(_instant(ms))
-
-
-def _instant(ms: int) -> datetime:
-    return datetime.fromtimestamp(ms / 1000, UTC)

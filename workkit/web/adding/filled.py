@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import Any, Final
 
 from workkit.errors import InvalidArguments, InvalidFunction
-from workkit.jobs.job import Job
+from workkit.jobs.job import Job, argument_text
 from workkit.jobs.known import Known
 from workkit.jobs.names import stored_name
 from workkit.triggers import explain
 from workkit.triggers.clock.zone import zone as read_zone
 from workkit.web.adding import choices, values
 from workkit.web.adding.saying import is_seven
-from workkit.web.masking import Mask
+from workkit.web.hiding.masking import Mask
 
 TEXTS: Final = ("when", "tz", "fn", "name", "args", "kwargs", "shown", "seen", "laid")
 BOXES: Final = tuple(f"p{number}" for number in range(values.MOST_BOXES))
@@ -34,9 +34,9 @@ def of_job(job: Job, *, mask: Mask, known: Known | None) -> dict[str, str]:
         "tz": tz,
         "fn": fn_text(job.fn),
         "name": job.name or "",
-        "args": values.write(list(args)) if args else "",
-        "kwargs": values.write(kwargs) if kwargs else "",
-        "shown": values.write([list(args), kwargs]),
+        "args": argument_text(list(args)) if args else "",
+        "kwargs": argument_text(kwargs) if kwargs else "",
+        "shown": argument_text([list(args), kwargs]),
         "seen": job.id,
         **choices.of_job(job),
     }

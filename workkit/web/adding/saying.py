@@ -17,8 +17,8 @@ from workkit.triggers import Trigger, cron, explain
 from workkit.triggers.clock.zone import zone as read_zone
 from workkit.triggers.crons.recognition import looks_like_cron
 from workkit.triggers.when import When, read_when
-from workkit.web.ahead import HERD
-from workkit.web.clock_words import city
+from workkit.web.ahead.clock_words import city
+from workkit.web.ahead.remarks import HERD
 from workkit.web.drawing.weeks import Weeks, weeks
 
 LONGEST: Final = 1_000  # characters of a time

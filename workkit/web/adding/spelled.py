@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any, Final
 
 from workkit.jobs.options import ADD, BY_NAME, names_at
+from workkit.text.duration import MILLISECOND
 
 ORDER: Final = ("name", "when", "tz", "args", "kwargs")
 
@@ -53,25 +55,27 @@ def _python(value: Any) -> str:
         return "{" + ", ".join(f"{_python(str(key))}: {_python(one)}" for key, one in value.items()) + "}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(_python, value)) + "]"
+    if isinstance(value, timedelta):
+        return f"timedelta(milliseconds={round(value / MILLISECOND)})"
     return repr(value)
 
 
 def _argument(value: Any) -> str:
-    """Write an argument so that the command line reads it as the same value."""
-    if not isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
-    try:
-        json.loads(value)
-    except (ValueError, RecursionError):
-        return value
-    return json.dumps(value, ensure_ascii=False)
+    """Write an argument so that the command line reads it as the same value: JSON, or a text that is none."""
+    if isinstance(value, str):
+        try:
+            json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _flag(name: str, value: Any) -> str:
     flag = name.replace("_", "-")
     if BY_NAME[name].type is bool:
         return f"--{'no-' if value is False else ''}{flag}"
-    return f"--{flag} {shlex.quote(str(value))}"
+    text = f"{value / timedelta(seconds=1):g}s" if isinstance(value, timedelta) else str(value)
+    return f"--{flag} {shlex.quote(text)}"
 
 
 def _key(name: str) -> str:

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from workkit.errors import InvalidArguments
+from workkit.jobs.job import argument_text
 from workkit.jobs.known import Known, Parameter
-from workkit.web.masked_text import MASK
+from workkit.web.hiding.masked_text import MASK
 
 MOST_BOXES: Final = 20
 LONGEST: Final = 60_000  # characters of arguments in a form
@@ -25,11 +26,6 @@ class Box:
     field: str
     parameter: Parameter
     text: str = ""
-
-
-def write(value: Any) -> str:
-    """Write a value as JSON."""
-    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def read(text: str, name: str) -> Any:
@@ -125,7 +121,7 @@ def kept(given: Any, seen: Any, stored: Any) -> Any:
 def _text(value: Any, parameter: Parameter) -> str:
     if isinstance(value, str) and (value == MASK or _value(value, parameter) == value):
         return value
-    return write(value)
+    return argument_text(value)
 
 
 def _value(text: str, parameter: Parameter) -> Any:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha1
 from typing import Any, Final
 
 from workkit.jobs.fingerprint import print_of
-from workkit.jobs.job import Job
+from workkit.jobs.job import Job, argument_text
 from workkit.text.brief import brief_repr
-from workkit.web.veil import Veil
+from workkit.text.duration import epoch_ms
+from workkit.web.hiding.veil import Veil
 
 LONGEST_VALUE, LONGEST_ARGS, LONGEST_ERROR, LONGEST_NAME = 300, 2000, 1000, 200  # characters
 MOST_VALUES: Final = 50
@@ -61,7 +61,7 @@ def grave_of(job: Job, veil: Veil) -> Grave:
         seen, args=args, kwargs=kwargs, failure=failure, error=error, fn=seen.fn[:LONGEST_NAME],
         name=None if seen.name is None else seen.name[:LONGEST_NAME], dead_id=dead_id,
     )  # fmt: skip
-    died_ms = 0 if job.due is None else round(job.due.timestamp() * 1000)
+    died_ms = 0 if job.due is None else epoch_ms(job.due)
     return Grave(
         key=key_of(dead_id), dead_id=dead_id, died_ms=died_ms, print=print_of(job).print, job=slim, is_whole=is_whole
     )
@@ -93,6 +93,6 @@ def _shorter(text: str, most: int) -> str:
 
 def _text(value: Any) -> str:
     try:
-        return json.dumps(value, ensure_ascii=False, default=str)
+        return argument_text(value)
     except (ValueError, RecursionError):
         return repr(value)

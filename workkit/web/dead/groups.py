@@ -8,12 +8,10 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
+from workkit.contract.record import MOST_IDS, error_record
 from workkit.jobs.fingerprint import Fingerprint, print_of
 from workkit.jobs.names import shown
-from workkit.text.wording import iso
 from workkit.web.dead.grave import Grave
-
-MOST_IDS = 10  # of an error, in its record
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,18 +47,15 @@ class Group:
     def record(self) -> dict[str, Any]:
         """Write it as `dead --by error --json` does."""
         died = self.died
-        return {
-            "fingerprint": self.print,
-            "jobs": self.n,
-            "error_type": self.error.type or None,
-            "message": self.error.message,
-            "varying": [list(span) for span in self.error.varying],
-            "where": self.error.where,
-            "fns": self.fns,
-            "first": iso(died[-1]) if died else None,
-            "last": iso(died[0]) if died else None,
-            "ids": [grave.job.id for grave in self.graves[:MOST_IDS]],
-        }
+        return error_record(
+            self.print,
+            self.error,
+            jobs=self.n,
+            fns=self.fns,
+            first=died[-1] if died else None,
+            last=died[0] if died else None,
+            ids=[grave.job.id for grave in self.graves[:MOST_IDS]],
+        )
 
 
 def by_error(graves: Iterable[Grave]) -> list[Group]:

@@ -38,6 +38,12 @@ STATES: Final[Mapping[Ended, str]] = {
     "retried": "failed",
     "dead": "dead",
 }
+WHY: Final[Mapping[Ended, str]] = {
+    "missed": "nobody started it in time",
+    "overlap": "the run before it still went on",
+    "skipped": "by hand",
+}
+"""Why an occurrence did not run."""
 
 
 def kind_of(run: PastRun) -> Kind:

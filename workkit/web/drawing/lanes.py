@@ -12,7 +12,7 @@ from workkit.text.duration import duration_text
 from workkit.text.glance import moment
 from workkit.text.listing import plural
 from workkit.triggers.clock.changes import ClockChange
-from workkit.web.clock_words import city
+from workkit.web.ahead.clock_words import city
 from workkit.web.drawing.axis import PX, WIDTH, Axis
 from workkit.web.drawing.endings import STATES, WORDS, Kind, kind_of, tally
 from workkit.web.drawing.shape import Drawing, Mark, Paths, rect

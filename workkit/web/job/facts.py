@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,12 +10,12 @@ from typing import Final
 
 from workkit.contract.record import attempts_text, words_of
 from workkit.contract.result import Result
-from workkit.jobs.job import Job
+from workkit.jobs.job import Job, argument_text, argument_texts
 from workkit.jobs.names import shown
 from workkit.text.duration import duration_text
 from workkit.text.glance import full_moment
-from workkit.text.listing import listed
 from workkit.text.wording import progress
+from workkit.web.words import pauses_text
 
 MOST_PAUSES: Final = 6  # of a back-off that are listed
 MOST_RESULT: Final = 2_000  # characters of a kept result
@@ -37,7 +36,7 @@ def facts(job: Job, *, now: datetime, zone: tzinfo, result: Result | None) -> It
     if job.name:
         yield Fact("Name", job.name)
     yield Fact("Function", shown(job.fn), is_code=True)
-    yield Fact("Arguments", _arguments(job), is_code=True)
+    yield Fact("Arguments", ", ".join(argument_texts(job)) or "none", is_code=True)
     if job.state != "done":
         yield Fact("When", words_of(job) or "once")
     if job.due is not None:
@@ -45,7 +44,7 @@ def facts(job: Job, *, now: datetime, zone: tzinfo, result: Result | None) -> It
     yield Fact("Attempts", attempts_text(job))
     options, terms = job.options, job.terms
     if options.retries:
-        yield Fact("Retries", f"{options.retries:,}, after {_pauses(job)}")
+        yield Fact("Retries", f"{options.retries:,}, after {pauses_text(options, most=MOST_PAUSES)}")
     if options.timeout_ms is not None:
         yield Fact("Timeout", duration_text(options.timeout_ms))
     if terms.priority is not None:
@@ -72,22 +71,8 @@ def by_hand(schedule: str, job: Job) -> list[str]:
     return [shlex.join(["workkit", verb, schedule, which]) for verb in verbs]
 
 
-def _arguments(job: Job) -> str:
-    given = [json.dumps(value, ensure_ascii=False, default=str) for value in job.args]
-    given += [
-        f"{key}={json.dumps(value, ensure_ascii=False, default=str)}" for key, value in (job.kwargs or {}).items()
-    ]
-    return ", ".join(given) or "none"
-
-
-def _pauses(job: Job) -> str:
-    retries = job.options.retries or 0
-    said = [duration_text(job.options.delay_ms(k, chance=0.0)) for k in range(min(retries, MOST_PAUSES))]
-    return listed(said) if retries <= MOST_PAUSES else f"{', '.join(said)} and so on"
-
-
 def _result(result: Result) -> str:
     if result.failure is not None:
         return f"{result.kind}: {result.failure.line}"
-    text = json.dumps(result.value, ensure_ascii=False, default=str) if result.kind == "value" else result.kind
+    text = argument_text(result.value) if result.kind == "value" else result.kind
     return text if len(text) <= MOST_RESULT else f"{text[:MOST_RESULT]}…"

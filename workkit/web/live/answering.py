@@ -10,21 +10,21 @@ from starlette.responses import JSONResponse, Response
 
 from workkit.contract.inspector import Pulse
 from workkit.errors import ServerError
-from workkit.web.answer import Refused, json_answer, last_values, refusal_of
-from workkit.web.asking import Asking
+from workkit.web.answering.answer import Refused, json_answer, last_values, refusal_of
+from workkit.web.answering.asking import Asking
+from workkit.web.answering.looking import Looking
+from workkit.web.background.works import Works
 from workkit.web.frame import Frame
+from workkit.web.hiding.veil import Veil
 from workkit.web.live.hub import Hub
 from workkit.web.live.pieces import changed, tag_of
 from workkit.web.live.sight import OWN, Sight, shared
 from workkit.web.live.stream import Stream
 from workkit.web.live.viewer import PageViewer, PulseViewer
-from workkit.web.looking import Looking
 from workkit.web.page import found_page
 from workkit.web.pages.registry import PAGES
 from workkit.web.render import static_version, write
 from workkit.web.served import Served
-from workkit.web.veil import Veil
-from workkit.web.works import Works
 
 EVENTS: Final = "text/event-stream"
 LINES: Final = "application/x-ndjson"

@@ -1,6 +1,7 @@
 """One schedule while somebody looks at it: its pulse once a second, and each sight again when it may have changed.
 
-It is on one event loop; what blocks runs in the threads of `asking.py`. Without a viewer it ends, and asks nothing.
+It is on one event loop; what blocks runs in the threads of `answering/asking.py`. Without a viewer it ends, and asks
+nothing.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from typing import Final
 
 from workkit.contract.inspector import Pulse
 from workkit.errors import ServerError, ServerUnreachable
-from workkit.web.answer import Refused
-from workkit.web.asking import Asking
+from workkit.web.answering.answer import Refused
+from workkit.web.answering.asking import Asking
 from workkit.web.live.pieces import Pieces, changed
 from workkit.web.live.sight import Key, Sight
 from workkit.web.served import Served

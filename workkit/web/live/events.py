@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from workkit.contract.inspector import Pulse
@@ -28,7 +27,7 @@ def pulse_record(schedule: str, pulse: Pulse) -> dict[str, Any]:
     """Write a pulse as values, in the records that `--json` of the command line prints."""
     return {
         "schedule": schedule,
-        "as_of": iso(datetime.fromtimestamp(pulse.now_ms / 1000, UTC)),
+        "as_of": iso(pulse.now),
         "counts": counts_record(schedule, pulse.counts),
         "soon": [job_record(job) for job in pulse.soon],
         "listeners": [listener_record(info) for info in pulse.listeners],

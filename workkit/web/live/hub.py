@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from workkit.web.answer import Refused
-from workkit.web.asking import Asking
+from workkit.web.answering.answer import Refused
+from workkit.web.answering.asking import Asking
 from workkit.web.live.channel import Channel
 from workkit.web.live.viewer import Viewer
 from workkit.web.served import Served

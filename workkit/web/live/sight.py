@@ -12,11 +12,11 @@ from urllib.parse import urlencode
 from workkit.contract.inspector import Pulse
 from workkit.errors import ServerUnreachable, WorkkitError
 from workkit.web.address import url_path
-from workkit.web.answer import refusal_of
+from workkit.web.answering.answer import refusal_of
+from workkit.web.answering.looking import Looking
 from workkit.web.door.role import Role, Who
 from workkit.web.frame import Frame
 from workkit.web.live.pieces import Pieces, pieces_of
-from workkit.web.looking import Looking
 from workkit.web.render import render, static_version
 
 Key = tuple[object, ...]

@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from datetime import datetime
 from typing import Final, Protocol
 
+from workkit.web.hiding.veil import Veil
 from workkit.web.live import events
 from workkit.web.live.channel import Away, Channel
 from workkit.web.live.pieces import Pieces, changed
 from workkit.web.live.sight import Sight
 from workkit.web.render import write
-from workkit.web.veil import Veil
 
 CLOCK_S: Final = 10.0
 STILL_S: Final = 15.0
@@ -100,7 +99,7 @@ class PageViewer:
         """Say what time it was, in the shown zone, when the server was last heard."""
         if (pulse := self._channel.pulse) is None:
             return None
-        return f"{datetime.fromtimestamp(pulse.now_ms / 1000, self._shown.sight.frame.zone):%H:%M:%S}"
+        return f"{pulse.now.astimezone(self._shown.sight.frame.zone):%H:%M:%S}"
 
     def rest_s(self) -> float:
         """Say how long to rest: see `Viewer`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from typing import Any, Final
@@ -12,13 +12,12 @@ from urllib.parse import urlencode
 from workkit.contract.changes import Change
 from workkit.contract.record import change_record
 from workkit.errors import Unsupported
-from workkit.jobs.call_text import spoken
 from workkit.text.duration import MILLISECOND
 from workkit.text.glance import away
 from workkit.text.wording import iso
 from workkit.web.address import job_path
+from workkit.web.hiding.veil import Veil
 from workkit.web.page import Asked, Page
-from workkit.web.veil import Veil
 from workkit.web.words import Said, plain
 
 SHOWN: Final = 50  # changes on a page
@@ -104,7 +103,7 @@ def lines(asked: Asked) -> Iterator[Mapping[str, Any]]:
     given = {kind: value for kind in KINDS if (value := asked.params.get(kind, ""))}
     for change in asked.served.inspector().changes():
         if is_wanted(change, given):
-            yield change_record(veiled(change, asked.veil))
+            yield change_record(asked.veil.change(change))
 
 
 def is_wanted(change: Change, given: Mapping[str, str]) -> bool:
@@ -127,36 +126,16 @@ def headline(
     return (f"{'The last' if is_first else 'This'} change is {last.verb}, by {last.by or 'somebody'}, {ago} ago.",)
 
 
-def veiled(change: Change, veil: Veil) -> Change:
-    """Mask the texts of a change."""
-    return replace(
-        change,
-        reason=None if change.reason is None else veil.text(change.reason),
-        before=_masked(change.before, veil),
-        after=_masked(change.after, veil),
-    )
-
-
-def _masked(state: Mapping[str, Any], veil: Veil) -> dict[str, Any]:
-    return {
-        name: veil.text(value) if isinstance(value, str) else [veil.text(one) for one in value]
-        if isinstance(value, list) else value
-        for name, value in state.items()
-    }  # fmt: skip
-
-
 def _row(change: Change, veil: Veil) -> Row:
-    change = veiled(change, veil)
+    change = veil.change(change)
     kind, _, of = change.target.partition(":")
-    about = spoken(change.fn or of) if kind == "job" and of == change.id else spoken(of) if kind == "fn" else of or kind
-    names = dict.fromkeys([*change.before, *change.after])
     return Row(
         change=change,
-        about=about if about != "schedule" else "the schedule",
+        about=change.subject if change.subject != "schedule" else "the schedule",
         path=job_path(of) if kind == "job" else "",
         differences=tuple(
             Difference(name=name, before=_value(change.before.get(name)), after=_value(change.after.get(name)))
-            for name in names
+            for name in change.names
             if not (name == "reason" and change.before.get(name) == change.after.get(name))
         ),
     )

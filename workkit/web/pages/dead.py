@@ -16,9 +16,9 @@ from workkit.web.dead.groups import Group, by_error
 from workkit.web.dead.index import Known
 from workkit.web.dead.sentences import headline, spoken_rest
 from workkit.web.dead.trial import Trial, trial
-from workkit.web.filters import accepted, read_filter, understood
 from workkit.web.page import Asked, Page
 from workkit.web.pages.dead_rows import Row, Shown, page_of, row_of, shown_of, start_of
+from workkit.web.typed.filters import accepted, read_filter, understood
 
 VIEWS: Final = ("error", "job")
 MOST_GROUPS, MOST_ROWS, MOST_OPEN = 50, 50, 6

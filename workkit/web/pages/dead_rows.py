@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import quote
 
 from workkit.contract.record import attempts_text
 from workkit.errors import InvalidOptions
-from workkit.jobs.job import Job
+from workkit.jobs.job import Job, argument_text
 from workkit.web.address import job_path
 from workkit.web.dead.grave import Grave
 from workkit.web.dead.groups import Group
 from workkit.web.drawing.columns import burst
 from workkit.web.drawing.shape import Drawing
-from workkit.web.masked_text import MASK
+from workkit.web.hiding.masked_text import MASK
 from workkit.web.page import Asked
 
 
@@ -67,10 +65,6 @@ def row_of(grave: Grave) -> Row:
     """Show one dead job."""
     job = grave.job
     given = [*job.args] if job.args or not job.kwargs else dict(job.kwargs)
-    args = "" if not grave.is_whole or (job.args and job.kwargs) else _json(given)
+    args = "" if not grave.is_whole or (job.args and job.kwargs) else argument_text(given)
     path = f"{job_path(job.id)}?dead={quote(grave.key, safe='@:')}"
     return Row(key=grave.key, job=job, attempts=attempts_text(job), path=path, args="" if MASK in args else args)
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)

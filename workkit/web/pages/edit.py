@@ -9,13 +9,13 @@ from typing import Any, Final
 
 from workkit.contract.changes import Change
 from workkit.errors import Invalid, Unsupported
-from workkit.jobs.job import Job
+from workkit.jobs.job import Job, argument_text
 from workkit.jobs.known import Known
 from workkit.text.wording import iso, zone_name
 from workkit.web.adding import choices, filled, spelled, values
 from workkit.web.adding.owner import owning_sync
 from workkit.web.adding.saying import Answer
-from workkit.web.masked_text import MASK
+from workkit.web.hiding.masked_text import MASK
 from workkit.web.page import Asked, Page
 from workkit.web.pages.say import said
 
@@ -95,7 +95,7 @@ def _view(asked: Asked, given: dict[str, str], *, job: Job | None) -> EditView:
     trouble, planned, texts, laid = "", None, ("", "", ""), None
     try:
         args, kwargs = filled.call_of(given, known=known if is_sent else None)
-        given |= {"args": values.write(args) if args else "", "kwargs": values.write(kwargs) if kwargs else ""}
+        given |= {"args": argument_text(args) if args else "", "kwargs": argument_text(kwargs) if kwargs else ""}
         laid = None if given["json"] else values.boxes(known, args, kwargs)
         given["laid"] = ""
         if given.get("fn") and answer.trigger is not None:

@@ -21,7 +21,7 @@ def look(asked: Asked) -> View:
     """Find the job, and make the view of its kind. Raises NotFound."""
     found = _dead(asked, asked.params["dead"]) if "dead" in asked.params else _job(asked)
     job = asked.veil.job(found)
-    if job.trigger is not None and job.trigger.recurs and job.state != "dead":
+    if job.recurs and job.state != "dead":
         # of an unnamed job it depends on the arguments, which the veil may hide
         return recurring_job.look(asked, job, offset_ms=spread_offset_ms(found.terms, found.fn, found.args))
     return single_job.look(asked, job, found)

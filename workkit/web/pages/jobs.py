@@ -17,8 +17,8 @@ from workkit.jobs.job import STATES, Job, JobState
 from workkit.text.glance import moment
 from workkit.text.listing import listed, plural
 from workkit.text.wording import iso
-from workkit.web.filters import PLACES, read_filter, understood
 from workkit.web.page import Asked, Page
+from workkit.web.typed.filters import PLACES, read_filter, understood
 from workkit.web.words import Said, job_ref, plain
 
 ROWS: Final = 50

@@ -126,7 +126,7 @@ def _hits(asked: Asked, q: str, trigger: Trigger | None, at: datetime | None) ->
 def _of_job(asked: Asked, job: Job) -> Hit:
     path = job_path(job.name or job.id)
     text = job.name or shown(job.fn)
-    recurs = job.trigger is not None and job.trigger.recurs
+    recurs = job.recurs
     note = "" if job.due else job.short_id
     icon = "loop" if recurs else "list"
     return Hit(schedule=asked.served.name, text=text, path=path, icon=icon, note=note, due=job.due)

@@ -30,11 +30,6 @@ class Row:
     act: Literal["quiet", "listen", ""] = ""  # what somebody may tell it
 
     @property
-    def busy(self) -> int:
-        """How many of its threads work."""
-        return len(self.info.running) if self.info.held is None else self.info.held
-
-    @property
     def process(self) -> str:
         """Its name without the host."""
         return self.info.listener.removeprefix(f"{self.info.host}:")
@@ -94,7 +89,7 @@ def headline(rows: list[Row], *, schedule: str, unknown: str) -> Said:
         return ("The server does not tell who listens.",)
     if not rows:
         return (f"Nobody listens to {schedule}.",)
-    threads, busy = sum(row.info.threads for row in rows), sum(row.busy for row in rows)
+    threads, busy = sum(row.info.threads for row in rows), sum(row.info.busy for row in rows)
     hosts = len({row.info.host for row in rows})
     of = f"{busy:,} of {plural(threads, 'thread')} busy"
     return (f"{plural(len(rows), 'listener')} on {plural(hosts, 'machine')}, {of}.",)

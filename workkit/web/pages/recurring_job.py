@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any, Final
@@ -16,7 +16,7 @@ from workkit.errors import Unsupported
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.text.wording import iso, zone_name
-from workkit.web.clock_words import NextChange, city
+from workkit.web.ahead.clock_words import NextChange, city
 from workkit.web.page import Asked
 from workkit.web.recurring.past import Drawn, drawn
 from workkit.web.recurring.policies import Policy, policies
@@ -179,15 +179,11 @@ def _past(asked: Asked, job: Job, key: str) -> _Past:
         since = min((run.ended for run in shown), default=asked.now) - timedelta(minutes=1)
         singles = islice(inspector.runs(since_ms=int(since.timestamp() * 1000)), MOST_SINGLES)
         ring = with_details(ring, (asked.veil.run(run) for run in singles if run.id == job.id or run.name == key))
-        changes = [_veiled(asked, one) for one in islice(inspector.changes(), MOST_CHANGES)]
+        changes = [asked.veil.change(one) for one in islice(inspector.changes(), MOST_CHANGES)]
     except Unsupported as error:
         return _Past(no_history=str(error))
     kept = KEPT.get(asked.pulse.control.history, "") if not ring and not days else ""
     return _Past(ring=ring, days=days, cells=cells, changes=changes, no_history=kept)
-
-
-def _veiled(asked: Asked, change: Change) -> Change:
-    return replace(change, reason=asked.veil.text(change.reason)) if change.reason else change
 
 
 def _has_run(past: _Past) -> bool:

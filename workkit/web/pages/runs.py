@@ -11,12 +11,13 @@ from workkit.contract.history import LATE_MS, PastRun
 from workkit.contract.record import run_record
 from workkit.contract.where import Has, Term, Where
 from workkit.errors import InvalidOptions, Unsupported
+from workkit.text.duration import epoch_ms
 from workkit.text.glance import moment
 from workkit.text.wording import iso
 from workkit.web.drawing.endings import KINDS, STATES
-from workkit.web.filters import ENDINGS, read_filter, understood
-from workkit.web.instants import read_instant
 from workkit.web.page import Asked, Page
+from workkit.web.typed.filters import ENDINGS, read_filter, understood
+from workkit.web.typed.instants import read_instant
 
 ROWS: Final = 50
 MOST_LOOKED: Final = 3_000  # runs that one request looks at
@@ -139,7 +140,7 @@ def _said(schedule: str, found: list[PastRun], where: Where, unknown: str) -> st
 
 
 def _ms(at: datetime | None) -> int | None:
-    return None if at is None else max(0, round(at.timestamp() * 1000))
+    return None if at is None else max(0, epoch_ms(at))
 
 
 PAGE = Page(name="runs", path="runs", title="Runs", template="runs.html", look=look)

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from workkit.contract.inspector import Counts
 from workkit.contract.record import counts_record
+from workkit.web.hiding.veil import Veil
 from workkit.web.page import Asked
 from workkit.web.pages import now
 from workkit.web.served import Served
-from workkit.web.veil import Veil
 from workkit.web.words import Said, plain
 
 TEMPLATE: Final = "schedules.html"

@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 from workkit.contract.record import run_record
 from workkit.text.glance import moment
 from workkit.text.wording import iso
-from workkit.web.ahead import Remark, nothing
+from workkit.web.ahead.remarks import Remark, nothing
 from workkit.web.drawing.axis import WORDS, Axis, Span
 from workkit.web.drawing.load import Load
 from workkit.web.page import Asked, Page

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from math import ceil
 from typing import Final
@@ -13,14 +13,15 @@ from workkit.contract.history import NO_RUN, Bucket
 from workkit.errors import Unsupported
 from workkit.jobs.admission import SCHEDULE
 from workkit.text.brief import brief_repr
-from workkit.web.ahead import Planned, Remark, ahead
+from workkit.text.duration import epoch_ms
+from workkit.web.ahead.foresight import THIN, between, sparse
+from workkit.web.ahead.remarks import Planned, Remark, ahead
 from workkit.web.drawing.axis import SPANS, Axis
 from workkit.web.drawing.columns import PIECES, one_time_lane
 from workkit.web.drawing.load import Load, expected, load
 from workkit.web.drawing.shape import Drawing
 from workkit.web.page import Asked
 from workkit.web.planning.crowds import crowded
-from workkit.web.planning.foresight import THIN, between, sparse
 from workkit.web.planning.past_runs import read_cells
 from workkit.web.planning.recurring import Row
 from workkit.web.planning.trouble import one_time_crowds
@@ -90,17 +91,10 @@ def is_stopped(asked: Asked) -> bool:
 
 def _planned(row: Row, now: datetime, until: datetime, paused_since: Mapping[str, datetime]) -> Planned:
     """A pause of the whole schedule is told by itself, not for each of its jobs."""
-    end = pause_end(row.pause)
-    return Planned(
-        name=row.name,
-        trigger=row.trigger,
-        instants=row.foreseen(now, until).instants,
-        usual_ms=row.usual_ms,
-        lately=row.runs,
-        catch_up=row.job.terms.catch_up,
+    return replace(
+        row.planned(now, until),
         is_paused=row.pause is not None and row.paused_by != SCHEDULE,
         paused_since=paused_since.get(row.paused_by or ""),
-        paused_until=end,
     )
 
 
@@ -167,7 +161,7 @@ def read_once(asked: Asked, axis: Axis, rows: Sequence[Row], cells: Iterable[Buc
     first = max(0, (axis.now - axis.start) // length)
     if first < PIECES:
         starts = [axis.start + k * length for k in range(first, PIECES + 1)]
-        edges = [_ms(axis.now) if at <= axis.now else _ms(at.replace(microsecond=0)) for at in starts]
+        edges = [epoch_ms(axis.now) if at <= axis.now else epoch_ms(at.replace(microsecond=0)) for at in starts]
         try:
             inspector = asked.served.inspector()
             counts = inspector.ahead(edges)
@@ -213,7 +207,3 @@ def _recurred(row: Row, axis: Axis) -> Iterable[tuple[datetime, int]]:
 def _column(axis: Axis, at: datetime, length: timedelta) -> int | None:
     k = (at - axis.start) // length
     return k if 0 <= k < PIECES else None
-
-
-def _ms(at: datetime) -> int:
-    return round(at.timestamp() * 1000)

@@ -13,13 +13,14 @@ from typing import Final
 from workkit.contract.history import FN, Day, PastRun
 from workkit.errors import Unsupported
 from workkit.text.brief import brief_repr
+from workkit.text.duration import epoch_ms
 from workkit.triggers.clock.changes import ClockChange, clock_changes
+from workkit.web.ahead.foresight import THIN, between, sparse
 from workkit.web.drawing.axis import Axis
 from workkit.web.drawing.days import day_lane, days_of
 from workkit.web.drawing.endings import kind_of
 from workkit.web.drawing.lanes import Lane, lane, run_text
 from workkit.web.page import Asked
-from workkit.web.planning.foresight import THIN, between, sparse
 from workkit.web.planning.past_runs import counted, runs_of_cells
 from workkit.web.planning.strands import Strand
 from workkit.web.planning.window import tier_of
@@ -135,7 +136,10 @@ def _days(asked: Asked, axis: Axis, strand: Strand) -> list[Day]:
     try:
         if strand.subject.startswith(FN):
             cells = inspector.past(
-                strand.subject, since_ms=_ms(axis.start), until_ms=_ms(min(axis.now, axis.end)) + 1, tier=tier_of(axis)
+                strand.subject,
+                since_ms=epoch_ms(axis.start),
+                until_ms=epoch_ms(min(axis.now, axis.end)) + 1,
+                tier=tier_of(axis),
             )
             return days_of(runs_of_cells(cells))
         if strand.rows:
@@ -162,7 +166,3 @@ def _pauses(
         return []
     reason = None if pause.reason is None else asked.veil.text(pause.reason)
     return [(paused_since.get(target, axis.now), pause_end(pause), reason)]
-
-
-def _ms(at: datetime) -> int:
-    return round(at.timestamp() * 1000)

@@ -12,7 +12,7 @@ from typing import Final
 from workkit.contract.history import ALL, Bucket, PastRun
 from workkit.errors import Unsupported
 from workkit.text.brief import brief_repr
-from workkit.text.duration import MILLISECOND
+from workkit.text.duration import MILLISECOND, epoch_ms
 from workkit.web.drawing.axis import Axis
 from workkit.web.page import Asked
 from workkit.web.planning.window import tier_of
@@ -40,7 +40,7 @@ def read_seen(asked: Asked, axis: Axis, unknown: dict[str, str]) -> Seen:
     if axis.start >= axis.now:
         return Seen()
     try:
-        found = asked.served.inspector().runs(since_ms=_ms(axis.start), until_ms=_ms(until))
+        found = asked.served.inspector().runs(since_ms=epoch_ms(axis.start), until_ms=epoch_ms(until))
         runs = list(islice(found, MOST))
     except Unsupported as error:
         unknown["history"] = str(error)
@@ -78,7 +78,7 @@ def counted(asked: Asked, axis: Axis, subject: str, until: datetime) -> list[Pas
     if until <= axis.start:
         return []
     cells = asked.served.inspector().past(
-        subject, since_ms=_ms(axis.start), until_ms=_ms(until), tier=tier_of(axis)
+        subject, since_ms=epoch_ms(axis.start), until_ms=epoch_ms(until), tier=tier_of(axis)
     )  # fmt: skip
     return runs_of_cells(cell for cell in cells if cell.end <= until)  # what overlaps is known run by run
 
@@ -111,12 +111,8 @@ def read_cells(asked: Asked, axis: Axis, unknown: dict[str, str]) -> list[Bucket
     until = min(axis.now, axis.end)
     try:
         return asked.served.inspector().past(
-            ALL, since_ms=_ms(axis.start), until_ms=_ms(until) + 1, tier=tier_of(axis)
+            ALL, since_ms=epoch_ms(axis.start), until_ms=epoch_ms(until) + 1, tier=tier_of(axis)
         )  # fmt: skip
     except Unsupported as error:
         unknown["history"] = str(error)
         return []
-
-
-def _ms(at: datetime) -> int:
-    return round(at.timestamp() * 1000)

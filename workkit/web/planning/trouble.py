@@ -17,7 +17,7 @@ from workkit.jobs.admission import SCHEDULE
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.web.address import job_path
-from workkit.web.ahead import ahead
+from workkit.web.ahead.remarks import ahead
 from workkit.web.page import Asked
 from workkit.web.planning.ailing import ailing
 from workkit.web.planning.checked import look_over

@@ -12,7 +12,7 @@ from workkit.contract.history import KEPT_MS, Tier
 from workkit.errors import InvalidOptions
 from workkit.text.duration import MILLISECOND
 from workkit.web.drawing.axis import SPANS, Axis, Span, axis
-from workkit.web.instants import instant
+from workkit.web.typed.instants import instant
 
 ACCEPTED: Final[tuple[Span, ...]] = ("24h", "2h", "7d", "90d")  # the first is the default
 FURTHEST: Final = timedelta(days=3660)
@@ -20,7 +20,7 @@ FINEST: Final[dict[Span, Tier]] = {"2h": "1", "24h": "5", "7d": "h", "90d": "d"}
 _TIERS: Final[tuple[Tier, ...]] = ("1", "5", "h", "d")
 
 
-def read_instant(text: str, *, now: datetime, zone: tzinfo) -> datetime:
+def read_middle(text: str, *, now: datetime, zone: tzinfo) -> datetime:
     """Read the middle of a window: see `instants.instant`. Raises PhraseError or CronError as the reader of phrases
     does, InvalidOptions for what lies ten years off.
     """
@@ -50,7 +50,7 @@ class Links:
 def read_axis(params: Mapping[str, str], span: Span, *, now: datetime, zone: tzinfo) -> Axis:
     """Make the axis that an address asks for."""
     at = params.get("at", "").strip()
-    return axis(span, now=now, zone=zone, at=read_instant(at, now=now, zone=zone) if at else None)
+    return axis(span, now=now, zone=zone, at=read_middle(at, now=now, zone=zone) if at else None)
 
 
 def links(axis: Axis, *, by: str, q: str, at: bool) -> Links:

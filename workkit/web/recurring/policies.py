@@ -17,7 +17,8 @@ from workkit.jobs.run_options import RunOptions
 from workkit.jobs.terms import LATE_MS
 from workkit.text.duration import duration_text
 from workkit.text.glance import moment
-from workkit.text.listing import listed, plural
+from workkit.text.listing import plural
+from workkit.web.words import pauses_text
 
 MOST_PAUSES: Final = 4  # that are named; of more, how they grow
 
@@ -101,9 +102,7 @@ def _retries(options: RunOptions) -> Policy:
 
 def _pauses(options: RunOptions) -> str:
     """Say how long a job waits before its attempts. Without a word of the job, its function may say it."""
-    count = options.retries or 0
-    shown = [duration_text(options.delay_ms(k, chance=0.0)) for k in range(min(count, MOST_PAUSES))]
-    said = f"after {listed(shown)}" if count <= MOST_PAUSES else f"after {', '.join(shown)} and so on"
+    said = f"after {pauses_text(options, most=MOST_PAUSES)}"
     return said if options.jitter is False else f"{said}, or up to half sooner"
 
 

@@ -13,6 +13,7 @@ from workkit.jobs.job import Job
 from workkit.text.duration import MILLISECOND, duration_text
 from workkit.text.glance import away, clock_at, day_text
 from workkit.text.wording import progress
+from workkit.web.drawing.endings import WHY
 from workkit.web.recurring.rows import in_a_row
 from workkit.web.words import pause_end, until
 
@@ -62,9 +63,9 @@ def last_said(ring: Sequence[PastRun], error: str | None, *, now: datetime, zone
     because = f": {said.rstrip('.')}." if (said := last.error or error) else "."
     match last.ending:
         case "missed":
-            return f"The last one, {at}, was missed: nobody started it in time."
+            return f"The last one, {at}, was missed: {WHY[last.ending]}."
         case "overlap":
-            return f"The last one, {at}, was left out: the run before it still went on."
+            return f"The last one, {at}, was left out: {WHY[last.ending]}."
         case "retried" | "dead":
             said = f"The last run, {at}, failed after {duration_text(last.took_ms)}{because}"
             return said + (f" It has failed {failures:,} times in a row." if failures > 1 else "")

@@ -1,12 +1,10 @@
-"""The call that adds a job as it stands, in Python and on the command line. Pure.
+"""The call that adds a job as it stands, in Python and on the command line: what is given. Pure.
 
 Words of its time are only written where they are read back as the same time; else its cron; else there is no such call.
 """
 
 from __future__ import annotations
 
-import json
-import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -17,11 +15,12 @@ from workkit.errors import TriggerError
 from workkit.jobs.call_text import spoken
 from workkit.jobs.job import Job
 from workkit.jobs.options import ADD, OPTIONS, VerbOption
-from workkit.text.duration import duration_text
+from workkit.text.duration import MILLISECOND, duration_text
 from workkit.text.wording import iso
 from workkit.triggers import Trigger, explain
 from workkit.triggers.duration import duration
 from workkit.triggers.when import When, read_when
+from workkit.web.adding.spelled import in_python, on_the_command_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,12 +59,15 @@ def same_call(job: Job, *, now: datetime) -> Same | None:
     hour = now.replace(minute=0, second=0, microsecond=0)
     if trigger is None or (words := time_words(trigger, hour)) is None:
         return None
-    options = list(_options(job))
+    given = {"fn": spoken(job.fn), "when": words, **dict(_options(job))}
     if trigger.tz != "UTC":
-        options.insert(0, ("tz", trigger.tz))
-    bounds = (("start", trigger.start), ("end", trigger.end))
-    options += [(name, iso(at)) for name, at in bounds if at is not None]
-    return Same(python=_python(job, words, options), command=_command(job, words, options))
+        given["tz"] = trigger.tz
+    if job.args:
+        given["args"] = job.args
+    if job.kwargs:
+        given["kwargs"] = job.kwargs
+    given |= {name: iso(at) for name, at in (("start", trigger.start), ("end", trigger.end)) if at is not None}
+    return Same(python=in_python(given), command=on_the_command_line(given, job.schedule))
 
 
 def _options(job: Job) -> Iterator[tuple[str, Any]]:
@@ -81,52 +83,7 @@ def _given(option: VerbOption, value: Any) -> Any:
         return value
     text = duration_text(value)
     try:
-        is_exact = duration(text, name=option.name) / timedelta(milliseconds=1) == value
+        is_exact = duration(text, name=option.name) / MILLISECOND == value
     except TriggerError:
         is_exact = False
     return text if is_exact else timedelta(milliseconds=value)
-
-
-def _python(job: Job, words: str, options: list[tuple[str, Any]]) -> str:
-    lines = ["s", f"when={_quoted(words)}", *(f"{name}={_python_value(value)}" for name, value in options)]
-    lines.append(f"fn={_quoted(spoken(job.fn))}")
-    if job.args:
-        lines.append(f"args={tuple(job.args)!r}")
-    if job.kwargs:
-        lines.append(f"kwargs={dict(job.kwargs)!r}")
-    return "schedule.add(\n" + "".join(f"    {line},\n" for line in lines) + ")"
-
-
-def _python_value(value: Any) -> str:
-    if isinstance(value, timedelta):
-        return f"timedelta(milliseconds={round(value / timedelta(milliseconds=1))})"
-    return _quoted(value) if isinstance(value, str) else repr(value)
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
-
-
-def _command(job: Job, words: str, options: list[tuple[str, Any]]) -> str:
-    parts = ["workkit", "add", job.schedule, words, spoken(job.fn), *map(_argument, job.args)]
-    for name, value in (job.kwargs or {}).items():
-        parts += ["--kwarg", f"{name}={_argument(value)}"]
-    for name, value in options:
-        flag = name.replace("_", "-")
-        if isinstance(value, bool):
-            parts.append(f"--{flag}" if value else f"--no-{flag}")
-        elif isinstance(value, timedelta):
-            parts += [f"--{flag}", f"{value / timedelta(seconds=1):g}s"]
-        else:
-            parts += [f"--{flag}", str(value)]
-    return shlex.join(parts)
-
-
-def _argument(value: Any) -> str:
-    """Write an argument as the command line reads it: JSON, or a text that is none."""
-    if isinstance(value, str):
-        try:
-            json.loads(value)
-        except (ValueError, RecursionError):
-            return value
-    return json.dumps(value, ensure_ascii=False, default=str)

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from typing import Any, Final
 
 from workkit.contract.changes import Change
-from workkit.contract.history import NO_RUN, Ended, PastRun
+from workkit.contract.history import NO_RUN, PastRun
 from workkit.jobs.job import Job
 from workkit.text.brief import brief_repr
 from workkit.text.duration import duration_text
 from workkit.text.glance import clock_at, day_text, moment
-from workkit.web.drawing.endings import STATES, kind_of
+from workkit.web.drawing.endings import STATES, WHY, kind_of
 from workkit.web.recurring.cells import GLYPHS
 
 RUNS: Final = 20
 CHANGES: Final = 5
-WHY: Final[Mapping[Ended, str]] = {
-    "missed": "nobody started it in time",
-    "overlap": "the run before it still went on",
-    "skipped": "by hand",
-}
 DID: Final = {
     "pause": "paused", "resume": "resumed", "skip": "next run left out", "run": "run by hand", "cancel": "cancelled",
     "retry": "retried from the dead set", "discard": "discarded from the dead set", "sync": "changed by a plan",
@@ -127,7 +122,7 @@ def change_rows(changes: Iterable[Change], *, now: datetime, zone: tzinfo) -> li
 
 def _difference(change: Change, now: datetime, zone: tzinfo) -> tuple[str, str]:
     """Write what stood before, and what stands after; both may be nothing."""
-    names = [name for name in dict.fromkeys([*change.before, *change.after]) if name != "reason"]
+    names = [name for name in change.names if name != "reason"]
     before, after = (
         ", ".join(_value(name, state[name], now, zone) for name in names if state.get(name) is not None)
         for state in (change.before, change.after)

@@ -18,7 +18,7 @@ from workkit.text.glance import capital, clock_at, day_text
 from workkit.triggers import Trigger
 from workkit.triggers.clock.changes import clock_changes
 from workkit.triggers.clock.zone import zone as zone_of
-from workkit.web.clock_words import NextChange, moves, next_change, what_came
+from workkit.web.ahead.clock_words import NextChange, moves, next_change, what_came
 from workkit.web.drawing.year import planned_days
 
 NEXT: Final = 20

@@ -13,8 +13,8 @@ from workkit.contract.claim import Claim
 from workkit.contract.producer import Added, NewJob, Producer
 from workkit.errors import CannotRun, JobCancelled, ServerError, ServerFull, ServerRefused, WorkkitError, text_of
 from workkit.jobs.admission import Admission, Control
+from workkit.jobs.functions.registry import Registry
 from workkit.jobs.outcome import Failure
-from workkit.jobs.registry import Registry
 from workkit.jobs.run_options import UNSAID
 from workkit.tracing import TraceContext
 from workkit.worker import report

@@ -20,11 +20,11 @@ from typing import NoReturn
 from workkit import tracing
 from workkit.contract.claim import Claim
 from workkit.errors import FunctionNotFound, InvalidFunction, described
-from workkit.jobs.consumers import Functions
-from workkit.jobs.marks import Handler
+from workkit.jobs.functions.consumers import Functions
+from workkit.jobs.functions.marks import Handler
+from workkit.jobs.functions.registry import Registry, importing
 from workkit.jobs.middleware import AROUND, Around, within, within_async
 from workkit.jobs.names import shown
-from workkit.jobs.registry import Registry, importing
 from workkit.worker.offload.message import Begun, Cancelled, Ended, Extended, Order, Reported, Setting
 from workkit.worker.run import forks
 from workkit.worker.run.current import current

@@ -13,11 +13,11 @@ from typing import Any
 
 from workkit import tracing
 from workkit.errors import InvalidFunction, JobCancelled, JobTimeout, ListenerStopped, WorkerLost
-from workkit.jobs.marks import Handler, options_of
+from workkit.jobs.functions.marks import Handler, options_of
+from workkit.jobs.functions.registry import Registry
 from workkit.jobs.middleware import Around
 from workkit.jobs.names import main_module
 from workkit.jobs.outcome import Failure
-from workkit.jobs.registry import Registry
 from workkit.jobs.run_options import RunOptions
 from workkit.worker.exit_status import how_it_ended
 from workkit.worker.offload.message import Function, Order, Setting

@@ -12,7 +12,7 @@ from typing import Any
 from workkit.errors import InvalidArguments, text_of, type_name
 from workkit.jobs import arguments, middleware
 from workkit.jobs.arguments import check_call
-from workkit.jobs.marks import Handler
+from workkit.jobs.functions.marks import Handler
 from workkit.jobs.outcome import Failure
 
 TRACEBACK_BYTES = 8192

@@ -7,7 +7,7 @@ from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, TypeGuard
 
 from workkit.jobs.arguments import as_called, compiled_check, takes_whole
-from workkit.jobs.marks import Handler
+from workkit.jobs.functions.marks import Handler
 from workkit.worker.run import forks
 
 

@@ -25,7 +25,7 @@ from workkit.contract.changes import Author
 from workkit.contract.undo import Undo, Undoable
 from workkit.errors import NotFound
 from workkit.jobs.admission import SCHEDULE, History, Pause
-from workkit.jobs.imported import imported_options
+from workkit.jobs.functions.imported import imported_options
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.result import of_cancelled
 from workkit.jobs.run_options import UNSAID

@@ -18,6 +18,7 @@ from workkit.contract.changes import LONGEST_BY, Author, Change
 from workkit.errors import InvalidOptions
 from workkit.jobs.admission import Pause
 from workkit.jobs.job import Job
+from workkit.text.duration import epoch_ms
 
 LONGEST = 200  # characters of a target, a function, a reason
 TIMES = ("due", "until")  # what is an instant in `before` and `after`, in ms
@@ -134,7 +135,7 @@ def _read_value(name: str, value: Any) -> Any:
 def _stored(state: Mapping[str, Any]) -> dict[str, Any]:
     """Write instants as ms, and leave out what is not known."""
     known = ((name, value) for name, value in state.items() if value is not None)
-    return {name: round(v.timestamp() * 1000) if isinstance(v, datetime) else v for name, v in known}
+    return {name: epoch_ms(v) if isinstance(v, datetime) else v for name, v in known}
 
 
 def _pack(value: Any) -> bytes:

@@ -42,7 +42,7 @@ class KeptJobs:
             for id in ids:
                 if id in self._jobs:
                     self._jobs.move_to_end(id)
-                    if recurs(job := self._jobs[id]):
+                    if (job := self._jobs[id]).recurs:
                         found[id] = job
             return found
 
@@ -54,8 +54,3 @@ class KeptJobs:
             self._jobs[id] = job
             while len(self._jobs) > self.most:
                 self._jobs.popitem(last=False)
-
-
-def recurs(job: Job) -> bool:
-    """Say whether a job runs more than once."""
-    return job.trigger is not None and job.trigger.recurs

@@ -13,7 +13,7 @@ from typing import Final
 from workkit.brokers.native.codec import instant_of
 from workkit.brokers.native.entry import read_entry
 from workkit.brokers.native.look.items import plain_item
-from workkit.brokers.native.look.kept_jobs import KeptJobs, recurs
+from workkit.brokers.native.look.kept_jobs import KeptJobs
 from workkit.brokers.native.look.listing import Listing, whole_ms
 from workkit.brokers.native.look.location import item_id
 from workkit.brokers.native.look.parked import Parked, read_parked
@@ -84,7 +84,7 @@ def _read(listing: Listing, kept: KeptJobs, ids: list[str]) -> tuple[dict[str, J
     for id, payload in zip(new, payloads, strict=True):
         if payload is not None and (job := listing.read(id, payload)) is not None:
             kept.keep(id, payload, job)
-            if recurs(job):
+            if job.recurs:
                 jobs[id] = job
     scores = {id: score for id, score in zip(timed, due, strict=True) if score is not None}
     return {id: jobs[id] for id in ids if id in jobs}, scores

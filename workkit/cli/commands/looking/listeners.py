@@ -1,0 +1,145 @@
+"""`listeners` and `stats`: who works on schedules, and how much there is. Nothing here changes anything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from workkit.cli.command import Command, Option
+from workkit.cli.commands.looking.runs import show_span
+from workkit.cli.look import look_options
+from workkit.cli.options import OPTIONAL, opened, server_words
+from workkit.cli.printing import record, table, terminal
+from workkit.cli.printing.table import Column
+from workkit.cli.unlisted import talk_once
+from workkit.jobs.call_text import call_text
+from workkit.text import wording
+from workkit.text.duration import duration_text
+
+if TYPE_CHECKING:
+    from workkit.contract.inspector import Counts
+    from workkit.contract.listener import ListenerInfo
+    from workkit.jobs.job import Job
+
+STATES = ("waiting", "due", "running", "cancelling", "retrying", "held", "paused", "dead", "listeners")
+EMPTY = 10  # added to the rank of a column in which nothing but zeros stands
+RANKS = {"waiting": 1, "listeners": 2, "retrying": 3, "held": 4, "paused": 5, "cancelling": 6}
+SCHEDULE = Column(title="SCHEDULE", cut_to=16)
+LISTENERS = (
+    Column(title="LISTENER", cut_to=12),
+    Column(title="SCHEDULES", cut_to=8, rank=2),
+    Column(title="BUSY", rank=1),
+    Column(title="STATE"),
+    Column(title="BEAT", rank=4),
+    Column(title="UP", rank=5),
+    Column(title="VERSION", rank=6),
+    Column(title="NOW", cut_to=12, rank=3),
+)
+
+
+@click.command(
+    "listeners",
+    cls=Command,
+    takes="[SCHEDULE] [OPTIONS]",
+    about=("List who is listening and what they run.",),
+    examples=("workkit listeners app-tasks", "workkit listeners app-tasks --json"),
+    after=OPTIONAL,
+)
+@look_options
+def listeners_command(schedule: str | None, as_json: bool, server: str | None) -> None:
+    """List listeners."""
+    from workkit import schedule as verbs
+
+    schedules = opened(schedule, command="listeners", server=server)
+    found = {info.listener: info for s in schedules for info in verbs.listeners(s)}
+    if as_json:
+        record.show_json(map(record.listener_record, found.values()))
+    elif found:
+        table.show_table(LISTENERS, map(_listener_row, found.values()))
+    if not found:
+        names = wording.listed([s.name for s in schedules], "or")
+        start = f"workkit listen {' '.join(s.name for s in schedules)}{server_words(server)}"
+        terminal.talk(f"nobody listens to {names}. Start a listener: {start}")
+
+
+def _listener_row(info: ListenerInfo) -> list[str]:
+    schedules = ",".join(name if weight == 1 else f"{name}:{weight}" for name, weight in info.schedules.items())
+    return [
+        info.listener,
+        schedules,
+        f"{info.busy}/{info.threads or '-'}",
+        "stuck" if info.trouble else info.state,
+        duration_text(info.beat_ms),
+        duration_text(info.up_ms).replace("min", "m"),
+        info.version,
+        "; ".join(_running(job) for job in info.running) or (",".join(info.serves) if info.held else "") or "-",
+    ]
+
+
+def _running(job: Job) -> str:
+    return call_text(job) + (f" {wording.progress(job.progress)}" if job.progress is not None else "")
+
+
+@click.command(
+    "stats",
+    cls=Command,
+    takes="[SCHEDULE] [OPTIONS]",
+    about=(
+        "Count the jobs of a schedule by state, and the runs of the last 48 hours by their end.",
+        "LATE is how long the job that is due for longest has waited for a listener.",
+        "With --over: the runs of that span by their end. 95% of them were less late, or took less, than LATE 95% and "
+        "TOOK 95% say.",
+    ),
+    examples=("workkit stats app-tasks", 'workkit stats app-tasks --over "7 days"', "workkit stats app-tasks --json"),
+    after=OPTIONAL,
+)
+@click.option("--over", cls=Option, metavar="SPAN", help='the runs of a span that ends now: "1 hour", "7 days"')
+@look_options
+def stats_command(schedule: str | None, as_json: bool, server: str | None, over: str | None) -> None:
+    """Count jobs."""
+    from workkit import schedule as verbs
+
+    if over is not None:
+        of = [(s.name, verbs.history(s, over=over)) for s in opened(schedule, command="stats", server=server)]
+        show_span(of, as_json=as_json)
+        return
+    counted = [(s.name, verbs.counts(s)) for s in opened(schedule, command="stats", server=server)]
+    notes = [why for _, counts in counted for why in counts.unknown.values()]
+    if as_json:
+        record.show_json(record.counts_record(name, counts) for name, counts in counted)
+        talk_once(notes)
+        return
+    names = [name for name, _ in counted]
+    shows = [state for state in STATES if state != "cancelling" or any(counts.cancelling for _, counts in counted)]
+    filled = {state for state in shows if any(getattr(counts, state) for _, counts in counted)}
+    columns = [_number(state, rank=_rank(state, is_empty=state not in filled)) for state in shows]
+    place = shows.index("due") + 1
+    columns.insert(place, _number("late"))
+    rows = [[_count(counts, state) for state in shows] for _, counts in counted]
+    for row, (_, counts) in zip(rows, counted, strict=True):
+        row.insert(place, "-" if counts.late_ms is None else duration_text(counts.late_ms))
+    _show(names, columns, rows)
+    if totals := sorted({key for _, counts in counted for key in counts.totals}):
+        terminal.data()
+        columns = [_number(f"{key.replace('_', ' ')}/48h", rank=n) for n, key in enumerate(totals)]
+        _show(names, columns, [[f"{counts.totals.get(key, 0):,}" for key in totals] for _, counts in counted])
+    talk_once(notes)
+
+
+def _count(counts: Counts, state: str) -> str:
+    return "-" if state in counts.unknown else f"{getattr(counts, state):,}"
+
+
+def _rank(state: str, *, is_empty: bool) -> int:
+    rank = RANKS.get(state, 0)
+    return rank + EMPTY if rank and is_empty else rank
+
+
+def _number(title: str, *, rank: int = 0) -> Column:
+    return Column(title=title.upper(), rank=rank)
+
+
+def _show(names: Sequence[str], columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
+    table.show_table((SCHEDULE, *columns), [[name, *row] for name, row in zip(names, rows, strict=True)])

@@ -1,0 +1,117 @@
+"""`runs`: what ran, of one job or of a schedule. And the counts of a span, for `stats`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import tzinfo
+from typing import TYPE_CHECKING
+
+import click
+
+from workkit.cli.command import Command, Option
+from workkit.cli.live import ScheduleName, Which
+from workkit.cli.look import DEFAULT_LIMIT
+from workkit.cli.options import Count, json_option, opened, server_options, zone_of, zone_option
+from workkit.cli.printing import record, table, terminal
+from workkit.cli.printing.table import Column
+from workkit.cli.settings import read_settings
+from workkit.jobs.names import shown
+from workkit.text import wording
+from workkit.text.duration import duration_text
+
+if TYPE_CHECKING:
+    from workkit.contract.history import Bucket, Buckets, Cell, PastRun
+
+RUNS = (
+    Column(title="ENDED", least=20, rank=1),
+    Column(title="STATE"),
+    Column(title="FUNCTION", cut_to=12, rank=2),
+    Column(title="NAME", cut_to=8, rank=4),
+    Column(title="ID", rank=5),
+    Column(title="LATE", rank=6),
+    Column(title="TOOK", rank=3),
+    Column(title="ATTEMPT", rank=8),
+    Column(title="TIMES", rank=7),
+    Column(title="ERROR", cut_to=12, rank=9),
+)
+SPAN = (
+    Column(title="SCHEDULE", cut_to=16),
+    *(Column(title=title) for title in ("DONE", "RETRIED", "DEAD")),
+    Column(title="DISCARDED", rank=3),
+    Column(title="MISSED", rank=4),
+    Column(title="LATE", rank=5),
+    Column(title="LATE 95%", rank=1),
+    Column(title="TOOK 50%", rank=6),
+    Column(title="TOOK 95%", rank=2),
+)
+
+
+@click.command(
+    "runs",
+    cls=Command,
+    takes="SCHEDULE [WHICH] [OPTIONS]",
+    about=(
+        "List what ran lately, the last one first: of one job, or of the whole schedule.",
+        "Of a recurring job, the last 60 runs are always there. Of jobs that run once and succeed, there are samples: "
+        "TIMES says how many runs a line stands for.",
+    ),
+    examples=("workkit runs app-tasks nightly", "workkit runs app-tasks --limit 200 --json"),
+)
+@click.argument("schedule", type=ScheduleName())
+@click.argument("which", type=Which(), required=False)
+@click.option("--limit", cls=Option, type=Count(), metavar="N", help=f"so many; default {DEFAULT_LIMIT}")
+@zone_option("zone of the times; default UTC")
+@json_option()
+@server_options
+def runs_command(
+    schedule: str, which: str | None, limit: int | None, tz: str | None, as_json: bool, server: str | None
+) -> None:
+    """List past runs."""
+    from workkit import schedule as verbs
+
+    zone = zone_of(tz, read_settings())
+    (s,) = opened(schedule, command="runs", server=server)
+    found = verbs.runs(s, which, limit=limit or DEFAULT_LIMIT)
+    if as_json:
+        record.show_json(record.run_record(run) for run in found)
+        return
+    if not found:
+        terminal.talk(f"history has no runs of {wording.printable(which or schedule)}.")
+        return
+    table.show_table(RUNS, (_row(run, zone) for run in found))
+
+
+def _row(run: PastRun, zone: tzinfo) -> Sequence[str]:
+    return [
+        wording.stamp(run.ended, zone),
+        run.ending,
+        wording.printable(shown(run.fn or "?")),
+        wording.printable(run.name or "-"),
+        (run.id or "-")[:8],
+        duration_text(run.late_ms),
+        duration_text(run.took_ms),
+        f"{run.attempt + 1:,}",
+        f"{run.times:,}",
+        wording.printable(run.error or "-"),
+    ]
+
+
+def show_span(counted: Iterable[tuple[str, Sequence[Bucket]]], *, as_json: bool) -> None:
+    """Print the counts of a span, for each schedule in one line; as JSON with every bucket."""
+    from workkit.verbs.past import summed
+
+    if as_json:
+        record.show_json({"schedule": name, **record.span_record(buckets)} for name, buckets in counted)
+    else:
+        table.show_table(SPAN, [_span_row(name, summed(buckets)) for name, buckets in counted])
+
+
+def _span_row(name: str, cell: Cell) -> list[str]:
+    numbers = (cell.done, cell.retried, cell.dead, cell.discarded, cell.missed, cell.late)
+    return [name, *(f"{n:,}" for n in numbers), *_shares(cell.lateness, cell.durations)]
+
+
+def _shares(lateness: Buckets, durations: Buckets) -> Iterator[str]:
+    for side, share in ((lateness, 0.95), (durations, 0.5), (durations, 0.95)):
+        below = side.below_ms(share)
+        yield "-" if below is None else f"<{duration_text(below)}"

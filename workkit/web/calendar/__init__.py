@@ -1,0 +1,1 @@
+"""The calendar of a schedule, for other programs: which events there are, and their text."""

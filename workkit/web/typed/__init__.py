@@ -1,0 +1,1 @@
+"""What somebody typed, read: filters and instants. Pure."""
