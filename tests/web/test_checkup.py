@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from threading import Event
+from threading import Condition, Event
 
 import pytest
 
@@ -68,7 +68,7 @@ def test_only_who_looks_as_a_checkup_begins_waits_for_its_end(monkeypatch: pytes
     doctor = Doctor()
     checkup = Checkup(doctor=lambda: doctor, patience="1 day")
     assert checkup.look().age_s is None  # it waited in vain
-    monkeypatch.setattr(checkup_room.Condition, "wait_for", never)
+    monkeypatch.setattr(Condition, "wait_for", never)
     assert checkup.look().age_s is None
     doctor.may.set()
     until(lambda: checkup.look().age_s is not None, what="its end")

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from workkit.web.door.ways import Way
 
 STOP_S = 3  # so long requests may take to end at a stop
+TURN_S = 0.0005  # so long a thread that reads in the background may hold up one that answers
 
 
 @click.command(
@@ -257,6 +258,7 @@ def _run(server: Any, bound_to: socket.socket, binding: Binding) -> int:
 
     for one in (signal.SIGINT, signal.SIGTERM):  # uvicorn raises the signal that it has obeyed again, for us
         signal.signal(one, stop)
+    sys.setswitchinterval(TURN_S)  # the process is ours
     try:
         server.run(sockets=[bound_to])
     finally:
