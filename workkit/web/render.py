@@ -52,6 +52,8 @@ def environment() -> Environment:
         lstrip_blocks=True,
         undefined=StrictUndefined,
         finalize=_sound,
+        auto_reload=False,
+        cache_size=-1,
     )
     env.filters |= {
         "age": away,

@@ -17,6 +17,7 @@ from workkit.jobs.admission import Control
 from workkit.web.acts.verbs import Verbs
 from workkit.web.checkup import Checkup
 from workkit.web.dead.index import DeadIndex
+from workkit.web.recurring.recent_runs import RecentRuns
 from workkit.web.recurring.rows import Standing
 from workkit.web.veil import Veil
 
@@ -66,6 +67,7 @@ class Served:
     _refreshed: set[str] = field(default_factory=set)  # what a thread reads again
     _given: local = field(default_factory=local)  # of each thread: how old the oldest is that it was given
     _acts: int = 0
+    recent: RecentRuns = field(default_factory=RecentRuns)
     _dead: dict[Veil, DeadIndex] = field(default_factory=dict)
     _last: dict[str, Any] = field(default_factory=dict)
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property, lru_cache, partial
 from statistics import median
 from typing import Final
 
-from workkit.contract.history import LATE_MS, NO_RUN, PastRun
+from workkit.contract.history import LATE_MS, NO_RUN, Day, PastRun
 from workkit.errors import Unsupported
 from workkit.jobs.admission import Control, Pause
 from workkit.jobs.job import Job
@@ -85,6 +85,16 @@ class Row(rows.Row):
             self._order.clear()
             self._order[day] = (self.rank, period(self.trigger, day), self.name)
         return self._order[day]
+
+    @cached_property
+    def _days(self) -> list[Sequence[Day]]:
+        return []
+
+    def days(self, read: Callable[[], Sequence[Day]]) -> Sequence[Day]:
+        """Give the days of its runs, which change only as its last runs do: read once."""
+        if not self._days:
+            self._days.append(read())
+        return self._days[0]
 
     def foreseen(self, since: datetime, until: datetime) -> Foreseen:
         """Predict its runs."""
