@@ -82,6 +82,12 @@ def environment() -> Environment:
     return env
 
 
+def make_ready() -> None:
+    """Compile all templates, before somebody waits for one."""
+    for name in environment().list_templates():
+        environment().get_template(name)
+
+
 def render(template: str, values: Mapping[str, Any]) -> str:
     """Write one page."""
     frame, now = values["frame"], values["frame"].now

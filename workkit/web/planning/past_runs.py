@@ -42,7 +42,7 @@ def read_seen(asked: Asked, axis: Axis, unknown: dict[str, str]) -> Seen:
     try:
         inspector = asked.served.inspector()
         if axis.now <= axis.end:
-            runs = [run for run in asked.served.recent.read(inspector) if run.ended >= axis.start]
+            runs = [run for run in asked.served.recent.read(inspector, asked.now) if run.ended >= axis.start]
         else:
             runs = list(islice(inspector.runs(since_ms=_ms(axis.start), until_ms=_ms(until)), MOST))
     except Unsupported as error:

@@ -92,7 +92,7 @@ def _with_errors(asked: Asked, found: list[Failing]) -> tuple[Failing, ...]:
     if not found:
         return ()
     errors: dict[str, str] = {}
-    for run in asked.served.recent.read(asked.served.inspector())[:MOST_RUNS]:
+    for run in asked.served.recent.read(asked.served.inspector(), asked.now)[:MOST_RUNS]:
         if run.name is not None and run.error is not None:
             errors.setdefault(run.name, asked.veil.run(run).error or "")
     return tuple(replace(one, error=errors.get(one.name)) for one in found)

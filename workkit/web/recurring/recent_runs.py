@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import islice
 from typing import Final
 
@@ -12,7 +12,7 @@ from workkit.contract.past_runs import Keeps
 
 MOST: Final = 2_000
 SETTLED: Final = timedelta(seconds=2)
-"""So long after the last run others may still come in before it, where a schedule has several shards."""
+"""So long after a run others may still come in before it, where a schedule has several shards."""
 
 
 class RecentRuns:
@@ -21,15 +21,13 @@ class RecentRuns:
     def __init__(self) -> None:
         self._settled: Sequence[PastRun] = ()
 
-    def read(self, inspector: Keeps) -> Sequence[PastRun]:
+    def read(self, inspector: Keeps, now: datetime) -> Sequence[PastRun]:
         """Give them, the last one first. Raises Unsupported."""
         settled = self._settled
         added = _added(inspector, settled[0]) if settled else None
         found = list(islice(inspector.runs(), MOST)) if added is None else [*added, *settled][:MOST]
-        if found:
-            until = found[0].ended - SETTLED
-            first = next((k for k, run in enumerate(found) if run.ended <= until), len(found))
-            self._settled = found[first:]
+        first = next((k for k, run in enumerate(found) if run.ended <= now - SETTLED), len(found))
+        self._settled = found[first:]
         return found
 
 
