@@ -26,6 +26,7 @@ from workkit.web.planning.recurring import Row, Rows, period
 from workkit.web.planning.window import local_text, timeline_path
 from workkit.web.recurring.rows import in_a_row
 from workkit.web.sentences import RECENT, Died, Facts, Failing, Herd, MissedRun, Mixed
+from workkit.web.served import MANY as MANY_ROWS
 
 OFTEN: Final = timedelta(hours=1)
 """A job that recurs at least so often needs somebody only where its last three runs failed."""
@@ -109,8 +110,7 @@ def _missed(asked: Asked, rows: Rows) -> Iterator[MissedRun]:
     known = rows.named
     seen: set[str] = set()
     try:
-        found: Iterable[Missed] = islice(asked.served.inspector().missed(), MOST_MISSED)
-        for one in found:
+        for one in _last_missed(asked, len(rows)):
             name = one.name or one.id
             row = known.get(name)
             if one.due < asked.now - RECENT or name in seen or row is None or _by_choice(row.job, one):
@@ -121,6 +121,15 @@ def _missed(asked: Asked, rows: Rows) -> Iterator[MissedRun]:
             yield MissedRun(name=name, due=one.due, why=WHY_MISSED.get(one.reason, one.reason))
     except Unsupported:
         return
+
+
+def _last_missed(asked: Asked, count: int) -> Sequence[Missed]:
+    """Read the last missed runs; kept where many jobs recur, of which many may be missed at once."""
+
+    def read() -> Sequence[Missed]:
+        return list(islice(asked.served.inspector().missed(), MOST_MISSED))
+
+    return asked.served.fresh("missed", read) if count > MANY_ROWS else read()
 
 
 def _by_choice(job: Job, missed: Missed) -> bool:
