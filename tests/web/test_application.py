@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from typing import Any
@@ -10,11 +11,14 @@ import msgpack
 import pytest
 
 from tests import handlers
+from tests.processes import until
 from tests.servers import Server
 from tests.web.conftest import Browser, Open, headline, text_of
 from workkit import schedule
 from workkit.brokers.native.keys import Keys
 from workkit.schedule import Schedule
+from workkit.web.pages.registry import PAGES
+from workkit.web.render import environment
 
 HOSTILE = "</a><script>alert(1)</script>\u202e\x1b[31m\"'"
 
@@ -169,3 +173,19 @@ def test_the_keys_of_the_json_of_now_are_these(browser: Browser, s: Schedule) ->
         "schedule", "as_of", "sentence", "rest", "counts", "needs", "running", "lateness", "next", "unknown",
         "strip", "ran", "planned",
     }  # fmt: skip
+
+
+def test_templates_are_compiled_when_it_starts(browser: Browser) -> None:
+    environment.cache_clear()
+
+    async def begin() -> None:
+        async with browser.app.router.lifespan_context(browser.app):
+            await asyncio.to_thread(lambda: until(lambda: set(templates()) <= compiled(), what="the templates"))
+
+    def templates() -> list[str]:
+        return [page.template for page in PAGES]
+
+    def compiled() -> set[str]:
+        return {name for _, name in environment().cache or ()}
+
+    browser.run(begin())

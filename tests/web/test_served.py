@@ -10,6 +10,7 @@ import pytest
 
 from tests import handlers
 from tests.processes import until
+from tests.web.conftest import Browser, text_of
 from workkit import schedule
 from workkit.brokers.native.codec import Codec
 from workkit.errors import ServerUnreachable
@@ -64,6 +65,26 @@ def test_what_is_too_old_or_was_read_for_something_else_is_read_at_once(clock: C
     assert served.fresh("x", lambda: 2, given="b") == 2
     clock.now += 10
     assert served.fresh("x", lambda: 3, given="b") == 3
+
+
+def test_what_is_known_of_many_jobs_is_given_while_it_is_read_again_and_its_age_is_told(
+    clock: Clock, browser: Browser, s: Schedule, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(served_room, "MANY", 1)
+    page = f"/s/{s.name}/recurring"
+    for n in range(2):
+        schedule.add(s, handlers.note, every="hour", name=f"job-{n}")
+    assert "It is being read again." not in text_of(browser.get(page))
+    schedule.add(s, handlers.note, every="hour", name="new")
+    clock.now += 90
+    said = text_of(browser.get(page))
+    assert "A part of this page was read 1 min 30 s ago. It is being read again." in said
+    assert "All 2" in said
+    until(lambda: "All 3" in text_of(browser.get(page)), what="the new job")
+    assert "It is being read again." not in text_of(browser.get(page))
+    schedule.cancel(s, "new")
+    clock.now += 120
+    assert "All 2" in text_of(browser.get(page)), "nothing so old is shown"
 
 
 def test_what_was_read_while_somebody_acts_is_read_again(clock: Clock, served: Served) -> None:

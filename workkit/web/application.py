@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from threading import Thread
 from typing import Any, Final, TypeVar
 
 from starlette.applications import Starlette
@@ -46,7 +47,7 @@ from workkit.web.live.sight import live_address
 from workkit.web.page import Asked, Page, found_page
 from workkit.web.pages import jump, schedules
 from workkit.web.pages.registry import PAGES
-from workkit.web.render import TYPES, static_files, static_name
+from workkit.web.render import TYPES, make_ready, static_files, static_name
 from workkit.web.served import Served
 from workkit.web.settings import Settings
 
@@ -108,7 +109,8 @@ class Site:
 
     @asynccontextmanager
     async def lifespan(self, _: Starlette) -> AsyncIterator[None]:
-        """Stop what goes on in the background when the program ends."""
+        """Make the templates ready beside; stop what goes on in the background when the program ends."""
+        Thread(target=make_ready, name="workkit-web-templates", daemon=True).start()
         yield
         self.works.close()
 

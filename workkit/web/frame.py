@@ -37,8 +37,9 @@ class Item:
 class Frame:
     """The frame of one answer. `root` is the address under which we are mounted, without a final slash; `token` goes
     into every form; `feed` reads the calendar of the schedule; `away_ms` says for how long the server has not answered;
-    `findings`: how many the last checkup has. `live`: the address of the page's stream, and `polls`: it is asked for
-    again and again in place of a stream. `is_shared`: several viewers get what is written.
+    `findings`: how many the last checkup has. `age_ms`: a part of the page was read so long ago. `live`: the address of
+    the page's stream, and `polls`: it is asked for again and again in place of a stream. `is_shared`: several viewers
+    get what is written.
     """
 
     root: str
@@ -64,6 +65,7 @@ class Frame:
     did: Result | None = None
     did_number: str = ""
     works: Sequence[Work] = ()
+    age_ms: float | None = None
     live: str = ""
     polls: bool = False
     is_shared: bool = False

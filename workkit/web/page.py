@@ -26,7 +26,8 @@ class View(Protocol):
 class Asked:
     """What a page is asked. `pulse` was read for this request, and is masked; `names` are the parts of the address that
     the page's path leaves open; `params` the last value of each parameter; `pages` those that there are; `works` what
-    the process does in the background for this schedule.
+    the process does in the background for this schedule; `age_s`, known after the look: how long ago the oldest part of
+    the view was read.
     """
 
     served: Served
@@ -37,6 +38,7 @@ class Asked:
     params: Mapping[str, str]
     pages: Sequence[Page] = ()
     works: Sequence[Work] = ()
+    age_s: float = 0.0
 
     @property
     def now(self) -> datetime:

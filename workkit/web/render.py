@@ -52,6 +52,8 @@ def environment() -> Environment:
         lstrip_blocks=True,
         undefined=StrictUndefined,
         finalize=_sound,
+        auto_reload=False,
+        cache_size=-1,
     )
     env.filters |= {
         "age": away,
@@ -78,6 +80,12 @@ def environment() -> Environment:
     }
     env.globals |= {"static": static_name, "zones": lambda: zone_names().values()}
     return env
+
+
+def make_ready() -> None:
+    """Compile all templates, before somebody waits for one."""
+    for name in environment().list_templates():
+        environment().get_template(name)
 
 
 def render(template: str, values: Mapping[str, Any]) -> str:

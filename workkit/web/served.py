@@ -7,21 +7,32 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
-from threading import Lock, Thread
+from functools import partial
+from threading import Lock, Thread, local
 from typing import Any, Final, TypeVar, cast
 
 from workkit.contract.inspector import Inspector, Named
 from workkit.errors import ServerError, Unsupported, WorkkitError
+from workkit.jobs.admission import Control
 from workkit.web.acts.verbs import Verbs
 from workkit.web.background.checkup import Checkup
 from workkit.web.dead.index import DeadIndex
 from workkit.web.hiding.veil import Veil
+from workkit.web.recurring.recent_runs import RecentRuns
 from workkit.web.recurring.rows import Standing
 
 NAMED_S: Final = 5.0
 """So long what takes a while to read is kept, as the jobs with names where there are thousands; and once more so long
 while it is read again.
 """
+
+MANY: Final = 1_000
+"""More recurring jobs than these take a while to be read, and so does what is found out about them."""
+
+MANY_S: Final = 10.0
+"""So long these are kept, and given while they are read again for `STAYS_S` at most: see `Served.spans`."""
+
+STAYS_S: Final = 120.0
 
 MOST_KEPT: Final = 100
 """So many things that were read are kept, the last ones."""
@@ -54,7 +65,9 @@ class Served:
     _lost: tuple[float, str] | None = None  # since when (monotonic), and the error
     _fresh: OrderedDict[str, _Kept] = field(default_factory=OrderedDict)
     _refreshed: set[str] = field(default_factory=set)  # what a thread reads again
+    _given: local = field(default_factory=local)  # of each thread: how old the oldest is that it was given
     _acts: int = 0
+    recent: RecentRuns = field(default_factory=RecentRuns)
     _dead: dict[Veil, DeadIndex] = field(default_factory=dict)
     _last: dict[str, Any] = field(default_factory=dict)
 
@@ -83,7 +96,8 @@ class Served:
 
     def named(self) -> Mapping[str, Named]:
         """Read the jobs that have a name, kept as `fresh` keeps."""
-        return self.fresh("named", self._read_named)
+        seconds, stays = self.spans(len(self.before("named", dict) or ()))
+        return self.fresh("named", self._read_named, seconds=seconds, stays=stays)
 
     def _read_named(self) -> Mapping[str, Named]:
         try:
@@ -91,9 +105,20 @@ class Served:
         except Unsupported:
             return {}
 
-    def recurring(self, now: datetime) -> Standing:
-        """Read the recurring jobs and their last runs, kept as `fresh` keeps. Raises Unsupported."""
-        return self.fresh("recurring", lambda: self._read_recurring(now))
+    def recurring(self, now: datetime, control: Control) -> Standing:
+        """Read the recurring jobs and their last runs under the pauses of a pulse, kept as `fresh` keeps. Raises
+        Unsupported.
+        """
+        before = self.before("recurring", Standing)
+        seconds, stays = self.spans(0 if before is None else len(before.jobs))
+        read = partial(self._read_recurring, now)
+        return self.fresh("recurring", read, seconds=seconds, stays=stays, given=control)
+
+    def spans(self, count: int, *, seconds: float = MANY_S) -> tuple[float, float]:
+        """Say how long what was read of so many recurring jobs is kept, in seconds, and how old it may be while it is
+        read again: where they are many, who comes after a while gets what was, and its age, and does not wait.
+        """
+        return (seconds, STAYS_S) if count > MANY else (NAMED_S, 2 * NAMED_S)
 
     def _read_recurring(self, now: datetime) -> Standing:
         inspector, before = self.inspector(), self.before("recurring", Standing)
@@ -106,21 +131,25 @@ class Served:
             found.prepare(before, now=now)
         return found
 
-    def fresh(self, what: str, read: Callable[[], T], *, seconds: float = NAMED_S, given: object = None) -> T:
-        """Read what is the same for everyone, and keep it for so many seconds. In as many that follow, the first who
-        asks has it read again by a thread, and what is kept is given meanwhile. What was read before an act, or for
-        something else that was `given`, is not.
+    def fresh(
+        self, what: str, read: Callable[[], T], *, seconds: float = NAMED_S, stays: float = 0.0, given: object = None
+    ) -> T:
+        """Read what is the same for everyone, and keep it for so many seconds. In as many that follow, and until it is
+        `stays` seconds old, the first who asks has it read again by a thread, and what is kept is given meanwhile. What
+        was read before an act, or for something else that was `given`, is not.
         """
+        stays = max(stays, seconds * 2)
         with self._lock:
             kept, acts = self._fresh.get(what), self._acts
-            age = seconds * 2 if kept is None else time.monotonic() - kept.at
-            if kept is None or kept.acts != acts or kept.given != given or age >= seconds * 2:
+            age = stays if kept is None else time.monotonic() - kept.at
+            if kept is None or kept.acts != acts or kept.given != given or age >= stays:
                 kept = None
             is_first = kept is not None and age >= seconds and what not in self._refreshed
             if is_first:
                 self._refreshed.add(what)
         if kept is None:
             return self._read(what, read, given, acts)
+        self._given.age = max(age, self.oldest_s)
         if is_first:
             arguments = (what, read, given, acts)
             Thread(target=self._read_again, args=arguments, name="workkit-web-fresh", daemon=True).start()
@@ -144,6 +173,16 @@ class Served:
         finally:
             with self._lock:
                 self._refreshed.discard(what)
+
+    @property
+    def oldest_s(self) -> float:
+        """How old the oldest is that this thread was given since `begin_look`, in seconds."""
+        age: float = getattr(self._given, "age", 0.0)
+        return age
+
+    def begin_look(self) -> None:
+        """Reckon the age of what this thread is given from now on: see `oldest_s`."""
+        self._given.age = 0.0
 
     def before(self, what: str, kind: type[T]) -> T | None:
         """Give what `fresh` kept last, however old it is: what has not changed since need not be made again."""

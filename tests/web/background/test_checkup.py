@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from threading import Event
+from threading import Condition, Event
+
+import pytest
 
 from tests.processes import until
 from workkit.contract.doctor import Finding
+from workkit.web.background import checkup as checkup_room
 from workkit.web.background.checkup import FRESH_S, Checkup
 
 FAULT = Finding(kind="k", what="a", why="b", remedy="c")
@@ -58,3 +61,18 @@ def test_an_old_checkup_is_done_again_for_who_stays() -> None:
     checkup.glance()  # somebody begins to look
     checkup.glance()
     until(lambda: doctor.begun >= 2, what="the second checkup")
+
+
+def test_only_who_looks_as_a_checkup_begins_waits_for_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkup_room, "GLANCE_S", 0.01)
+    doctor = Doctor()
+    checkup = Checkup(doctor=lambda: doctor, patience="1 day")
+    assert checkup.look().age_s is None  # it waited in vain
+    monkeypatch.setattr(Condition, "wait_for", never)
+    assert checkup.look().age_s is None
+    doctor.may.set()
+    until(lambda: checkup.look().age_s is not None, what="its end")
+
+
+def never(self: object, condition: object, timeout: float | None = None) -> bool:
+    raise AssertionError("it waits")

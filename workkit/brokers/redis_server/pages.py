@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import local
 from typing import Any
 
 from workkit.brokers.redis_server.server import Server
@@ -12,7 +15,9 @@ PAGE = 500
 PAGE_BYTES = 4_000_000  # after a page with more bytes, the next pages have fewer values
 MOST_PAGES = 2000  # of the names of all keys in a database
 STEP = 1000  # names of keys in one page
+REST = 2.0  # times as long as it worked on a page, who is not in a hurry rests before the next one
 _GLOB, _ESCAPED = re.compile(r"([*?\[\]\\^-])"), r"\\\1"
+_thread = local()
 
 
 def hash_pages(server: Server, key: str) -> Iterator[dict[bytes, bytes]]:
@@ -23,6 +28,7 @@ def hash_pages(server: Server, key: str) -> Iterator[dict[bytes, bytes]]:
             cursor, page = client.hscan(key, cursor, count=count)
         if page:
             yield page
+            _rest()
         if not cursor:
             return
         size = sum(map(len, page.values()))
@@ -32,6 +38,25 @@ def hash_pages(server: Server, key: str) -> Iterator[dict[bytes, bytes]]:
 def scored_pages(server: Server, key: str) -> Iterator[list[tuple[bytes, float]]]:
     """Read a sorted set in pages, in no order; a member may come twice while it changes."""
     return _pages(server, lambda client, cursor: client.zscan(key, cursor, count=PAGE))
+
+
+@contextmanager
+def unhurried() -> Iterator[None]:
+    """Let this thread rest between pages, so that others of its process go on meanwhile: one that looks through all
+    jobs would take half of their time.
+    """
+    _thread.since = time.thread_time()
+    try:
+        yield
+    finally:
+        _thread.since = None
+
+
+def _rest() -> None:
+    since = getattr(_thread, "since", None)
+    if since is not None:
+        time.sleep((time.thread_time() - since) * REST)
+        _thread.since = time.thread_time()
 
 
 def set_pages(server: Server, key: str) -> Iterator[list[bytes]]:
@@ -82,5 +107,6 @@ def _pages(server: Server, scan: Callable[[Any, int], tuple[int, list[Any]]]) ->
             cursor, page = scan(client, cursor)
         if page:
             yield page
+            _rest()
         if not cursor:
             return

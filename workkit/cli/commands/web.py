@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import socket
 import sys
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from workkit.web.door.ways import Way
 
 STOP_S = 3  # so long requests may take to end at a stop
+TURN_S = 0.0005  # so long a thread that reads in the background may hold up one that answers
+COLLECTS = 10_000, 20, 50  # what is read of many jobs lives long: to look through all of it often stops every page
 
 
 @click.command(
@@ -257,6 +260,8 @@ def _run(server: Any, bound_to: socket.socket, binding: Binding) -> int:
 
     for one in (signal.SIGINT, signal.SIGTERM):  # uvicorn raises the signal that it has obeyed again, for us
         signal.signal(one, stop)
+    sys.setswitchinterval(TURN_S)  # the process is ours, and nobody else's threads are in it
+    gc.set_threshold(*COLLECTS)
     try:
         server.run(sockets=[bound_to])
     finally:

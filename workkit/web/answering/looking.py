@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import tzinfo
+from typing import Final
 
 from workkit.contract.inspector import Pulse
 from workkit.web.background.works import Works
@@ -12,7 +13,9 @@ from workkit.web.frame import Frame
 from workkit.web.hiding.veil import Veil
 from workkit.web.page import Asked, Page, View
 from workkit.web.pages.registry import PAGES
-from workkit.web.served import Served
+from workkit.web.served import NAMED_S, Served
+
+OLD_S: Final = 2 * NAMED_S  # what is older than usual says so
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +37,9 @@ class Looking:
             served=self.served, pulse=pulse, veil=self.veil, zone=self.zone, names=self.names, params=self.params,
             pages=PAGES, works=self.works.of(self.served.name),
         )  # fmt: skip
-        return asked, self.page.look(asked)
+        self.served.begin_look()
+        view = self.page.look(asked)
+        return replace(asked, age_s=self.served.oldest_s), view
 
     def keep(self, asked: Asked, view: View, frame: Frame) -> None:
         """Keep what was seen, to be shown while the server is away. What somebody has typed is not shown to others."""
@@ -48,4 +53,5 @@ class Looking:
         return replace(
             frame, title=self.page.title, page=self.page.within or self.page.name, now=asked.now,
             counts=asked.pulse.counts, findings=None if checked is None else len(checked.findings), works=asked.works,
+            age_ms=asked.age_s * 1000 if asked.age_s > OLD_S else None,
         )  # fmt: skip

@@ -18,7 +18,9 @@ FRESH_S: Final = 600.0
 """So long a checkup is not repeated."""
 
 GLANCE_S: Final = 0.5
-"""So long a page waits for the end of a checkup that it began: most schedules are looked through by then."""
+"""So long from its beginning pages wait for the end of a checkup: most schedules are looked through by then. Who looks
+later gets at once what was found so far.
+"""
 
 STAYS_S: Final = 5.0
 """Who looks again after so long stays for a while: a page that is open, not one glance."""
@@ -43,6 +45,7 @@ class _Course:
     """A checkup that was begun."""
 
     patience: str
+    began: float
     findings: list[Finding] = field(default_factory=list)
     ended: float | None = None
     error: str = ""
@@ -70,8 +73,10 @@ class Checkup:
             course = self._course
             chosen = patience or (course.patience if course is not None else self.patience)
             if course is None or course.patience != chosen or _age(course) > FRESH_S:
-                self._begin(chosen)
-            self._changed.wait_for(self._is_over, timeout=GLANCE_S)
+                course = self._begin(chosen)
+            rest = course.began + GLANCE_S - time.monotonic()
+            if rest > 0:
+                self._changed.wait_for(self._is_over, timeout=rest)
             return self._told()
 
     def again(self) -> None:
@@ -113,10 +118,11 @@ class Checkup:
             if self._course is not None and finding in self._course.findings:
                 self._course.findings.remove(finding)
 
-    def _begin(self, patience: str) -> None:
+    def _begin(self, patience: str) -> _Course:
         ms = round(duration(patience, name="older_than") / timedelta(milliseconds=1))
-        self._course = course = _Course(patience)
+        self._course = course = _Course(patience, began=time.monotonic())
         Thread(target=self._examine, args=(course, ms), name="workkit-web-doctor", daemon=True).start()
+        return course
 
     def _examine(self, course: _Course, patience_ms: int) -> None:
         error = "The checkup has failed."

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from workkit.errors import Unsupported
-from workkit.jobs.admission import SCHEDULE, Pause
+from workkit.jobs.admission import SCHEDULE, Control, Pause
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.jobs.recurrence import spread_offset_ms
@@ -30,16 +30,18 @@ def feed(served: Served) -> bytes:
     pulse = served.inspector().pulse()
     now = pulse.now
     jobs = [one.job for one in served.named().values()]
-    found = events(jobs, schedule=served.name, now=now, paused=pulse.control.paused, dues=_dues(served, now))
+    found = events(
+        jobs, schedule=served.name, now=now, paused=pulse.control.paused, dues=_dues(served, now, pulse.control)
+    )
     # The hour, so that a calendar in which nothing has changed is the same answer.
     made = now.replace(minute=0, second=0, microsecond=0)
     return calendar(found, title=served.name, about=ABOUT, made=made)
 
 
-def _dues(served: Served, now: datetime) -> Dues:
+def _dues(served: Served, now: datetime, control: Control) -> Dues:
     """Tell when each recurring job runs next: what somebody has left out lies before that."""
     try:
-        return {one.key: one.due for one in served.recurring(now).jobs if one.state != "retrying"}
+        return {one.key: one.due for one in served.recurring(now, control).jobs if one.state != "retrying"}
     except Unsupported:
         return {}
 

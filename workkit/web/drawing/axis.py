@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
+from functools import lru_cache
 from typing import Final, Literal
 
 from workkit.text.calendar import MONTH_NAMES, weekday_name
@@ -60,20 +61,27 @@ class Axis:
     @property
     def ticks(self) -> tuple[Tick, ...]:
         """The hours and dates of the axis, by the clock of its zone; the one of now is "here"."""
-        found = [
-            Tick(x=round(self.x(at), 1), text=text if self._has_room(at, is_date=":" not in text) else "", kind=kind)
-            for at, text, kind in _marks(self)
-            if self.start <= at <= self.end
-        ]
-        if self.shows_now:
-            found.append(Tick(x=round(self.here, 1), text=clock_at(_local(self.now, self.zone, 60)), kind="here"))
-        return tuple(found)
+        return _ticks(self)
 
-    def _has_room(self, at: datetime, *, is_date: bool) -> bool:
+    def has_room(self, at: datetime, *, is_date: bool) -> bool:
+        """Say whether a text fits there: it stands not too near to that of now, nor to an end."""
         near = NEAR_DATE.get(self.span, NEAR) if is_date else NEAR
         half = HALF_DATE.get(self.span, HALF) if is_date else HALF
         is_clear = not self.shows_now or abs(self.x(at) - self.here) >= near
         return is_clear and self.x(at) <= WIDTH - half
+
+
+@lru_cache(4)
+def _ticks(axis: Axis) -> tuple[Tick, ...]:
+    """Make them once for all lanes."""
+    found = [
+        Tick(x=round(axis.x(at), 1), text=text if axis.has_room(at, is_date=":" not in text) else "", kind=kind)
+        for at, text, kind in _marks(axis)
+        if axis.start <= at <= axis.end
+    ]
+    if axis.shows_now:
+        found.append(Tick(x=round(axis.here, 1), text=clock_at(_local(axis.now, axis.zone, 60)), kind="here"))
+    return tuple(found)
 
 
 def axis(span: Span, *, now: datetime, zone: tzinfo, at: datetime | None = None) -> Axis:

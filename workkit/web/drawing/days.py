@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 
 from workkit.contract.history import ENDINGS, NO_RUN, Day, PastRun
 from workkit.text.calendar import short_date_text
@@ -15,6 +16,7 @@ from workkit.web.drawing.lanes import HEIGHT, Dotted, Lane, PausedField, change_
 from workkit.web.drawing.shape import Mark, Paths, rect
 
 ONE_DAY = timedelta(days=1)
+_Cell = tuple[float, float, float, float]
 PART = 0.8  # of a day's width that its cell takes
 
 
@@ -31,14 +33,15 @@ def day_lane(
     """Draw a lane with a cell for each day (UTC, as history has them) of the axis. `planned`: how many runs each coming
     day has.
     """
-    known = {day.day: day for day in days if _is_shown(axis, day.day)}
-    ahead = {day: n for day, n in planned.items() if n and day not in known and _is_shown(axis, day)}
+    cells = _cells(axis)
+    known = {day.day: day for day in days if day.day in cells}
+    ahead = [day for day, n in planned.items() if n and day not in known and day in cells]
     paths = Paths()
     for day in ahead:
-        paths.rect("p", *_cell(axis, day))
+        paths.rect("p", *cells[day])
     for day, one in known.items():
         if KINDS[one.worst] in ("done", "over"):
-            paths.rect("d", *_cell(axis, day))
+            paths.rect("d", *cells[day])
     kinds = [KINDS[day.worst] for day in known.values()]
     bad = [kind for kind in kinds if kind not in ("done", "over")]
     said = f"{name}: {words}. " if words and words != name else f"{name}: "
@@ -50,7 +53,7 @@ def day_lane(
         height=HEIGHT,
         label="".join([said, *(f". {field.says}" for field in pauses), "."]),
         paths=paths.done(),
-        marks=tuple(_marks(axis, known)),
+        marks=tuple(_marks(cells, known)),
         pauses=pauses,
         clocks=tuple(Dotted(x=round(axis.x(change.at), 1), says=change_text(change)) for change in clocks),
     )
@@ -71,21 +74,24 @@ def _start(day: date) -> datetime:
     return datetime(day.year, day.month, day.day, tzinfo=UTC)
 
 
-def _is_shown(axis: Axis, day: date) -> bool:
-    return _start(day) + ONE_DAY > axis.start and _start(day) < axis.end
+@lru_cache(4)
+def _cells(axis: Axis) -> Mapping[date, _Cell]:
+    """Give the place of each day that the axis shows: the same for all lanes."""
+    found: dict[date, _Cell] = {}
+    start = _start(axis.start.astimezone(UTC).date())
+    while start < axis.end:
+        x = axis.clipped(start)
+        found[start.date()] = x, 8, max(1.0, (axis.clipped(start + ONE_DAY) - x) * PART), 14
+        start += ONE_DAY
+    return found
 
 
-def _cell(axis: Axis, day: date) -> tuple[float, float, float, float]:
-    x = axis.clipped(_start(day))
-    return x, 8, max(1.0, (axis.clipped(_start(day) + ONE_DAY) - x) * PART), 14
-
-
-def _marks(axis: Axis, known: Mapping[date, Day]) -> Iterator[Mark]:
+def _marks(cells: Mapping[date, _Cell], known: Mapping[date, Day]) -> Iterator[Mark]:
     for day, one in sorted(known.items()):
         kind: Kind = KINDS[one.worst]
         if kind in ("done", "over"):
             continue
-        x, y, width, height = _cell(axis, day)
+        x, y, width, height = cells[day]
         runs = f"{plural(one.runs, 'run')}, the worst {WORDS[kind]}" if one.runs > 1 else WORDS[kind]
         says = f"{short_date_text(day)}: {runs}"
         match kind:

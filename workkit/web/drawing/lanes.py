@@ -71,7 +71,9 @@ def lane(
     """
     seen = sorted((run for run in past if _is_shown(axis, run)), key=_began)
     paused = [pause for pause in pauses if _overlaps(axis, pause[0], pause[1])]
-    due = [at for at in planned if axis.start <= at <= axis.end and not _is_paused(at, paused)]
+    due = [at for at in planned if axis.start <= at <= axis.end]
+    if paused:
+        due = [at for at in due if not _is_paused(at, paused)]
     paths = Paths()
     _plan(paths, axis, due, usual_ms)
     _past(paths, axis, seen)
@@ -144,8 +146,9 @@ def _past(paths: Paths, axis: Axis, seen: Sequence[PastRun]) -> None:
 
 
 def _plan(paths: Paths, axis: Axis, due: Iterable[datetime], usual_ms: float) -> None:
-    usual = timedelta(milliseconds=usual_ms)
-    extents = ((x := axis.x(at), max(SHORTEST, axis.clipped(at + usual) - x)) for at in due)
+    start, length = axis.start, axis.end - axis.start  # there are thousands: x() of each would take longer
+    usual = timedelta(milliseconds=usual_ms) / length * WIDTH
+    extents = ((x := (at - start) / length * WIDTH, max(SHORTEST, min(WIDTH - x, usual))) for at in due)
     for group in _groups(extents):
         x, width = _whole(group)
         if len(group) > 1:

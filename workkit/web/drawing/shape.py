@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import MappingProxyType
 
 from workkit.text.brief import brief_repr
@@ -33,6 +34,7 @@ def rect(x: float, y: float, width: float, height: float) -> str:
     return f"M{number(x)} {number(y)}h{number(width)}v{number(height)}h{number(-width)}z"
 
 
+@lru_cache(20_000)
 def number(value: float) -> str:
     """Write a coordinate with one decimal at most, and never with an exponent."""
     text = f"{value:.1f}".removesuffix(".0")

@@ -98,7 +98,7 @@ def look(asked: Asked) -> RecurringView:
     where = read_filter(q, "recurring")
     unknown: dict[str, str] = {}
     try:
-        standing = asked.served.recurring(asked.now)
+        standing = asked.served.recurring(asked.now, asked.pulse.control)
     except Unsupported as error:
         standing, unknown["recurring"] = Standing(), str(error)
     if standing.no_history:

@@ -177,7 +177,7 @@ def _past(asked: Asked, job: Job, key: str) -> _Past:
         cells = inspector.past(f"{JOB}{key}", since_ms=now_ms - KEPT_MS["d"], until_ms=now_ms + 1, tier="d")
         shown = ring[:RUNS]
         since = min((run.ended for run in shown), default=asked.now) - timedelta(minutes=1)
-        singles = islice(inspector.runs(since_ms=int(since.timestamp() * 1000)), MOST_SINGLES)
+        singles = [run for run in asked.served.recent.read(inspector, asked.now)[:MOST_SINGLES] if run.ended >= since]
         ring = with_details(ring, (asked.veil.run(run) for run in singles if run.id == job.id or run.name == key))
         changes = [asked.veil.change(one) for one in islice(inspector.changes(), MOST_CHANGES)]
     except Unsupported as error:

@@ -132,11 +132,12 @@ def look(asked: Asked) -> TimelineView:
     seen = Seen() if by == "job" and axis.span == "90d" else read_seen(asked, axis, unknown)
     shown, following, total = _strands(asked, by, q, found, seen, axis)
     threads = sum(info.threads for info in asked.pulse.listeners)
+    seconds, stays = asked.served.spans(len(found), seconds=PAGE.every_s)
     ahead = asked.served.fresh(
         f"timeline {axis.span} {at} {asked.zone}",
         lambda: coming.read_coming(asked, axis, found),
-        given=(asked.pulse.control, threads, len(found)),
-    )
+        seconds=seconds, stays=stays, given=(asked.pulse.control, threads, len(found)),
+    )  # fmt: skip
     unknown |= ahead.unknown
     return TimelineView(
         schedule=asked.served.name,
@@ -152,7 +153,7 @@ def look(asked: Asked) -> TimelineView:
         once=ahead.once if by == "job" and not q and not following else None,
         herds=tuple(_herds(axis, ahead.remarks)),
         ahead=tuple((one, timeline_path(span="2h", at=local_text(one.at, asked.zone))) for one in ahead.remarks),
-        paused=frozenset(row.name for row in found if row.paused_by == f"job:{row.job.name}"),
+        paused=found.paused,
         is_paused=coming.is_stopped(asked),
         is_part=_part(ahead.looked, len(found)),
         after=following,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
+from functools import lru_cache
 from typing import Final
 
 from workkit.contract.history import ALL, Bucket, Buckets, Cell
@@ -13,6 +14,7 @@ from workkit.text.brief import brief_repr
 from workkit.text.duration import MILLISECOND
 from workkit.text.glance import clock_at
 from workkit.text.listing import plural
+from workkit.web.ahead import HERD
 from workkit.web.drawing.spark import Spark, lateness_spark
 from workkit.web.drawing.strip import MINUTE, REACH, STEP, Strip, strip
 from workkit.web.page import Asked
@@ -78,7 +80,11 @@ def read_around(asked: Asked, unknown: dict[str, str]) -> Around:
     crowds: Mapping[datetime, int] = {}
     try:
         counts = inspector.ahead(edges)
-        crowds = crowded(inspector.ahead, edges, counts)
+        crowds = asked.served.fresh(
+            "crowds",
+            lambda: crowded(inspector.ahead, edges, counts),
+            given=(edges[1:], counts[1:], counts[0] < HERD),  # this minute gets emptier all the time
+        )
     except Unsupported as error:
         unknown["ahead"] = str(error)
     cell = None if "history" in unknown else sum((bucket.cell for bucket in past), Cell())
@@ -136,7 +142,7 @@ def minutes(past: Sequence[Bucket], counts: Sequence[int], asked: Asked, *, is_p
         start = this + k * MINUTE
         cell = cells.get(start, Cell())
         planned = counts[k] if 0 <= k < len(counts) else 0
-        local = start.astimezone(asked.zone)
+        path, at = _minute(start, asked.zone)
         failed = cell.retried + cell.dead
         said = [plural(cell.runs, "run")] if k <= 0 and is_past_known else []
         said += [f"{failed:,} failed"] if failed else []
@@ -147,6 +153,12 @@ def minutes(past: Sequence[Bucket], counts: Sequence[int], asked: Asked, *, is_p
             ran=cell.runs,
             failed=failed,
             planned=planned,
-            path=timeline_path(span="2h", at=local_text(start, asked.zone)),
-            says=f"{clock_at(local)}: {', '.join(said)}" if said else clock_at(local),
+            path=path,
+            says=f"{at}: {', '.join(said)}" if said else at,
         )
+
+
+@lru_cache(1_000)
+def _minute(start: datetime, zone: tzinfo) -> tuple[str, str]:
+    """Write the address and the time of a minute: each is shown for two hours."""
+    return timeline_path(span="2h", at=local_text(start, zone)), clock_at(start.astimezone(zone))

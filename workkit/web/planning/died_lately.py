@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import takewhile
 from typing import Final
 
 from workkit.web.dead.groups import by_error
+from workkit.web.dead.index import Known
 from workkit.web.page import Asked
 from workkit.web.sentences import Died
 
@@ -22,7 +23,11 @@ def died_lately(asked: Asked) -> tuple[Died, ...]:
     if count < MANY:
         return ()
     known = asked.served.dead(asked.veil).look(asked.served.inspector(), count=count, reads_whole=False)
-    first_ms = (asked.now - LATELY).timestamp() * 1000
+    return asked.served.fresh("died", lambda: _lately(known, asked.now), given=(asked.veil, known.graves))
+
+
+def _lately(known: Known, now: datetime) -> tuple[Died, ...]:
+    first_ms = (now - LATELY).timestamp() * 1000
     lately = tuple(takewhile(lambda grave: grave.died_ms >= first_ms, known.graves))
     groups = known.groups if len(lately) == len(known.graves) else by_error(lately)
     return tuple(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from heapq import merge
@@ -130,7 +130,7 @@ def _counts(asked: Asked, axis: Axis, strand: Strand) -> list[PastRun]:
     return counted(asked, axis, strand.subject, strand.known_since)
 
 
-def _days(asked: Asked, axis: Axis, strand: Strand) -> list[Day]:
+def _days(asked: Asked, axis: Axis, strand: Strand) -> Sequence[Day]:
     """Read the days of a job; of a function, its counts by day; of a listener, what single runs tell."""
     inspector = asked.served.inspector()
     try:
@@ -143,7 +143,7 @@ def _days(asked: Asked, axis: Axis, strand: Strand) -> list[Day]:
             )
             return days_of(runs_of_cells(cells))
         if strand.rows:
-            return inspector.days(strand.key)
+            return strand.rows[0].days(lambda: inspector.days(strand.key))
     except Unsupported:
         return []
     return days_of(strand.runs)

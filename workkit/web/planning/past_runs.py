@@ -16,8 +16,8 @@ from workkit.text.duration import MILLISECOND, epoch_ms
 from workkit.web.drawing.axis import Axis
 from workkit.web.page import Asked
 from workkit.web.planning.window import tier_of
+from workkit.web.recurring.recent_runs import MOST
 
-MOST: Final = 2_000  # single runs of a window
 RING: Final = 60  # runs of a recurring job that are always there
 SKEW: Final = timedelta(minutes=1)  # by which an entry may be written after its run has ended
 
@@ -36,12 +36,15 @@ class Seen:
 
 def read_seen(asked: Asked, axis: Axis, unknown: dict[str, str]) -> Seen:
     """Read the single runs of a window, 2,000 at most."""
-    until = min(axis.now, axis.end) + SKEW
+    until = axis.end + SKEW
     if axis.start >= axis.now:
         return Seen()
     try:
-        found = asked.served.inspector().runs(since_ms=epoch_ms(axis.start), until_ms=epoch_ms(until))
-        runs = list(islice(found, MOST))
+        inspector = asked.served.inspector()
+        if axis.now <= axis.end:
+            runs = [run for run in asked.served.recent.read(inspector, asked.now) if run.ended >= axis.start]
+        else:
+            runs = list(islice(inspector.runs(since_ms=epoch_ms(axis.start), until_ms=epoch_ms(until)), MOST))
     except Unsupported as error:
         unknown["history"] = str(error)
         return Seen()
@@ -78,7 +81,7 @@ def counted(asked: Asked, axis: Axis, subject: str, until: datetime) -> list[Pas
     if until <= axis.start:
         return []
     cells = asked.served.inspector().past(
-        subject, since_ms=epoch_ms(axis.start), until_ms=epoch_ms(until), tier=tier_of(axis)
+        subject, since_ms=epochepoch_ms(axis.start), until_ms=epochepoch_ms(until), tier=tier_of(axis)
     )  # fmt: skip
     return runs_of_cells(cell for cell in cells if cell.end <= until)  # what overlaps is known run by run
 
@@ -111,7 +114,7 @@ def read_cells(asked: Asked, axis: Axis, unknown: dict[str, str]) -> list[Bucket
     until = min(axis.now, axis.end)
     try:
         return asked.served.inspector().past(
-            ALL, since_ms=epoch_ms(axis.start), until_ms=epoch_ms(until) + 1, tier=tier_of(axis)
+            ALL, since_ms=epochepoch_ms(axis.start), until_ms=epochepoch_ms(until) + 1, tier=tier_of(axis)
         )  # fmt: skip
     except Unsupported as error:
         unknown["history"] = str(error)

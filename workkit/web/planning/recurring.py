@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from statistics import median
 from typing import Final
 
-from workkit.contract.history import NO_RUN, PastRun
-from workkit.contract.recurring import Recurs
-from workkit.contract.where import troubles
+from workkit.contract.history import LATE_MS, NO_RUN, Day, PastRun
 from workkit.errors import Unsupported
 from workkit.jobs.admission import Control, Pause
 from workkit.jobs.job import Job
@@ -77,6 +75,27 @@ class Row(rows.Row):
             known = self._next[:] = [now, self.trigger.next_after(now)]
         return known[1]
 
+    @cached_property
+    def _order(self) -> dict[date, tuple[int, timedelta, str]]:
+        return {}
+
+    def order(self, day: date) -> tuple[int, timedelta, str]:
+        """Say where it stands as of a day: trouble first, then what runs often, then by name."""
+        if day not in self._order:
+            self._order.clear()
+            self._order[day] = (self.rank, period(self.trigger, day), self.name)
+        return self._order[day]
+
+    @cached_property
+    def _days(self) -> list[Sequence[Day]]:
+        return []
+
+    def days(self, read: Callable[[], Sequence[Day]]) -> Sequence[Day]:
+        """Give the days of its runs, which change only as its last runs do: read once."""
+        if not self._days:
+            self._days.append(read())
+        return self._days[0]
+
     def foreseen(self, since: datetime, until: datetime) -> Foreseen:
         """Predict its runs."""
         return foreseen(self.trigger, since=since, until=until)
@@ -95,54 +114,64 @@ class Row(rows.Row):
         )
 
 
-def read_rows(served: Served, control: Control, unknown: dict[str, str], *, now: datetime) -> Sequence[Row]:
-    """Give the recurring jobs with their last runs, in order, kept as `Served.fresh` keeps; why there are none, or no
-    runs, goes into `unknown`.
+class Rows(list[Row]):
+    """Recurring jobs in order, and what is found out about all of them: once, however many pages ask."""
+
+    @cached_property
+    def named(self) -> Mapping[str, Row]:
+        """Those with a name, by name."""
+        return {row.key: row for row in self if row.job.name is not None}
+
+    @cached_property
+    def failed(self) -> Sequence[Row]:
+        """Those with a name whose last run failed."""
+        return [row for row in self.named.values() if row.last is not None and row.last.ending in rows.FAILED]
+
+    @cached_property
+    def on_time(self) -> int:
+        """How many began their last run in time, and ended it well, or have not run."""
+        return sum(_is_on_time(row.last) for row in self)
+
+    @cached_property
+    def paused(self) -> frozenset[str]:
+        """The names of those with a pause of their own."""
+        return frozenset(row.name for row in self if row.paused_by == f"job:{row.job.name}")
+
+
+def _is_on_time(last: PastRun | None) -> bool:
+    return last is None or (last.ending not in rows.FAILED and last.late_ms < LATE_MS)
+
+
+def read_rows(served: Served, control: Control, unknown: dict[str, str], *, now: datetime) -> Rows:
+    """Give the recurring jobs with their last runs, in order, kept as `Served.recurring` keeps; why there are none, or
+    no runs, goes into `unknown`.
     """
     try:
-        found = served.fresh("rows", lambda: _read(served, control, now), given=control)
+        found = served.recurring(now, control)
     except Unsupported as error:
         unknown["recurring"] = str(error)
-        return []
+        return Rows()
     if found.no_history:
         unknown["history"] = found.no_history
-    return found.rows
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Rows:
-    rows: Sequence[Row]
-    no_history: str = ""
-
-    __repr__ = brief_repr
-
-
-def _read(served: Served, control: Control, now: datetime) -> _Rows:
-    """Read them. A row of which nothing has changed is the one of before, with what was found out about it."""
-    inspector, no_history = served.inspector(), ""  # not what `served` keeps: the ages would add up
-    jobs = inspector.recurring()
-    rings: Mapping[str, Sequence[PastRun]] = {}
-    try:
-        rings = inspector.lately([one.key for one in jobs])
-    except Unsupported as error:
-        no_history = str(error)
-    kept = served.before("rows", _Rows)
-    before = {} if kept is None else {row.key: row for row in kept.rows}
-    found = (_row(one, rings.get(one.key, ()), control) for one in jobs)
-    read = [old if (old := before.get(row.key)) is not None and old == row else row for row in found]
-    return _Rows(rows=in_order(read, now), no_history=no_history)
-
-
-def _row(recurs: Recurs, runs: Sequence[PastRun], control: Control) -> Row:
-    by = paused_by(recurs.job, control)
-    pause = None if by is None else control.paused[by]
-    return Row(recurs=recurs, runs=runs, trouble=troubles(runs), pause=pause, paused_by=by)
-
-
-def in_order(found: Iterable[Row], now: datetime) -> list[Row]:
-    """Sort rows: trouble first, then what runs often, then by name."""
     day = now.date()
-    return sorted(found, key=lambda row: (row.rank, period(row.trigger, day), row.name))
+    made: Rows = found.derived("planned", partial(_made, control, day), given=(control, day))
+    return made
+
+
+def _made(control: Control, day: date, standing: rows.Standing, before: Rows | None) -> Rows:
+    """Make the rows. One of which nothing has changed is the one of before, with what was found out about it."""
+    known = {} if before is None else {row.key: row for row in before}
+    found = (_row(one, known.get(one.key), control) for one in standing.all())
+    return Rows(sorted(found, key=lambda row: row.order(day)))
+
+
+def _row(one: rows.Row, before: Row | None, control: Control) -> Row:
+    by = paused_by(one.recurs.job, control) if control.paused else None
+    pause = None if by is None else control.paused[by]
+    is_same = before is not None and before.recurs is one.recurs and before.runs is one.runs
+    if before is not None and is_same and (before.paused_by, before.pause) == (by, pause):
+        return before
+    return Row(recurs=one.recurs, runs=one.runs, trouble=one.trouble, pause=pause, paused_by=by)
 
 
 @lru_cache(20_000)

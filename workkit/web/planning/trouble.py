@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import Final
 
-from workkit.contract.history import Cell, PastRun
+from workkit.contract.history import Cell
 from workkit.contract.inspector import Missed
 from workkit.contract.listener import ListenerInfo
 from workkit.errors import Unsupported
@@ -22,23 +22,24 @@ from workkit.web.page import Asked
 from workkit.web.planning.ailing import ailing
 from workkit.web.planning.checked import look_over
 from workkit.web.planning.died_lately import MANY, died_lately
-from workkit.web.planning.recurring import Row, period
+from workkit.web.planning.recurring import Row, Rows, period
 from workkit.web.planning.window import local_text, timeline_path
-from workkit.web.recurring.rows import FAILED, in_a_row
+from workkit.web.recurring.rows import in_a_row
 from workkit.web.sentences import RECENT, Died, Facts, Failing, Herd, MissedRun, Mixed
-from workkit.web.words import LATE_MS
+from workkit.web.served import MANY as MANY_ROWS
 
 OFTEN: Final = timedelta(hours=1)
 """A job that recurs at least so often needs somebody only where its last three runs failed."""
 
 MOST_MISSED, MOST_RUNS = 200, 1000
 MOST_HERDS: Final = 2
+HERDS_S: Final = 30.0  # so long herds are kept where many jobs recur
 MOST_PLANNED: Final = 2_000  # recurring jobs among which herds are looked for
 MIXED_MS: Final = 600_000  # so long several versions may run at once
 WHY_MISSED: Final = {"late": "nobody started it in time", "overlap": "another run of it had not ended"}
 
 
-def facts(asked: Asked, rows: Sequence[Row], last_hour: Cell | None, crowds: Mapping[datetime, int]) -> Facts:
+def facts(asked: Asked, rows: Rows, last_hour: Cell | None, crowds: Mapping[datetime, int]) -> Facts:
     """Read what is known. `last_hour`: the counts of the last hour, if they are kept; `crowds`: how many jobs wait for
     a second, where these are many.
     """
@@ -62,7 +63,7 @@ def facts(asked: Asked, rows: Sequence[Row], last_hour: Cell | None, crowds: Map
         waits=counts.paused,
         paused=paused,
         recurring=len(rows),
-        on_time=sum(_is_on_time(row.last) for row in rows),
+        on_time=rows.on_time,
         failing=_with_errors(asked, list(_failing(rows, asked.now))),
         missed=tuple(_missed(asked, rows)),
         died=_died(asked, last_hour),
@@ -79,15 +80,9 @@ def _title(job: Job) -> str:
     return job.name or shown(job.fn)
 
 
-def _is_on_time(last: PastRun | None) -> bool:
-    return last is None or (last.ending not in FAILED and last.late_ms < LATE_MS)
-
-
-def _failing(rows: Iterable[Row], now: datetime) -> Iterator[Failing]:
+def _failing(rows: Rows, now: datetime) -> Iterator[Failing]:
     """Find the recurring jobs with a name whose last runs failed: the last one, or three of those that recur often."""
-    for row in rows:
-        if row.last is None or row.last.ending not in FAILED or row.job.name is None:
-            continue
+    for row in rows.failed:
         times = in_a_row(row.runs)
         if times >= 3 or not _is_often(row, now):
             yield Failing(name=row.name, times=times, last=row.runs[0].ended)
@@ -98,7 +93,7 @@ def _with_errors(asked: Asked, found: list[Failing]) -> tuple[Failing, ...]:
     if not found:
         return ()
     errors: dict[str, str] = {}
-    for run in islice(asked.served.inspector().runs(), MOST_RUNS):
+    for run in asked.served.recent.read(asked.served.inspector(), asked.now)[:MOST_RUNS]:
         if run.name is not None and run.error is not None:
             errors.setdefault(run.name, asked.veil.run(run).error or "")
     return tuple(replace(one, error=errors.get(one.name)) for one in found)
@@ -108,15 +103,14 @@ def _is_often(row: Row, now: datetime) -> bool:
     return period(row.trigger, now.date()) < OFTEN
 
 
-def _missed(asked: Asked, rows: Iterable[Row]) -> Iterator[MissedRun]:
+def _missed(asked: Asked, rows: Rows) -> Iterator[MissedRun]:
     """Find the runs that were missed within a day and not by choice, of each job the last one. One that recurs often
     and has run since is well again.
     """
-    known = {row.key: row for row in rows if row.job.name is not None}
+    known = rows.named
     seen: set[str] = set()
     try:
-        found: Iterable[Missed] = islice(asked.served.inspector().missed(), MOST_MISSED)
-        for one in found:
+        for one in _last_missed(asked, len(rows)):
             name = one.name or one.id
             row = known.get(name)
             if one.due < asked.now - RECENT or name in seen or row is None or _by_choice(row.job, one):
@@ -127,6 +121,15 @@ def _missed(asked: Asked, rows: Iterable[Row]) -> Iterator[MissedRun]:
             yield MissedRun(name=name, due=one.due, why=WHY_MISSED.get(one.reason, one.reason))
     except Unsupported:
         return
+
+
+def _last_missed(asked: Asked, count: int) -> Sequence[Missed]:
+    """Read the last missed runs; kept where many jobs recur, of which many may be missed at once."""
+
+    def read() -> Sequence[Missed]:
+        return list(islice(asked.served.inspector().missed(), MOST_MISSED))
+
+    return asked.served.fresh("missed", read) if count > MANY_ROWS else read()
 
 
 def _by_choice(job: Job, missed: Missed) -> bool:
@@ -141,11 +144,12 @@ def _died(asked: Asked, last_hour: Cell | None) -> tuple[Died, ...]:
 
 
 def _kept_herds(asked: Asked, rows: Sequence[Row], crowds: Mapping[datetime, int], threads: int) -> Iterator[Herd]:
+    seconds, stays = asked.served.spans(len(rows), seconds=HERDS_S)
     found = asked.served.fresh(
         f"herds {asked.zone}",
         lambda: tuple(_herds(asked, rows, crowds, threads)),
-        given=(asked.pulse.control, threads, len(rows)),
-    )
+        seconds=seconds, stays=stays, given=(asked.pulse.control, threads, len(rows)),
+    )  # fmt: skip
     return (herd for herd in found if herd.at >= asked.now)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, tzinfo
 from functools import lru_cache
 from itertools import takewhile
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from workkit.contract.history import PastRun
 from workkit.contract.recurring import Recurs
@@ -65,6 +65,7 @@ class Row:
 
 
 R = TypeVar("R", bound=Row)
+D = TypeVar("D")
 _LATE: Final = timedelta(milliseconds=LATE_MS)
 
 
@@ -77,8 +78,10 @@ class Standing:
     jobs: tuple[Recurs, ...] = ()
     runs: Mapping[str, Sequence[PastRun]] = field(default_factory=dict)
     no_history: str = ""
+    _all: Sequence[Row] = ()
     _orders: dict[str, Sequence[Row]] = field(default_factory=dict)
     _counts: dict[str, int] = field(default_factory=dict)
+    _derived: dict[str, _Derived] = field(default_factory=dict)
 
     __repr__ = brief_repr
 
@@ -86,25 +89,59 @@ class Standing:
         """Give all rows in one of `SORTS`."""
         found = self._orders.get(sort)
         if found is None:
-            rows: Iterable[Row] = next(iter(self._orders.values()), ())
-            found = self._orders[sort] = in_order(rows or self._made(), sort, now=now)
+            found = self._orders[sort] = in_order(next(iter(self._orders.values()), self.all()), sort, now=now)
         return found
+
+    def all(self) -> Sequence[Row]:
+        """Give all rows in no order."""
+        self._all = self._all or self._made({})
+        return self._all
 
     def counts(self) -> Mapping[str, int]:
         """Count the rows of each list of `SHOWS`."""
         if not self._counts:
-            self._counts = counted(next(iter(self._orders.values()), ()) or self._made())
+            self._counts = counted(self.all())
         return self._counts
 
+    def derived(self, what: str, make: Callable[[Standing, D | None], D], *, given: object) -> D:
+        """Give what is made of all rows for something that was `given`, kept with them. `make` gets what was made of
+        them, or of the standing before.
+        """
+        known = self._derived.get(what)
+        if known is None or known.given != given:
+            made = make(self, None if known is None else known.value)
+            known = self._derived[what] = _Derived(make=make, given=given, value=made)
+        value: D = known.value
+        return value
+
     def prepare(self, before: Standing, *, now: datetime) -> None:
-        """Sort and count at once what was asked for of the standing before."""
+        """Make at once what was asked for of the standing before. A row of which nothing has changed is the one of
+        before.
+        """
+        self._all = self._made({row.key: row for row in before.all()})
         for sort in (*before._orders,):
             self.rows(sort, now=now)
         self.counts()
+        for what, known in (*before._derived.items(),):
+            self._derived[what] = replace(known, value=known.make(self, known.value))
 
-    def _made(self) -> list[Row]:
-        known = ((one, self.runs.get(one.key, ())) for one in self.jobs)
-        return [Row(recurs=one, runs=runs, trouble=troubles(runs)) for one, runs in known]
+    def _made(self, before: Mapping[str, Row]) -> list[Row]:
+        found = []
+        for one in self.jobs:
+            row, runs = before.get(one.key), self.runs.get(one.key, ())
+            if row is None or row.recurs != one or row.runs != runs:
+                row = Row(recurs=one, runs=runs, trouble=troubles(runs))
+            found.append(row)
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Derived:
+    """What was made of the rows of a standing, for what, and how."""
+
+    make: Callable[[Standing, Any], Any]
+    given: object
+    value: Any
 
 
 def asked_for(rows: Iterable[R], where: Where, *, now: datetime) -> list[R]:
