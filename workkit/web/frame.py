@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from typing import Final
 
@@ -103,9 +103,18 @@ class Frame:
         return zone_name(self.zone)
 
     def href(self, path: str) -> str | None:
-        """Make the address of a path below the schedule; None where no page has it."""
+        """Make the address of a path below the schedule; None where no page has it, or one that is of no use to the
+        asker.
+        """
         bare = path.partition("?")[0]
-        return self.base + url_path(path) if any(page.matches(bare) is not None for page in self.pages) else None
+        found = next((page for page in self.pages if page.matches(bare) is not None), None)
+        if found is None or (found.needs and not self.may(found.needs)):
+            return None
+        return self.base + url_path(path)
+
+    def beside(self, schedule: str) -> Frame:
+        """Make the frame that a schedule would have for the same asker."""
+        return replace(self, schedule=schedule, role=self.who.role(schedule) if self.who is not None else None)
 
     def items(self, *, care: bool) -> list[Item]:
         """Make the lines of the rail: those of looking, or those of care."""

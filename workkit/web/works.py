@@ -50,6 +50,7 @@ class Work:
     job_id: str = ""  # of the one that is tried
     job: str = ""  # what it is called
     begun_ms: int = 0  # when it was, by the server's clock
+    gone_ms: int = 0  # when the job was first seen to be over, by the same clock
     is_stopped: bool = False
     held_s: float = 0.0  # so long it is held back
     stop: Event = field(default_factory=Event)

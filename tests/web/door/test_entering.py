@@ -206,7 +206,7 @@ def test_whoever_mounts_it_decides_by_its_own_login(opened: Open, s: Schedule) -
     assert shown.status_code == 200
     assert 'href="/jobs/-/static/' in shown.text
     assert f'href="/jobs/s/{s.name}/listeners"' in shown.text
-    with pytest.raises(InvalidOptions, match="role='king' is not a role"):
+    with pytest.raises(TypeError, match=r"role=tests\.web\.door\.test_entering\.\S*<lambda> returned 'king'\. Return "):
         browser.run(Mounted(lambda _: "king").who(None))  # type: ignore[arg-type]
 
 
