@@ -139,7 +139,7 @@ FORMS = re.compile(r'href="[^"]*/(?:new|edit)(?:[?"])')
 
 def test_no_link_leads_to_a_form_of_who_may_not_send_it(opened: Open, filled: Schedule) -> None:
     for role in ("viewer", "operator"):
-        browser = opened(filled, way=Local(role=role))  # type: ignore[arg-type]
+        browser = opened(filled, way=Local(role=role))
         for where, answer in everything(Place(browser, filled.name)):
             assert not FORMS.search(PILL.sub("", answer.text)), where
     editor = opened(filled)
