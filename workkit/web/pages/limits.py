@@ -20,7 +20,7 @@ from workkit.web.page import Asked, Page
 from workkit.web.words import until
 
 MOST_SQUARES = 20
-KINDS = {"over": "one run of {} at a time", "unique": 'unique key "{}"'}
+KINDS = {"over": "one run of {} at a time", "unique": 'unique key "{}"', "window": 'throttled by "{}"'}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def look(asked: Asked) -> LimitsView:
     text, unknown = asked.params.get("q", "").strip(), ""
     found: list[LimitUse] = []
     try:
-        found = asked.served.inspector().limits()
+        found = asked.served.inspector().limits(like=text)
     except Unsupported as error:
         unknown = str(error)
     rows = [_row(asked, use) for use in found]
@@ -113,7 +113,7 @@ def key_text(key: str, *, hides_values: bool = False) -> str:
     if kind == "fn":
         fn, equals, value = name.partition("=")
         return shown(fn) + (f", for {MASK if hides_values else value}" if equals else "")
-    return KINDS[kind].format(MASK if hides_values and kind == "unique" else name) if kind in KINDS else key
+    return KINDS[kind].format(MASK if hides_values and kind in ("unique", "window") else name) if kind in KINDS else key
 
 
 def _row(asked: Asked, use: LimitUse) -> LimitRow:
@@ -125,6 +125,8 @@ def _row(asked: Asked, use: LimitUse) -> LimitRow:
 
 def _note(asked: Asked, use: LimitUse) -> str:
     """Say what waits, or when the next turn is."""
+    if use.turn is not None and use.key.startswith("window:"):
+        return f"the next addition is stored in {until(use.turn, asked.now)}"
     if use.turn is not None:
         period = "" if use.turn_ms is None else f"one start each {duration_text(use.turn_ms)}; "
         return f"{period}the next free turn is in {until(use.turn, asked.now)}"
