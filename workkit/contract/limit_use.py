@@ -59,8 +59,8 @@ class LimitUse:
 
 
 def worst_first(found: Iterable[LimitUse], *, like: str = "") -> list[LimitUse]:
-    """Order limits: those whose key has a text, then those with most that wait, then the fullest, then rates by their next turn, then keys that allow
-    one run. At most 200.
+    """Order limits: those whose key has a text, then those with most that wait, then the fullest, then rates by their
+    next turn, then keys that allow one run. At most 200.
     """
     return sorted(found, key=lambda use: (like not in use.key, _rank(use)))[:MOST_LIMITS]
 
