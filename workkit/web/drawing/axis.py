@@ -69,6 +69,11 @@ class Axis:
             found.append(Tick(x=round(self.here, 1), text=clock_at(_local(self.now, self.zone, 60)), kind="here"))
         return tuple(found)
 
+    @property
+    def edges(self) -> tuple[datetime, ...]:
+        """The instants of its ticks, without that of now."""
+        return tuple(at for at, _, _ in _marks(self) if self.start < at < self.end)
+
     def _has_room(self, at: datetime, *, is_date: bool) -> bool:
         near = NEAR_DATE.get(self.span, NEAR) if is_date else NEAR
         half = HALF_DATE.get(self.span, HALF) if is_date else HALF
