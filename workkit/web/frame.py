@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
 from typing import Final
 
@@ -37,8 +37,9 @@ class Item:
 class Frame:
     """The frame of one answer. `root` is the address under which we are mounted, without a final slash; `token` goes
     into every form; `feed` reads the calendar of the schedule; `away_ms` says for how long the server has not answered;
-    `findings`: how many the last checkup has. `live`: the address of the page's stream, and `polls`: it is asked for
-    again and again in place of a stream. `is_shared`: several viewers get what is written.
+    `findings`: how many the last checkup has; `counted`: what else the rail counts, by page. `live`: the address of the
+    page's stream, and `polls`: it is asked for again and again in place of a stream. `is_shared`: several viewers get
+    what is written.
     """
 
     root: str
@@ -60,6 +61,7 @@ class Frame:
     now: datetime | None = None
     away_ms: int | None = None
     counts: Counts | None = None
+    counted: Mapping[str, int] = field(default_factory=dict)
     findings: int | None = None
     did: Result | None = None
     did_number: str = ""
@@ -134,6 +136,8 @@ class Frame:
     def _count(self, page: Page) -> int | None:
         if page.name == "doctor":
             return self.findings or None
+        if page.name in self.counted:
+            return self.counted[page.name]
         if self.counts is None or page.name not in COUNTED or COUNTED[page.name] in self.counts.unknown:
             return None
         if page.name == "jobs":

@@ -48,4 +48,5 @@ class Looking:
         return replace(
             frame, title=self.page.title, page=self.page.within or self.page.name, now=asked.now,
             counts=asked.pulse.counts, findings=None if checked is None else len(checked.findings), works=asked.works,
+            counted=self.served.rail.glance(),
         )  # fmt: skip

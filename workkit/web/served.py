@@ -15,6 +15,7 @@ from workkit.errors import ServerError, Unsupported, WorkkitError
 from workkit.web.acts.verbs import Verbs
 from workkit.web.checkup import Checkup
 from workkit.web.dead.index import DeadIndex
+from workkit.web.rail import Rail
 from workkit.web.recurring.rows import Standing
 from workkit.web.veil import Veil
 
@@ -57,6 +58,10 @@ class Served:
     _acts: int = 0
     _dead: dict[Veil, DeadIndex] = field(default_factory=dict)
     _last: dict[str, Any] = field(default_factory=dict)
+    rail: Rail = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.rail = Rail(inspector=lambda: self.inspector())
 
     def reached(self) -> None:
         """Note that the server has answered."""
@@ -98,6 +103,7 @@ class Served:
     def _read_recurring(self, now: datetime) -> Standing:
         inspector, before = self.inspector(), self.before("recurring", Standing)
         jobs = tuple(inspector.recurring())
+        self.rail.note("recurring", len(jobs))
         try:
             found = Standing(jobs=jobs, runs=inspector.lately([one.key for one in jobs]))
         except Unsupported as error:

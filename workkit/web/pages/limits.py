@@ -17,6 +17,7 @@ from workkit.text.listing import plural
 from workkit.text.wording import iso
 from workkit.web.masked_text import MASK
 from workkit.web.page import Asked, Page
+from workkit.web.rail import in_use
 from workkit.web.words import until
 
 MOST_SQUARES = 20
@@ -77,6 +78,8 @@ def look(asked: Asked) -> LimitsView:
         found = asked.served.inspector().limits(like=text)
     except Unsupported as error:
         unknown = str(error)
+    if not text and not unknown:
+        asked.served.rail.note("limits", in_use(found))
     rows = [_row(asked, use) for use in found]
     rows = [row for row in rows if text.casefold() in f"{row.text} {_calls(row)}".casefold()]
     alone = [row for row in rows if row.use.is_alone and not row.use.waiting and not text]
