@@ -15,6 +15,7 @@ from workkit.errors import ServerError, Unsupported, WorkkitError
 from workkit.web.acts.verbs import Verbs
 from workkit.web.checkup import Checkup
 from workkit.web.dead.index import DeadIndex
+from workkit.web.deaths import Deaths
 from workkit.web.rail import Rail
 from workkit.web.recurring.rows import Standing
 from workkit.web.veil import Veil
@@ -59,6 +60,7 @@ class Served:
     _dead: dict[Veil, DeadIndex] = field(default_factory=dict)
     _last: dict[str, Any] = field(default_factory=dict)
     rail: Rail = field(init=False)
+    deaths: Deaths = field(default_factory=Deaths)
 
     def __post_init__(self) -> None:
         self.rail = Rail(inspector=lambda: self.inspector())
