@@ -15,6 +15,7 @@ from workkit.web.acts.verbs import Verbs
 from workkit.web.checkup import Checkup
 from workkit.web.dead.index import DeadIndex
 from workkit.web.door.role import Role
+from workkit.web.veil import Veil
 from workkit.web.works import Works
 
 Needs = Literal["job", "job or schedule", "schedule", "job or group", "listener", "one job"]
@@ -105,6 +106,7 @@ class Doing:
     zone: tzinfo
     graves: DeadIndex
     works: Works
+    veil: Veil
 
     def at(self, instant: datetime) -> str:
         """Write an instant as pages do."""
