@@ -69,6 +69,7 @@ class Frame:
     live: str = ""
     polls: bool = False
     is_shared: bool = False
+    is_zone_chosen: bool = False
 
     def may(self, verb: str) -> bool:
         """Say whether the asker may do something. Buttons for what is not allowed are absent."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import quote
 
 from workkit.contract.record import attempts_text
@@ -66,11 +65,14 @@ def start_of(keys: list[str], after: str) -> int:
 def row_of(grave: Grave) -> Row:
     """Show one dead job."""
     job = grave.job
-    given = [*job.args] if job.args or not job.kwargs else dict(job.kwargs)
-    args = "" if not grave.is_whole or (job.args and job.kwargs) else _json(given)
     path = f"{job_path(job.id)}?dead={quote(grave.key, safe='@:')}"
-    return Row(key=grave.key, job=job, attempts=attempts_text(job), path=path, args="" if MASK in args else args)
+    return Row(
+        key=grave.key, job=job, attempts=attempts_text(job), path=path, args=given_json(job) if grave.is_whole else ""
+    )
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)
+def given_json(job: Job) -> str:
+    """Write the arguments of a job as a form takes others for them; nothing where it has both kinds, or hidden ones."""
+    given = [*job.args] if job.args or not job.kwargs else dict(job.kwargs)
+    written = "" if job.args and job.kwargs else json.dumps(given, ensure_ascii=False, default=str)
+    return "" if MASK in written else written
