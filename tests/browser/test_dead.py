@@ -62,7 +62,7 @@ def test_one_is_tried_first_and_the_others_follow(seen: Seen, site: Site, missin
     for path in missing:
         path.touch()
     group(seen).get_by_role("button", name="Try one first").click()
-    comes_to_show(seen, "It is over, and did not die.")
+    comes_to_show(seen, "It ran")
     comes_to_show(seen, "Retry the other 2")
     seen.page.get_by_role("button", name="Retry the other 2").click()
     until(lambda: not dead(site), what="the end of the others")

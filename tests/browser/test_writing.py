@@ -59,6 +59,24 @@ def test_a_job_is_added_and_taken_back(seen: Seen, site: Site) -> None:
     until(lambda: stands(site) is None, what="its end")
 
 
+def test_what_is_typed_can_be_saved_at_once_where_there_is_a_script(seen: Seen, site: Site, has_script: bool) -> None:
+    if not has_script:
+        pytest.skip("without the script, Look at it answers")
+    seen.open(f"{base(SHOP)}new")
+    save = seen.page.get_by_role("button", name="Save")
+    expect(save).to_be_disabled()
+    seen.page.locator("[name=name]").fill(NAME)
+    seen.page.locator("[name=fn]").fill(cast.DONE)
+    seen.page.locator("[name=when]").fill("every weekday at 9 in the moning")
+    expect(seen.page.locator("#answer .no")).to_contain_text("moning")
+    expect(save).to_be_disabled()
+    seen.page.locator("[name=when]").fill("every weekday at 9am")
+    expect(seen.page.locator("#side")).to_contain_text("every weekday at 9am")
+    expect(seen.page.locator(".e-save")).to_contain_text("Next run ")
+    save.click()
+    says(seen, f"Saved {NAME}: next ")
+
+
 def test_a_job_is_edited_and_put_back(seen: Seen, site: Site) -> None:
     before = schedule.add(site.scene.shop, cast.done, every="day at 5pm", name=NAME)
     seen.open(f"{base(SHOP)}jobs/{NAME}")

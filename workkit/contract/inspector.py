@@ -194,8 +194,11 @@ class Inspector(Protocol):
     def control(self) -> Control:
         """Read what is paused, and the schedule's own limits."""
 
-    def limits(self) -> list[LimitUse]:
-        """Tell which limits and rates are in use, the worst first, at most 200. Raises Unsupported."""
+    def limits(self, *, like: str = "") -> list[LimitUse]:
+        """Tell which limits and rates are in use, the worst first, at most 200. With `like`, also the unique keys that
+        begin so and have a run, the job that holds the unique key of that text, and its window, however much else is
+        in use, where the layout has such keys. Raises Unsupported.
+        """
 
     def missed(self) -> Iterator[Missed]:
         """Page through the occurrences that did not run, the last one first."""

@@ -30,9 +30,10 @@ class LimitUse:
     """One limit key, or one rate key, that is in use.
 
     `key`: as in `Admission`: ``schedule``, ``fn:<name as stored>``, with ``=<value as JSON>`` behind it where a limit
-    counts by a parameter, ``over:<name, or else id>``, ``unique:<key>``. `used` slots of `limit` are taken, by
-    `holders` among others; `waiting` jobs wait for one, the first of them due at `oldest`. `turn`: the next free turn,
-    where the key is a rate's; `turn_ms`: the time between two. None: not known.
+    counts by a parameter, ``over:<name, or else id>``, ``unique:<key>``; or ``window:<key>``, a window of throttle.
+    `used` slots of `limit` are taken, by `holders` among others; `waiting` jobs wait for one, the first of them due at
+    `oldest`. `turn`: the next free turn, where the key is a rate's, or the end of a window; `turn_ms`: the time between
+    two. None: not known.
     """
 
     key: str
@@ -57,11 +58,11 @@ class LimitUse:
         return self.turn is not None
 
 
-def worst_first(found: Iterable[LimitUse]) -> list[LimitUse]:
-    """Order limits: those with most that wait, then the fullest, then rates by their next turn, then keys that allow
-    one run. At most 200.
+def worst_first(found: Iterable[LimitUse], *, like: str = "") -> list[LimitUse]:
+    """Order limits: those whose key has a text, then those with most that wait, then the fullest, then rates by their
+    next turn, then keys that allow one run. At most 200.
     """
-    return sorted(found, key=_rank)[:MOST_LIMITS]
+    return sorted(found, key=lambda use: (like not in use.key, _rank(use)))[:MOST_LIMITS]
 
 
 def _rank(use: LimitUse) -> tuple[int, bool, bool, float, float, str]:

@@ -54,7 +54,8 @@ in it. In a template:
 - `say.when(due, until(due), instant(due), "cd")`: the browser counts it down; other times stay.
 - `aria-keyshortcuts="n"`: the key that clicks this element. Keys that all pages have: `templates/parts/keys.html`.
 - `data-copy="TEXT"`: a click copies it. `data-open="#ID"`: a click opens that dialog.
-- `data-say="ADDRESS"` in a form: there stands what the address answers to `when` and `tz` of the form, as one types.
+- `data-input="#ID, #ID"`, `data-change=...` on a form: as one types, or has typed, these elements become those of the
+  page that the form asks for.
 - `data-script hidden`: shown with the script only.
 
 `every_s=30` in the `Page` where it draws much; `is_live=False` where it is one form, which a stream would fill anew.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
 from typing import Final
 
@@ -37,9 +37,9 @@ class Item:
 class Frame:
     """The frame of one answer. `root` is the address under which we are mounted, without a final slash; `token` goes
     into every form; `feed` reads the calendar of the schedule; `away_ms` says for how long the server has not answered;
-    `findings`: how many the last checkup has. `age_ms`: a part of the page was read so long ago. `live`: the address of
-    the page's stream, and `polls`: it is asked for again and again in place of a stream. `is_shared`: several viewers
-    get what is written.
+    `findings`: how many the last checkup has; `counted`: what else the rail counts, by page. `age_ms`: a part of the
+    page was read so long ago. `live`: the address of the page's stream, and `polls`: it is asked for again and again in
+    place of a stream. `is_shared`: several viewers get what is written.
     """
 
     root: str
@@ -61,6 +61,7 @@ class Frame:
     now: datetime | None = None
     away_ms: int | None = None
     counts: Counts | None = None
+    counted: Mapping[str, int] = field(default_factory=dict)
     findings: int | None = None
     did: Result | None = None
     did_number: str = ""
@@ -69,6 +70,7 @@ class Frame:
     live: str = ""
     polls: bool = False
     is_shared: bool = False
+    is_zone_chosen: bool = False
 
     def may(self, verb: str) -> bool:
         """Say whether the asker may do something. Buttons for what is not allowed are absent."""
@@ -105,9 +107,18 @@ class Frame:
         return zone_name(self.zone)
 
     def href(self, path: str) -> str | None:
-        """Make the address of a path below the schedule; None where no page has it."""
+        """Make the address of a path below the schedule; None where no page has it, or one that is of no use to the
+        asker.
+        """
         bare = path.partition("?")[0]
-        return self.base + url_path(path) if any(page.matches(bare) is not None for page in self.pages) else None
+        found = next((page for page in self.pages if page.matches(bare) is not None), None)
+        if found is None or (found.needs and not self.may(found.needs)):
+            return None
+        return self.base + url_path(path)
+
+    def beside(self, schedule: str) -> Frame:
+        """Make the frame that a schedule would have for the same asker."""
+        return replace(self, schedule=schedule, role=self.who.role(schedule) if self.who is not None else None)
 
     def items(self, *, care: bool) -> list[Item]:
         """Make the lines of the rail: those of looking, or those of care."""
@@ -127,6 +138,8 @@ class Frame:
     def _count(self, page: Page) -> int | None:
         if page.name == "doctor":
             return self.findings or None
+        if page.name in self.counted:
+            return self.counted[page.name]
         if self.counts is None or page.name not in COUNTED or COUNTED[page.name] in self.counts.unknown:
             return None
         if page.name == "jobs":

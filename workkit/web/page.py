@@ -67,7 +67,8 @@ class Page:
     `within`: the page of the rail of which it is a part. `lines`: what the page has at its path
     with `.jsonl`, all of it, as JSON Lines.
     `every_s`: so long what is seen stays as it is while nothing stirs; 30 for drawings, which cost more.
-    `is_live`: an open one goes on by itself; not where somebody fills in a form as long as a page.
+    `is_live`: an open one goes on by itself; not where somebody fills in a form as long as a page. `needs`: the act
+    for which it is the form; no link leads there for who may not.
     """
 
     name: str
@@ -84,6 +85,7 @@ class Page:
     lines: Callable[[Asked], Iterator[Mapping[str, Any]]] | None = None
     every_s: float = 5.0
     is_live: bool = True
+    needs: str = ""
 
     def matches(self, path: str) -> dict[str, str] | None:
         """Read the names in a path; None if it is not this page's."""

@@ -18,6 +18,7 @@ from workkit.text.glance import at_moment, capital, moment
 from workkit.text.glance import away as distance
 from workkit.text.listing import listed, plural
 from workkit.web.address import job_path
+from workkit.web.background.deaths import Death
 from workkit.web.words import Ref, Said, joined, pause_end
 
 OVERDUE_MS: Final = 10_000
@@ -92,7 +93,7 @@ class Fault:
 class Facts:
     """What is known of a schedule at this moment. `recurring`: how many recurring jobs are looked at; `on_time`:
     those of them whose last run neither failed nor began late. `cannot_run` and `faults` are empty where nobody has
-    looked; `ailing`: what is wrong with listeners, each with what follows.
+    looked; `ailing`: what is wrong with listeners, each with what follows; `deaths`: of listeners, lately.
     """
 
     schedule: str
@@ -115,6 +116,7 @@ class Facts:
     herds: tuple[Herd, ...] = ()
     faults: tuple[Fault, ...] = ()
     ailing: tuple[tuple[str, str], ...] = ()
+    deaths: tuple[Death, ...] = ()
     mixed: Mixed | None = None
     next: tuple[str, str, datetime] | None = field(default=None)  # text, path, due
 
@@ -176,6 +178,10 @@ def needs(facts: Facts) -> Iterator[Need]:
         yield Need(said=(Ref(capital(fault.what), "doctor"), f"{more}."), why=fault.why, is_aside=True)
     for what, follows in facts.ailing:
         yield Need(said=(Ref(what, "listeners"),), why=follows, tone="fail")
+    for death in facts.deaths:
+        at = at_moment(death.at.replace(microsecond=0), facts.now, facts.zone)
+        jobs = f"; its {plural(death.jobs, 'job')} went to other listeners" if death.jobs else ""
+        yield Need(said=(Ref(death.listener, "listeners"), f" died {at}{jobs}."), is_aside=True)
     if facts.mixed is not None:
         number, ago = len(facts.mixed.versions), distance(facts.mixed.for_ms)
         on = [f"{version} on {plural(n, 'listener')}" for version, n in facts.mixed.versions]

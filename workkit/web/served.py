@@ -16,6 +16,8 @@ from workkit.errors import ServerError, Unsupported, WorkkitError
 from workkit.jobs.admission import Control
 from workkit.web.acts.verbs import Verbs
 from workkit.web.background.checkup import Checkup
+from workkit.web.background.deaths import Deaths
+from workkit.web.background.rail import Rail
 from workkit.web.dead.index import DeadIndex
 from workkit.web.hiding.veil import Veil
 from workkit.web.recurring.recent_runs import RecentRuns
@@ -70,6 +72,11 @@ class Served:
     recent: RecentRuns = field(default_factory=RecentRuns)
     _dead: dict[Veil, DeadIndex] = field(default_factory=dict)
     _last: dict[str, Any] = field(default_factory=dict)
+    rail: Rail = field(init=False)
+    deaths: Deaths = field(default_factory=Deaths)
+
+    def __post_init__(self) -> None:
+        self.rail = Rail(inspector=lambda: self.inspector())
 
     def reached(self) -> None:
         """Note that the server has answered."""
@@ -123,6 +130,7 @@ class Served:
     def _read_recurring(self, now: datetime) -> Standing:
         inspector, before = self.inspector(), self.before("recurring", Standing)
         jobs = tuple(inspector.recurring())
+        self.rail.note("recurring", len(jobs))
         try:
             found = Standing(jobs=jobs, runs=inspector.lately([one.key for one in jobs]))
         except Unsupported as error:

@@ -13,7 +13,7 @@ from workkit.web.acts.act import Act, Doing, Done, Order
 
 NOW = datetime(2026, 11, 20, 10, tzinfo=UTC)
 HOW: dict[str, Any] = {"schedule": "app-tasks", "role": "editor", "now": NOW} | dict.fromkeys(
-    ("verbs", "inspector", "checkup", "graves", "works")
+    ("verbs", "inspector", "checkup", "graves", "works", "veil")
 )
 
 

@@ -190,7 +190,7 @@ def test_a_program_acts_with_its_token_by_json(opened: Open, s: Schedule, tmp_pa
     assert schedule.job(s, "nightly").state == "paused"
     assert sent("undo", of=found["undo"]).json()["done"] == ["nightly"]
     assert schedule.job(s, "nightly").state == "waiting"
-    assert sent("pause", which=[1]).json()["error"] == "which, reason and until are texts."
+    assert sent("pause", which=[1]).json()["error"] == "which=1 is no text. Accepted: texts."
     assert sent("pause", which=["x"] * 501).json()["error"] == "An act concerns at most 500 jobs, and 501 were named."
     assert (
         browser.run(

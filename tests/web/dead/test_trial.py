@@ -62,7 +62,7 @@ OTHERS = (died("a" * 40), died("b" * 40))
         (There("waiting", [run("done")]), OTHERS, "It ran, in 2.1 s.", True),
         (There(None, [run("discarded")]), OTHERS, "It ended: discarded.", False),
         (There("dead", [run("dead")]), OTHERS, "Failed again. 2 left as they are.", False),
-        (There(None, []), OTHERS, "It is over, and did not die.", True),
+        (There(None, []), OTHERS, "It is over; how long it took is told in a moment.", False),
         (There(None, None), OTHERS, "It is not dead; more of it is not known here.", False),
         (There("dead", []), (*OTHERS, died(ID, seconds=0)),
          "Failed again with the same error. 2 left as they are.", False),
@@ -81,3 +81,18 @@ def test_where_it_is(there: There, graves: tuple[Grave, ...], said: str, ran: bo
     if work.fate in ("ran", "failed", "over"):
         assert trial(there, work, graves, now=NOW) == found  # type: ignore[arg-type]
         assert there.asked == asked
+
+
+def test_a_run_that_is_written_late_is_waited_for_a_moment() -> None:
+    there = There(None, [])
+    begun_ms = round((NOW - timedelta(seconds=5)).timestamp() * 1000)
+    work = Work(schedule="s", kind="try", total=3, print=OTHERS[0].print, job_id=ID, job="f", begun_ms=begun_ms)
+    kept = Work(schedule="s", kind="try", total=3, print=OTHERS[0].print, job_id=ID, job="f", begun_ms=begun_ms)
+    for one in (work, kept):
+        assert not trial(there, one, OTHERS, now=NOW).ran  # type: ignore[arg-type]  # as much of one as is asked
+    later = NOW + timedelta(seconds=3)
+    found = trial(there, work, OTHERS, now=later)  # type: ignore[arg-type]
+    assert (found.said, found.ran) == ("It ran; how long it took is not kept.", True)
+    written = There(None, [run("done")])
+    found = trial(written, kept, OTHERS, now=later)  # type: ignore[arg-type]
+    assert (found.said, found.ran) == ("It ran, in 2.1 s.", True)

@@ -57,6 +57,13 @@ def test_done_and_planned_days_are_one_path_each_and_only_others_are_elements() 
     assert shown.counted == "300 runs on 302 days: 298 done, 1 started late, 1 failed, 1 missed, 1 left out"
 
 
+def test_days_lead_to_their_runs_for_a_quarter_and_those_that_were_not_done_well_always() -> None:
+    asked = drawn(day(0), day(90), day(91), day(200, "dead"), planned={TODAY + ONE: 1}).asked
+    assert [one.since for one in asked] == [f"{TODAY - back * ONE}" for back in (200, 90, 0)]
+    assert asked[-1].until == f"{TODAY + ONE}"
+    assert asked[0].says.endswith(": 1 run, failed")
+
+
 def test_a_square_says_its_day() -> None:
     clocks = {date(2026, 3, 29): "02:30 did not exist; ran at 03:00"}
     shown = drawn(day(236), day(1, "dead", 3), clocks=clocks, planned={TODAY: 2})

@@ -109,3 +109,30 @@ def test_keys_that_allow_one_run_are_found_by_a_search(browser: Browser, s: Sche
     assert "1 more key allows one run, and nothing waits for it" in text_of(answer)
     (found,) = browser.json(f"/s/{s.name}/limits.json?q=export")["limits"]
     assert (found["text"], found["used"], found["limit"]) == ('unique key "export:7"', 1, 1)
+
+
+def test_a_unique_key_of_a_job_that_waits_is_found_by_its_text(browser: Browser, s: Schedule, server: Server) -> None:
+    job = schedule.add(s, handlers.note, at="in 2 hours", unique_key="export:7")
+    schedule.add(s, handlers.note, at="in 2 hours", unique_key="export:8")
+    assert headline(browser.get(f"/s/{s.name}/limits")) == "No limit is in use."
+    answer = browser.get(f"/s/{s.name}/limits?q=export:7")
+    assert "does not run now" in text_of(answer)
+    (found,) = browser.json(f"/s/{s.name}/limits.json?q=export:7")["limits"]
+    assert (found["text"], found["used"], found["limit"]) == ('unique key "export:7"', 1, 1)
+    assert [one["id"] for one in found["holders"]] == [job.id]
+    schedule.cancel(s, job.id)
+    assert browser.json(f"/s/{s.name}/limits.json?q=export:7")["limits"] == []
+
+
+def test_a_unique_key_is_found_among_more_than_are_listed(browser: Browser, s: Schedule, server: Server) -> None:
+    slots = {f"unique:a{n:05}\0{n:040x}@1": 0 for n in range(6_000)} | {"unique:export:7\0" + "a" * 40 + "@1": 0}
+    server.client().zadd(Keys(s.name).slots, slots)
+    (found,) = browser.json(f"/s/{s.name}/limits.json?q=export")["limits"]
+    assert found["text"] == 'unique key "export:7"'
+
+
+def test_a_window_of_throttle_says_when_it_ends(browser: Browser, s: Schedule) -> None:
+    schedule.add_now(s, handlers.note, unique_key="mail:9", throttle="1h")
+    found = browser.json(f"/s/{s.name}/limits.json?q=mail:9")["limits"]
+    assert 'throttled by "mail:9"' in [one["text"] for one in found]
+    assert "the next addition is stored in 59 min" in text_of(browser.get(f"/s/{s.name}/limits?q=mail:9"))

@@ -20,6 +20,7 @@ def test_an_empty_schedule_shows_the_first_steps(browser: Browser, s: Schedule) 
     answer = browser.get(f"/s/{s.name}/")
     assert answer.status_code == 200
     assert headline(answer) == f"Nothing in {s.name} yet, and nobody listens."
+    assert "Or try words here" in text_of(answer)
     assert f"workkit listen {s.name}" in answer.text
 
 

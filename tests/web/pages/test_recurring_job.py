@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import html
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -143,6 +144,17 @@ def test_a_year_of_runs_is_drawn(browser: Browser, s: Schedule, server: Server) 
     assert "Started late last runs" in said, "no cell counts them by themselves"
     assert len(found(browser, s, "noon")["runs"]) == 20
     assert len(answer.content) < 200_000
+
+
+def test_a_day_of_the_year_leads_to_its_runs(browser: Browser, s: Schedule) -> None:
+    schedule.add(s, handlers.note, every="day at 12:00", name="noon & night")
+    schedule.run(s, "noon & night")
+    schedule.drain(s, imports=["tests.handlers"], folder=None)
+    text = browser.get(f"/s/{s.name}/jobs/noon~20&~20night").text
+    (path,) = re.findall(r'<a href="([^"]+)" tabindex="-1"><rect[^>]*/><title>[^<]*: 1 run', text)
+    listed = browser.json(html.unescape(path).replace("/runs?", "/runs.json?"))
+    assert [run["name"] for run in listed["runs"]] == ["noon & night"]
+    assert f'href="/s/{s.name}/runs/{listed["runs"][0]["run"]}"' in text
 
 
 @pytest.mark.parametrize(("history", "says"), [("off", 'history = "off"'), ("counts", 'history = "counts"')])

@@ -13,6 +13,7 @@ from tests.web.conftest import Browser, Open, headline, text_of
 from workkit import schedule
 from workkit.brokers.native.keys import Keys
 from workkit.schedule import Schedule
+from workkit.web.door.ways import Local
 
 FAR = "2030-01-01T00:00:00Z"
 HOW: dict[str, Any] = {"imports": ["tests.handlers"], "folder": None, "threads": 2}
@@ -147,3 +148,18 @@ def test_a_record_that_cannot_be_read_is_a_page_that_says_so(
         assert answer.status_code == 200, path
         assert "<hr>" not in answer.text or path.endswith("json")
         assert "\u202e" not in answer.text
+
+
+def test_a_dead_job_is_discarded_or_runs_with_other_arguments(opened: Open, s: Schedule) -> None:
+    schedule.add_now(s, handlers.fail, kwargs={"text": "a"}, name="broken", retries=0)
+    schedule.drain(s, imports=["tests.handlers"], folder=None, raise_errors=False)
+    (dead,) = schedule.jobs(s, state="dead")
+    path = f"/s/{s.name}/jobs/{dead.id}"
+    answer = opened(s).get(path)
+    assert f'action="/s/{s.name}/do/discard"' in answer.text
+    assert "{&#34;text&#34;: &#34;a&#34;}</textarea>" in answer.text
+    assert "Copy the id" in text_of(answer)
+    operator = opened(s, way=Local(role="operator")).get(path).text
+    assert "do/retry" in operator
+    assert "do/discard" not in operator
+    assert "do/change-arguments" not in operator

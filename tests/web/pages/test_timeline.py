@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import html
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests import handlers
+from tests.processes import until
 from tests.servers import Server
 from tests.web.conftest import Browser, Open, headline, text_of
 from workkit import schedule
@@ -51,6 +53,19 @@ def test_lanes_show_what_ran_and_what_is_planned(browser: Browser, ran: Schedule
     assert "hourly: every hour. 1 run; 24 planned." in answer.text
     assert re.search(r"<title>Due [^<]*, dead: OSError: disk full</title>", answer.text)
     assert "Nothing unusual in the next 24 hours." in text_of(answer)
+
+
+@pytest.mark.parametrize("by", ["job", "fn", "listener"])
+def test_a_part_of_a_lane_leads_to_its_runs_and_a_mark_to_its_run(browser: Browser, ran: Schedule, by: str) -> None:
+    until(lambda: len(browser.json(f"/s/{ran.name}/runs.json")["runs"]) >= 2, what="the runs")
+    answer = browser.get(path_of(ran, f"?by={by}"))
+    found = [html.unescape(one) for one in re.findall(r'<a href="([^"]+)" tabindex="-1"><rect', answer.text)]
+    assert len(found) >= (1 if by == "listener" else 2)
+    listed = [browser.json(one.replace("/runs?", "/runs.json?"))["runs"] for one in found]
+    assert all(listed)
+    assert {run["ending"] for runs in listed for run in runs} == {"done", "dead"}
+    (mark,) = re.findall(r'<a href="([^"]+/runs/[^"]+)" tabindex="-1"><path', answer.text)
+    assert headline(browser.get(mark)).startswith("Dead after ")
 
 
 def test_runs_that_are_dense_are_a_band_and_are_counted(browser: Browser, s: Schedule) -> None:

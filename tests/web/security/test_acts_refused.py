@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import httpx
@@ -12,6 +13,7 @@ from tests import handlers
 from tests.servers import Server
 from tests.web.acts.test_standing import contents
 from tests.web.conftest import ORIGIN, Browser, Open
+from tests.web.security.places import Place, everything
 from workkit import asgi, schedule
 from workkit.schedule import Schedule
 from workkit.web.acts.registry import ACTS
@@ -129,6 +131,20 @@ def test_who_may_not_act_changes_nothing(opened: Open, filled: Schedule, server:
         answer = operator.post(path, good, headers={"accept": "application/json"})
         assert answer.status_code == 403
     assert seen(server, s) == before
+
+
+PILL = re.compile(r'id="pill" href="[^"]*"')  # it asks for the same page again
+FORMS = re.compile(r'href="[^"]*/(?:new|edit)(?:[?"])')
+
+
+def test_no_link_leads_to_a_form_of_who_may_not_send_it(opened: Open, filled: Schedule) -> None:
+    for role in ("viewer", "operator"):
+        browser = opened(filled, way=Local(role=role))
+        for where, answer in everything(Place(browser, filled.name)):
+            assert not FORMS.search(PILL.sub("", answer.text)), where
+    editor = opened(filled)
+    for path in ("jobs", "recurring", "jobs/nightly", "-/jump?q=every+day"):
+        assert FORMS.search(editor.get(f"/s/{filled.name}/{path}").text), path
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -199,7 +199,7 @@ class GocraftInspector(WithoutHistory):
         """Read which names are paused, and whether the whole namespace is."""
         return read_control(self.server, self.keys)
 
-    def limits(self) -> list[LimitUse]:
+    def limits(self, *, like: str = "") -> list[LimitUse]:
         """Tell which names have a limit over all pools, and how many of their jobs run. Nobody waits but in a queue."""
         names = self._places.names()
         with self.server.translated() as client:

@@ -16,6 +16,7 @@ from workkit.web.background.checkup import Checkup
 from workkit.web.background.works import Works
 from workkit.web.dead.index import DeadIndex
 from workkit.web.door.role import Role
+from workkit.web.hiding.veil import Veil
 
 Needs = Literal["job", "job or schedule", "schedule", "job or group", "listener", "one job"]
 """What an act names: jobs, at least one; jobs, or none for the whole schedule; none; jobs, or those that died of one
@@ -105,6 +106,7 @@ class Doing:
     zone: tzinfo
     graves: DeadIndex
     works: Works
+    veil: Veil
 
     def at(self, instant: datetime) -> str:
         """Write an instant as pages do."""

@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from workkit.errors import ChangedMeanwhile, CorruptRecord, Invalid, NotFound, ServerError, Unsupported, WorkkitError
-from workkit.text.listing import listed
+from workkit.text.brief import one_line
 from workkit.web.acts.act import Doing, NotAllowed, Order, Result
+from workkit.web.acts.matching import all_of
 from workkit.web.acts.registry import ACTS
 
 MOST: Final = 500
@@ -22,10 +23,13 @@ def read_order(verb: str, fields: Mapping[str, Sequence[Any]]) -> Order | str:
     act = ACTS[verb]
     which = tuple(fields.get("which", ()))
     given = {name: value for name in act.fields if (value := next(iter(fields.get(name, ())), None)) not in (None, "")}
-    if not all(isinstance(one, str) and one for one in (*which, *given.values())):
-        return f"{listed(('which', *act.fields))} are texts."
+    for name, value in (*(("which", one) for one in which), *given.items()):
+        if not isinstance(value, str) or not value:
+            return f"{name}={one_line(value)} is no text. Accepted: texts."
     if len(which) > MOST:
         return f"An act concerns at most {MOST} jobs, and {len(which):,} were named."
+    if "all" in given:
+        return Order(verb=verb, fields=given)
     if not which and "chosen" in fields:
         return "No job is selected. Select some, then choose what is done."
     if not which and act.needs == "job or group" and "print" not in given:
@@ -44,6 +48,8 @@ def carry_out(doing: Doing, order: Order) -> Result:
     Raises ServerError where nothing was done, and what concerns all.
     """
     act = ACTS[order.verb]
+    if "all" in order.fields:
+        return all_of(doing, order, carry_out, act.did)
     if act.together is not None:
         return act.together(doing, order)
     one = act.one

@@ -11,6 +11,7 @@ from workkit.jobs.admission import SCHEDULE, Pause
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.web.acts.act import Act, Doing, Done, NotAllowed, Order
+from workkit.web.acts.matching import FIELDS as ALL
 from workkit.web.acts.putting_back import undoing
 from workkit.web.door.role import may
 
@@ -89,11 +90,11 @@ def cancel(doing: Doing, _: Order, which: str | None) -> Done:
 
 
 ACTS: Final[Mapping[str, Act]] = {
-    "pause": Act(role="operator", needs="job or schedule", fields=("reason", "until"), one=pause, did="Paused"),
-    "resume": Act(role="operator", needs="job or schedule", one=resume, did="Resumed"),
-    "run": Act(role="operator", one=run, did="Running"),
-    "skip": Act(role="operator", one=skip, did="Skipped"),
-    "cancel": Act(role="operator", one=cancel, did="Cancelled"),
+    "pause": Act(role="operator", needs="job or schedule", fields=("reason", "until", *ALL), one=pause, did="Paused"),
+    "resume": Act(role="operator", needs="job or schedule", fields=ALL, one=resume, did="Resumed"),
+    "run": Act(role="operator", fields=ALL, one=run, did="Running"),
+    "skip": Act(role="operator", fields=ALL, one=skip, did="Skipped"),
+    "cancel": Act(role="operator", fields=ALL, one=cancel, did="Cancelled"),
 }
 
 

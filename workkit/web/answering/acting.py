@@ -88,6 +88,7 @@ class Acting:
         doing = Doing(
             schedule=served.name, verbs=verbs, inspector=served.inspector(), checkup=served.checkup, role=role,
             now=datetime.now(UTC), zone=zone, graves=served.dead(self.entrance.settings.veil), works=self.works,
+            veil=self.entrance.settings.veil,
         )  # fmt: skip
         with verbs.acting(author):
             return carry_out_all(doing, orders)

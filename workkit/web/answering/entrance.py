@@ -26,6 +26,7 @@ from workkit.web.settings import Settings
 
 MOST_BYTES: Final = 64_000
 THEME, ZONE = "workkit_theme", "workkit_zone"
+OWN_ZONE: Final = "schedule"  # in a form: the times of each schedule in its own zone again
 YEAR_S: Final = 365 * 86_400
 NOBODY: Final = "nobody"
 
@@ -120,6 +121,8 @@ class Entrance:
         fields = await self.form(request, who=who)
         answer = self._back(request, fields)
         kept = {THEME: fields.get("theme", [""])[-1], ZONE: fields.get("zone", [""])[-1]}
+        if kept[ZONE] == OWN_ZONE:
+            answer.delete_cookie(ZONE, path=self._root(request) or "/")
         for name, value in kept.items():
             if value and _is_look(name, value):
                 answer.set_cookie(
@@ -149,6 +152,7 @@ class Entrance:
             token=self.settings.signer.form_token(session),
             has_login=self.settings.way.has_login,
             polls=self.settings.polls,
+            is_zone_chosen=_chosen_zone(request) is not None,
             feed=self._feed(who, schedule) if schedule else "",
             **known,
         )

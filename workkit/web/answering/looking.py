@@ -32,7 +32,9 @@ class Looking:
 
     def at(self, pulse: Pulse | None = None) -> tuple[Asked, View]:
         """Look, by a pulse that is known, or by a new one. It blocks. Raises WorkkitError."""
-        pulse = self.veil.pulse(pulse or self.served.inspector().pulse())
+        pulse = pulse or self.served.inspector().pulse()
+        self.served.deaths.note(pulse)
+        pulse = self.veil.pulse(pulse)
         asked = Asked(
             served=self.served, pulse=pulse, veil=self.veil, zone=self.zone, names=self.names, params=self.params,
             pages=PAGES, works=self.works.of(self.served.name),
@@ -53,5 +55,5 @@ class Looking:
         return replace(
             frame, title=self.page.title, page=self.page.within or self.page.name, now=asked.now,
             counts=asked.pulse.counts, findings=None if checked is None else len(checked.findings), works=asked.works,
-            age_ms=asked.age_s * 1000 if asked.age_s > OLD_S else None,
+            age_ms=asked.age_s * 1000 if asked.age_s > OLD_S else None, counted=self.served.rail.glance(),
         )  # fmt: skip

@@ -23,7 +23,7 @@ SHOWN_S: Final = 60.0
 
 KEPT_S: Final = 600.0
 
-Kind = Literal["retry", "discard", "try"]
+Kind = Literal["retry", "discard", "try", "all"]
 Fate = Literal["going", "failing", "ran", "failed", "over"]
 """What is known of the one that was tried first."""
 
@@ -35,6 +35,7 @@ class Work:
     schedule: str
     kind: Kind
     total: int
+    words: tuple[str, str] = ("", "")  # what is done, while it is and afterwards, where `kind` does not say it
     print: str = ""
     pace: str = ""
     per_ms: float = 0.0
@@ -50,6 +51,7 @@ class Work:
     job_id: str = ""  # of the one that is tried
     job: str = ""  # what it is called
     begun_ms: int = 0  # when it was, by the server's clock
+    gone_ms: int = 0  # when the job was first seen to be over, by the same clock
     is_stopped: bool = False
     held_s: float = 0.0  # so long it is held back
     stop: Event = field(default_factory=Event)
@@ -73,10 +75,12 @@ class Work:
         """Say in one line how far it is, or what became of it."""
         total, done = f"{self.total:,}", f"{self.given:,}"
         if not self.is_over:
+            if self.kind == "all":
+                return f"{self.words[0]} {total}: {done} done."
             if self.kind == "retry":
                 return f"Retrying {total}{f' at {self.pace}' if self.pace else ''}: {self.done:,} done."
             return f"Discarding {total}: {done} done." if self.given else f"Discarding {total} in {self._left_s} s."
-        verb = "Retried" if self.kind == "retry" else "Discarded"
+        verb = self.words[1] or ("Retried" if self.kind == "retry" else "Discarded")
         left = self.total - self.given - self.refused
         if self.is_stopped and not self.given:
             return f"Left {total} as they are."

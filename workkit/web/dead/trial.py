@@ -18,6 +18,8 @@ from workkit.web.words import until
 
 MOST_RUNS: Final = 2000
 ENDED: Final = ("ran", "failed", "over")
+WRITTEN_MS: Final = 3_000
+"""Listeners write runs of plain jobs once a second: so long after its end a run may still come."""
 STATES: Final = {"running": "It runs.", "due": "It is due.", "cancelling": "It runs, and is being cancelled."}
 
 
@@ -79,9 +81,13 @@ def _found(inspector: Inspector, work: Work, graves: Sequence[Grave], *, now: da
         return "Failed again.", "failing"
     if run is not None and run.ending != "retried":
         return f"It ended: {run.ending}.", "over"
-    if job is None:
-        return "It is over, and did not die.", "ran"
-    return f"It is {job.state}.", "going"
+    if job is not None:
+        return f"It is {job.state}.", "going"
+    now_ms = round(now.timestamp() * 1000)
+    work.gone_ms = work.gone_ms or now_ms
+    if now_ms - work.gone_ms < WRITTEN_MS:
+        return "It is over; how long it took is told in a moment.", "going"
+    return "It ran; how long it took is not kept.", "ran"
 
 
 def _run(inspector: Inspector, work: Work) -> PastRun | None:

@@ -13,7 +13,8 @@ from typing import Any, Final, Protocol
 
 from starlette.requests import Request
 
-from workkit.errors import InvalidOptions, WorkkitError
+from workkit.errors import WorkkitError
+from workkit.text.wording import printable
 from workkit.web.door.role import Role, Roles, Who, is_roles
 from workkit.web.door.signer import Signer
 from workkit.web.door.users import Users, is_password, read_users
@@ -180,14 +181,19 @@ class Mounted:
     is_hidden = True
 
     async def who(self, request: Request) -> Who | None:
-        """Ask the program. Raises InvalidOptions where it answers no role."""
+        """Ask the program. Raises TypeError where it answers no role: the fault is the program's, so its log says which
+        function it is, and who asks learns nothing of it.
+        """
         found = self.role(request)
         roles = await found if inspect.isawaitable(found) else found
         if roles is None:
             return None
         if not is_roles(roles):
-            remedy = 'Return "viewer", "operator", "editor", a mapping of schedules to these, or None.'
-            raise InvalidOptions.about(f"role={roles!r}", "is not a role", remedy, where="role", given=roles)
+            name = getattr(self.role, "__qualname__", type(self.role).__qualname__)
+            raise TypeError(
+                f"role={getattr(self.role, '__module__', '?')}.{name} returned {printable(repr(roles))[:200]}. "
+                'Return "viewer", "operator", "editor", a mapping of schedules to these, or None.'
+            )
         return Who(name="mounted", roles=roles, via="mount", session="mount")
 
     def known(self, name: str) -> Known | None:

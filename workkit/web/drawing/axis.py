@@ -63,6 +63,11 @@ class Axis:
         """The hours and dates of the axis, by the clock of its zone; the one of now is "here"."""
         return _ticks(self)
 
+    @property
+    def edges(self) -> tuple[datetime, ...]:
+        """The instants of its ticks, without that of now."""
+        return tuple(at for at, _, _ in _marks(self) if self.start < at < self.end)
+
     def has_room(self, at: datetime, *, is_date: bool) -> bool:
         """Say whether a text fits there: it stands not too near to that of now, nor to an end."""
         near = NEAR_DATE.get(self.span, NEAR) if is_date else NEAR

@@ -176,20 +176,21 @@ def _marks(axis: Axis, seen: Iterable[PastRun]) -> Iterator[Mark]:
 def _mark(axis: Axis, close: Sequence[tuple[Kind, PastRun, float, float]]) -> Mark:
     kind = close[0][0]
     x, width = _whole([(x, width) for _, _, x, width in close])
-    says = run_text(close[0][1], axis)
+    says, run = run_text(close[0][1], axis), close[0][1].place or ""
     if len(close) > 1:
+        run = ""
         last = moment(close[-1][1].due, axis.now, axis.zone)
         says = f"{len(close):,} {WORDS[kind]}, due {moment(close[0][1].due, axis.now, axis.zone)} to {last}"
     match kind:
         case "fail":
             data = rect(x - 3, 3, width + 6, 16) + rect(x - 3, 21.5, width + 6, 5)
-            return Mark(kind="f", data=data, says=says)
+            return Mark(kind="f", data=data, says=says, run=run)
         case "late":
-            return Mark(kind="l", data=rect(x - 3, 3, width + 6, 5), says=says)
+            return Mark(kind="l", data=rect(x - 3, 3, width + 6, 5), says=says, run=run)
         case "miss":
-            return Mark(kind="m", data=rect(x, 8, max(width, 6), 14), says=says)
+            return Mark(kind="m", data=rect(x, 8, max(width, 6), 14), says=says, run=run)
         case _:
-            return Mark(kind="sk", data=rect(x - 3, 22, width + 6, 3), says=says)
+            return Mark(kind="sk", data=rect(x - 3, 22, width + 6, 3), says=says, run=run)
 
 
 def run_text(run: PastRun, axis: Axis) -> str:

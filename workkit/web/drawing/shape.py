@@ -43,11 +43,14 @@ def number(value: float) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """A shape with words of its own: its class, its path data, and the sentence that it shows."""
+    """A shape with words of its own: its class, its path data, and the sentence that it shows. `run`: the place of the
+    one run that it stands for.
+    """
 
     kind: str
     data: str
     says: str
+    run: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

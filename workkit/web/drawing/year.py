@@ -17,6 +17,7 @@ from workkit.web.drawing.shape import Drawing, number
 
 WEEKS, AHEAD = 57, 30  # columns; days to come
 SIZE, STEP = 13, 16
+LINKED = timedelta(days=90)  # done days that lead to their runs; those that were not done well always do
 MOST_PLANNED = 50_000  # firings that are looked at; what fires more often is planned on every day
 SHADES = (("h-done", 1.0), ("h-done some", 0.66), ("h-done few", 0.33))
 """Classes of done days, with their opacity: all of the runs that were due, most of them, less than half."""
@@ -37,6 +38,17 @@ class Square:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DayOfRuns:
+    """A day whose runs may be asked for, at `x`, `y`: its beginning and end (UTC), and its sentence."""
+
+    x: int
+    y: int
+    since: str
+    until: str
+    says: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Month:
     """The name of a month above the column of a week (from 0)."""
 
@@ -47,12 +59,14 @@ class Month:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Year(Drawing):
     """The year. `paths` has the planned days; `done` the done ones, as (class, opacity, path). `first` is the day of
-    the first square. `counted` says the same as the label, without its frame.
+    the first square. `asked`: the days that lead to their runs. `counted` says the same as the label, without its
+    frame.
     """
 
     first: date
     done: tuple[tuple[str, float, str], ...]
     squares: tuple[Square, ...]
+    asked: tuple[DayOfRuns, ...]
     months: tuple[Month, ...]
     counted: str
 
@@ -80,6 +94,7 @@ def year(
     done: dict[tuple[str, float], list[str]] = {}
     plan: list[str] = []
     squares: list[Square] = []
+    asked: list[DayOfRuns] = []
     for k in range((last - first).days + 1):
         day = first + timedelta(days=k)
         x, y = k // 7 * STEP, k % 7 * STEP
@@ -90,6 +105,9 @@ def year(
         elif past is None and day >= today and count:
             plan.append(_plan_path(x, y))
         is_marked = kind not in (None, "done", "over")
+        if past is not None and (is_marked or today - day <= LINKED):
+            says = _says(day, past, kind, 0, clocks.get(day))
+            asked.append(DayOfRuns(x=x, y=y, since=f"{day}", until=f"{day + timedelta(days=1)}", says=says))
         if is_marked or day in clocks or day == today:
             says = _says(day, past, kind, count if day >= today else 0, clocks.get(day))
             shown = kind if is_marked else None
@@ -106,6 +124,7 @@ def year(
         done=tuple((cls, opacity, "".join(parts)) for (cls, opacity), parts in sorted(done.items())),
         first=first,
         squares=tuple(squares),
+        asked=tuple(asked),
         months=tuple(_months(first, last)),
         counted=counted,
     )

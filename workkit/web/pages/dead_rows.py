@@ -64,7 +64,14 @@ def start_of(keys: list[str], after: str) -> int:
 def row_of(grave: Grave) -> Row:
     """Show one dead job."""
     job = grave.job
-    given = [*job.args] if job.args or not job.kwargs else dict(job.kwargs)
-    args = "" if not grave.is_whole or (job.args and job.kwargs) else argument_text(given)
     path = f"{job_path(job.id)}?dead={quote(grave.key, safe='@:')}"
-    return Row(key=grave.key, job=job, attempts=attempts_text(job), path=path, args="" if MASK in args else args)
+    return Row(
+        key=grave.key, job=job, attempts=attempts_text(job), path=path, args=given_json(job) if grave.is_whole else ""
+    )
+
+
+def given_json(job: Job) -> str:
+    """Write the arguments of a job as a form takes others for them; nothing where it has both kinds, or hidden ones."""
+    given = [*job.args] if job.args or not job.kwargs else dict(job.kwargs)
+    written = "" if job.args and job.kwargs else argument_text(given)
+    return "" if MASK in written else written

@@ -169,7 +169,10 @@ def _offered(functions: Mapping[str, Known]) -> dict[str, str]:
     return {filled.fn_text(name): functions[name].doc for name in names}
 
 
-NEW = Page(name="new", path="new", title="New", template="edit.html", look=new, takes_form=True, is_live=False)
-PAGE = Page(
-    name="edit", path="jobs/{which}/edit", title="Edit", template="edit.html", look=edit, takes_form=True, is_live=False
+NEW = Page(
+    name="new", path="new", title="New", template="edit.html", look=new, takes_form=True, is_live=False, needs="add"
 )
+PAGE = Page(
+    name="edit", path="jobs/{which}/edit", title="Edit", template="edit.html", look=edit, takes_form=True,
+    is_live=False, needs="edit",
+)  # fmt: skip

@@ -59,7 +59,9 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobsView:
-    """What the page shows. `looked` is a sentence: how far a filter has looked. `more` leads to the next page."""
+    """What the page shows. `looked` is a sentence: how far a filter has looked. `more` leads to the next page.
+    `total`: how many jobs the whole list has, where that is known.
+    """
 
     schedule: str
     now: datetime
@@ -73,6 +75,8 @@ class JobsView:
     more: str | None
     unknown: tuple[str, ...]
     page: JobPage
+    total: int | None = None
+    is_first: bool = True
 
     def record(self) -> dict[str, Any]:
         """Write it as JSON does."""
@@ -118,6 +122,8 @@ def look(asked: Asked) -> JobsView:
         more=more,
         unknown=tuple(dict.fromkeys([*unknown, *([page.cut] if page.cut else [])])),
         page=page,
+        total=total if where.is_everything else None,
+        is_first="after" not in asked.params,
     )
 
 

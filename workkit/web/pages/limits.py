@@ -15,12 +15,13 @@ from workkit.text.duration import MILLISECOND, duration_text
 from workkit.text.glance import away
 from workkit.text.listing import plural
 from workkit.text.wording import iso
+from workkit.web.background.rail import in_use
 from workkit.web.hiding.masked_text import MASK
 from workkit.web.page import Asked, Page
 from workkit.web.words import until
 
 MOST_SQUARES = 20
-KINDS = {"over": "one run of {} at a time", "unique": 'unique key "{}"'}
+KINDS = {"over": "one run of {} at a time", "unique": 'unique key "{}"', "window": 'throttled by "{}"'}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +75,11 @@ def look(asked: Asked) -> LimitsView:
     text, unknown = asked.params.get("q", "").strip(), ""
     found: list[LimitUse] = []
     try:
-        found = asked.served.inspector().limits()
+        found = asked.served.inspector().limits(like=text)
     except Unsupported as error:
         unknown = str(error)
+    if not text and not unknown:
+        asked.served.rail.note("limits", in_use(found))
     rows = [_row(asked, use) for use in found]
     rows = [row for row in rows if text.casefold() in f"{row.text} {_calls(row)}".casefold()]
     alone = [row for row in rows if row.use.is_alone and not row.use.waiting and not text]
@@ -113,7 +116,7 @@ def key_text(key: str, *, hides_values: bool = False) -> str:
     if kind == "fn":
         fn, equals, value = name.partition("=")
         return shown(fn) + (f", for {MASK if hides_values else value}" if equals else "")
-    return KINDS[kind].format(MASK if hides_values and kind == "unique" else name) if kind in KINDS else key
+    return KINDS[kind].format(MASK if hides_values and kind in ("unique", "window") else name) if kind in KINDS else key
 
 
 def _row(asked: Asked, use: LimitUse) -> LimitRow:
@@ -125,6 +128,8 @@ def _row(asked: Asked, use: LimitUse) -> LimitRow:
 
 def _note(asked: Asked, use: LimitUse) -> str:
     """Say what waits, or when the next turn is."""
+    if use.turn is not None and use.key.startswith("window:"):
+        return f"the next addition is stored in {until(use.turn, asked.now)}"
     if use.turn is not None:
         period = "" if use.turn_ms is None else f"one start each {duration_text(use.turn_ms)}; "
         return f"{period}the next free turn is in {until(use.turn, asked.now)}"

@@ -11,8 +11,9 @@ from workkit.contract.listener import ListenerInfo
 from workkit.contract.record import listener_record
 from workkit.text.listing import listed, plural
 from workkit.text.wording import iso
+from workkit.web.background.deaths import is_silent
 from workkit.web.page import Asked, Page
-from workkit.web.planning.ailing import ailing, is_silent
+from workkit.web.planning.ailing import ailing
 from workkit.web.words import Said, plain
 
 Kind = Literal["done", "pause", "fail"]

@@ -22,6 +22,7 @@ from workkit.web.job.frames import CodeFrame, frames
 from workkit.web.job.past import Function, function_of, place_in_line, result_of, tried_of
 from workkit.web.job.words import Standing
 from workkit.web.page import Asked
+from workkit.web.pages.dead_rows import given_json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +65,11 @@ class SingleJobView:
     def sentence(self) -> str:
         """Both sentences."""
         return f"{self.failed} {self.said}".strip()
+
+    @property
+    def changeable(self) -> str:
+        """The arguments of a dead job as JSON, where it may run with others."""
+        return given_json(self.job) if self.job.state == "dead" else ""
 
     @property
     def raw(self) -> str:

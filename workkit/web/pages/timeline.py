@@ -148,7 +148,7 @@ def look(asked: Asked) -> TimelineView:
         links=links(axis, by=by, q=q, at=bool(at)),
         load=ahead.load,
         threads=threads,
-        lanes=tuple(lanes.draw(asked, axis, one, ahead.paused_since) for one in shown),
+        lanes=tuple(lanes.draw(asked, axis, one, ahead.paused_since, by=by) for one in shown),
         total=total,
         once=ahead.once if by == "job" and not q and not following else None,
         herds=tuple(_herds(axis, ahead.remarks)),

@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from workkit.contract.listener import ListenerInfo
 from workkit.text.glance import away
 from workkit.text.listing import plural
-
-SILENT_MS: Final = 5_000
-"""A listener tells of itself every second or so; without a heartbeat for so long it is silent."""
-
-
-def is_silent(info: ListenerInfo) -> bool:
-    """Say whether it has not told of itself for a while."""
-    return info.beat_ms >= SILENT_MS
+from workkit.web.background.deaths import is_silent
 
 
 def ailing(info: ListenerInfo) -> tuple[str, str] | None:

@@ -14,7 +14,7 @@ from workkit.text.brief import brief_repr
 from workkit.text.duration import MILLISECOND
 from workkit.text.glance import clock_at
 from workkit.text.listing import plural
-from workkit.web.ahead import HERD
+from workkit.web.ahead.remarks import HERD
 from workkit.web.drawing.spark import Spark, lateness_spark
 from workkit.web.drawing.strip import MINUTE, REACH, STEP, Strip, strip
 from workkit.web.page import Asked

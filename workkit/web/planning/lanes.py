@@ -21,8 +21,9 @@ from workkit.web.drawing.days import day_lane, days_of
 from workkit.web.drawing.endings import kind_of
 from workkit.web.drawing.lanes import Lane, lane, run_text
 from workkit.web.page import Asked
+from workkit.web.planning.lane_links import Part, parts
 from workkit.web.planning.past_runs import counted, runs_of_cells
-from workkit.web.planning.strands import Strand
+from workkit.web.planning.strands import Group, Strand
 from workkit.web.planning.window import tier_of
 from workkit.web.words import pause_end
 
@@ -35,7 +36,7 @@ MOST_NOTABLE: Final = 8  # runs of a lane in the table
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawn:
     """A lane with its drawing. `runs`: single runs, the last one first, masked; `planned`: when it runs next; `notes`:
-    what there is to say of the last runs that were late, failed, missed or left out.
+    what there is to say of the last runs that were late, failed, missed or left out; `parts`: the links to its runs.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Drawn:
     runs: tuple[PastRun, ...] = field(default=(), repr=False)
     planned: tuple[datetime, ...] = field(default=(), repr=False)
     notes: tuple[str, ...] = ()
+    parts: tuple[Part, ...] = ()
 
     __repr__ = brief_repr
 
@@ -54,7 +56,7 @@ class Drawn:
         return self.drawing.label.removeprefix(f"{self.name}: ").removeprefix(f"{self.words}. ")
 
 
-def draw(asked: Asked, axis: Axis, strand: Strand, paused_since: Mapping[str, datetime]) -> Drawn:
+def draw(asked: Asked, axis: Axis, strand: Strand, paused_since: Mapping[str, datetime], *, by: Group) -> Drawn:
     """Draw one lane."""
     planned = _planned(axis, strand)
     runs = [asked.veil.run(run) for run in strand.runs if axis.start <= run.ended and run.due <= axis.end]
@@ -85,6 +87,7 @@ def draw(asked: Asked, axis: Axis, strand: Strand, paused_since: Mapping[str, da
         runs=tuple(runs[:MOST_SHOWN]),
         planned=planned.first,
         notes=tuple(run_text(run, axis) for run in islice(filter(_is_notable, runs), MOST_NOTABLE)),
+        parts=parts(axis, runs, by=by, key=strand.key),
     )
 
 

@@ -81,7 +81,7 @@ def counted(asked: Asked, axis: Axis, subject: str, until: datetime) -> list[Pas
     if until <= axis.start:
         return []
     cells = asked.served.inspector().past(
-        subject, since_ms=epochepoch_ms(axis.start), until_ms=epochepoch_ms(until), tier=tier_of(axis)
+        subject, since_ms=epoch_ms(axis.start), until_ms=epoch_ms(until), tier=tier_of(axis)
     )  # fmt: skip
     return runs_of_cells(cell for cell in cells if cell.end <= until)  # what overlaps is known run by run
 
@@ -114,7 +114,7 @@ def read_cells(asked: Asked, axis: Axis, unknown: dict[str, str]) -> list[Bucket
     until = min(axis.now, axis.end)
     try:
         return asked.served.inspector().past(
-            ALL, since_ms=epochepoch_ms(axis.start), until_ms=epochepoch_ms(until) + 1, tier=tier_of(axis)
+            ALL, since_ms=epoch_ms(axis.start), until_ms=epoch_ms(until) + 1, tier=tier_of(axis)
         )  # fmt: skip
     except Unsupported as error:
         unknown["history"] = str(error)

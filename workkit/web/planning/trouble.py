@@ -34,6 +34,7 @@ OFTEN: Final = timedelta(hours=1)
 MOST_MISSED, MOST_RUNS = 200, 1000
 MOST_HERDS: Final = 2
 HERDS_S: Final = 30.0  # so long herds are kept where many jobs recur
+MOST_DEATHS: Final = 3
 MOST_PLANNED: Final = 2_000  # recurring jobs among which herds are looked for
 MIXED_MS: Final = 600_000  # so long several versions may run at once
 WHY_MISSED: Final = {"late": "nobody started it in time", "overlap": "another run of it had not ended"}
@@ -71,6 +72,7 @@ def facts(asked: Asked, rows: Rows, last_hour: Cell | None, crowds: Mapping[date
         cannot_run=cannot_run,
         faults=faults,
         ailing=tuple(wrong for info in pulse.listeners if (wrong := ailing(info)) is not None),
+        deaths=tuple(asked.served.deaths.lately(asked.now)[:MOST_DEATHS]),
         mixed=mixed(pulse.listeners),
         next=None if soon is None or soon.due is None else (_title(soon), job_path(soon.name or soon.id), soon.due),
     )

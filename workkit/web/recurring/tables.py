@@ -57,12 +57,14 @@ class ChangeRow:
 
 
 def with_details(ring: Sequence[PastRun], singles: Iterable[PastRun]) -> list[PastRun]:
-    """Add to the runs of a ring what single runs know beside it: their listener, and their error."""
+    """Add to the runs of a ring what single runs know beside it: their listener, their error and their place."""
     known = {(run.due, run.ended, run.attempt): run for run in singles}
     found = []
     for run in ring:
         single = known.get((run.due, run.ended, run.attempt))
-        found.append(run if single is None else replace(run, listener=single.listener, error=single.error))
+        found.append(
+            run if single is None else replace(run, listener=single.listener, error=single.error, place=single.place)
+        )
     return found
 
 

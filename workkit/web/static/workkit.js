@@ -208,6 +208,7 @@ function pause() {
 }
 
 // Acts in place.
+const parsed = (html) => new DOMParser().parseFromString(html, "text/html");
 const fields = (form, by) => new URLSearchParams(new FormData(form, by));
 const say = (text, ...more) => $("#did").replaceChildren(make("span", { textContent: text }), ...more);
 
@@ -221,7 +222,7 @@ on("submit", async (e) => {
   if (state === "Server away") return say("Server away: nothing was sent.");
   try {
     const answer = await fetch(to, { method: "POST", body: fields(form, e.submitter), headers: { Accept: "text/html" } });
-    const page = new DOMParser().parseFromString(await answer.text(), "text/html"), refused = $("#did:empty~#refused", page);
+    const page = parsed(await answer.text()), refused = $("#did:empty~#refused", page);
     if (number) number.value = "";
     if (answer.status === 401) return location.reload();
     if (refused) return say($("h1", refused).textContent, ...$$("a", refused));
@@ -244,23 +245,21 @@ on("click", (e) => {
   pause();
 });
 
-// Answers while one types: Jump, and a form with data-say, the address whose answer stands there.
+// Answers while one types: the elements that data-input or data-change of a form names, as its page then has them.
 let typing, asked = 0;
-on("input", (e) => {
-  const form = e.target.closest("form"), said = form && $("[data-say]", form);
-  if (!said && form?.id !== "jump") return;
+on("input", type), on("change", type);
+
+function type(e) {
+  const form = e.target.closest("form"), parts = form?.dataset[e.type];
+  if (!parts) return;
   clearTimeout(typing);
   typing = setTimeout(async () => {
-    const mine = ++asked, query = said ? { when: form.when.value, tz: form.tz.value, job: said.dataset.job || "" } : { q: form.q.value };
-    const to = said?.dataset.say || form.getAttribute("action");
-    const answer = await fetch(`${to}?${new URLSearchParams(query)}&fragment=1`);
-    const html = await answer.text();
-    if (!answer.ok || mine !== asked) return;
-    if (said) return (said.innerHTML = html);
-    $("#jump-found")?.remove();
-    form.insertAdjacentHTML("beforeend", html);
+    const mine = ++asked, to = form.getAttribute("action"), { method } = form, body = fields(form);
+    const answer = await (method === "post" ? fetch(to, { method, body }) : fetch(`${to}?${body}&fragment=1`));
+    const page = parsed(await answer.text());
+    if (answer.ok && mine === asked) for (const one of $$(parts)) morph(one, $(`#${one.id}`, page), true);
   }, 120);
-});
+}
 
 // Keys. A page may have its own: what has aria-keyshortcuts is clicked.
 let going, marked;

@@ -173,7 +173,7 @@ class HutchInspector(WithoutHistory):
         """Read what is paused and limited in the Redis beside; the broker pauses and limits nothing."""
         return Control() if self.beside is None else beside_look.control(self.beside)
 
-    def limits(self) -> list[LimitUse]:
+    def limits(self, *, like: str = "") -> list[LimitUse]:
         """Tell which slots are taken in the Redis beside. Raises Unsupported where there is none."""
         if self.beside is None:
             remedy = "Put a Redis beside it, which counts them: redis=."

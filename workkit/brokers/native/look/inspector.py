@@ -137,9 +137,9 @@ class NativeInspector:
         """Read the pauses whose time has not passed, and the schedule's own limits."""
         return standing_control(self.server, self.keys.control)
 
-    def limits(self) -> list[LimitUse]:
-        """Tell which limits and rates are in use."""
-        return read_limits(self._listing)
+    def limits(self, *, like: str = "") -> list[LimitUse]:
+        """Tell which limits and rates are in use: see `Inspector.limits`."""
+        return read_limits(self._listing, like=like)
 
     def missed(self) -> Iterator[Missed]:
         """Page through the missed occurrences, the last one first."""

@@ -10,6 +10,7 @@ from workkit.brokers.native.entry import Entry
 from workkit.brokers.native.look.listing import Listing, claims_of, whole_ms
 from workkit.brokers.native.look.location import item_id
 from workkit.brokers.native.look.parked import read_parked
+from workkit.brokers.native.look.search import named_entry
 from workkit.brokers.redis_server.pages import is_text
 from workkit.brokers.redis_server.slot_keys import ask_slots, bounds, grouped
 from workkit.brokers.redis_server.standing import standing
@@ -19,7 +20,8 @@ from workkit.jobs.admission import SCHEDULE, Control
 
 MOST_KEYS = 1_000  # whose waiting jobs are counted
 START = b"start:"  # of a rate key: not a turn, but how late its next start may be
-ALONE = (b"over:", b"unique:")  # keys that allow one run
+UNIQUE = b"unique:"
+ALONE = (b"over:", UNIQUE)  # keys that allow one run
 
 
 @dataclass(slots=True)
@@ -30,19 +32,26 @@ class _Run:
     limits: dict[str, int] = field(default_factory=dict)
 
 
-def read_limits(listing: Listing) -> list[LimitUse]:
+def read_limits(listing: Listing, *, like: str = "") -> list[LimitUse]:
     """Read what is in use: see `Inspector.limits`."""
-    k = listing.keys
+    k, wanted = listing.keys, like.encode("utf-8", "replace")
     with listing.server.translated() as client:
         pipe = client.pipeline(transaction=False)
         pipe.time()
         pipe.hgetall(k.control)
         pipe.zrevrange(k.listeners, 0, MOST_LISTENERS - 1)
         pipe.zrevrange(k.rates, 0, 2 * MOST_LIMITS - 1, withscores=True)
+        pipe.hget(k.unique, wanted)
+        pipe.zscore(k.windows, wanted)
         ask_slots(pipe, k.slots)
-        clock, fields, names, rates, *pages = pipe.execute()
+        if wanted:
+            pipe.zrangebylex(
+                k.slots, b"[" + UNIQUE + wanted, b"(" + UNIQUE + wanted + b"\xff", start=0, num=MOST_LIMITS
+            )
+        clock, fields, names, rates, holder, window, *pages = pipe.execute()
         now = int(clock[0]) * 1000 + int(clock[1]) // 1000
-        slots = dict(sorted(grouped(pages).items(), key=lambda one: one[0].startswith(ALONE))[:MOST_KEYS])
+        slots = grouped(pages[2:])
+        slots |= dict(sorted(grouped(pages[:2]).items(), key=lambda one: one[0].startswith(ALONE))[:MOST_KEYS])
         listeners = [name.decode() for name in names if is_text(name)]
         pipe = client.pipeline(transaction=False)
         for key in slots:
@@ -60,7 +69,13 @@ def read_limits(listing: Listing) -> list[LimitUse]:
         used, waiting, first = counted[3 * n : 3 * n + 3]
         found.append(_use(key, used, waiting, first, slots[key], runs, control))
     found += _rates(rates, now, control)
-    worst = worst_first(found)
+    if wanted and window is not None and window > now:
+        found.append(LimitUse(key=f"window:{like}", turn=instant_of(whole_ms(window)), waiting=None))
+    id = named_entry(holder)[0] if wanted and holder is not None else ""
+    if UNIQUE + wanted not in slots and any(job is not None for job in listing.stored([id] if id else [])):
+        slots[UNIQUE + wanted] = [id.encode()]
+        found.append(_use(UNIQUE + wanted, 1, 0, [], slots[UNIQUE + wanted], runs, control))
+    worst = worst_first(found, like=like)
     return _with_holders(listing, worst, slots, runs)
 
 

@@ -153,9 +153,9 @@ class ShardedInspector:
         quiet = frozenset(name for control in controls for name in control.quiet)
         return replace(controls[0], paused=paused, quiet=quiet)
 
-    def limits(self) -> list[LimitUse]:
+    def limits(self, *, like: str = "") -> list[LimitUse]:
         """Tell which limits and rates are in use: each holds in its shard."""
-        return worst_first(use for shard in self._shards for use in shard.limits())
+        return worst_first((use for shard in self._shards for use in shard.limits(like=like)), like=like)
 
     def missed(self) -> Iterator[Missed]:
         """Page through the missed occurrences, roughly the last one first."""
