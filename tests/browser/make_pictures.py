@@ -20,7 +20,7 @@ import httpx
 
 from tests.browser.addresses import base, crawled
 from tests.browser.conftest import Site, chromium, shown
-from tests.browser.scene import SHOP
+from tests.browser.scene import MODULE, SHOP, crowd
 from tests.browser.seen import LOOKS, WIDE, Looks, Theme
 from tests.processes import ROOT, Processes
 from tests.servers import Server, program
@@ -39,6 +39,9 @@ def demo() -> Iterator[tuple[Site, Looks]]:
         server.start()
         processes = ends.enter_context(closing(Processes(folder)))
         site = shown(server, processes, "--tz", "Europe/Paris")
+        crowd(site.scene)
+        other = processes.workkit("listen", f"{SHOP}=2", "--redis", server.url, "--import", MODULE, "--threads", "4")
+        other.wait_for("listening")
         yield site, Looks(chromium(ends), site.address)
 
 

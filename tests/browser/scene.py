@@ -163,6 +163,12 @@ def _hostile(s: Schedule, client: Any) -> None:
         client.hset(keys.lately, chance.choice(("0 x", id)), chance.randbytes(chance.choice((16, 32, 48, 7))))
 
 
+def crowd(scene: Scene) -> None:
+    """Let many jobs of the shop be due at one second, as the pictures show it."""
+    for n in range(212):
+        schedule.add(scene.shop, "mail:remind", at="tomorrow at 18:00", args=[n])
+
+
 def standing(scene: Scene) -> None:
     """Wait until the listener has made of it what it can, and leave a job that is being cancelled."""
     s = scene.shop

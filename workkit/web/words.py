@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from urllib.parse import quote
 
 from workkit.jobs.admission import SCHEDULE, Control, Pause
 from workkit.jobs.job import Job
 from workkit.text.duration import MILLISECOND
-from workkit.text.glance import away
+from workkit.text.glance import away, moment
 from workkit.web.address import job_path
 
 LATE_MS = 1000
@@ -72,6 +72,13 @@ def pause_end(pause: Pause | None) -> datetime | None:
         return None if pause is None or pause.until_ms is None else datetime.fromtimestamp(pause.until_ms / 1000, UTC)
     except (OverflowError, ValueError, OSError):  # another program wrote a time that no calendar has
         return None
+
+
+def why_paused(pause: Pause, now: datetime, zone: tzinfo) -> str:
+    """Say until when a pause lasts, on the clock of a zone, and why: ``paused until 14:00: the mail server moves``."""
+    end = pause_end(pause)
+    till = "" if end is None else f" until {moment(end, now, zone)}"
+    return f"paused{till}" + (f": {pause.reason}" if pause.reason else "")
 
 
 def until(due: datetime, now: datetime) -> str:
