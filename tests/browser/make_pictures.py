@@ -40,7 +40,7 @@ def demo() -> Iterator[tuple[Site, Looks]]:
         processes = ends.enter_context(closing(Processes(folder)))
         site = shown(server, processes, "--tz", "Europe/Paris")
         crowd(site.scene)
-        other = processes.workkit("listen", f"{SHOP}=2", "--redis", server.url, "--import", MODULE, "--threads", "4")
+        other = processes.workkit("listen", SHOP, "--redis", server.url, "--import", MODULE, "--threads", "4")
         other.wait_for("listening")
         yield site, Looks(chromium(ends), site.address)
 
