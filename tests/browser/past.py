@@ -14,6 +14,9 @@ from workkit.brokers.native.keys import Keys
 from workkit.contract.history import ALL, ENDINGS, KEPT_MS, LATE_MS, NO_RUN, TIERS, Buckets, Cell, Day, Ended, bucket_of
 from workkit.jobs.job import Job
 
+WHOLE_MS = 26 * 3_600_000
+"""So far back each run of a job that recurs is told singly."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Was:
@@ -42,7 +45,11 @@ def tell(client: Any, name: str, told: Sequence[tuple[Job, Sequence[Was]]], *, n
         days = [write_day(day) for day in _days(runs)]
         pipe.hset(keys.days, job.name or job.id, b"".join(days[:-1]))
         pipe.hset(keys.lately, job.name or job.id, days[-1] + bytes(HEAD - len(days[-1])) + b"".join(last))
-    single = sorted(((was, job) for job, runs in told for was in runs[-40:]), key=lambda one: one[0].entry.ended_ms)
+    since = now_ms - WHOLE_MS
+    told_singly = [
+        (was, job) for job, runs in told for k, was in enumerate(runs) if k >= len(runs) - 40 or was.due_ms >= since
+    ]
+    single = sorted(told_singly, key=lambda one: one[0].entry.ended_ms)
     for n, (was, job) in enumerate(single):
         fields = {"i": job.id, "n": job.name or "", "f": job.fn, "r": was.entry.encode(), "w": was.listener}
         pipe.xadd(keys.runs, {**fields, "m": was.error[:LONGEST_ERROR], "x": 1}, id=f"{was.entry.ended_ms}-{n}")

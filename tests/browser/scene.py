@@ -92,7 +92,7 @@ def _runs(job: Job, now: datetime) -> Iterator[Was]:
         left = len(dues) - n
         ending: Ended = "done"
         late, error = int(chance.lognormvariate(1.2, 0.6)), ""
-        took = int(chance.lognormvariate({"nightly": 12, "stock-report": 11}.get(job.name or "", 6.5), 0.35))
+        took = int(chance.lognormvariate({"nightly": 13.2, "stock-report": 14.6}.get(job.name or "", 6.5), 0.35))
         if job.name == "invoice-sync" and left <= 3:
             ending, error = "dead", "ConnectionError: api.example.com: 503"
         elif job.name == "stock-report" and left <= 4:
@@ -161,6 +161,13 @@ def _hostile(s: Schedule, client: Any) -> None:
         client.zadd(keys.next, {b'{"id":"%b"}' % id.encode(): now_ms + 60_000 * n})
         client.hset(keys.graves, hostile_texts.dead_id(chance), hostile_texts.grave(chance))
         client.hset(keys.lately, chance.choice(("0 x", id)), chance.randbytes(chance.choice((16, 32, 48, 7))))
+
+
+def crowd(scene: Scene) -> None:
+    """Let many jobs of the shop be due at one second, as the pictures show it."""
+    at = datetime.now(UTC).replace(second=0, microsecond=0) + timedelta(minutes=56)
+    for n in range(30):
+        schedule.add(scene.shop, cast.DONE, at=at, args=[n])
 
 
 def standing(scene: Scene) -> None:

@@ -41,6 +41,14 @@ def test_several_schedules_are_listed_the_worst_first(opened: Open, s: Schedule)
     assert browser.json("/", headers={"accept": "application/json"})["schedules"][1]["sentence"] == "Nobody listens."
 
 
+def test_the_last_hour_of_each_schedule_is_drawn(opened: Open, s: Schedule) -> None:
+    schedule.add_now(s, handlers.note, args=(1,))
+    schedule.drain(s, folder=None, imports=["tests.handlers"])
+    other = schedule.create(f"{s.name}-b", redis=s.redis)
+    page = opened(s, other).get("/").text
+    assert re.findall(r'aria-label="(The last hour[^"]+)"', page) == ["The last hour, by minute: 1 run."]
+
+
 def test_a_page_answers_as_json_by_its_address_or_by_accept(browser: Browser, s: Schedule) -> None:
     by_address = browser.json(f"/s/{s.name}/listeners.json")
     by_accept = browser.json(f"/s/{s.name}/listeners", headers={"accept": "application/json"})
@@ -85,6 +93,7 @@ def test_what_is_not_there_is_said_within_the_frame(browser: Browser, s: Schedul
     else:
         assert headline(answer).startswith(("There is no such page", "No schedule", f"{s.name} has no page"))
         assert "<nav" in answer.text or "workkit" in answer.text
+        assert "<title>Not found" in answer.text
 
 
 def test_a_name_that_is_no_piece_of_a_path_has_an_address(opened: Open, server: Server) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from urllib.parse import quote
 
 from workkit.jobs.admission import SCHEDULE, Control, Pause
 from workkit.jobs.job import Job
 from workkit.jobs.run_options import RunOptions
 from workkit.text.duration import MILLISECOND, duration_text
-from workkit.text.glance import away
+from workkit.text.glance import away, moment
 from workkit.text.listing import listed
 from workkit.web.address import job_path
 
@@ -78,6 +78,13 @@ def pauses_text(options: RunOptions, *, most: int) -> str:
     count = options.retries or 0
     said = [duration_text(options.delay_ms(k, chance=0.0)) for k in range(min(count, most))]
     return listed(said) if count <= most else f"{', '.join(said)} and so on"
+
+
+def why_paused(pause: Pause, now: datetime, zone: tzinfo) -> str:
+    """Say until when a pause lasts, on the clock of a zone, and why: ``paused until 14:00: the mail server moves``."""
+    end = pause_end(pause)
+    till = "" if end is None else f" until {moment(end, now, zone)}"
+    return f"paused{till}" + (f": {pause.reason}" if pause.reason else "")
 
 
 def until(due: datetime, now: datetime) -> str:

@@ -37,6 +37,11 @@ def test_failed_attempts_then_the_next_then_those_to_come() -> None:
     assert [s.on for s in shown.steps][:4] == ["worker-1"] * 3 + [""]
 
 
+def test_a_long_pause_is_said_without_seconds() -> None:
+    shown = drawn(*FAILED[:1], next_due=NOW + 1944 * SECOND)
+    assert shown.steps[0].pause == "32 min"
+
+
 def test_now_is_on_its_line() -> None:
     shown = drawn(*FAILED, next_due=NOW + 15 * SECOND)
     assert [s.now_x for s in shown.steps if s.now_x is not None] == [63]  # 5.8 s of 20.8 s are over

@@ -5,7 +5,7 @@ from datetime import timedelta
 from tests.web.drawing.rects import NOW, PARIS, rects
 from workkit.contract.history import Bucket, Cell
 from workkit.web.drawing.axis import axis
-from workkit.web.drawing.columns import burst, function_day, one_time_lane
+from workkit.web.drawing.columns import burst, function_day, last_hour, one_time_lane
 
 QUARTER = timedelta(minutes=15)
 HOUR = timedelta(hours=1)
@@ -23,6 +23,15 @@ def test_runs_stand_on_a_line_and_failures_hang_below_it() -> None:
     assert rects(shown.paths["f"]) == [(570, 41, 5, 22)]
     assert shown.label == ("Runs of app.x in each quarter of an hour: 17 runs, 2 failed, the first at about 11:00.")
     assert function_day([], "app.x", now=NOW, zone=PARIS).label.endswith(": 0 runs.")
+
+
+def test_an_hour_is_columns_of_a_minute_and_the_last_one_is_at_the_right() -> None:
+    shown = last_hour([(9, 9), *[(0, 0)] * 57, (2, 0), (4, 1), (0, 0)])
+    assert rects(shown.paths["d"]) == [(285, 6, 4, 10), (290, 1, 4, 15)]
+    assert rects(shown.paths["f"]) == [(290, 18, 4, 6)]
+    assert shown.label == "The last hour, by minute: 6 runs, 1 failed."
+    assert rects(last_hour([(1, 0)]).paths["d"]) == [(295, 1, 4, 15)]
+    assert not last_hour([]).paths
 
 
 def test_deaths_are_columns_of_an_hour() -> None:

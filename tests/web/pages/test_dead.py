@@ -21,6 +21,7 @@ from workkit.cli.commands.looking.dead_errors import by_error
 from workkit.jobs.outcome import Dead
 from workkit.schedule import Schedule
 from workkit.web.door.ways import Local
+from workkit.web.pages.dead_rows import beginning
 
 HOW: dict[str, Any] = {"imports": ["tests.handlers", "tests.web.pages.test_dead"], "folder": None}
 
@@ -68,8 +69,31 @@ def test_now_says_that_many_died_of_one_error(browser: Browser, s: Schedule) -> 
     print_ = browser.json(f"/s/{s.name}/dead.json")["groups"][0]["fingerprint"]
     answer = browser.get(f"/s/{s.name}/")
     assert re.search(r"10 jobs died of one error since \d\d:\d\d", text_of(answer))
-    assert f"dead/{print_}" in answer.text
+    assert f'<a class="btn slim" href="/s/{s.name}/dead/{print_}">Retry…</a>' in answer.text
     assert "hunter2" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("parts", "shown"),
+    [
+        ([("no ", False), ("12", True), (" lines", False)], [("no ", False), ("12", True), (" line…", False)]),
+        ([("0123456789", False)], [("0123456789", False)]),
+        ([("0123456789", False), ("1", True)], [("0123456789", False), ("…", True)]),
+        ([], []),
+    ],
+)
+def test_a_long_message_is_cut_across_its_pieces(parts: list[tuple[str, bool]], shown: list[tuple[str, bool]]) -> None:
+    assert list(beginning(parts, 10)) == shown
+
+
+def test_a_long_message_is_whole_on_the_page_of_its_error(browser: Browser, s: Schedule) -> None:
+    schedule.add_now(s, shout, args=("x" * 300,))
+    schedule.drain(s, raise_errors=False, **HOW)
+    found = browser.json(f"/s/{s.name}/dead.json")["groups"][0]
+    listed, opened = (browser.get(f"/s/{s.name}/{path}").text for path in ("dead", f"dead/{found['fingerprint']}"))
+    assert "x" * 200 + "…" in listed
+    assert "x" * 201 not in listed
+    assert "x" * 300 in opened
 
 
 def test_one_error_is_opened_in_pages(browser: Browser, s: Schedule) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from urllib.parse import quote
 
 import msgpack
@@ -47,6 +48,15 @@ def test_tabs_have_counts_and_rows_lead_to_their_jobs(browser: Browser, s: Sched
     assert [job["id"] for job in rows(browser, s, "state=waiting")] == [other.id]
     assert [job["id"] for job in rows(browser, s, "state=due")] == [one.id]
     assert browser.get(f"/s/{s.name}/jobs?state=lost").status_code == 400
+
+
+def test_a_pause_is_said_on_the_clock_of_the_page(browser: Browser, s: Schedule) -> None:
+    schedule.add(s, handlers.note, at=FAR, name="digest")
+    until = datetime(2031, 1, 1, 12, tzinfo=UTC)
+    schedule.pause(s, "digest", reason="the partner moves, token=hunter2", until=until)
+    for path in ("jobs", "jobs/digest"):
+        said = text_of(browser.get(f"/s/{s.name}/{path}", headers={"cookie": "workkit_zone=Asia/Tokyo"}))
+        assert re.search(r"aused until Wed 1 Jan 2031 21:00: the partner moves, token=••••••", said), path
 
 
 def test_a_filter_with_qualifiers(browser: Browser, s: Schedule) -> None:

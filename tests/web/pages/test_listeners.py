@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgpack
@@ -31,6 +32,7 @@ def test_a_listener_is_shown_with_what_it_runs(browser: Browser, s: Schedule) ->
             answer = browser.get(f"/s/{s.name}/listeners")
             assert headline(answer) == "1 listener on 1 machine, 1 of 3 threads busy."
             assert "tests.handlers.wait_for_gate ()" in text_of(answer)
+            assert re.search(r"beat \d+\.\d s ago", text_of(answer))
             (found,) = browser.json(f"/s/{s.name}/listeners.json")["listeners"]
             assert (found["threads"], found["state"], len(found["running"])) == (3, "listening", 1)
             now = browser.get(f"/s/{s.name}/")

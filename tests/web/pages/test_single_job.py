@@ -43,6 +43,9 @@ def test_a_job_that_waits(browser: Browser, s: Schedule) -> None:
     assert f'href="/s/{s.name}/jobs/{job.id}/edit"' in answer.text
     assert f'href="/s/{s.name}/new?like={job.id}"' in answer.text
     assert "Function tests.handlers.note" in said
+    assert (
+        answer.text.count('aria-current="true"><svg class="i" aria-hidden="true"><use href="#i-list"/></svg>Jobs') == 2
+    )
 
 
 def test_a_job_that_failed_shows_its_attempts_and_its_error(browser: Browser, s: Schedule) -> None:

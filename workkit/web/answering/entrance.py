@@ -6,6 +6,7 @@ import hmac
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
+from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import parse_qs
 
@@ -164,7 +165,7 @@ class Entrance:
         if refused.status == 401 and self.settings.way.has_login:
             return self._login_form(request, "", status=401)
         frame = getattr(request.state, "frame", None) or self.frame(request, None)
-        values = {"frame": replace(frame, title=f"{refused.status}"), "refused": refused}
+        values = {"frame": replace(frame, title=HTTPStatus(refused.status).phrase.capitalize()), "refused": refused}
         return html(request, "error.html", values, status=refused.status)
 
     def _login_form(self, request: Request, trouble: str, *, status: int) -> Response:

@@ -123,7 +123,7 @@ def _step(point: _Point, after: _Point | None, *, now: datetime, zone: tzinfo) -
     pause, now_x, soon = "", None, False
     if after is not None:
         length = max(timedelta(), after.start - point.end)
-        pause = "" if point.kind == "r" else duration_text(max(1000, round(length / MILLISECOND / 1000) * 1000))
+        pause = "" if point.kind == "r" else away(max(1000, round(length / MILLISECOND / 1000) * 1000))
         soon = after.kind == "p"
         if point.end <= now < after.start and point.kind in ("f", "d"):
             now_x = round(LINE_FROM + (WIDTH - LINE_FROM) * ((now - point.end) / length))

@@ -14,6 +14,7 @@ from workkit.web.drawing.shape import Drawing, Paths
 
 QUARTERS, QUARTER = 96, timedelta(minutes=15)
 HOURS, HOUR = 48, timedelta(hours=1)
+MINUTES = 60
 UP, LINE, DOWN = 36.0, 38, 22.0  # px above the line, where it is, and px below it
 PIECES = 192  # columns of the lane of jobs that run once
 
@@ -42,6 +43,24 @@ def function_day(past: Iterable[Bucket], name: str, *, now: datetime, zone: tzin
         at = moment((start + first * QUARTER).replace(second=0, microsecond=0), now, zone)
         label += f", {sum(bad):,} failed, the first at about {at}"
     return Drawing(width=QUARTERS * 6, height=64, label=f"{label}.", paths=paths.done())
+
+
+def last_hour(minutes: Sequence[tuple[int, int]]) -> Drawing:
+    """Draw the runs of an hour by minute, the last one at the right. `minutes`: how many ran in each, and how many of
+    these failed, which hang below the line.
+    """
+    shown = minutes[-MINUTES:]
+    good, bad = [ran - failed for ran, failed in shown], [failed for _, failed in shown]
+    paths = Paths()
+    for k, x in enumerate(range((MINUTES - len(shown)) * 5, MINUTES * 5, 5)):
+        if good[k]:
+            height = max(1.0, 15 * good[k] / max(good))
+            paths.rect("d", x, 16 - height, 4, height)
+        if bad[k]:
+            paths.rect("f", x, 18, 4, max(2.0, 6 * bad[k] / max(bad)))
+    failed = f", {sum(bad):,} failed" if sum(bad) else ""
+    label = f"The last hour, by minute: {plural(sum(good) + sum(bad), 'run')}{failed}."
+    return Drawing(width=MINUTES * 5 - 1, height=24, label=label, paths=paths.done())
 
 
 def burst(died: Iterable[datetime], *, now: datetime) -> Drawing:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -96,7 +96,8 @@ def look_at_one(asked: Asked) -> DeadView:
     after = ""
     if groups:
         rows, after = page_of(asked, groups[0].graves, MOST_ROWS)
-        shown = (shown_of(groups[0], asked, rows=rows, is_open=True, after=after),)
+        one = shown_of(groups[0], asked, rows=rows, is_open=True, after=after)
+        shown = (replace(one, message=groups[0].error.parts),)  # here it is whole
     mine = groups[0].graves if groups else ()
     return _view(asked, known, mine, groups[:1], shown, by="error", after=after, unknown=unknown, one=wanted)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Final
 from urllib.parse import quote
 
 from workkit.contract.record import attempts_text
@@ -15,6 +17,8 @@ from workkit.web.drawing.columns import burst
 from workkit.web.drawing.shape import Drawing
 from workkit.web.hiding.masked_text import MASK
 from workkit.web.page import Asked
+
+MOST_MESSAGE: Final = 200  # characters of a message in a list
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,18 +34,33 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """An error in the list, and when its jobs died. `rows` are there where it is open; `after`: the following ones."""
+    """An error in the list, and when its jobs died. `message`: in pieces, each with whether it varies; `rows` are there
+    where it is open; `after`: the following ones.
+    """
 
     group: Group
     drawing: Drawing
+    message: tuple[tuple[str, bool], ...]
     rows: tuple[Row, ...] = ()
     is_open: bool = False
     after: str = ""
 
 
 def shown_of(group: Group, asked: Asked, *, rows: tuple[Row, ...], is_open: bool, after: str = "") -> Shown:
-    """Draw one error."""
-    return Shown(group=group, drawing=burst(group.died, now=asked.now), rows=rows, is_open=is_open, after=after)
+    """Draw one error of a list, with the beginning of its message."""
+    message = tuple(beginning(group.error.parts, MOST_MESSAGE))
+    drawing = burst(group.died, now=asked.now)
+    return Shown(group=group, drawing=drawing, message=message, rows=rows, is_open=is_open, after=after)
+
+
+def beginning(parts: Iterable[tuple[str, bool]], most: int) -> Iterator[tuple[str, bool]]:
+    """Cut a message in pieces to `most` characters, ending in an ellipsis where something was cut."""
+    for text, varies in parts:
+        if len(text) > most:
+            yield f"{text[:most]}…", varies
+            return
+        most -= len(text)
+        yield text, varies
 
 
 def page_of(asked: Asked, graves: tuple[Grave, ...], most: int) -> tuple[tuple[Row, ...], str]:

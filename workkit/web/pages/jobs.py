@@ -19,7 +19,7 @@ from workkit.text.listing import listed, plural
 from workkit.text.wording import iso
 from workkit.web.page import Asked, Page
 from workkit.web.typed.filters import PLACES, read_filter, understood
-from workkit.web.words import Said, job_ref, plain
+from workkit.web.words import Said, job_ref, pause_of, plain, why_paused
 
 ROWS: Final = 50
 LOOK_MS: Final = 60.0
@@ -116,7 +116,7 @@ def look(asked: Asked) -> JobsView:
         filter=text,
         understood="" if where.is_everything else understood(where),
         tabs=tuple(_tabs(counts, state, text)),
-        rows=tuple(Row(job=job, path=job_ref(job), why=_why(job)) for job in page.jobs),
+        rows=tuple(Row(job=job, path=job_ref(job), why=_why(job, asked)) for job in page.jobs),
         said=_said(asked.served.name, page, where, state),
         looked=_looked(page, where, before, total, asked),
         more=more,
@@ -169,7 +169,9 @@ def _number(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else 0
 
 
-def _why(job: Job) -> str:
+def _why(job: Job, asked: Asked) -> str:
+    if job.state == "paused" and (pause := asked.veil.pause(pause_of(job, asked.pulse.control))):
+        return why_paused(pause, asked.now, asked.zone)
     return job.error or "" if job.state in ("retrying", "dead") or job.fn == "?" else job.why or job.error or ""
 
 

@@ -8,6 +8,8 @@ from typing import Any, Final
 
 from workkit.contract.inspector import Counts
 from workkit.contract.record import counts_record
+from workkit.web.drawing.columns import last_hour
+from workkit.web.drawing.shape import Drawing
 from workkit.web.hiding.veil import Veil
 from workkit.web.page import Asked
 from workkit.web.pages import now
@@ -25,6 +27,7 @@ class Line:
     said: Said
     needs: int | None
     counts: Counts | None = None
+    hour: Drawing | None = None  # its last hour, where history is kept
 
     def record(self) -> Mapping[str, Any]:
         """Write it as JSON does."""
@@ -68,7 +71,14 @@ def line(served: Served, veil: Veil) -> Line:
     """Look at one schedule as the page Now does."""
     pulse = veil.pulse(served.inspector().pulse())
     view = now.look(Asked(served=served, pulse=pulse, veil=veil, zone=served.zone, names={}, params={}))
-    return Line(schedule=served.name, said=view.said, needs=len(view.needs), counts=view.counts)
+    past = [(one.ran, one.failed) for one in view.around.minutes if one.start <= view.now]
+    return Line(
+        schedule=served.name,
+        said=view.said,
+        needs=len(view.needs),
+        counts=view.counts,
+        hour=None if "history" in view.unknown else last_hour(past),
+    )
 
 
 def away_line(schedule: str, error: str) -> Line:

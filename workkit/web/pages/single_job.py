@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -23,6 +23,7 @@ from workkit.web.job.past import Function, function_of, place_in_line, result_of
 from workkit.web.job.words import Standing
 from workkit.web.page import Asked
 from workkit.web.pages.dead_rows import given_json
+from workkit.web.words import pause_of, why_paused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,8 +100,10 @@ def look(asked: Asked, job: Job, raw: Job) -> SingleJobView:
     except Unsupported as error:
         unknown = str(error)
     listener = next((info.listener for info in asked.pulse.listeners for one in info.running if one.id == raw.id), None)
+    pause = asked.veil.pause(pause_of(job, asked.pulse.control)) if job.state == "paused" else None
+    shown = job if pause is None else replace(job, why=why_paused(pause, asked.now, asked.zone))
     standing = Standing(
-        job=job, now=asked.now, zone=asked.zone, listener=listener, place=place_in_line(asked, raw),
+        job=shown, now=asked.now, zone=asked.zone, listener=listener, place=place_in_line(asked, raw),
         last=tried[-1] if tried else None, usual_ms=usual_ms,
     )  # fmt: skip
     return SingleJobView(
