@@ -22,7 +22,7 @@ def test_an_empty_schedule_shows_the_first_steps(browser: Browser, s: Schedule) 
     assert headline(answer) == f"Nothing in {s.name} yet, and nobody listens."
     assert "Or try words here" in text_of(answer)
     assert f"workkit listen {s.name}" in answer.text
-    assert f'data-say="/s/{s.name}/say"' in answer.text  # the third step: words to try
+    assert f'<form action="/s/{s.name}/say"' in answer.text  # the third step: words to try
 
 
 def test_a_schedule_without_listeners_says_so_first(browser: Browser, s: Schedule) -> None:
