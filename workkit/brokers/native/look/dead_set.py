@@ -31,14 +31,31 @@ class DeadSet:
 
     def jobs(self) -> Iterator[Job]:
         """Page through the dead jobs, latest first."""
+        for page in self._pages():
+            yield from self.read(page)
+
+    def ids(self) -> Iterator[str]:
+        """Page through the ids of the dead jobs, latest first."""
+        for page in self._pages():
+            for (name, _), packed in zip(page, self._packed(page), strict=True):
+                yield _id(name, read_grave(packed))
+
+    def _pages(self) -> Iterator[list[tuple[bytes, float]]]:
         start = 0
         while True:
             with self.server.translated() as client:
                 page = client.zrange(self.keys.dead, start, start + PAGE - 1, desc=True, withscores=True)
-            yield from self.read(page)
+            yield page
             if len(page) < PAGE:
                 return
             start += PAGE
+
+    def _packed(self, page: list[tuple[bytes, float]]) -> list[bytes | None]:
+        """Read the records of some dead jobs."""
+        if not page:
+            return []
+        with self.server.translated() as client:
+            return list(client.hmget(self.keys.graves, [name for name, _ in page]))
 
     def graves(self, *, after: str, limit: int) -> Graves:
         """Read a page of the dead jobs, the oldest first."""
@@ -63,14 +80,13 @@ class DeadSet:
 
     def read(self, page: list[tuple[bytes, float]]) -> list[Job]:
         """Read dead jobs by their names and scores."""
-        if not page:
-            return []
-        with self.server.translated() as client:
-            graves = client.hmget(self.keys.graves, [name for name, _ in page])
-        return [self._job(name, when, read_grave(packed)) for (name, when), packed in zip(page, graves, strict=True)]
+        return [
+            self._job(name, when, read_grave(packed))
+            for (name, when), packed in zip(page, self._packed(page), strict=True)
+        ]
 
     def _job(self, name: bytes, when: float, grave: Mapping[str, Any]) -> Job:
-        id = (grave.get("id") or name).decode("utf-8", "replace")
+        id = _id(name, grave)
         failure = read_failure(grave.get("error"))
         try:
             job = self.codec.decode(id, grave.get("payload") or b"")
@@ -78,6 +94,11 @@ class DeadSet:
             job = Job(id=id, schedule=self.codec.schedule, fn="?")
         job = at_due(job, due_ms(repr(when)), state="dead", attempt=grave.get("attempt", 0))
         return replace(job, error=failure.line, failure=failure, dead_id=name.decode(*NAME_TEXT))
+
+
+def _id(name: bytes, grave: Mapping[str, Any]) -> str:
+    id: bytes = grave.get("id") or name
+    return id.decode("utf-8", "replace")
 
 
 def read_grave(packed: bytes | None) -> Mapping[str, Any]:

@@ -70,7 +70,7 @@ class Search:
         with self.server.translated() as client:
             keys = [key for key, _ in client.hscan_iter(self.keys.jobs, match=f"{beginning}*", count=AT_ONCE)]
         found = [key.decode("utf-8", "replace") for key in keys]
-        found += [job.id for job in self._dead.jobs() if job.id.startswith(beginning)]
+        found += [id for id in self._dead.ids() if id.startswith(beginning)]
         return sorted(set(found))
 
     def _added_under(self, name: str) -> list[str]:
