@@ -23,8 +23,9 @@ def form(seen: Seen, verb: str, which: str, *, on: str | None = None) -> Locator
 
 def unfold(folded: Locator) -> None:
     """Open what an element is folded into."""
-    for one in folded.locator("xpath=ancestor::details[not(@open)]").all():
-        one.locator("summary").first.click()
+    closed = folded.locator("xpath=ancestor::details[not(@open)]")
+    while closed.count():  # the outermost first
+        closed.first.locator("summary").first.click()
 
 
 def press(form: Locator) -> None:
