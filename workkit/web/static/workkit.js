@@ -212,12 +212,13 @@ const fields = (form, by) => new URLSearchParams(new FormData(form, by));
 const say = (text, ...more) => $("#did").replaceChildren(make("span", { textContent: text }), ...more);
 
 on("submit", async (e) => {
-  const form = e.target, to = e.submitter?.getAttribute("formaction") || form.getAttribute("action"), { token, number } = form.elements;
+  const form = e.target, to = e.submitter?.getAttribute("formaction") || form.action, { token, number, back } = form.elements;
   if (form.method !== "post") return;
-  if (token) token.value ||= $("#looks [name=token]").value;
+  if (token) token.value ||= $("#looks").token.value;
   if (number) number.value ||= crypto.getRandomValues(new Uint32Array(2)).join("-");
   if (!/\/do\/[\w-]+$|\/-\/look$/.test(to)) return;
   e.preventDefault();
+  if (back) back.value ||= $("#looks").back.value;
   if (state === "Server away") return say("Server away: nothing was sent.");
   try {
     const answer = await fetch(to, { method: "POST", body: fields(form, e.submitter), headers: { Accept: "text/html" } });
@@ -244,7 +245,8 @@ on("click", (e) => {
   pause();
 });
 
-// Answers while one types: Jump, and a form with data-say, the address whose answer stands there.
+// Answers while one types: Jump, and a form with data-say, the address whose answer stands there. That of Jump has forms
+// of its own, so it stands after the form.
 let typing, asked = 0;
 on("input", (e) => {
   const form = e.target.closest("form"), said = form && $("[data-say]", form);
@@ -252,13 +254,13 @@ on("input", (e) => {
   clearTimeout(typing);
   typing = setTimeout(async () => {
     const mine = ++asked, query = said ? { when: form.when.value, tz: form.tz.value, job: said.dataset.job || "" } : { q: form.q.value };
-    const to = said?.dataset.say || form.getAttribute("action");
+    const to = said?.dataset.say || form.action;
     const answer = await fetch(`${to}?${new URLSearchParams(query)}&fragment=1`);
     const html = await answer.text();
     if (!answer.ok || mine !== asked) return;
     if (said) return (said.innerHTML = html);
     $("#jump-found")?.remove();
-    form.insertAdjacentHTML("beforeend", html);
+    form.insertAdjacentHTML("afterend", html);
   }, 120);
 });
 
@@ -297,11 +299,11 @@ const KEYS = {
 };
 
 on("keydown", (e) => {
-  const jump = $("#jump input:not([type=hidden])"), links = $$("#jump-found a"), at = links.indexOf(document.activeElement);
+  const jump = $("#jump [name=q]"), links = $$("#jump-found a"), at = links.indexOf(document.activeElement);
   const isChord = e.ctrlKey || e.metaKey;
   if (isChord && e.key === "k" && jump) return jump.select(e.preventDefault());
-  if (e.target.closest("#jump")) {
-    if (e.key === "Escape") $("#jump-found")?.replaceChildren();
+  if (e.target.closest("#jump, #jump-found")) {
+    if (e.key === "Escape") $("#jump-found")?.remove();
     if (e.key === "ArrowDown") links[Math.min(at + 1, links.length - 1)]?.focus(e.preventDefault());
     if (e.key === "ArrowUp") (links[at - 1] || jump).focus(e.preventDefault());
     return;
