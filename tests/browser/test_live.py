@@ -150,8 +150,12 @@ def test_a_stream_that_ends_is_opened_again(site: WebThread, s: Schedule, opened
 
 def test_a_page_asks_again_where_there_are_no_streams(s: Schedule, opened: Open) -> None:
     with closing(WebThread(s, live="poll")) as site:
-        page = opened(site.address)
+        page = opened("about:blank")
+        page.clock.install()
+        page.goto(site.address)
+        is_live(page)
         schedule.add(s, handlers.note, in_="1 hour", name="nightly")
+        page.clock.fast_forward(5_000)
         expect(page.locator("#next")).to_contain_text("nightly")
         is_live(page)
 
