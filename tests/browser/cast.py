@@ -15,6 +15,7 @@ WORDY = "app.mail:parse"
 LONG = "app.export:rows"
 ALONE = "app.stock:count"
 DEAF = "app.backup:dump"
+FOLLOW = "app.feed:follow"
 
 WAIT = threading.Event()  # nobody sets it: what waits for it runs until it is cancelled, or its listener ends
 
@@ -63,3 +64,10 @@ def alone(shop: str) -> None:
 def deaf() -> None:
     """Hear of no cancellation."""
     WAIT.wait()
+
+
+@job("app.feed/follow")
+def follow() -> None:
+    """Run on, and hear of a cancellation."""
+    while not WAIT.wait(0.05):
+        pass

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 from playwright.sync_api import Locator, expect
 
@@ -10,15 +12,15 @@ from tests.browser.addresses import base
 from tests.browser.scene import SHOP
 from tests.browser.seen import Seen
 from tests.processes import until
+from tests.servers import Server
+from tests.web.acts.test_standing import contents
+from workkit.schedule import Schedule
 
 
 def form(seen: Seen, verb: str, which: str, *, on: str | None = None) -> Locator:
     """Find the form of an act on a page of the shop, by default on its job's, and open what it is folded into."""
     seen.open(f"{base(SHOP)}{f'jobs/{which}' if on is None else on}")
-    found = seen.page.locator(f'main form[action$="/do/{verb}"]:has(input[name=which][value="{which}"])').first
-    expect(found).to_be_attached()
-    unfold(found)
-    return found
+    return unfolded(seen.page.locator(f'main form[action$="/do/{verb}"]:has(input[name=which][value="{which}"])').first)
 
 
 def unfold(folded: Locator) -> None:
@@ -26,6 +28,13 @@ def unfold(folded: Locator) -> None:
     closed = folded.locator("xpath=ancestor::details[not(@open)]")
     while closed.count():  # the outermost first
         closed.first.locator("summary").first.click()
+
+
+def unfolded(folded: Locator) -> Locator:
+    """Wait for an element, and open what it is folded into."""
+    expect(folded).to_be_attached()
+    unfold(folded)
+    return folded
 
 
 def press(form: Locator) -> None:
@@ -42,6 +51,46 @@ def says(seen: Seen, *words: str) -> None:
 def undo(seen: Seen) -> None:
     """Click Undo in that line."""
     seen.page.locator("#did").get_by_role("button", name="Undo").click()
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """A page of somebody at work on one schedule, where nobody listens: what its keys are is up to them."""
+
+    seen: Seen
+    server: Server
+    s: Schedule
+
+    def keys(self) -> dict[str, Any]:
+        """Read every key that an undo puts back."""
+        return contents(self.server, self.s)
+
+    def open(self, path: str = "", *, status: int = 200) -> None:
+        """Go to a page of the schedule."""
+        self.seen.open(path, status=status)
+
+    def form(self, verb: str) -> Locator:
+        """Find the form of an act on this page, and open what it is folded into."""
+        return unfolded(self.seen.page.locator(f'main form[action$="/do/{verb}"]').first)
+
+    def act(self, verb: str, **fields: str) -> None:
+        """Fill in the form of an act on this page, and press its button."""
+        form = self.form(verb)
+        for name, text in fields.items():
+            form.locator(f"[name={name}]").fill(text)
+        press(form)
+
+    def undone(self, act: Callable[[], None], *, said: str, back: str, but: str = "") -> None:
+        """Act and read what is said; undo it and read that; the keys are as before, `but` for one that may be left."""
+        before = self.keys()
+        act()
+        says(self.seen, said)
+        assert self.keys() != before, said
+        undo(self.seen)
+        says(self.seen, back)
+        after = self.keys()
+        after.pop(f"{self.s.name}:{but}", None)
+        assert after == before
 
 
 def comes_to_show(seen: Seen, text: str, *, within: str = "main") -> None:

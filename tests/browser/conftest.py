@@ -15,10 +15,14 @@ from playwright.sync_api import Browser, expect, sync_playwright
 
 from tests.browser import scene as scenes
 from tests.browser.addresses import Found, crawled
+from tests.browser.clicking import Desk
 from tests.browser.scene import Scene
 from tests.browser.seen import Looks
+from tests.browser.web_thread import WebThread
 from tests.processes import Process, Processes
 from tests.servers import Server, program
+from workkit import schedule
+from workkit.schedule import Schedule
 
 PLACE = "WORKKIT_TEST_CHROMIUM"
 PLACES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -102,6 +106,25 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="package")
-def looks(site: Site, browser: Browser) -> Looks:
+def pages(browser: Browser) -> Looks:
     """Pages of the browser, with the script and without."""
-    return Looks(browser, site.address)
+    return Looks(browser)
+
+
+@pytest.fixture(scope="package")
+def looks(site: Site, pages: Looks) -> Looks:
+    """The same, on the site of the scene."""
+    return pages.on(site.address)
+
+
+@pytest.fixture
+def s(server: Server, name: str) -> Schedule:
+    """A schedule of one test, which nobody listens to but the test."""
+    return schedule.create(name, redis=server.url)
+
+
+@pytest.fixture
+def desk(s: Schedule, server: Server, pages: Looks, has_script: bool) -> Iterator[Desk]:
+    """A page of a browser on the web face of that schedule."""
+    with closing(WebThread(s)) as web, pages.on(web.address).at(has_script=has_script) as seen:
+        yield Desk(seen=seen, server=server, s=s)

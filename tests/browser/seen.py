@@ -17,6 +17,7 @@ Theme = Literal["light", "dark"]
 WIDE, NARROW, NARROWEST = 1280, 390, 320
 LOOKS: Final[Sequence[tuple[Theme, int]]] = (("light", WIDE), ("dark", NARROW), ("dark", WIDE), ("light", NARROW))
 """Each theme at each width; the first two show both of both."""
+NARROWEST_LOOK: Final[tuple[Theme, int]] = ("light", NARROWEST)
 
 AXE: Final = next(Path(axe_playwright_python.__file__).parent.rglob("axe.min.js")).read_text(encoding="utf-8")
 RULES: Final = {
@@ -27,17 +28,23 @@ RULES: Final = {
     "resultTypes": ["violations"],
     "preload": False,  # of stylesheets that only a script of its own could read
 }
-CHECKED: Final = """async rules => (await axe.run(document, rules)).violations.map(found =>
+ALIKE: Final = {"exclude": [["tbody tr:nth-child(n+13)"], ["optgroup"]]}
+"""What axe leaves out: further rows like those before, and the zones of the world."""
+CHECKED: Final = """async ([where, rules]) => (await axe.run(where, rules)).violations.map(found =>
     found.id + ": " + found.nodes.slice(0, 4).map(node => node.html.slice(0, 200)).join(" | "))"""
-WIDER: Final = """() => {
-    const room = document.documentElement.clientWidth;
-    if (document.documentElement.scrollWidth <= room) return [];
-    const wide = [...document.body.querySelectorAll("*")].filter(one => one.getBoundingClientRect().right > room + 1);
-    return ["the page is " + document.documentElement.scrollWidth + " px wide", ...wide.slice(0, 3).map(one =>
-        one.outerHTML.slice(0, 120))];
-}"""
 FORBIDDEN: Final = "[onerror], main script, main style, main img, main [style]"
-OWNED: Final = f"""() => [...document.querySelectorAll("{FORBIDDEN}")].map(one => one.outerHTML.slice(0, 200))"""
+TROUBLES: Final = """forbidden => {
+    const found = [...document.querySelectorAll(forbidden)].map(one => one.outerHTML.slice(0, 200));
+    const room = document.documentElement.clientWidth, width = document.documentElement.scrollWidth;
+    if (width > room) {
+        const wide = [...document.body.querySelectorAll("*")].filter(n => n.getBoundingClientRect().right > room + 1);
+        found.push(`the page is ${width} px wide`, ...wide.slice(0, 3).map(one => one.outerHTML.slice(0, 120)));
+    }
+    const heads = document.querySelectorAll("h1").length;
+    if (heads !== 1) found.push(`${heads} h1`);
+    if (document.title.includes("owned")) found.push("markup of the server ran");
+    return found;
+}"""
 
 
 @dataclass  # no slots: Playwright notes something on whose method it calls
@@ -46,6 +53,7 @@ class Seen:
 
     page: Page
     has_script: bool
+    address: str
     complaints: list[str] = field(default_factory=list)
 
     def listen(self) -> None:
@@ -66,7 +74,7 @@ class Seen:
     def open(self, path: str, *, status: int = 200) -> str:
         """Go to an address, and give the text of the answer."""
         self.complaints.clear()
-        answer = self.page.goto(path, wait_until="load")
+        answer = self.page.goto(self.address + path, wait_until="load")
         assert answer is not None
         assert answer.status == status, f"{path}: {answer.status}"
         return answer.text()
@@ -78,42 +86,57 @@ class Seen:
 
     def troubles(self) -> list[str]:
         """List what is wrong with the page as it is shown now, whatever it is about."""
-        found = [*self.complaints, *self.page.evaluate(OWNED), *self.page.evaluate(WIDER)]
-        if (heads := self.page.locator("h1").count()) != 1:
-            found.append(f"{heads} h1")
-        if "owned" in self.page.title():
-            found.append("markup of the server ran")
-        return found
+        return [*self.complaints, *self.page.evaluate(TROUBLES, FORBIDDEN)]
 
     def barriers(self) -> list[str]:
         """List what axe finds, by rule, with the first elements."""
         assert self.has_script, "axe is a script"
         if not self.page.evaluate("() => 'axe' in window"):
             self.page.evaluate(AXE)
-        found: list[str] = self.page.evaluate(CHECKED, RULES)
+        found: list[str] = self.page.evaluate(CHECKED, [ALIKE, RULES])
         return found
 
 
 @dataclass(slots=True)
 class Looks:
-    """Pages of one browser on one site."""
+    """Pages of one browser. Those alike share what the browser has of the site, but no cookies."""
 
     browser: Browser
-    address: str
+    address: str = ""
+    _contexts: dict[bool, BrowserContext] = field(default_factory=dict)
+
+    def on(self, address: str) -> Looks:
+        """Look at another site, with the same browser."""
+        return Looks(self.browser, address, self._contexts)
 
     @contextmanager
-    def at(self, *, has_script: bool, **how: Any) -> Iterator[Seen]:
-        """Open a page of a browser that knows nothing yet."""
-        context: BrowserContext = self.browser.new_context(
-            base_url=self.address, java_script_enabled=has_script, viewport={"width": WIDE, "height": 900}, **how
-        )
-        try:
+    def page(self, *, java_script_enabled: bool = True, **how: Any) -> Iterator[Page]:
+        """Open a page of a browser that nobody knows yet. One with further options shares nothing."""
+        context = None if how else self._contexts.get(java_script_enabled)
+        if context is None:
+            context = self.browser.new_context(
+                java_script_enabled=java_script_enabled, viewport={"width": WIDE, "height": 900}, **how
+            )
             context.set_default_timeout(30_000)
-            seen = Seen(context.new_page(), has_script)
+            if not how:
+                self._contexts[java_script_enabled] = context
+        page = context.new_page()
+        try:
+            yield page
+        finally:
+            if how:
+                context.close()
+            else:
+                page.close()
+                context.clear_cookies()
+
+    @contextmanager
+    def at(self, *, has_script: bool) -> Iterator[Seen]:
+        """Open a page whose paths are below the address of the site."""
+        with self.page(java_script_enabled=has_script) as page:
+            seen = Seen(page, has_script, self.address)
             seen.listen()
             yield seen
-        finally:
-            context.close()
 
 
 def assert_masked(text: str, where: str) -> None:

@@ -1,9 +1,11 @@
-"""Acts by clicking, with the script and without: what is done, what is said, and what an undo leaves."""
+"""Acts on what a listener runs, by clicking, with the script and without: what is done, and what is said of it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
@@ -12,10 +14,11 @@ from tests.browser import cast
 from tests.browser.addresses import base
 from tests.browser.clicking import form, press, says, undo
 from tests.browser.conftest import Site
-from tests.browser.scene import EMPTY, SHOP
+from tests.browser.scene import SHOP
 from tests.browser.seen import NARROW, Looks, Seen
 from tests.processes import until
 from workkit import schedule
+from workkit.errors import NotFound
 from workkit.jobs.admission import Pause
 from workkit.jobs.job import Job
 from workkit.schedule import Schedule
@@ -24,14 +27,6 @@ from workkit.verbs.opening import producer_of
 SCRIPTS = pytest.mark.parametrize("has_script", [True, False], ids=["script", "plain"])
 FAILING = "invoice-sync"
 """The recurring job that Now has buttons for."""
-
-
-@pytest.fixture
-def mine(site: Site) -> Iterator[Job]:
-    """A recurring job of this test alone."""
-    job = schedule.add(site.scene.shop, cast.done, every="day at 5pm", name="mine")
-    yield job
-    schedule.cancel(site.scene.shop, "mine", missing_ok=True)
 
 
 @pytest.fixture
@@ -50,51 +45,12 @@ def pauses(s: Schedule) -> dict[str, Pause]:
 
 
 @SCRIPTS
-def test_a_pause_with_a_reason_and_an_end_is_undone(narrow: Seen, site: Site, has_script: bool) -> None:
-    pause = form(narrow, "pause", FAILING)
-    pause.locator("[name=reason]").fill('the partner\'s API moves: "v2" <b>')
-    pause.locator("[name=until]").fill("tomorrow at 9am")
-    press(pause)
-    until(lambda: pauses(site.scene.shop), what="the pause")
-    says(narrow, f"Paused {FAILING} until ")
-    (found,) = pauses(site.scene.shop).values()
-    assert found.reason == 'the partner\'s API moves: "v2" <b>'
-    assert found.until_ms is not None
-    assert narrow.troubles() == []
-    undo(narrow)
-    until(lambda: not pauses(site.scene.shop), what="its end")
-    assert narrow.complaints == []
-
-
-@SCRIPTS
 def test_an_end_that_nobody_understands_is_refused_with_a_reason(narrow: Seen, site: Site, has_script: bool) -> None:
     pause = form(narrow, "pause", FAILING)
     pause.locator("[name=until]").fill("when pigs fly")
     press(pause)
     expect(narrow.page.locator("main")).to_contain_text("pigs")
     assert pauses(site.scene.shop) == {}
-
-
-@SCRIPTS
-def test_a_whole_schedule_is_paused_and_resumed(looks: Looks, site: Site, has_script: bool) -> None:
-    s = site.scene.empty
-    job = schedule.add(s, cast.done, in_="1 hour", name="waits")
-    try:
-        with looks.at(has_script=has_script) as seen:
-            seen.open(base(EMPTY))
-            seen.page.get_by_text("Pause all…").click()
-            seen.page.locator('form[action$="/do/pause"]').get_by_role("button").click()
-            until(lambda: pauses(s), what="the pause")
-            seen.page.get_by_role("button", name="Resume").first.click()
-            until(lambda: not pauses(s), what="its end")
-            says(seen, "Resumed empty.")
-            undo(seen)
-            until(lambda: pauses(s), what="the pause as it was")
-            says(seen, "Paused empty.")
-            assert seen.complaints == []
-    finally:
-        schedule.cancel(s, job)
-        schedule.resume(s)
 
 
 @SCRIPTS
@@ -110,26 +66,43 @@ def test_a_run_by_hand_runs_beside_the_times(narrow: Seen, site: Site, has_scrip
     assert narrow.complaints == []
 
 
-@SCRIPTS
-def test_the_next_run_is_left_out_and_brought_back(narrow: Seen, site: Site, mine: Job, has_script: bool) -> None:
-    press(form(narrow, "skip", "mine"))
-    until(lambda: schedule.job(site.scene.shop, "mine").due != mine.due, what="the next time but one")
-    says(narrow, "Skipped mine of ", "; next is ")
-    undo(narrow)
-    until(lambda: schedule.job(site.scene.shop, "mine").due == mine.due, what="the next time")
-    assert narrow.complaints == []
+@pytest.fixture
+def mine(site: Site, tmp_path: Path) -> Iterator[Job]:
+    """A job of this test alone, which is named so."""
+    yield schedule.add_now(site.scene.shop, cast.load, args=[str(tmp_path / "mine")], name="mine", retries=1, base="1h")
+    with suppress(NotFound):
+        schedule.cancel(site.scene.shop, "mine")
 
 
 @SCRIPTS
-def test_a_recurring_job_is_cancelled_and_brought_back(narrow: Seen, site: Site, mine: Job, has_script: bool) -> None:
-    press(form(narrow, "cancel", "mine"))
-    until(lambda: "mine" not in names(site), what="the end of the job")
-    says(narrow, "Cancelled mine.")
-    undo(narrow)
-    until(lambda: "mine" in names(site), what="the job")
-    back = schedule.job(site.scene.shop, "mine")
-    assert (back.id, back.due) == (mine.id, mine.due)
-    assert [one for one in narrow.complaints if "404" not in one] == []  # its page is gone for a while
+def test_one_that_failed_is_tried_now_and_dies_and_is_retried(
+    narrow: Seen, site: Site, mine: Job, tmp_path: Path, has_script: bool
+) -> None:
+    s = site.scene.shop
+    until(lambda: schedule.job(s, "mine").state == "retrying", what="the first failure")
+    narrow.open(f"{base(SHOP)}jobs/mine")
+    narrow.page.locator("main").get_by_role("button", name="Try now").click()
+    says(narrow, "Running mine.")
+    until(lambda: mine.id in {job.id for job in schedule.dead(s)}, what="the second failure")
+    (tmp_path / "mine").touch()
+    narrow.open(f"{base(SHOP)}jobs/{mine.id}")
+    narrow.page.locator("main").get_by_role("button", name="Retry", exact=True).click()
+    says(narrow, "Retried ")
+    until(lambda: [run.ending for run in schedule.runs(s, mine.id)][:1] == ["done"], what="the run")
+    assert [one for one in narrow.complaints if "404" not in one] == []  # it may be over, and its page with it
+
+
+@SCRIPTS
+def test_a_run_is_cancelled_and_says_that_it_cannot_be_undone(narrow: Seen, site: Site, has_script: bool) -> None:
+    s = site.scene.shop
+    schedule.add_now(s, cast.FOLLOW, name="runs")
+    until(lambda: schedule.job(s, "runs").state == "running", what="the run")
+    cancel = form(narrow, "cancel", "runs")
+    expect(cancel).to_contain_text("Its run is interrupted; a call into C is not.")
+    press(cancel)
+    says(narrow, "Cancelling runs: its run is interrupted.")
+    expect(narrow.page.locator("#did").get_by_role("button")).to_have_count(0)
+    until(lambda: "runs" not in {job.name for job in schedule.jobs(s)}, what="its end")
 
 
 @SCRIPTS
@@ -166,10 +139,6 @@ def test_a_form_that_is_sent_twice_acts_once(looks: Looks, site: Site, has_scrip
             assert seen.page.request.post(action, form=fields, headers=headers, max_redirects=0).status == 303
         until(lambda: ran(site, began), what="the run")
         assert len(ran(site, began)) == 1
-
-
-def names(site: Site) -> set[str | None]:
-    return {job.name for job in schedule.jobs(site.scene.shop)}
 
 
 def ran(site: Site, since: datetime) -> list[datetime]:

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, expect
 
+from tests import handlers
 from tests.browser import cast
 from tests.browser.addresses import base
-from tests.browser.clicking import comes_to_show, press, says, unfold
+from tests.browser.clicking import Desk, comes_to_show, press, says, unfold
 from tests.browser.conftest import Site
 from tests.browser.scene import SHOP
 from tests.browser.seen import Looks, Seen
@@ -100,3 +101,37 @@ def test_one_runs_with_other_arguments(seen: Seen, site: Site, missing: list[Pat
     press(change)
     says(seen, "with other arguments, as a new job")
     until(lambda: len(dead(site)) == 2, what="the end of one")
+
+
+@pytest.fixture
+def graves(desk: Desk) -> list[Job]:
+    """Twelve that died of one error, where nobody listens."""
+    for _ in range(12):
+        schedule.add_now(desk.s, handlers.fail)
+    schedule.drain(desk.s, imports=["tests.handlers"], folder=None, raise_errors=False)
+    return list(schedule.dead(desk.s))
+
+
+def test_a_retry_at_a_rate_is_stopped(desk: Desk, graves: list[Job]) -> None:
+    page = desk.seen.page
+    desk.open("dead")
+    page.get_by_role("combobox", name="Rate").select_option(label="1 a second")
+    page.get_by_role("button", name="Retry all 12").click()
+    comes_to_show(desk.seen, "Retrying 12 at 1 a second")
+    until(lambda: len(schedule.dead(desk.s)) == 2, what="the first portion of 10 s")
+    page.locator("main").get_by_role("button", name="Stop").click()
+    expect(page.locator("main")).to_contain_text("Stopped: 10 of 12 retried; 2 left as they are.")
+    assert len(schedule.dead(desk.s)) == 2
+    assert desk.seen.complaints == []
+
+
+def test_a_discard_of_those_that_are_chosen_leaves_every_key(desk: Desk, graves: list[Job]) -> None:
+    page, before = desk.seen.page, desk.keys()
+    desk.open("dead?by=job")
+    for job in graves[:2]:
+        page.get_by_role("checkbox", name=f"Choose {job.short_id}").check()
+    page.get_by_role("button", name="Discard chosen").click()
+    expect(page.locator("main")).to_contain_text("Discarding 2 in ")
+    page.locator(".did").get_by_role("button", name="Undo").click()
+    expect(page.locator("main")).to_contain_text("Left 2 as they are.")
+    assert desk.keys() == before

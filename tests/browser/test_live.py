@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime, timedelta
@@ -12,63 +10,31 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-import uvicorn
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
 from tests import handlers
+from tests.browser.seen import Looks
+from tests.browser.web_thread import WebThread
 from tests.processes import until
 from tests.servers import Server
-from workkit import asgi, schedule
+from workkit import schedule
 from workkit.schedule import Schedule
 from workkit.text.glance import away
-from workkit.web.door.ways import Local
 
 HOW: dict[str, Any] = {"imports": ["tests.handlers"], "folder": None, "threads": 3}
-
-
-class Site:
-    """The web face of a schedule on a port of this machine, in a thread. It can be stopped, and started again."""
-
-    def __init__(self, s: Schedule, **how: Any) -> None:
-        self._s, self._how, self.port = s, how, 0
-        self.start()
-
-    def start(self) -> None:
-        self.app = asgi.build(self._s, way=Local(), signer=asgi.signer("secret"), hosts={"localhost"}, **self._how)
-        config = uvicorn.Config(
-            self.app, host="127.0.0.1", port=self.port, log_config=None, lifespan="off", timeout_graceful_shutdown=3
-        )
-        self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(target=asyncio.run, args=(self._server.serve(),))
-        self._thread.start()
-        until(lambda: self._server.started, what="the web server")
-        self.port = self._server.servers[0].sockets[0].getsockname()[1]
-
-    @property
-    def address(self) -> str:
-        return f"http://127.0.0.1:{self.port}/s/{self._s.name}/"
-
-    def stop(self) -> None:
-        self.app.state.hub.end()
-        self._server.should_exit = True
-        self._thread.join()
-
-    close = stop
 
 
 Open = Callable[..., Any]
 
 
 @pytest.fixture
-def opened(browser: Browser) -> Iterator[Open]:
+def opened(pages: Looks) -> Iterator[Open]:
     """Open a page. What it says in its console, errors of the policy among it, is nothing."""
     with ExitStack() as ends:
         said: list[str] = []
 
         def page(address: str, **how: Any) -> Any:
-            context = browser.new_context(**how)
-            ends.callback(context.close)
-            found = context.new_page()
+            found = ends.enter_context(pages.page(**how))
             found.on("pageerror", lambda error: said.append(str(error)))
             found.on("console", lambda line: said.append(line.text) if "ERR_" not in line.text else None)
             found.goto(address)
@@ -79,13 +45,8 @@ def opened(browser: Browser) -> Iterator[Open]:
 
 
 @pytest.fixture
-def s(server: Server, name: str) -> Schedule:
-    return schedule.create(name, redis=server.url)
-
-
-@pytest.fixture
-def site(s: Schedule) -> Iterator[Site]:
-    with closing(Site(s)) as found:
+def site(s: Schedule) -> Iterator[WebThread]:
+    with closing(WebThread(s)) as found:
         yield found
 
 
@@ -104,7 +65,7 @@ def is_live(page: Any) -> None:
     expect(page.locator("#pill.live")).to_have_text(re.compile(r"^Live \d\d:\d\d:\d\d$"))
 
 
-def test_a_job_begins_and_ends_while_the_page_is_open(site: Site, s: Schedule, opened: Open) -> None:
+def test_a_job_begins_and_ends_while_the_page_is_open(site: WebThread, s: Schedule, opened: Open) -> None:
     with held(), schedule.listener(s, **HOW):
         page = opened(site.address)
         page.evaluate("window.same = true")
@@ -116,7 +77,7 @@ def test_a_job_begins_and_ends_while_the_page_is_open(site: Site, s: Schedule, o
         assert page.evaluate("window.same")
 
 
-def test_focus_typed_text_and_what_is_open_survive_a_patch(site: Site, s: Schedule, opened: Open) -> None:
+def test_focus_typed_text_and_what_is_open_survive_a_patch(site: WebThread, s: Schedule, opened: Open) -> None:
     schedule.add(s, handlers.note, in_="1 hour", name="nightly")
     page = opened(site.address)
     is_live(page)
@@ -136,7 +97,7 @@ def test_focus_typed_text_and_what_is_open_survive_a_patch(site: Site, s: Schedu
     expect(page.locator("#needs")).to_contain_text("migration")
 
 
-def test_an_act_answers_in_place_and_is_undone_in_place(site: Site, s: Schedule, opened: Open) -> None:
+def test_an_act_answers_in_place_and_is_undone_in_place(site: WebThread, s: Schedule, opened: Open) -> None:
     page = opened(site.address)
     schedule.add(s, handlers.note, in_="1 hour", name="nightly")
     page.evaluate("window.same = true")
@@ -158,7 +119,7 @@ def test_an_act_answers_in_place_and_is_undone_in_place(site: Site, s: Schedule,
 def test_the_server_goes_away_and_comes_back(own_server: Server, name: str, opened: Open) -> None:
     s = schedule.create(name, redis=own_server.url)
     schedule.add(s, handlers.note, in_="1 hour", name="nightly")
-    with closing(Site(s)) as site:
+    with closing(WebThread(s)) as site:
         page = opened(site.address)
         page.evaluate("window.same = true")
         for leave, come in ((own_server.freeze, own_server.thaw), (own_server.kill, own_server.start)):
@@ -177,7 +138,7 @@ def test_the_server_goes_away_and_comes_back(own_server: Server, name: str, open
         assert page.evaluate("window.same")
 
 
-def test_a_stream_that_ends_is_opened_again(site: Site, s: Schedule, opened: Open) -> None:
+def test_a_stream_that_ends_is_opened_again(site: WebThread, s: Schedule, opened: Open) -> None:
     page = opened(site.address)
     is_live(page)
     site.stop()
@@ -189,20 +150,24 @@ def test_a_stream_that_ends_is_opened_again(site: Site, s: Schedule, opened: Ope
 
 
 def test_a_page_asks_again_where_there_are_no_streams(s: Schedule, opened: Open) -> None:
-    with closing(Site(s, live="poll")) as site:
-        page = opened(site.address)
+    with closing(WebThread(s, live="poll")) as site:
+        page = opened("about:blank")
+        page.clock.install()
+        page.goto(site.address)
+        is_live(page)
         schedule.add(s, handlers.note, in_="1 hour", name="nightly")
+        page.clock.fast_forward(5_000)
         expect(page.locator("#next")).to_contain_text("nightly")
         is_live(page)
 
 
-def test_distances_are_told_as_the_server_tells_them(site: Site, opened: Open) -> None:
+def test_distances_are_told_as_the_server_tells_them(site: WebThread, opened: Open) -> None:
     page = opened(site.address)
     for seconds in (0, 1, 30, 72, 119, 120, 185, 3599, 3600, 3661, 24_240, 86_399, 86_400, 248_400, 86_400 * 400):
         assert page.evaluate("distance", seconds * 1000 + 300) == away(seconds * 1000 + 300)
 
 
-def test_countdowns_tick(site: Site, s: Schedule, opened: Open) -> None:
+def test_countdowns_tick(site: WebThread, s: Schedule, opened: Open) -> None:
     schedule.add(s, handlers.note, at=datetime.now(UTC) + timedelta(seconds=60), name="soon")
     page = opened(site.address)
     first = page.locator("#next time.cd").inner_text()
@@ -210,7 +175,7 @@ def test_countdowns_tick(site: Site, s: Schedule, opened: Open) -> None:
     expect(page.locator("#next time.cd")).to_have_text(re.compile(r"^\d+ s$"))
 
 
-def test_what_a_form_is_about_is_patched_and_what_was_typed_is_not(site: Site, opened: Open) -> None:
+def test_what_a_form_is_about_is_patched_and_what_was_typed_is_not(site: WebThread, opened: Open) -> None:
     page = opened(site.address)
     page.evaluate("""() => {
         const form = (which, until, token) => `<main id="main" data-live><form><input type="hidden" name="token"
@@ -225,7 +190,7 @@ def test_what_a_form_is_about_is_patched_and_what_was_typed_is_not(site: Site, o
     assert [value for _, value in found] == ["mine", "2", "2", "as it came", "2"]
 
 
-def test_rows_stay_where_they_are(site: Site, opened: Open) -> None:
+def test_rows_stay_where_they_are(site: WebThread, opened: Open) -> None:
     page = opened(site.address)
     page.evaluate("""() => {
         const table = (...names) => `<main id="main" data-live><table><tbody data-rows>${
@@ -241,7 +206,7 @@ def test_rows_stay_where_they_are(site: Site, opened: Open) -> None:
     assert rows.all_inner_texts() == ["new", "c", "b"]
 
 
-def test_keys_lead_to_pages_rows_and_their_own_list(site: Site, s: Schedule, opened: Open) -> None:
+def test_keys_lead_to_pages_rows_and_their_own_list(site: WebThread, s: Schedule, opened: Open) -> None:
     for n in range(3):
         schedule.add(s, handlers.note, in_=f"{n + 1} hours", name=f"job-{n}")
     page = opened(site.address)
@@ -269,7 +234,7 @@ def test_keys_lead_to_pages_rows_and_their_own_list(site: Site, s: Schedule, ope
     page.wait_for_url(re.compile("/listeners$"))
 
 
-def test_a_page_that_is_not_seen_has_no_stream(site: Site, s: Schedule, opened: Open) -> None:
+def test_a_page_that_is_not_seen_has_no_stream(site: WebThread, s: Schedule, opened: Open) -> None:
     page = opened("about:blank")
     page.clock.install()
     page.goto(site.address)
@@ -289,7 +254,7 @@ def test_a_page_that_is_not_seen_has_no_stream(site: Site, s: Schedule, opened: 
     assert len(site.app.state.hub) == 1
 
 
-def test_what_is_typed_into_jump_is_answered_once(site: Site, opened: Open) -> None:
+def test_what_is_typed_into_jump_is_answered_once(site: WebThread, opened: Open) -> None:
     page = opened(site.address)
     asked: list[str] = []
 
@@ -309,7 +274,7 @@ def test_what_is_typed_into_jump_is_answered_once(site: Site, opened: Open) -> N
     expect(page.locator("#jump-found a")).to_have_count(0)
 
 
-def test_a_form_is_answered_as_one_types_and_sent_to_where_its_button_says(site: Site, opened: Open) -> None:
+def test_a_form_is_answered_as_one_types_and_sent_to_where_its_button_says(site: WebThread, opened: Open) -> None:
     page = opened(site.address)
     save = f"{urlsplit(page.url).path}do/pause"
     page.route("**/x", lambda route: route.fulfill(
@@ -328,7 +293,7 @@ def test_a_form_is_answered_as_one_types_and_sent_to_where_its_button_says(site:
     expect(page.locator("#did")).to_contain_text("Paused")
 
 
-def test_a_click_copies(site: Site, opened: Open) -> None:
+def test_a_click_copies(site: WebThread, opened: Open) -> None:
     page = opened(site.address, permissions=["clipboard-read", "clipboard-write"])
     button = '<button data-copy="54111adf01">copy</button>'
     page.evaluate("button => $('#bar-end').insertAdjacentHTML('afterbegin', button)", button)
@@ -337,7 +302,7 @@ def test_a_click_copies(site: Site, opened: Open) -> None:
     assert page.evaluate("navigator.clipboard.readText()") == "54111adf01"
 
 
-def test_keys_select_rows_and_act_on_them(site: Site, s: Schedule, opened: Open) -> None:
+def test_keys_select_rows_and_act_on_them(site: WebThread, s: Schedule, opened: Open) -> None:
     for n in range(4):
         schedule.add(s, handlers.note, in_=f"{n + 1} hours", name=f"job-{n}")
     page = opened(site.address)
@@ -354,7 +319,7 @@ def test_keys_select_rows_and_act_on_them(site: Site, s: Schedule, opened: Open)
     assert page.evaluate("document.activeElement.name") == "until"
 
 
-def test_it_works_without_the_script(site: Site, s: Schedule, opened: Open) -> None:
+def test_it_works_without_the_script(site: WebThread, s: Schedule, opened: Open) -> None:
     schedule.add(s, handlers.note, in_="1 hour", name="nightly")
     page = opened(site.address, java_script_enabled=False)
     expect(page.locator("#pill")).to_have_text(re.compile("^As of "))

@@ -222,8 +222,9 @@ class Site:
         if is_json:
             return json_answer(request, view.record())
         frame = looking.framed(frame, asked)
-        template = page.fragment if page.fragment and "fragment" in params else page.template
-        return html(request, template, {"frame": frame, "view": view})
+        if page.fragment and "fragment" in params:  # it stands in another page, and an act in it leads back there
+            return html(request, page.fragment, {"frame": replace(frame, here=""), "view": view})
+        return html(request, page.template, {"frame": frame, "view": view})
 
     async def _lines(self, request: Request, page: Page) -> Response:
         """Answer all that a page has, as JSON Lines."""

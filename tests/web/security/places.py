@@ -13,7 +13,7 @@ from workkit.web.address import job_path
 from workkit.web.page import Page
 from workkit.web.pages.registry import PAGES
 
-FEW = 20
+FEW, FEWER = 20, 6
 
 
 class Place:
@@ -58,17 +58,17 @@ def _jobs(end: str = "") -> Addresses:
 def _new(place: Place) -> Iterator[str]:
     yield "new"
     yield "new?when=every+day&fn=tests.handlers:note"
-    yield from (f"new?{urlencode({'like': id})}" for id in place.named[:FEW])
+    yield from (f"new?{urlencode({'like': id})}" for id in place.named[:FEWER])
 
 
 def _say(place: Place) -> Iterator[str]:
-    yield from (f"say?{urlencode({'when': 'every day at noon', 'job': id})}" for id in ("", *place.named[:20]))
+    yield from (f"say?{urlencode({'when': 'every day at noon', 'job': id})}" for id in ("", *place.named[:FEWER]))
     yield "say?when=nonsense"
 
 
 def _jump(place: Place) -> Iterator[str]:
     yield from _plain("-/jump", "q=night", "q=note", "q=every+day&fragment=1")(place)
-    yield from (f"-/jump?q={id[:8]}" for id in place.named[:20] if id[:8].isalnum())
+    yield from (f"-/jump?q={id[:8]}" for id in place.named[:FEWER] if id[:8].isalnum())
 
 
 TABLE: dict[str, Addresses] = {
@@ -119,13 +119,17 @@ def live(name: str, address: str) -> str:
     return f"/s/{name}/live?page={quote(path)}" + (f"&{query}" if query else "")
 
 
-def everything(place: Place) -> Iterator[tuple[str, httpx.Response]]:
-    """What each page answers: as a page, as JSON, as the pieces of its stream, and as JSON Lines."""
+def everything(place: Place, *, more: int = FEW) -> Iterator[tuple[str, httpx.Response]]:
+    """What each page answers: as a page, as JSON, as the pieces of its stream, and as JSON Lines. `more`: so many
+    addresses of a page are asked for more than itself; JSON for all with the usual number.
+    """
     pieces: dict[str, int] = {}
     for page, address in every_address(place):
         pieces[page.name] = pieces.get(page.name, 0) + 1
-        kinds = [(f"/s/{place.name}/{address}", "text/html"), (as_json(place.name, address), "application/json")]
-        if page.is_live and pieces[page.name] <= FEW:  # the same template as the page
+        kinds = [(f"/s/{place.name}/{address}", "text/html")]
+        if more == FEW or pieces[page.name] <= more:
+            kinds.append((as_json(place.name, address), "application/json"))
+        if page.is_live and pieces[page.name] <= more:  # the same template as the page
             kinds.append((live(place.name, address), "application/json"))
         if page.lines is not None:
             kinds.append((f"/s/{place.name}/{page.path}.jsonl", "*/*"))

@@ -89,6 +89,12 @@ def check(where: str, answer: Any) -> list[str]:
     return [f"{where[:150]}: {one}" for one in wrong]
 
 
+@pytest.fixture(autouse=True)
+def _second_look_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Doctor looks twice."""
+    monkeypatch.setattr("workkit.brokers.native.look.location.MOMENT", 0.01)
+
+
 @pytest.fixture
 def bad(s: Schedule, server: Server) -> Schedule:
     """A schedule with all of it."""

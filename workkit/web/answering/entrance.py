@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from http import HTTPStatus
@@ -97,10 +98,10 @@ class Entrance:
         fields = await self.form(request)
         address = request.client.host if request.client else "unix"
         if not way.may_try(address):
-            return self._login_form(request, "Too many tries. Wait a minute.", status=429)
+            return self._login_form(request, "Too many tries. Wait a minute.", status=429, fields=fields)
         cookie = await way.cookie(fields.get("name", [""])[-1], fields.get("password", [""])[-1])
         if cookie is None:
-            return self._login_form(request, "Name or password is wrong.", status=401)
+            return self._login_form(request, "Name or password is wrong.", status=401, fields=fields)
         answer = self._back(request, fields)
         answer.set_cookie(
             COOKIE, cookie, max_age=LOGIN_S, path=self._root(request) or "/", httponly=True, samesite="strict",
@@ -168,9 +169,16 @@ class Entrance:
         values = {"frame": replace(frame, title=HTTPStatus(refused.status).phrase.capitalize()), "refused": refused}
         return html(request, "error.html", values, status=refused.status)
 
-    def _login_form(self, request: Request, trouble: str, *, status: int) -> Response:
+    def _login_form(
+        self, request: Request, trouble: str, *, status: int, fields: Mapping[str, list[str]] | None = None
+    ) -> Response:
         frame = self.frame(request, None, title="Log in")
-        back = request.query_params.get("back", "") if request.url.path.endswith("/-/login") else frame.here
+        if fields is not None:
+            back = fields.get("back", [""])[-1]
+        elif request.url.path.endswith("/-/login"):
+            back = request.query_params.get("back", "")
+        else:  # an act has no page of its own
+            back = "" if "/do/" in request.url.path else frame.here
         return html(request, "login.html", {"frame": frame, "trouble": trouble, "back": back}, status=status)
 
     def _back(self, request: Request, fields: dict[str, list[str]]) -> RedirectResponse:

@@ -213,12 +213,13 @@ const fields = (form, by) => new URLSearchParams(new FormData(form, by));
 const say = (text, ...more) => $("#did").replaceChildren(make("span", { textContent: text }), ...more);
 
 on("submit", async (e) => {
-  const form = e.target, to = e.submitter?.getAttribute("formaction") || form.getAttribute("action"), { token, number } = form.elements;
+  const form = e.target, to = e.submitter?.getAttribute("formaction") || form.action, { token, number, back } = form.elements;
   if (form.method !== "post") return;
-  if (token) token.value ||= $("#looks [name=token]").value;
+  if (token) token.value ||= $("#looks").token.value;
   if (number) number.value ||= crypto.getRandomValues(new Uint32Array(2)).join("-");
   if (!/\/do\/[\w-]+$|\/-\/look$/.test(to)) return;
   e.preventDefault();
+  if (back) back.value ||= $("#looks").back.value;
   if (state === "Server away") return say("Server away: nothing was sent.");
   try {
     const answer = await fetch(to, { method: "POST", body: fields(form, e.submitter), headers: { Accept: "text/html" } });
@@ -296,10 +297,10 @@ const KEYS = {
 };
 
 on("keydown", (e) => {
-  const jump = $("#jump input:not([type=hidden])"), links = $$("#jump-found a"), at = links.indexOf(document.activeElement);
+  const jump = $("#jump [name=q]"), links = $$("#jump-found a"), at = links.indexOf(document.activeElement);
   const isChord = e.ctrlKey || e.metaKey;
   if (isChord && e.key === "k" && jump) return jump.select(e.preventDefault());
-  if (e.target.closest("#jump")) {
+  if (e.target.closest("#jump, #jump-found")) {
     if (e.key === "Escape") $("#jump-found")?.replaceChildren();
     if (e.key === "ArrowDown") links[Math.min(at + 1, links.length - 1)]?.focus(e.preventDefault());
     if (e.key === "ArrowUp") (links[at - 1] || jump).focus(e.preventDefault());
