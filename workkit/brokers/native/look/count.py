@@ -17,6 +17,7 @@ from workkit.brokers.native.look.location import item_id
 from workkit.brokers.native.look.parked import PAUSES
 from workkit.brokers.native.look.pauses import JOB
 from workkit.brokers.native.record import read_count
+from workkit.brokers.redis_server.cursor import Cursor, ordered_pages
 from workkit.brokers.redis_server.pages import PAGE, is_text
 from workkit.contract.inspector import Counts
 from workkit.jobs.admission import SCHEDULE, Control
@@ -30,7 +31,7 @@ def read_counts(listing: Listing, control: Control) -> Counts:
     k, now = listing.keys, server_ms(listing.server)
     with listing.server.translated() as client:
         names = client.zrange(k.listeners, 0, -1)
-        pipe = client.pipeline(transaction=False)
+        pipe = client.pipeline(transaction=True)  # in one step: a job that moves is counted once
         for key in (k.next, k.dead, k.waiting, k.cancelled):
             pipe.zcard(key)
         pipe.zcount(k.next, "-inf", now)
@@ -39,8 +40,11 @@ def read_counts(listing: Listing, control: Control) -> Counts:
         pipe.hgetall(k.stats)
         for name in filter(is_text, names):
             pipe.hkeys(k.running(name.decode()))
-        queued, dead, parked, marked, due, head, parked_by_pause, stats, *held = pipe.execute()
-    again = [(read_entry(text), text, when) for text, when in listing.pages(k.again)]
+        owed = Cursor(listing.server, k.again)
+        owed.ask(pipe)
+        queued, dead, parked, marked, due, head, parked_by_pause, stats, *held, page = pipe.execute()
+    owed_pages = chain([owed.take(page) or []], owed.pages())
+    again = [(read_entry(text), text, when) for text, when in chain.from_iterable(owed_pages)]
     plain = [(entry.item if entry else text, when) for entry, text, when in again if not (entry and entry.attempt)]
     due += sum(when <= now for _, when in plain)
     waiting, late = queued + len(plain) - due, [when for _, when in head] + [when for _, _, when in again]
@@ -85,7 +89,7 @@ def _paused(listing: Listing, control: Control, again: Iterable[Item]) -> Iterat
         yield from ((item, when) for item, when in again if _id(item) in ids)
         return
     page: list[Item] = []
-    for one in chain(again, listing.pages(listing.keys.next)):
+    for one in chain(again, chain.from_iterable(ordered_pages(listing.server, listing.keys.next))):
         page.append(one)
         if len(page) == PAGE:
             yield from _of(listing, page, ids, functions)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from workkit.brokers.native.codec import Codec, at_due
 from workkit.brokers.native.entry import due_ms
 from workkit.brokers.native.keys import Keys
+from workkit.brokers.native.look.row import run_of
 from workkit.brokers.native.settle import read_failure
+from workkit.brokers.redis_server.cursor import Cursor, Scored
 from workkit.brokers.redis_server.packed import read_packed
 from workkit.brokers.redis_server.server import Server
 from workkit.errors import CorruptRecord
 from workkit.jobs.job import Job
 
-PAGE = 500
 NAME_TEXT = "utf-8", "surrogateescape"  # how a name in the dead set, any bytes, is a text of a Job, and back
 
 
@@ -29,16 +30,30 @@ class DeadSet:
 
     def jobs(self) -> Iterator[Job]:
         """Page through the dead jobs, latest first."""
-        start = 0
-        while True:
-            with self.server.translated() as client:
-                page = client.zrange(self.keys.dead, start, start + PAGE - 1, desc=True, withscores=True)
-                graves = client.hmget(self.keys.graves, [name for name, _ in page]) if page else []
-            for (name, when), packed in zip(page, graves, strict=True):
-                yield self._job(name, when, read_grave(packed))
-            if len(page) < PAGE:
-                return
-            start += PAGE
+        for page in self.cursor().pages():
+            yield from (job for _, job in self.shown(page))
+
+    def cursor(self) -> Cursor:
+        """Stand before the latest dead job."""
+        return Cursor(self.server, self.keys.dead, latest_first=True)
+
+    def shown(self, page: Sequence[Scored]) -> Iterator[tuple[int, Job]]:
+        """Show members of `S:dead`, each with its `Row.run`, but for those that were taken out since they were read."""
+        names = [name for name, _ in page]
+        with self.server.translated() as client:
+            graves = client.hmget(self.keys.graves, names) if names else []
+            lost = [name for name, packed in zip(names, graves, strict=True) if packed is None]
+            scores = client.zmscore(self.keys.dead, lost) if lost else []
+        gone = {name for name, score in zip(lost, scores, strict=True) if score is None}
+        for (name, when), packed in zip(page, graves, strict=True):
+            if name not in gone:
+                grave = read_grave(packed)
+                run = run_of(
+                    grave.get("member", b""),
+                    str(grave.get("due", "")),
+                    "".join(str(grave.get("flags", "")).partition("#")[1:]),
+                )
+                yield run, self._job(name, when, grave)
 
     def _job(self, name: bytes, when: float, grave: Mapping[str, Any]) -> Job:
         id = (grave.get("id") or name).decode("utf-8", "replace")

@@ -14,7 +14,8 @@ from workkit.brokers.native.look.listing import Listing, whole_ms
 from workkit.brokers.native.look.missed import missed_pages
 from workkit.brokers.native.look.past import Past
 from workkit.brokers.native.look.results import NativeResults
-from workkit.brokers.native.look.search import Search, all_jobs, named_entry
+from workkit.brokers.native.look.search import Search, named_entry
+from workkit.brokers.native.look.walk import Walk
 from workkit.brokers.redis_server.listener_info import read_info
 from workkit.brokers.redis_server.pages import is_text
 from workkit.brokers.redis_server.server import Server
@@ -42,12 +43,13 @@ class NativeInspector:
 
     def jobs(self, *, state: JobState | None = None) -> Iterator[Job]:
         """Page through the jobs: running ones, then those that wait, held and paused ones among them, soonest first,
-        then dead ones, latest first. What is parked is read as a whole, to be sorted.
+        then dead ones, latest first. What is parked is read as a whole, to be sorted. `Walk` says what is seen while
+        listeners work.
 
         With a `state`, it reads only the keys that can hold such jobs: a million waiting jobs do not slow down reading
         the dead set.
         """
-        return all_jobs(self._listing, self._dead, self.control(), state=state)
+        return Walk(self._listing, self._dead, self.control(), state=state).jobs()
 
     def unlisted(self) -> Mapping[JobState, str]:
         """All states can be listed."""
@@ -81,7 +83,7 @@ class NativeInspector:
                 with self.server.translated() as client:
                     packed = client.hget(self.keys.running(name), "info")
             info = read_info(packed, listener=name, now_ms=now)
-            held = tuple(self._listing.held(name)) if is_text(raw) else ()
+            held = tuple(self._listing.held_by(name)) if is_text(raw) else ()
             found.append(replace(info, beat_ms=max(0, now - whole_ms(beat)), running=held))
         return found
 

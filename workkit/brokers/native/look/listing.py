@@ -1,33 +1,34 @@
-"""Read the jobs of a native schedule in pages, from each key that holds some."""
+"""Show what the keys of a native schedule hold as jobs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from functools import partial
 from typing import Any
 
 from workkit import wire
 from workkit.brokers.native.codec import Codec, at_due
-from workkit.brokers.native.entry import FURTHEST_MS, Entry, read_entry, regular
+from workkit.brokers.native.entry import FURTHEST_MS
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.items import server_ms, standing_items
-from workkit.brokers.native.look.location import item_id
-from workkit.brokers.native.look.parked import Parked
 from workkit.brokers.native.look.pauses import pause_of
-from workkit.brokers.native.settle import occurrence, read_failure
-from workkit.brokers.redis_server.listener_info import read_said
+from workkit.brokers.native.look.row import Row, entry_row, item_row, record_rows
+from workkit.brokers.native.settle import read_failure
+from workkit.brokers.redis_server.cursor import ordered_pages
 from workkit.brokers.redis_server.packed import read_packed
-from workkit.brokers.redis_server.pages import PAGE, is_text
+from workkit.brokers.redis_server.pages import PAGE, is_text, piped
 from workkit.brokers.redis_server.server import Server
 from workkit.errors import CorruptRecord
 from workkit.jobs.admission import Control, Pause, pause_text
 from workkit.jobs.job import Job, JobState
 
+Shown = tuple[Row, Job]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """Reads the jobs of one schedule, key by key."""
+    """Shows the jobs of one schedule, from rows of any key."""
 
     server: Server
     keys: Keys
@@ -60,107 +61,88 @@ class Listing:
 
     def waiting_of(self, id: str, control: Control) -> Iterator[Job]:
         """Read the occurrences of one job in `S:next`, under any text, and in `S:again`."""
-        now, standing = server_ms(self.server), standing_items(self.server, self.keys, id)
-        batch = [(Entry(due=_text(score), item=item), score) for item, score in standing]
-        again = ((read_entry(text), score) for text, score in self.pages(self.keys.again))
-        batch += [(entry, score) for entry, score in again if entry is not None and _id(entry.item) == id]
-        yield from self._states(batch, now, control)
-
-    def aside(self, parked: Iterator[Parked], control: Control) -> Iterator[Job]:
-        """Read parked jobs, with the reason why each waits."""
-        while page := list(islice(parked, PAGE)):
-            for job, one in zip(self._with_payloads([one.entry for one in page], "held"), page, strict=True):
-                if one.pause is None:
-                    yield replace(job, why=one.why)
-                else:
-                    yield replace(job, state="paused", why=pause_text(control.paused.get(one.pause, Pause())))
+        now, k = server_ms(self.server), self.keys
+        rows = [item_row(k.next, item, score) for item, score in standing_items(self.server, k, id)]
+        again = (entry_row(k.again, text, when) for page in ordered_pages(self.server, k.again) for text, when in page)
+        found = self.queued([*rows, *(row for row in again if row.id == id)], now, control)
+        yield from (job for _, job in found)
 
     def running(self) -> Iterator[Job]:
         """Page through the claims of all listeners."""
         with self.server.translated() as client:
             names = client.zrange(self.keys.listeners, 0, -1)
         for name in filter(is_text, names):
-            yield from self.held(name.decode())
+            yield from self.held_by(name.decode())
 
-    def held(self, listener: str) -> Iterator[Job]:
+    def held_by(self, listener: str) -> Iterator[Job]:
         """Read the claims of one listener."""
-        with self.server.translated() as client:
-            records = client.hgetall(self.keys.running(listener))
-            marked = set(client.zrange(self.keys.cancelled, 0, -1))
-            said = client.hgetall(self.keys.progress(listener))
-        entries, progress = [], []
-        for field, value in records.items():
-            if b"." in field:
-                entries.append(read_entry(value) or regular(field.partition(b".")[2], due=value))
-                progress.append(read_said(said.get(field)))
-        for job, entry, words in zip(self._with_payloads(entries, "running"), entries, progress, strict=True):
-            names = {name.encode("utf-8", "surrogateescape") for name in (job.id, occurrence(job.id, entry))}
-            yield replace(job, state="running" if marked.isdisjoint(names) else "cancelling", progress=words)
+        k = self.keys
+        records, said, marked = piped(
+            self.server,
+            lambda pipe: (
+                pipe.hgetall(k.running(listener)), pipe.hgetall(k.progress(listener)), pipe.zrange(k.cancelled, 0, -1),
+            ),
+            whole=True,
+        )  # fmt: skip
+        rows = list(record_rows(k.running(listener), records, said))
+        yield from (job for _, job in self.held(rows, frozenset(marked)))
 
-    def queued(self, control: Control) -> Iterator[Job]:
-        """Page through `S:next` and `S:again`, merged by due time."""
-        k, now = self.keys, server_ms(self.server)
-        waiting, again = self.pages(k.next), self.pages(k.again)
-        left, right = next(waiting, None), next(again, None)
-        batch: list[tuple[Entry, float]] = []
-        while left is not None or right is not None:
-            if right is None or (left is not None and left[1] <= right[1]):
-                assert left is not None
-                batch.append((Entry(due=_text(left[1]), item=left[0]), left[1]))
-                left = next(waiting, None)
+    def held(self, rows: Sequence[Row], marked: Collection[bytes]) -> Iterator[Shown]:
+        """Show records of listeners. `marked` are the jobs and occurrences that were cancelled."""
+        for row, job in self._shown(rows, "running"):
+            names = (name.encode("utf-8", "surrogateescape") for name in (job.id, row.occurrence))
+            is_marked = any(name in marked for name in names)
+            yield row, replace(job, state="cancelling" if is_marked else "running", progress=row.said)
+
+    def parked(self, rows: Sequence[Row], control: Control) -> Iterator[Shown]:
+        """Show parked entries, with the reason why each waits."""
+        for row, job in self._shown(rows, "held"):
+            assert row.parked is not None
+            if row.parked.pause is None:
+                yield row, replace(job, why=row.parked.why)
             else:
-                entry = read_entry(right[0]) or Entry(due=_text(right[1]), item=right[0])
-                batch.append((entry, right[1]))
-                right = next(again, None)
-            if len(batch) == PAGE or (left is None and right is None):
-                yield from self._states(batch, now, control)
-                batch = []
+                why = pause_text(control.paused.get(row.parked.pause, Pause()))
+                yield row, replace(job, state="paused", why=why)
 
-    def _states(self, batch: list[tuple[Entry, float]], now: int, control: Control) -> Iterator[Job]:
-        for job, (entry, when) in zip(self._with_payloads([e for e, _ in batch], None), batch, strict=True):
-            if entry.attempt:
-                yield at_due(
-                    job, whole_ms(when), state="retrying", attempt=entry.attempt, **self._last_error(job, entry)
-                )
+    def queued(self, rows: Sequence[Row], now: int, control: Control) -> Iterator[Shown]:
+        """Show items of `S:next` and entries of `S:again`."""
+        for row, job in self._shown(rows, "waiting"):
+            at = whole_ms(row.when)
+            if row.entry.attempt:
+                error = self._last_error(row)
+                yield row, at_due(job, at, state="retrying", attempt=row.entry.attempt, **error)
             elif control.paused and (pause := pause_of(job, control)) is not None:
-                yield at_due(job, whole_ms(when), state="paused", why=pause_text(pause))
+                yield row, at_due(job, at, state="paused", why=pause_text(pause))
             else:
-                yield at_due(job, whole_ms(when), state="due" if when <= now else "waiting")
+                yield row, at_due(job, at, state="due" if row.when <= now else "waiting")
 
-    def _last_error(self, job: Job, entry: Entry) -> dict[str, Any]:
+    def _last_error(self, row: Row) -> dict[str, Any]:
         with self.server.translated() as client:
-            packed = client.hget(self.keys.errors, occurrence(job.id, entry))
+            packed = client.hget(self.keys.errors, row.occurrence)
         if packed is None:
             return {}
         failure = read_failure(read_packed(packed))
         return {"error": failure.line, "failure": failure}
 
-    def _with_payloads(self, entries: list[Entry], state: JobState | None) -> Iterator[Job]:
-        ids = [_id(entry.item) for entry in entries]
-        for entry, id, payload in zip(entries, ids, self.payloads(ids), strict=True):
-            job = self.read(id, payload, due_ms=entry.due_ms, state=state or "waiting", attempt=entry.attempt)
-            yield job or Job(id=id, schedule=self.codec.schedule, fn="?", error="its payload is missing")
+    def _shown(self, rows: Sequence[Row], state: JobState) -> Iterator[Shown]:
+        """Show rows as jobs, but for those that have ended since they were read."""
+        for start in range(0, len(rows), PAGE):
+            page = rows[start : start + PAGE]
+            ids = [row.id for row in page]
+            for row, id, payload in zip(page, ids, self.payloads(ids), strict=True):
+                job = self.read(id, payload, due_ms=row.entry.due_ms, state=state, attempt=row.entry.attempt)
+                if job is not None or (job := self._without_payload(row, state)) is not None:
+                    yield row, job
 
-    def pages(self, key: str) -> Iterator[tuple[bytes, float]]:
-        """Page through the members of a sorted set and their scores."""
-        start = 0
-        while True:
-            with self.server.translated() as client:
-                page = client.zrange(key, start, start + PAGE - 1, withscores=True)
-            yield from page
-            if len(page) < PAGE:
-                return
-            start += PAGE
-
-
-def _id(item: bytes) -> str:
-    return (item_id(item) or b"").decode("utf-8", "replace")
+    def _without_payload(self, row: Row, state: JobState) -> Job | None:
+        """Look again at a row whose job was gone, in one step. None: the row is gone too, so its job has ended."""
+        is_there, payload = piped(self.server, partial(row.ask, jobs=self.keys.jobs), whole=True)
+        if is_there is None or is_there is False:
+            return None
+        found = self.read(row.id, payload, due_ms=row.entry.due_ms, state=state, attempt=row.entry.attempt)
+        return found or Job(id=row.id, schedule=self.codec.schedule, fn="?", error="its payload is missing")
 
 
 def whole_ms(score: float) -> int:
     """Round a score to whole milliseconds, within what a due time can be."""
     return round(max(-FURTHEST_MS, min(FURTHEST_MS, score)))
-
-
-def _text(score: float) -> str:
-    return f"{score:.0f}" if abs(score) < 1e17 else str(score)
