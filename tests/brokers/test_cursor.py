@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -114,6 +115,9 @@ class Hurried:
     def __init__(self, server: Server, act: Callable[[], None]) -> None:
         self._inner, self._act = connect(server.url), act
 
-    def translated(self) -> Iterator[object]:
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def translated(self) -> Any:
         self._act()
-        return self._inner.translated()  # type: ignore[return-value]
+        return self._inner.translated()

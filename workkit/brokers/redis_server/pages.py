@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import msgpack
+
+from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 
 PAGE = 500
@@ -40,11 +43,27 @@ def set_pages(server: Server, key: str) -> Iterator[list[bytes]]:
 
 
 def piped(server: Server, ask: Callable[[Any], object], *, whole: bool = False) -> list[Any]:
-    """Ask several things in one round trip; `whole`: in one step."""
+    """Ask several things in one round trip; `whole`: in one step, where the second word of each command is its key."""
     with server.translated() as client:
-        pipe = client.pipeline(transaction=whole)
+        pipe = client.pipeline(transaction=False)
         ask(pipe)
-        return list(pipe.execute())
+        if not whole:
+            return list(pipe.execute())
+        commands = list(pipe.command_stack)
+        encoded = client.get_encoder().encode
+    if not commands:
+        return []
+    words = [[encoded(word) for word in asked] for asked, _ in commands]
+    keys = list(dict.fromkeys(asked[1] for asked in words))
+    answers = server.call(load("redis_server")["read"], keys, [msgpack.packb(words, use_bin_type=False)])
+    return [_read(pipe, asked, options, answer) for (asked, options), answer in zip(commands, answers, strict=True)]
+
+
+def _read(pipe: Any, asked: Sequence[Any], options: Mapping[str, Any], answer: Any) -> Any:
+    """Read an answer as the client reads that of a command."""
+    callback = pipe.response_callbacks.get(asked[0])
+    more = {name: value for name, value in options.items() if name != "keys"}  # which is for its cache
+    return answer if callback is None else callback(answer, **more)
 
 
 def names_behind(server: Server, start: str) -> list[str] | None:

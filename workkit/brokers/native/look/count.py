@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
+from typing import Any
 
 from workkit import wire
 from workkit.brokers.native.entry import read_entry
@@ -18,7 +19,7 @@ from workkit.brokers.native.look.parked import PAUSES
 from workkit.brokers.native.look.pauses import JOB
 from workkit.brokers.native.record import read_count
 from workkit.brokers.redis_server.cursor import Cursor, ordered_pages
-from workkit.brokers.redis_server.pages import PAGE, is_text
+from workkit.brokers.redis_server.pages import PAGE, is_text, piped
 from workkit.contract.inspector import Counts
 from workkit.jobs.admission import SCHEDULE, Control
 
@@ -31,7 +32,9 @@ def read_counts(listing: Listing, control: Control) -> Counts:
     k, now = listing.keys, server_ms(listing.server)
     with listing.server.translated() as client:
         names = client.zrange(k.listeners, 0, -1)
-        pipe = client.pipeline(transaction=True)  # in one step: a job that moves is counted once
+    owed = Cursor(listing.server, k.again)
+
+    def ask(pipe: Any) -> None:
         for key in (k.next, k.dead, k.waiting, k.cancelled):
             pipe.zcard(key)
         pipe.zcount(k.next, "-inf", now)
@@ -40,9 +43,10 @@ def read_counts(listing: Listing, control: Control) -> Counts:
         pipe.hgetall(k.stats)
         for name in filter(is_text, names):
             pipe.hkeys(k.running(name.decode()))
-        owed = Cursor(listing.server, k.again)
         owed.ask(pipe)
-        queued, dead, parked, marked, due, head, parked_by_pause, stats, *held, page = pipe.execute()
+
+    answers = piped(listing.server, ask, whole=True)  # so that a job that moves is counted once
+    queued, dead, parked, marked, due, head, parked_by_pause, stats, *held, page = answers
     owed_pages = chain([owed.take(page) or []], owed.pages())
     again = [(read_entry(text), text, when) for text, when in chain.from_iterable(owed_pages)]
     plain = [(entry.item if entry else text, when) for entry, text, when in again if not (entry and entry.attempt)]
