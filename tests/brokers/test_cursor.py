@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from tests.servers import Server
+from tests.servers import PRODUCTS, Server
 from workkit.brokers.redis_server.cursor import Cursor, ordered_pages
 from workkit.brokers.redis_server.pages import PAGE
 from workkit.brokers.redis_server.server import connect
 
 N = 3 * PAGE + 7
+pytestmark = pytest.mark.parametrize("server", PRODUCTS[:1], indirect=True)
 SCORES: dict[str, Callable[[int], float]] = {
     "one score": lambda n: 5,
     "a score each": lambda n: n / 4,

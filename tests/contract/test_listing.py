@@ -1,18 +1,19 @@
-"""A listing shows every job that exists, whatever listeners do meanwhile (spec/features.md, "Listing")."""
+"""A listing shows every job that exists, whatever listeners do meanwhile (spec/features.md 13)."""
 
 from __future__ import annotations
 
 import threading
 from collections import Counter
+from collections.abc import Callable
 from itertools import islice
 
 import pytest
 
 from tests.contract.capability import Can, promised
 from tests.contract.lossy import Lossy
-from tests.contract.stage import Peer, Stage
+from tests.contract.stage import FAILURE, Peer, Stage
 from workkit.contract.claim import Claim
-from workkit.jobs.outcome import Released
+from workkit.jobs.outcome import Dead, Done, Released
 
 LONG = 1_300  # jobs, which are several pages
 
@@ -102,3 +103,73 @@ def test_each_job_is_listed_while_a_listener_takes_and_gives_back_without_a_paus
         assert one.keys() == ids
         assert n == LONG or set(one.values()) == {1}
     assert mover.moves > 2
+
+
+class Once:
+    """Acts before one reading, the n-th from now."""
+
+    def __init__(self, n: int, act: Callable[[], object]) -> None:
+        self._left, self._act = n, act
+
+    def __call__(self) -> None:
+        self._left -= 1
+        if self._left == 0:
+            self._act()
+
+
+@pytest.mark.parametrize("n", range(1, 8))
+@promised(Can.LOOK)
+def test_a_job_that_ends_while_it_is_listed_has_no_error(stage: Stage, monkeypatch: pytest.MonkeyPatch, n: int) -> None:
+    ids = added(stage, 3)
+    assert listed(stage) == Counter(ids)
+    peer = stage.peer()
+    claims = peer.claim()
+
+    def end_all() -> None:
+        for claim in claims:
+            peer.end(claim, Done())
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Lossy, "before_read", Once(n, end_all))
+        found = list(stage.producer.inspector.jobs())
+    assert {job.id for job in found} <= ids
+    assert [(job.fn, job.error) for job in found] == [(stage.note, None)] * len(found)
+
+
+@pytest.mark.parametrize("n", range(1, 8))
+@promised(Can.LOOK)
+def test_a_job_that_dies_while_it_is_listed_is_listed_once(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, n: int
+) -> None:
+    (id,) = ids = added(stage, 1)
+    assert listed(stage) == Counter(ids)
+    peer = stage.peer()
+    claim = peer.claim_one()
+    with monkeypatch.context() as patched:
+        patched.setattr(Lossy, "before_read", Once(n, lambda: peer.end(claim, Dead(reason="failed", failure=FAILURE))))
+        found = list(stage.producer.inspector.jobs())
+    assert [(job.id, job.fn) for job in found] == [(id, stage.note)]
+
+
+@pytest.mark.parametrize("n", range(1, 8))
+@promised(Can.LOOK)
+def test_a_job_that_a_listener_takes_which_begins_meanwhile_is_listed_once(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, n: int
+) -> None:
+    ids = added(stage, 1)
+    with monkeypatch.context() as patched:
+        patched.setattr(Lossy, "before_read", Once(n, lambda: stage.peer().claim()))
+        assert listed(stage) == Counter(ids)
+
+
+@promised(Can.LOOK)
+def test_a_job_that_moves_before_each_reading_is_counted_once(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    added(stage, 1)
+    mover = Mover(stage.peer(), most=1)
+    stage.jobs()
+    for _ in range(2):
+        with monkeypatch.context() as patched:
+            patched.setattr(Lossy, "before_read", mover.move)
+            counts = [stage.producer.inspector.counts() for _ in range(3)]
+        assert [one.due + one.running for one in counts] == [1] * 3
+        mover.move()

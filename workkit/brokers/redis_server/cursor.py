@@ -57,7 +57,9 @@ class Cursor:
     def take(self, window: list[Scored]) -> list[Scored] | None:
         """Read the answer to `ask`. None: the set has changed too much; the cursor has found its place, ask again."""
         is_end, start = len(window) < self._size, self._start
-        fresh = [one for one in window if self.is_after(one)]
+        place = self._at - start
+        is_there = self._last is not None and place < len(window) and window[place] == self._last
+        fresh = window[place + 1 :] if is_there else [one for one in window if self.is_after(one)]
         passed = len(window) - len(fresh)
         if (start and not passed) or not (fresh or is_end):
             self._back = 2 * self._back + _AT_FIRST

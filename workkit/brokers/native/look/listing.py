@@ -56,6 +56,8 @@ class Listing:
             job = self.codec.decode(id, payload)
         except CorruptRecord as error:
             job = Job(id=id, schedule=self.codec.schedule, fn=wire.job_of(payload) or "?", error=str(error))
+        if not known:
+            return job
         due_ms = known.pop("due_ms", None)
         return replace(job, **known) if due_ms is None else at_due(job, due_ms, **known)
 
@@ -106,7 +108,7 @@ class Listing:
 
     def queued(self, rows: Sequence[Row], now: int, control: Control) -> Iterator[Shown]:
         """Show items of `S:next` and entries of `S:again`."""
-        for row, job in self._shown(rows, "waiting"):
+        for row, job in self._shown(rows, None):
             at = whole_ms(row.when)
             if row.entry.attempt:
                 error = self._last_error(row)
@@ -124,22 +126,29 @@ class Listing:
         failure = read_failure(read_packed(packed))
         return {"error": failure.line, "failure": failure}
 
-    def _shown(self, rows: Sequence[Row], state: JobState) -> Iterator[Shown]:
-        """Show rows as jobs, but for those that have ended since they were read."""
+    def _shown(self, rows: Sequence[Row], state: JobState | None) -> Iterator[Shown]:
+        """Show rows as jobs, but for those that have ended since they were read. Without a state the caller fills in
+        what a row tells of its job.
+        """
         for start in range(0, len(rows), PAGE):
             page = rows[start : start + PAGE]
             ids = [row.id for row in page]
             for row, id, payload in zip(page, ids, self.payloads(ids), strict=True):
-                job = self.read(id, payload, due_ms=row.entry.due_ms, state=state, attempt=row.entry.attempt)
+                job = self._of(row, id, payload, state)
                 if job is not None or (job := self._without_payload(row, state)) is not None:
                     yield row, job
 
-    def _without_payload(self, row: Row, state: JobState) -> Job | None:
+    def _of(self, row: Row, id: str, payload: bytes | None, state: JobState | None) -> Job | None:
+        if state is None:
+            return self.read(id, payload)
+        return self.read(id, payload, due_ms=row.entry.due_ms, state=state, attempt=row.entry.attempt)
+
+    def _without_payload(self, row: Row, state: JobState | None) -> Job | None:
         """Look again at a row whose job was gone, in one step. None: the row is gone too, so its job has ended."""
         is_there, payload = piped(self.server, partial(row.ask, jobs=self.keys.jobs), whole=True)
         if is_there is None or is_there is False:
             return None
-        found = self.read(row.id, payload, due_ms=row.entry.due_ms, state=state, attempt=row.entry.attempt)
+        found = self._of(row, row.id, payload, state)
         return found or Job(id=row.id, schedule=self.codec.schedule, fn="?", error="its payload is missing")
 
 

@@ -57,6 +57,7 @@ class Walk:
         self._next, self._again, self._waiting = (Cursor(server, key) for key in (k.next, k.again, k.waiting))
         self._names: list[str] = []  # of listeners
         self._early: set[int] = set()  # the occurrences of the first look
+        self._moved: set[int] = set()  # those of them that it did not find in `S:next`
         self._claimed: list[Row] = []  # before their page was read
         self._marked: frozenset[bytes] = frozenset()  # the jobs and occurrences that were cancelled
         self._runs, self._items = array("q"), array("q")  # what was shown: occurrences, and the items of their jobs
@@ -68,7 +69,8 @@ class Walk:
     def _all(self) -> Iterator[Job]:
         look = self._first_look()
         aside, items, owed = self._rows(look)
-        self._early = {row.run for row in chain(look.records, aside, items, owed)}
+        self._moved = {row.run for row in chain(look.records, aside, owed)}
+        self._early = self._moved.union(row.run for row in items)
         yield from sorted(self._shown(self._listing.held(look.records, self._marked)), key=_due)
         is_long = not (self._waiting.is_over and self._next.is_over and self._again.is_over)
         yield from merge(self._parked(aside), self._queued(items, owed), key=_due)
@@ -130,7 +132,7 @@ class Walk:
     def _parked(self, first: list[Row]) -> Iterator[Job]:
         """Show what is parked, all of it sorted: the server keeps it by what it waits for."""
         more = chain.from_iterable(map(self._aside, self._more(self._waiting)))
-        rows = sorted(chain(first, self._unmet(more)), key=lambda row: row.entry.due_ms)
+        rows = sorted(chain(first, _without(more, self._early)), key=lambda row: row.entry.due_ms)
         for page in _in_pages(iter(rows)):
             yield from self._shown(self._listing.parked(page, self._control))
 
@@ -138,8 +140,8 @@ class Walk:
         """Show `S:next` and `S:again`, merged by score."""
         now = server_ms(self._listing.server)
         rows = merge(
-            chain(items, self._pages(self._next, self._item)),
-            chain(owed, self._pages(self._again, self._entry)),
+            chain(items, self._pages(self._next, self._item, but_for=self._moved)),
+            chain(owed, self._pages(self._again, self._entry, but_for=self._early)),
             key=lambda row: row.when,
         )
         for page in chain(_in_pages(rows), [[]]):
@@ -147,18 +149,19 @@ class Walk:
             claimed, self._claimed = self._claimed, []
             yield from sorted(self._shown(self._listing.held(claimed, self._marked)), key=_due)
 
-    def _pages(self, cursor: Cursor, row: Callable[[Scored], Row]) -> Iterator[Row]:
+    def _pages(self, cursor: Cursor, row: Callable[[Scored], Row], *, but_for: set[int]) -> Iterator[Row]:
         """Read the further pages of a queue, and with each of them what listeners have taken from `S:next` since."""
         for page in self._more(cursor):
-            yield from self._unmet(map(row, page))
+            yield from _without(map(row, page), but_for)
 
     def _more(self, cursor: Cursor) -> Iterator[list[Scored]]:
         while not cursor.is_over:
             place = self._next.place
             look = self._look(cursor)
-            for row in self._unmet(look.records):
+            for row in _without(look.records, self._early):
                 if _is_fresh(row) and (float(row.entry.due), row.entry.item) > place:
                     self._early.add(row.run)
+                    self._moved.add(row.run)
                     self._claimed.append(row)
             yield look.pages[0]
 
@@ -184,10 +187,6 @@ class Walk:
             self._items.append(hash(row.entry.item))
             yield job
 
-    def _unmet(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """Leave out what the first look has seen elsewhere."""
-        return (row for row in rows if row.run not in self._early)
-
     def _aside(self, page: Iterable[Scored]) -> list[Row]:
         found = (read_parked(text) for text, _ in page)
         return [parked_row(self._listing.keys.waiting, parked) for parked in found if parked is not None]
@@ -197,6 +196,11 @@ class Walk:
 
     def _entry(self, one: Scored) -> Row:
         return entry_row(self._listing.keys.again, *one)
+
+
+def _without(rows: Iterable[Row], met: set[int]) -> Iterable[Row]:
+    """Leave out what was seen elsewhere."""
+    return (row for row in rows if row.run not in met) if met else rows
 
 
 def _is_fresh(row: Row) -> bool:
