@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from workkit.brokers.gocraft.codec import as_job, instant_of
@@ -13,6 +14,7 @@ from workkit.brokers.gocraft.pauses import pause_of, read_control
 from workkit.brokers.gocraft.places import Places, Standing
 from workkit.brokers.gocraft.text import read
 from workkit.brokers.gocraft.walk import STATE, Walk
+from workkit.brokers.redis_server.pages import piped
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.inspector import Counts, Missed, Named, QueueInfo, no_queues
 from workkit.contract.listener import ListenerInfo, Serving
@@ -42,26 +44,29 @@ class GocraftInspector(WithoutHistory):
         late: list[int] = []
         with self.server.translated() as client:
             now_ms = _now_ms(client)
-            for name in names:
-                pipe = client.pipeline(transaction=False)
-                pipe.llen(self.keys.queue(name))
-                pipe.lindex(self.keys.queue(name), -1)
-                for pool in pools:
-                    pipe.llen(self.keys.in_progress(name, pool))
-                length, oldest, *held = pipe.execute()
-                running += sum(held)
-                if pause_of(name, control) is not None:
-                    paused += length
-                    continue
-                due += length
-                if oldest is not None and (at := self._queued_at(oldest)) is not None:
-                    late.append(now_ms - at)
-            pipe = client.pipeline(transaction=False)
+
+        def ask(pipe: Any) -> None:
             for key in (self.keys.scheduled, self.keys.held, self.keys.retry, self.keys.held_retry, self.keys.dead):
                 pipe.zcard(key)
             for pool in pools:
                 pipe.scard(self.keys.cancelled(pool))
-            sets = pipe.execute()
+            for name in names:
+                pipe.llen(self.keys.queue(name))
+                pipe.lindex(self.keys.queue(name), -1)
+                for pool in pools:
+                    pipe.llen(self.keys.in_progress(name, pool))
+
+        answers = iter(piped(self.server, ask, whole=True))  # in one step, so that a job that moves is counted once
+        sets = list(islice(answers, 5 + len(pools)))
+        for name in names:
+            length, oldest, *held = islice(answers, 2 + len(pools))
+            running += sum(held)
+            if pause_of(name, control) is not None:
+                paused += length
+                continue
+            due += length
+            if oldest is not None and (at := self._queued_at(oldest)) is not None:
+                late.append(now_ms - at)
         cancelling = sum(sets[5:])
         return Counts(
             waiting=sets[0] + sets[1],

@@ -44,13 +44,13 @@ def set_pages(server: Server, key: str) -> Iterator[list[bytes]]:
 
 def piped(server: Server, ask: Callable[[Any], object], *, whole: bool = False) -> list[Any]:
     """Ask several things in one round trip; `whole`: in one step, where the second word of each command is its key."""
-    with server.translated() as client:
-        pipe = client.pipeline(transaction=False)
-        ask(pipe)
-        if not whole:
+    client: Any = server.client
+    pipe = client.pipeline(transaction=False)
+    ask(pipe)
+    if not whole:
+        with server.translated():
             return list(pipe.execute())
-        commands = list(pipe.command_stack)
-        encoded = client.get_encoder().encode
+    commands, encoded = list(pipe.command_stack), client.get_encoder().encode
     if not commands:
         return []
     words = [[encoded(word) for word in asked] for asked, _ in commands]

@@ -32,9 +32,10 @@ def read_counts(listing: Listing, control: Control) -> Counts:
     k, now = listing.keys, server_ms(listing.server)
     with listing.server.translated() as client:
         names = client.zrange(k.listeners, 0, -1)
-    owed = Cursor(listing.server, k.again)
 
     def ask(pipe: Any) -> None:
+        pipe.zrange(k.listeners, 0, -1)
+        owed.ask(pipe)
         for key in (k.next, k.dead, k.waiting, k.cancelled):
             pipe.zcard(key)
         pipe.zcount(k.next, "-inf", now)
@@ -43,10 +44,14 @@ def read_counts(listing: Listing, control: Control) -> Counts:
         pipe.hgetall(k.stats)
         for name in filter(is_text, names):
             pipe.hkeys(k.running(name.decode()))
-        owed.ask(pipe)
 
-    answers = piped(listing.server, ask, whole=True)  # so that a job that moves is counted once
-    queued, dead, parked, marked, due, head, parked_by_pause, stats, *held, page = answers
+    while True:  # until all listeners are known; in one step, so that a job that moves is counted once
+        owed = Cursor(listing.server, k.again)
+        listed, page, *answers = piped(listing.server, ask, whole=True)
+        if set(listed) <= set(names):
+            break
+        names = listed
+    queued, dead, parked, marked, due, head, parked_by_pause, stats, *held = answers
     owed_pages = chain([owed.take(page) or []], owed.pages())
     again = [(read_entry(text), text, when) for text, when in chain.from_iterable(owed_pages)]
     plain = [(entry.item if entry else text, when) for entry, text, when in again if not (entry and entry.attempt)]
@@ -69,7 +74,7 @@ def read_counts(listing: Listing, control: Control) -> Counts:
         held=parked - parked_by_pause,
         paused=paused,
         dead=dead,
-        listeners=len(names),
+        listeners=len(listed),
         late_ms=_late_ms(late, now),
         totals=_totals(stats),
     )
