@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.keys import Keys
+from workkit.brokers.native.look.all_jobs import AllJobs
 from workkit.brokers.native.look.count import read_counts
 from workkit.brokers.native.look.dead_set import DeadSet
 from workkit.brokers.native.look.items import server_ms
@@ -15,7 +16,6 @@ from workkit.brokers.native.look.missed import missed_pages
 from workkit.brokers.native.look.past import Past
 from workkit.brokers.native.look.results import NativeResults
 from workkit.brokers.native.look.search import Search, named_entry
-from workkit.brokers.native.look.walk import Walk
 from workkit.brokers.redis_server.listener_info import read_info
 from workkit.brokers.redis_server.pages import is_text
 from workkit.brokers.redis_server.server import Server
@@ -43,13 +43,13 @@ class NativeInspector:
 
     def jobs(self, *, state: JobState | None = None) -> Iterator[Job]:
         """Page through the jobs: running ones, then those that wait, held and paused ones among them, soonest first,
-        then dead ones, latest first. What is parked is read as a whole, to be sorted. `Walk` says what is seen while
+        then dead ones, latest first. What is parked is read as a whole, to be sorted. `AllJobs` says what is seen while
         listeners work.
 
         With a `state`, it reads only the keys that can hold such jobs: a million waiting jobs do not slow down reading
         the dead set.
         """
-        return Walk(self._listing, self._dead, self.control(), state=state).jobs()
+        return AllJobs(self._listing, self._dead, self.control(), state=state).jobs()
 
     def unlisted(self) -> Mapping[JobState, str]:
         """All states can be listed."""

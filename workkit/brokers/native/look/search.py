@@ -8,12 +8,12 @@ from itertools import islice
 
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.keys import Keys
+from workkit.brokers.native.look.all_jobs import AllJobs
 from workkit.brokers.native.look.dead_set import DeadSet
 from workkit.brokers.native.look.items import parked_items
 from workkit.brokers.native.look.listing import Listing
 from workkit.brokers.native.look.parked import read_parked
 from workkit.brokers.native.look.row import parked_row
-from workkit.brokers.native.look.walk import Walk
 from workkit.brokers.redis_server.pages import PAGE
 from workkit.brokers.redis_server.server import Server
 from workkit.brokers.redis_server.standing import standing_control
@@ -109,7 +109,7 @@ class Search:
         return near.id[:8], f" Nearest: {near.id[:8]} {shown(near.fn)} ({near.state})."
 
     def _jobs(self) -> Iterator[Job]:
-        return Walk(self._listing, self._dead, standing_control(self.server, self.keys.control)).jobs()
+        return AllJobs(self._listing, self._dead, standing_control(self.server, self.keys.control)).jobs()
 
     @property
     def _listing(self) -> Listing:

@@ -34,7 +34,7 @@ class Look(NamedTuple):
     pages: list[list[Scored]]
 
 
-class Walk:
+class AllJobs:
     """One listing of a schedule.
 
     The first look reads the records of all listeners and the first page of each place where jobs wait. So if these fit
@@ -167,8 +167,8 @@ class Walk:
 
     def _late(self) -> Iterator[Job]:
         """Look again, and show the jobs that were not shown."""
-        walk = Walk(self._listing, self._dead, self._control)
-        look = walk._first_look()
+        again = AllJobs(self._listing, self._dead, self._control)
+        look = again._first_look()
         aside, items, owed = self._rows(look)
         met = {hash(row.entry.item) for row in chain(look.records, aside, items, owed)}.intersection(self._items)
         now = server_ms(self._listing.server)
@@ -176,7 +176,7 @@ class Walk:
         def unmet(rows: list[Row]) -> list[Row]:
             return [row for row in rows if hash(row.entry.item) not in met]
 
-        yield from self._shown(self._listing.held(unmet(look.records), walk._marked))
+        yield from self._shown(self._listing.held(unmet(look.records), again._marked))
         yield from self._shown(self._listing.parked(unmet(aside), self._control))
         yield from self._shown(self._listing.queued(unmet(items) + unmet(owed), now, self._control))
 
