@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import local
 from typing import Any
 
+import msgpack
+
+from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 
 PAGE = 500
@@ -65,11 +68,27 @@ def set_pages(server: Server, key: str) -> Iterator[list[bytes]]:
 
 
 def piped(server: Server, ask: Callable[[Any], object], *, whole: bool = False) -> list[Any]:
-    """Ask several things in one round trip; `whole`: in one step."""
-    with server.translated() as client:
-        pipe = client.pipeline(transaction=whole)
-        ask(pipe)
-        return list(pipe.execute())
+    """Ask several things in one round trip; `whole`: in one step, where the second word of each command is its key."""
+    client: Any = server.client
+    pipe = client.pipeline(transaction=False)
+    ask(pipe)
+    if not whole:
+        with server.translated():
+            return list(pipe.execute())
+    commands, encoded = list(pipe.command_stack), client.get_encoder().encode
+    if not commands:
+        return []
+    words = [[encoded(word) for word in asked] for asked, _ in commands]
+    keys = list(dict.fromkeys(asked[1] for asked in words))
+    answers = server.call(load("redis_server")["read"], keys, [msgpack.packb(words, use_bin_type=False)])
+    return [_read(pipe, asked, options, answer) for (asked, options), answer in zip(commands, answers, strict=True)]
+
+
+def _read(pipe: Any, asked: Sequence[Any], options: Mapping[str, Any], answer: Any) -> Any:
+    """Read an answer as the client reads that of a command."""
+    callback = pipe.response_callbacks.get(asked[0])
+    more = {name: value for name, value in options.items() if name != "keys"}  # which is for its cache
+    return answer if callback is None else callback(answer, **more)
 
 
 def names_behind(server: Server, start: str) -> list[str] | None:

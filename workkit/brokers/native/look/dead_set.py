@@ -9,7 +9,9 @@ from typing import Any
 from workkit.brokers.native.codec import Codec, at_due
 from workkit.brokers.native.entry import due_ms
 from workkit.brokers.native.keys import Keys
+from workkit.brokers.native.look.row import run_of
 from workkit.brokers.native.settle import DEAD_KEPT, DEAD_KEPT_MS, read_failure
+from workkit.brokers.redis_server.cursor import Cursor, Scored
 from workkit.brokers.redis_server.graves import page_after, place_before, place_behind, read_place, stand
 from workkit.brokers.redis_server.packed import read_packed
 from workkit.brokers.redis_server.server import Server
@@ -17,7 +19,6 @@ from workkit.contract.inspector import Graves
 from workkit.errors import CorruptRecord
 from workkit.jobs.job import Job
 
-PAGE = 500
 NAME_TEXT = "utf-8", "surrogateescape"  # how a name in the dead set, any bytes, is a text of a Job, and back
 
 
@@ -31,14 +32,30 @@ class DeadSet:
 
     def jobs(self) -> Iterator[Job]:
         """Page through the dead jobs, latest first."""
-        start = 0
-        while True:
-            with self.server.translated() as client:
-                page = client.zrange(self.keys.dead, start, start + PAGE - 1, desc=True, withscores=True)
-            yield from self.read(page)
-            if len(page) < PAGE:
-                return
-            start += PAGE
+        for page in self.cursor().pages():
+            yield from (job for _, job in self.shown(page))
+
+    def cursor(self) -> Cursor:
+        """Stand before the latest dead job."""
+        return Cursor(self.server, self.keys.dead, latest_first=True)
+
+    def shown(self, page: Sequence[Scored]) -> Iterator[tuple[int, Job]]:
+        """Show members of `S:dead`, each with its `Row.run`, but for those that were taken out since they were read."""
+        names = [name for name, _ in page]
+        with self.server.translated() as client:
+            graves = client.hmget(self.keys.graves, names) if names else []
+            lost = [name for name, packed in zip(names, graves, strict=True) if packed is None]
+            scores = client.zmscore(self.keys.dead, lost) if lost else []
+        gone = {name for name, score in zip(lost, scores, strict=True) if score is None}
+        for (name, when), packed in zip(page, graves, strict=True):
+            if name not in gone:
+                grave = read_grave(packed)
+                run = run_of(
+                    grave.get("member", b""),
+                    str(grave.get("due", "")),
+                    "".join(str(grave.get("flags", "")).partition("#")[1:]),
+                )
+                yield run, self._job(name, when, grave)
 
     def graves(self, *, after: str, limit: int) -> Graves:
         """Read a page of the dead jobs, the oldest first."""

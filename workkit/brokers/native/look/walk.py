@@ -16,11 +16,12 @@ from typing import Any, Final, Literal
 
 import msgpack
 
-from workkit.brokers.native.entry import Entry, read_entry
+from workkit.brokers.native.entry import read_entry
 from workkit.brokers.native.look.dead_set import DeadSet
 from workkit.brokers.native.look.items import server_ms
-from workkit.brokers.native.look.listing import Listing, score_text
+from workkit.brokers.native.look.listing import Listing
 from workkit.brokers.native.look.parked import PAUSES, read_parked
+from workkit.brokers.native.look.row import entry_row, item_row, parked_row
 from workkit.brokers.redis_server.pages import PAGE
 from workkit.contract.job_page import Placed, no_place
 from workkit.jobs.admission import Control
@@ -78,9 +79,12 @@ class Walk:
         while page := self._merged(keys, at, size):
             if self.state == "due":
                 page = [one for one in page if one[0] <= now]
-            batch = [(read_entry(text) or Entry(due=score_text(score), item=text), score) for score, text in page]
-            for job, one in zip(self.listing.standing(batch, now, self.control), page, strict=True):
-                yield job, partial(place_text, "queued", one)
+            rows = [
+                item_row(k.next, text, score) if read_entry(text) is None else entry_row(k.again, text, score)
+                for score, text in page
+            ]
+            for row, job in self.listing.queued(rows, now, self.control):
+                yield job, partial(place_text, "queued", (row.when, row.member))
             if len(page) < size:
                 return
             at, size = page[-1], PAGE
@@ -128,9 +132,10 @@ class Walk:
             while True:
                 with self.listing.server.translated() as client:
                     page = client.zrangebylex(self.listing.keys.waiting, begin, high, start=0, num=size)
-                parked = [one for text in page if (one := read_parked(text)) is not None]
-                for job, one in zip(self.listing.aside(iter(parked), self.control), parked, strict=True):
-                    yield job, partial(place_text, "parked", (0.0, one.text))
+                key = self.listing.keys.waiting
+                parked = [parked_row(key, one) for text in page if (one := read_parked(text)) is not None]
+                for row, job in self.listing.parked(parked, self.control):
+                    yield job, partial(place_text, "parked", (0.0, row.member))
                 if len(page) < size:
                     break
                 begin, size = b"(" + page[-1], PAGE
