@@ -122,7 +122,3 @@ class Hurried:
     def translated(self) -> Any:
         self._act()
         return self._inner.translated()
-
-    def call(self, *args: Any) -> Any:
-        self._act()
-        return self._inner.call(*args)

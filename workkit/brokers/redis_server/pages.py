@@ -10,6 +10,7 @@ from threading import local
 from typing import Any
 
 import msgpack
+from redis.exceptions import NoScriptError
 
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
@@ -69,26 +70,41 @@ def set_pages(server: Server, key: str) -> Iterator[list[bytes]]:
 
 def piped(server: Server, ask: Callable[[Any], object], *, whole: bool = False) -> list[Any]:
     """Ask several things in one round trip; `whole`: in one step, where the second word of each command is its key."""
-    client: Any = server.client
-    pipe = client.pipeline(transaction=False)
-    ask(pipe)
-    if not whole:
-        with server.translated():
-            return list(pipe.execute())
-    commands, encoded = list(pipe.command_stack), client.get_encoder().encode
+    with server.translated() as client:
+        pipe = client.pipeline(transaction=False)
+        ask(pipe)
+        return _in_one_step(client, list(pipe.command_stack)) if whole else list(pipe.execute())
+
+
+def _in_one_step(client: Any, commands: Sequence[tuple[Sequence[Any], Mapping[str, Any]]]) -> list[Any]:
+    """Ask by a script: the client repeats it after a cut connection, as any reading."""
     if not commands:
         return []
+    script, encoded = load("redis_server")["read"], client.get_encoder().encode
     words = [[encoded(word) for word in asked] for asked, _ in commands]
     keys = list(dict.fromkeys(asked[1] for asked in words))
-    answers = server.call(load("redis_server")["read"], keys, [msgpack.packb(words, use_bin_type=False)])
-    return [_read(pipe, asked, options, answer) for (asked, options), answer in zip(commands, answers, strict=True)]
+    said = len(keys), *keys, msgpack.packb(words, use_bin_type=False)
+    try:
+        answers = client.evalsha(script.digest, *said)
+    except NoScriptError:
+        answers = client.eval(script.text, *said)
+    return [_read(asked[0], options, answer) for (asked, options), answer in zip(commands, answers, strict=True)]
 
 
-def _read(pipe: Any, asked: Sequence[Any], options: Mapping[str, Any], answer: Any) -> Any:
-    """Read an answer as the client reads that of a command."""
-    callback = pipe.response_callbacks.get(asked[0])
-    more = {name: value for name, value in options.items() if name != "keys"}  # which is for its cache
-    return answer if callback is None else callback(answer, **more)
+def _read(verb: str, options: Mapping[str, Any], answer: Any) -> Any:
+    """Read an answer of a script, whatever protocol the client speaks, as that of a command."""
+    match verb:
+        case "HGETALL":
+            return dict(zip(answer[::2], answer[1::2], strict=True))
+        case "SMEMBERS":
+            return set(answer)
+        case "HEXISTS":
+            return bool(answer)
+        case "ZSCORE":
+            return None if answer is None else float(answer)
+        case "ZRANGE" | "ZREVRANGE" if options.get("withscores"):
+            return list(zip(answer[::2], map(float, answer[1::2]), strict=True))
+    return answer
 
 
 def names_behind(server: Server, start: str) -> list[str] | None:
