@@ -163,8 +163,10 @@ class Listing:
         is_there, payload = piped(self.server, partial(row.ask, jobs=self.keys.jobs), whole=True)
         if is_there is None or is_there is False:
             return None
-        found = self._of(row, row.id, payload, state)
-        return found or Job(id=row.id, schedule=self.codec.schedule, fn="?", error="its payload is missing")
+        if (found := self._of(row, row.id, payload, state)) is not None:
+            return found
+        job = Job(id=row.id, schedule=self.codec.schedule, fn="?", error="its payload is missing")
+        return job if state is None else at_due(job, row.entry.due_ms, state=state, attempt=row.entry.attempt)
 
 
 def whole_ms(score: float) -> int:
