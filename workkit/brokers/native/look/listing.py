@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from workkit import wire
@@ -148,23 +147,31 @@ class Listing:
         for start in range(0, len(rows), PAGE):
             page = rows[start : start + PAGE]
             ids = [row.id for row in page]
-            for row, id, payload in zip(page, ids, self.payloads(ids), strict=True):
-                job = self._of(row, id, payload, state)
-                if job is not None or (job := self._without_payload(row, state)) is not None:
-                    yield row, job
+            payloads = self.payloads(ids)
+            again = self._again([row for row, payload in zip(page, payloads, strict=True) if payload is None])
+            for row, id, payload in zip(page, ids, payloads, strict=True):
+                is_there, found = (True, payload) if payload is not None else next(again)
+                if is_there:
+                    yield row, self._of(row, id, found, state) or self._without_payload(row, state)
 
     def _of(self, row: Row, id: str, payload: bytes | None, state: JobState | None) -> Job | None:
         if state is None:
             return self.read(id, payload)
         return self.read(id, payload, due_ms=row.entry.due_ms, state=state, attempt=row.entry.attempt)
 
-    def _without_payload(self, row: Row, state: JobState | None) -> Job | None:
-        """Look again at a row whose job was gone, in one step. None: the row is gone too, so its job has ended."""
-        is_there, payload = piped(self.server, partial(row.ask, jobs=self.keys.jobs), whole=True)
-        if is_there is None or is_there is False:
-            return None
-        if (found := self._of(row, row.id, payload, state)) is not None:
-            return found
+    def _again(self, rows: Sequence[Row]) -> Iterator[tuple[bool, bytes | None]]:
+        """Look again at rows whose payload was gone, in one step. Those that are gone too have ended."""
+
+        def ask(pipe: Any) -> None:
+            for row in rows:
+                row.ask(pipe, self.keys.jobs)
+
+        found = piped(self.server, ask, whole=True)
+        return (
+            (there is not None and there is not False, one) for there, one in zip(found[::2], found[1::2], strict=True)
+        )
+
+    def _without_payload(self, row: Row, state: JobState | None) -> Job:
         job = Job(id=row.id, schedule=self.codec.schedule, fn="?", error="its payload is missing")
         return job if state is None else at_due(job, row.entry.due_ms, state=state, attempt=row.entry.attempt)
 
