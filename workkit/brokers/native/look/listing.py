@@ -162,14 +162,21 @@ class Listing:
     def _again(self, rows: Sequence[Row]) -> Iterator[tuple[bool, bytes | None]]:
         """Look again at rows whose payload was gone, in one step. Those that are gone too have ended."""
 
-        def ask(pipe: Any) -> None:
-            for row in rows:
-                row.ask(pipe, self.keys.jobs)
+        places: dict[tuple[str, bool], list[Row]] = {}
+        for row in rows:
+            places.setdefault((row.key, row.is_record), []).append(row)
 
-        found = piped(self.server, ask, whole=True)
-        return (
-            (there is not None and there is not False, one) for there, one in zip(found[::2], found[1::2], strict=True)
+        def ask(pipe: Any) -> None:
+            pipe.hmget(self.keys.jobs, [row.id for row in rows])
+            for (key, is_record), some in places.items():
+                (pipe.hmget if is_record else pipe.zmscore)(key, [row.member for row in some])
+
+        payloads, *found = piped(self.server, ask, whole=True) if rows else [[]]
+        pairs = (
+            pair for some, values in zip(places.values(), found, strict=True) for pair in zip(some, values, strict=True)
         )
+        there = {(row.key, row.member) for row, value in pairs if value is not None}
+        return (((row.key, row.member) in there, payload) for row, payload in zip(rows, payloads, strict=True))
 
     def _without_payload(self, row: Row, state: JobState | None) -> Job:
         job = Job(id=row.id, schedule=self.codec.schedule, fn="?", error="its payload is missing")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from workkit.brokers.native.entry import Entry, read_entry, regular
 from workkit.brokers.native.look.location import item_id
@@ -39,11 +39,6 @@ class Row(NamedTuple):
     def run(self) -> int:
         """What tells this occurrence from all others, wherever it moves: 8 bytes."""
         return run_of(self.entry.item, self.entry.due, self.entry.nonce)
-
-    def ask(self, pipe: Any, jobs: str) -> None:
-        """Ask whether it is still there, and for its payload."""
-        (pipe.hexists if self.is_record else pipe.zscore)(self.key, self.member)
-        pipe.hget(jobs, self.id)
 
 
 def run_of(item: bytes, due: str, nonce: str) -> int:
