@@ -153,6 +153,9 @@ class Inspector(Protocol):
     def jobs(self, *, state: JobState | None = None) -> Iterator[Job]:
         """Page through the jobs: running ones first, then those that wait, soonest first, then dead ones. Raises
         Unsupported for a state that cannot be listed, and without a state where there is such a state.
+
+        Where all states can be listed, a job that exists the whole time is shown while listeners move it: see
+        spec/features.md 13. A job that a listener took before its page was read comes after others that wait.
         """
 
     def unlisted(self) -> Mapping[JobState, str]:

@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import pairwise
+from itertools import islice, pairwise
 from time import monotonic
 from typing import Any
 
@@ -15,7 +15,9 @@ from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.gocraft.pauses import pause_of, read_control
 from workkit.brokers.gocraft.places import Places, Standing, dead_standing
 from workkit.brokers.gocraft.text import read
+from workkit.brokers.gocraft.walk import STATE, Walk
 from workkit.brokers.redis_server.graves import page_after, place_before, place_behind, read_place, stand
+from workkit.brokers.redis_server.pages import piped
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.inspector import Counts, Graves, Missed, Named, Pulse, QueueInfo, no_queues
 from workkit.contract.job_page import JobPage, JobQuery, counted_page
@@ -33,9 +35,6 @@ from workkit.text.nearest import nearest_word
 SHORTEST = 6  # characters of an id that name a job
 DEAD_KEPT = 100_000  # as in lua/parts/keep.lua
 MOST_NEAR = 5000  # jobs to search for the nearest id
-_RUNNING: tuple[JobState, ...] = ("running", "cancelling")
-_QUEUED: tuple[JobState, ...] = ("due", "paused")
-_TIMED: tuple[JobState, ...] = ("waiting", "retrying")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,26 +52,29 @@ class GocraftInspector(WithoutHistory):
         late: list[int] = []
         with self.server.translated() as client:
             now_ms = _now_ms(client)
-            for name in names:
-                pipe = client.pipeline(transaction=False)
-                pipe.llen(self.keys.queue(name))
-                pipe.lindex(self.keys.queue(name), -1)
-                for pool in pools:
-                    pipe.llen(self.keys.in_progress(name, pool))
-                length, oldest, *held = pipe.execute()
-                running += sum(held)
-                if pause_of(name, control) is not None:
-                    paused += length
-                    continue
-                due += length
-                if oldest is not None and (at := self._queued_at(oldest)) is not None:
-                    late.append(now_ms - at)
-            pipe = client.pipeline(transaction=False)
+
+        def ask(pipe: Any) -> None:
             for key in (self.keys.scheduled, self.keys.held, self.keys.retry, self.keys.held_retry, self.keys.dead):
                 pipe.zcard(key)
             for pool in pools:
                 pipe.scard(self.keys.cancelled(pool))
-            sets = pipe.execute()
+            for name in names:
+                pipe.llen(self.keys.queue(name))
+                pipe.lindex(self.keys.queue(name), -1)
+                for pool in pools:
+                    pipe.llen(self.keys.in_progress(name, pool))
+
+        answers = iter(piped(self.server, ask, whole=True))  # in one step, so that a job that moves is counted once
+        sets = list(islice(answers, 5 + len(pools)))
+        for name in names:
+            length, oldest, *held = islice(answers, 2 + len(pools))
+            running += sum(held)
+            if pause_of(name, control) is not None:
+                paused += length
+                continue
+            due += length
+            if oldest is not None and (at := self._queued_at(oldest)) is not None:
+                late.append(now_ms - at)
         cancelling = sum(sets[5:])
         return Counts(
             waiting=sets[0] + sets[1],
@@ -93,7 +95,9 @@ class GocraftInspector(WithoutHistory):
         return composed_pulse(self, now_ms=now_ms)
 
     def jobs(self, *, state: JobState | None = None) -> Iterator[Job]:
-        """Page through the jobs: running ones, then those that wait, soonest first, then dead ones, latest first."""
+        """Page through the jobs: running ones, then those that wait, soonest first, then dead ones, latest first. What
+        is seen while pools work: see `Walk`.
+        """
         return (job for job in self._jobs(self._places, state) if state in (None, job.state))
 
     def unlisted(self) -> Mapping[JobState, str]:
@@ -241,30 +245,30 @@ class GocraftInspector(WithoutHistory):
         return Places(self.server, self.keys)
 
     def _jobs(self, places: Places, state: JobState | None) -> Iterator[Job]:
-        """Page through the jobs, at least those of one state."""
-        names = places.names()
-        if state is None or state in _RUNNING:
-            for pool in places.pools():
-                yield from self._running(places, pool, names)
-        if state is None or state in _QUEUED:
-            control = read_control(self.server, self.keys)
-            yield from heapq.merge(*(self._queued(places, name, control) for name in names), key=_due)
-        if state is None or state in _TIMED:
-            yield from heapq.merge(
-                *(self._shown(places.timed(place), "waiting") for place in ("scheduled", "held")),
-                *(self._shown(places.timed(place), "retrying") for place in ("retry", "held_retry")),
-                key=_due,
-            )
-        if state in (None, "dead"):
-            yield from map(self._dead, places.timed("dead", latest_first=True))
+        """Page through the jobs, at least those of one state: see `Walk`."""
+        control, walk = read_control(self.server, self.keys), Walk(places, state)
+        walks, is_long = [walk], walk.is_long and state is None
+        yield from self._before_dead(walk, control)
+        if is_long:
+            walks.append(walk.again())
+            yield from self._before_dead(walks[1], control)
+        for one in walks:
+            yield from map(self._dead, one.timed("dead"))
+
+    def _before_dead(self, walk: Walk, control: Control) -> Iterator[Job]:
+        for one, is_cancelled in walk.running():
+            yield from self._shown(iter([one]), "cancelling" if is_cancelled else "running")
+        yield from heapq.merge(*(self._queued(walk, name, control) for name in walk.names), key=_due)
+        timed = (self._shown(walk.timed(place), state) for place, state in STATE.items() if place != "dead")
+        yield from heapq.merge(*timed, key=_due)
 
     def _running(self, places: Places, pool: str, names: list[str]) -> Iterator[Job]:
         for one, is_cancelled in places.running(pool, names):
             yield from self._shown(iter([one]), "cancelling" if is_cancelled else "running")
 
-    def _queued(self, places: Places, name: str, control: Control) -> Iterator[Job]:
+    def _queued(self, walk: Walk, name: str, control: Control) -> Iterator[Job]:
         pause = pause_of(name, control)
-        for job in self._shown(places.queued(name), "due" if pause is None else "paused"):
+        for job in self._shown(walk.queued(name), "due" if pause is None else "paused"):
             yield job if pause is None else replace(job, why=pause_text(pause))
 
     def _shown(self, found: Iterator[Standing], state: JobState) -> Iterator[Job]:

@@ -6,18 +6,20 @@ A unique job by key runs with the text that its unique key holds; so that text i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha1
 from typing import Any, Final, Literal
 
 from workkit.brokers.gocraft.keys import Keys
+from workkit.brokers.gocraft.queue_cursor import QueueCursor
 from workkit.brokers.gocraft.text import JobText, read
 from workkit.brokers.gocraft.unique_key import unique_key_of
+from workkit.brokers.redis_server.cursor import Cursor, Scored
+from workkit.brokers.redis_server.pages import piped
 from workkit.brokers.redis_server.server import Server
 from workkit.errors import CorruptRecord
 
-PAGE: Final = 500
 SortedSet = Literal["scheduled", "retry", "held", "held_retry", "dead"]
 SORTED_SETS: Final[tuple[SortedSet, ...]] = ("scheduled", "retry", "held", "held_retry", "dead")
 """In the order in which the scripts number them, from 1."""
@@ -76,12 +78,19 @@ class Places:
 
     def running(self, pool: str, names: Sequence[str]) -> Iterator[tuple[Standing, bool]]:
         """What a pool has in progress, the oldest of each name first; and whether it was cancelled."""
-        with self.server.translated() as client:
-            pipe = client.pipeline(transaction=False)
-            pipe.smembers(self.keys.cancelled(pool))
-            for name in names:
-                pipe.lrange(self.keys.in_progress(name, pool), 0, -1)
-            cancelled, *lists = pipe.execute()
+        cancelled, *lists = piped(self.server, lambda pipe: self.ask_running(pipe, pool, names), whole=True)
+        yield from self.in_progress(pool, names, cancelled, lists)
+
+    def ask_running(self, pipe: Any, pool: str, names: Sequence[str]) -> None:
+        """Ask for what a pool has in progress; `in_progress` reads the answers."""
+        pipe.smembers(self.keys.cancelled(pool))
+        for name in names:
+            pipe.lrange(self.keys.in_progress(name, pool), 0, -1)
+
+    def in_progress(
+        self, pool: str, names: Sequence[str], cancelled: Container[bytes], lists: Iterable[list[bytes]]
+    ) -> Iterator[tuple[Standing, bool]]:
+        """Read what `ask_running` has asked for."""
         for name, texts in zip(names, lists, strict=True):
             for raw in reversed(texts):
                 if not self._is_other(raw):
@@ -89,32 +98,29 @@ class Places:
 
     def queued(self, name: str) -> Iterator[Standing]:
         """The jobs of one queue, next first."""
-        end = -1
-        while True:
-            with self.server.translated() as client:
-                texts = client.lrange(self.keys.queue(name), end - PAGE + 1, end)
-            found = [Standing("queue", name, raw, _read(raw)) for raw in reversed(texts) if not self._is_other(raw)]
-            yield from self._as_they_run(found)
-            if len(texts) < PAGE:
-                return
-            end -= PAGE
+        for texts in QueueCursor(self.server, self.keys.queue(name)).pages():
+            yield from self.in_queue(name, texts)
 
-    def timed(self, place: SortedSet, *, latest_first: bool = False) -> Iterator[Standing]:
-        """The members of one sorted set, by score."""
-        start = 0
-        while True:
-            with self.server.translated() as client:
-                page = client.zrange(
-                    getattr(self.keys, place), start, start + PAGE - 1, desc=latest_first, withscores=True
-                )
-            found = []
-            for raw, score in page:
-                if not self._is_other(raw):
-                    found.append(_timed(place, raw, score))
-            yield from found if place == "dead" else self._as_they_run(found)
-            if len(page) < PAGE:
-                return
-            start += PAGE
+    def in_queue(self, name: str, texts: Iterable[bytes]) -> Iterator[Standing]:
+        """Read a page of a queue."""
+        return self._as_they_run([Standing("queue", name, raw, _read(raw)) for raw in texts if not self._is_other(raw)])
+
+    def timed(self, place: SortedSet) -> Iterator[Standing]:
+        """The members of one sorted set, by score; dead ones the latest first."""
+        for page in self.cursor(place).pages():
+            yield from self.in_set(place, page)
+
+    def cursor(self, place: SortedSet) -> Cursor:
+        """Stand before the first member of a sorted set."""
+        return Cursor(self.server, getattr(self.keys, place), latest_first=place == "dead")
+
+    def in_set(self, place: SortedSet, page: Iterable[Scored]) -> Iterator[Standing]:
+        """Read a page of a sorted set."""
+        found = []
+        for raw, score in page:
+            if not self._is_other(raw):
+                found.append(_timed(place, raw, score))
+        return iter(found) if place == "dead" else self._as_they_run(found)
 
     def everywhere(self) -> Iterator[Standing]:
         """Every text of the namespace: what waits, what runs, what is dead."""
@@ -152,7 +158,11 @@ class Places:
 
     def _members(self, key: str) -> list[str]:
         with self.server.translated() as client:
-            return sorted(member.decode("utf-8", "surrogateescape") for member in client.smembers(key))
+            return self.read_names(client.smembers(key))
+
+    def read_names(self, members: Iterable[bytes]) -> list[str]:
+        """Read the members of a set of names."""
+        return sorted(member.decode("utf-8", "surrogateescape") for member in members)
 
 
 def dead_standing(raw: bytes, score: float) -> Standing:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import local
 from typing import Any
 
+import msgpack
+from redis.exceptions import NoScriptError
+
+from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 
 PAGE = 500
@@ -65,11 +69,42 @@ def set_pages(server: Server, key: str) -> Iterator[list[bytes]]:
 
 
 def piped(server: Server, ask: Callable[[Any], object], *, whole: bool = False) -> list[Any]:
-    """Ask several things in one round trip; `whole`: in one step."""
+    """Ask several things in one round trip; `whole`: in one step, where the second word of each command is its key."""
     with server.translated() as client:
-        pipe = client.pipeline(transaction=whole)
+        pipe = client.pipeline(transaction=False)
         ask(pipe)
-        return list(pipe.execute())
+        return _in_one_step(client, list(pipe.command_stack)) if whole else list(pipe.execute())
+
+
+def _in_one_step(client: Any, commands: Sequence[tuple[Sequence[Any], Mapping[str, Any]]]) -> list[Any]:
+    """Ask by a script: the client repeats it after a cut connection, as any reading."""
+    if not commands:
+        return []
+    script, encoded = load("redis_server")["read"], client.get_encoder().encode
+    words = [[encoded(word) for word in asked] for asked, _ in commands]
+    keys = list(dict.fromkeys(asked[1] for asked in words))
+    said = len(keys), *keys, msgpack.packb(words, use_bin_type=False)
+    try:
+        answers = client.evalsha(script.digest, *said)
+    except NoScriptError:
+        answers = client.eval(script.text, *said)
+    return [_read(asked[0], options, answer) for (asked, options), answer in zip(commands, answers, strict=True)]
+
+
+def _read(verb: str, options: Mapping[str, Any], answer: Any) -> Any:
+    """Read an answer of a script, whatever protocol the client speaks, as that of a command."""
+    match verb:
+        case "HGETALL":
+            return dict(zip(answer[::2], answer[1::2], strict=True))
+        case "SMEMBERS":
+            return set(answer)
+        case "HEXISTS":
+            return bool(answer)
+        case "ZSCORE":
+            return None if answer is None else float(answer)
+        case "ZRANGE" | "ZREVRANGE" if options.get("withscores"):
+            return list(zip(answer[::2], map(float, answer[1::2]), strict=True))
+    return answer
 
 
 def names_behind(server: Server, start: str) -> list[str] | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
+from typing import Any
 
 from workkit import wire
 from workkit.brokers.native.entry import read_entry
@@ -17,7 +18,8 @@ from workkit.brokers.native.look.location import item_id
 from workkit.brokers.native.look.parked import PAUSES
 from workkit.brokers.native.look.pauses import JOB
 from workkit.brokers.native.record import read_count
-from workkit.brokers.redis_server.pages import PAGE, is_text
+from workkit.brokers.redis_server.cursor import Cursor, ordered_pages
+from workkit.brokers.redis_server.pages import PAGE, is_text, piped
 from workkit.contract.inspector import Counts
 from workkit.jobs.admission import SCHEDULE, Control
 
@@ -30,7 +32,10 @@ def read_counts(listing: Listing, control: Control) -> Counts:
     k, now = listing.keys, server_ms(listing.server)
     with listing.server.translated() as client:
         names = client.zrange(k.listeners, 0, -1)
-        pipe = client.pipeline(transaction=False)
+
+    def ask(pipe: Any) -> None:
+        pipe.zrange(k.listeners, 0, -1)
+        owed.ask(pipe)
         for key in (k.next, k.dead, k.waiting, k.cancelled):
             pipe.zcard(key)
         pipe.zcount(k.next, "-inf", now)
@@ -39,8 +44,16 @@ def read_counts(listing: Listing, control: Control) -> Counts:
         pipe.hgetall(k.stats)
         for name in filter(is_text, names):
             pipe.hkeys(k.running(name.decode()))
-        queued, dead, parked, marked, due, head, parked_by_pause, stats, *held = pipe.execute()
-    again = [(read_entry(text), text, when) for text, when in listing.pages(k.again)]
+
+    while True:  # until all listeners are known; in one step, so that a job that moves is counted once
+        owed = Cursor(listing.server, k.again)
+        listed, page, *answers = piped(listing.server, ask, whole=True)
+        if set(listed) <= set(names):
+            break
+        names = listed
+    queued, dead, parked, marked, due, head, parked_by_pause, stats, *held = answers
+    owed_pages = chain([owed.take(page) or []], owed.pages())
+    again = [(read_entry(text), text, when) for text, when in chain.from_iterable(owed_pages)]
     plain = [(entry.item if entry else text, when) for entry, text, when in again if not (entry and entry.attempt)]
     due += sum(when <= now for _, when in plain)
     waiting, late = queued + len(plain) - due, [when for _, when in head] + [when for _, _, when in again]
@@ -61,7 +74,7 @@ def read_counts(listing: Listing, control: Control) -> Counts:
         held=parked - parked_by_pause,
         paused=paused,
         dead=dead,
-        listeners=len(names),
+        listeners=len(listed),
         late_ms=_late_ms(late, now),
         totals=totals_of(stats),
     )
@@ -85,7 +98,7 @@ def _paused(listing: Listing, control: Control, again: Iterable[Item]) -> Iterat
         yield from ((item, when) for item, when in again if _id(item) in ids)
         return
     page: list[Item] = []
-    for one in chain(again, listing.pages(listing.keys.next)):
+    for one in chain(again, chain.from_iterable(ordered_pages(listing.server, listing.keys.next))):
         page.append(one)
         if len(page) == PAGE:
             yield from _of(listing, page, ids, functions)

@@ -9,7 +9,9 @@ from typing import Any
 from workkit.brokers.native.codec import Codec, at_due
 from workkit.brokers.native.entry import due_ms
 from workkit.brokers.native.keys import Keys
+from workkit.brokers.native.look.row import run_of
 from workkit.brokers.native.settle import DEAD_KEPT, DEAD_KEPT_MS, read_failure
+from workkit.brokers.redis_server.cursor import Cursor, Scored
 from workkit.brokers.redis_server.graves import page_after, place_before, place_behind, read_place, stand
 from workkit.brokers.redis_server.packed import read_packed
 from workkit.brokers.redis_server.server import Server
@@ -17,7 +19,6 @@ from workkit.contract.inspector import Graves
 from workkit.errors import CorruptRecord
 from workkit.jobs.job import Job
 
-PAGE = 500
 NAME_TEXT = "utf-8", "surrogateescape"  # how a name in the dead set, any bytes, is a text of a Job, and back
 
 
@@ -31,26 +32,37 @@ class DeadSet:
 
     def jobs(self) -> Iterator[Job]:
         """Page through the dead jobs, latest first."""
-        for page in self._pages():
-            yield from self.read(page)
+        for page in self.cursor().pages():
+            yield from (job for _, job in self.shown(page))
 
     def ids(self) -> Iterator[str]:
         """Page through the ids of the dead jobs, latest first."""
-        for page in self._pages():
+        for page in self.cursor().pages():
             for (name, _), packed in zip(page, self._packed(page), strict=True):
                 yield _id(name, read_grave(packed))
 
-    def _pages(self) -> Iterator[list[tuple[bytes, float]]]:
-        start = 0
-        while True:
-            with self.server.translated() as client:
-                page = client.zrange(self.keys.dead, start, start + PAGE - 1, desc=True, withscores=True)
-            yield page
-            if len(page) < PAGE:
-                return
-            start += PAGE
+    def cursor(self) -> Cursor:
+        """Stand before the latest dead job."""
+        return Cursor(self.server, self.keys.dead, latest_first=True)
 
-    def _packed(self, page: list[tuple[bytes, float]]) -> list[bytes | None]:
+    def shown(self, page: Sequence[Scored]) -> Iterator[tuple[int, Job]]:
+        """Show members of `S:dead`, each with its `Row.run`, but for those that were taken out since they were read."""
+        names, graves = [name for name, _ in page], self._packed(page)
+        lost = [name for name, packed in zip(names, graves, strict=True) if packed is None]
+        with self.server.translated() as client:
+            scores = client.zmscore(self.keys.dead, lost) if lost else []
+        gone = {name for name, score in zip(lost, scores, strict=True) if score is None}
+        for (name, when), packed in zip(page, graves, strict=True):
+            if name not in gone:
+                grave = read_grave(packed)
+                run = run_of(
+                    grave.get("member", b""),
+                    str(grave.get("due", "")),
+                    "".join(str(grave.get("flags", "")).partition("#")[1:]),
+                )
+                yield run, self._job(name, when, grave)
+
+    def _packed(self, page: Sequence[Scored]) -> list[bytes | None]:
         """Read the records of some dead jobs."""
         if not page:
             return []

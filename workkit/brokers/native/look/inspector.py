@@ -12,6 +12,7 @@ from workkit.brokers.native.history.changes import read_number
 from workkit.brokers.native.history.ring import Runs
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.ahead import read_ahead
+from workkit.brokers.native.look.all_jobs import AllJobs
 from workkit.brokers.native.look.count import read_counts
 from workkit.brokers.native.look.dead_set import DeadSet
 from workkit.brokers.native.look.functions import read_functions
@@ -24,7 +25,7 @@ from workkit.brokers.native.look.past import Past
 from workkit.brokers.native.look.pulse import read_pulse
 from workkit.brokers.native.look.recurring import read_recurring
 from workkit.brokers.native.look.results import NativeResults
-from workkit.brokers.native.look.search import Search, all_jobs, named_entry
+from workkit.brokers.native.look.search import Search, named_entry
 from workkit.brokers.native.look.walk import Walk
 from workkit.brokers.redis_server.listener_info import quieted, read_info
 from workkit.brokers.redis_server.pages import is_text
@@ -62,12 +63,13 @@ class NativeInspector:
 
     def jobs(self, *, state: JobState | None = None) -> Iterator[Job]:
         """Page through the jobs: running ones, then those that wait, held and paused ones among them, soonest first,
-        then dead ones, latest first. What is parked is read as a whole, to be sorted.
+        then dead ones, latest first. What is parked is read as a whole, to be sorted. `AllJobs` says what is seen while
+        listeners work.
 
         With a `state`, it reads only the keys that can hold such jobs: a million waiting jobs do not slow down reading
         the dead set.
         """
-        return all_jobs(self._listing, self._dead, self.control(), state=state)
+        return AllJobs(self._listing, self._dead, self.control(), state=state).jobs()
 
     def unlisted(self) -> Mapping[JobState, str]:
         """All states can be listed."""
@@ -125,7 +127,7 @@ class NativeInspector:
                 with self.server.translated() as client:
                     packed = client.hget(self.keys.running(name), "info")
             info = quieted(read_info(packed, listener=name, now_ms=now), control)
-            held = tuple(self._listing.held(name)) if is_text(raw) else ()
+            held = tuple(self._listing.held_by(name)) if is_text(raw) else ()
             found.append(replace(info, beat_ms=max(0, now - whole_ms(beat)), running=held))
         return found
 

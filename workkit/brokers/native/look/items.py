@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from workkit.brokers.native.entry import Entry, read_entry
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.location import item_id
@@ -72,15 +70,3 @@ def parked_under(server: Server, keys: Keys, key: bytes, *, most: int) -> list[P
     with server.translated() as client:
         texts = client.zrangebylex(keys.waiting, *under(key), start=0, num=most)
     return [parked for text in texts if (parked := read_parked(text)) is not None]
-
-
-def all_parked(server: Server, keys: Keys) -> Iterator[Parked]:
-    """Read all parked entries, by key, and soonest first under each key."""
-    start = 0
-    while True:
-        with server.translated() as client:
-            page = client.zrange(keys.waiting, start, start + PAGE - 1)
-        yield from (parked for text in page if (parked := read_parked(text)) is not None)
-        if len(page) < PAGE:
-            return
-        start += PAGE

@@ -1,37 +1,36 @@
-"""Read the jobs of a native schedule in pages, from each key that holds some."""
+"""Show what the keys of a native schedule hold as jobs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any
 
 from workkit import wire
 from workkit.brokers.native.codec import Codec, at_due
-from workkit.brokers.native.entry import FURTHEST_MS, Entry, read_entry, regular
+from workkit.brokers.native.entry import FURTHEST_MS, Entry
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.items import server_ms, standing_items
 from workkit.brokers.native.look.kept_jobs import KeptJobs
-from workkit.brokers.native.look.location import item_id
-from workkit.brokers.native.look.parked import Parked
 from workkit.brokers.native.look.pauses import pause_of
+from workkit.brokers.native.look.row import Row, entry_row, item_row, record_rows
 from workkit.brokers.native.settle import occurrence, read_failure
-from workkit.brokers.redis_server.listener_info import read_said
+from workkit.brokers.redis_server.cursor import ordered_pages
 from workkit.brokers.redis_server.packed import read_packed
-from workkit.brokers.redis_server.pages import PAGE, is_text
+from workkit.brokers.redis_server.pages import PAGE, is_text, piped
 from workkit.brokers.redis_server.server import Server
 from workkit.errors import CorruptRecord
 from workkit.jobs.admission import Control, Pause, pause_text
 from workkit.jobs.job import Job, JobState
 
 AT_ONCE = 50  # listeners whose claims are read in one round trip
+Shown = tuple[Row, Job]
 Progress = tuple[float, float] | str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """Reads the jobs of one schedule, key by key."""
+    """Shows the jobs of one schedule, from rows of any key."""
 
     server: Server
     keys: Keys
@@ -71,20 +70,11 @@ class Listing:
 
     def waiting_of(self, id: str, control: Control) -> Iterator[Job]:
         """Read the occurrences of one job in `S:next`, under any text, and in `S:again`."""
-        now, standing = server_ms(self.server), standing_items(self.server, self.keys, id)
-        batch = [(Entry(due=score_text(score), item=item), score) for item, score in standing]
-        again = ((read_entry(text), score) for text, score in self.pages(self.keys.again))
-        batch += [(entry, score) for entry, score in again if entry is not None and _id(entry.item) == id]
-        yield from self.standing(batch, now, control)
-
-    def aside(self, parked: Iterator[Parked], control: Control) -> Iterator[Job]:
-        """Read parked jobs, with the reason why each waits."""
-        while page := list(islice(parked, PAGE)):
-            for job, one in zip(self._with_payloads([one.entry for one in page], "held"), page, strict=True):
-                if one.pause is None:
-                    yield replace(job, why=one.why)
-                else:
-                    yield replace(job, state="paused", why=pause_text(control.paused.get(one.pause, Pause())))
+        now, k = server_ms(self.server), self.keys
+        rows = [item_row(k.next, item, score) for item, score in standing_items(self.server, k, id)]
+        again = (entry_row(k.again, text, when) for page in ordered_pages(self.server, k.again) for text, when in page)
+        found = self.queued([*rows, *(row for row in again if row.id == id)], now, control)
+        yield from (job for _, job in found)
 
     def running(self) -> Iterator[Job]:
         """Page through the claims of all listeners."""
@@ -92,101 +82,105 @@ class Listing:
             names = client.zrange(self.keys.listeners, 0, -1)
         listed = [name.decode() for name in filter(is_text, names)]
         for start in range(0, len(listed), AT_ONCE):
-            yield from self.held(*listed[start : start + AT_ONCE])
+            yield from self.held_by(*listed[start : start + AT_ONCE])
 
-    def held(self, *listeners: str) -> Iterator[Job]:
-        """Read the claims of some listeners."""
-        with self.server.translated() as client:
-            pipe = client.pipeline(transaction=False)
-            pipe.zrange(self.keys.cancelled, 0, -1)
+    def held_by(self, *listeners: str) -> Iterator[Job]:
+        """Read the claims of some listeners, in one step."""
+        k = self.keys
+
+        def ask(pipe: Any) -> None:
+            pipe.zrange(k.cancelled, 0, -1)
             for name in listeners:
-                pipe.hgetall(self.keys.running(name))
-                pipe.hgetall(self.keys.progress(name))
-            cancelled, *held = pipe.execute()
-        found = [claims_of(records, said) for records, said in zip(held[::2], held[1::2], strict=True)]
-        entries = [entry for claims, _ in found for entry in claims]
-        progress = [words for _, said in found for words in said]
-        for job, entry, words in zip(self._with_payloads(entries, "running"), entries, progress, strict=True):
-            yield marked_job(job, entry, words, marked=set(cancelled))
+                pipe.hgetall(k.running(name))
+                pipe.hgetall(k.progress(name))
 
-    def queued(self, control: Control) -> Iterator[Job]:
-        """Page through `S:next` and `S:again`, merged by due time."""
-        k, now = self.keys, server_ms(self.server)
-        waiting, again = self.pages(k.next), self.pages(k.again)
-        left, right = next(waiting, None), next(again, None)
-        batch: list[tuple[Entry, float]] = []
-        while left is not None or right is not None:
-            if right is None or (left is not None and left[1] <= right[1]):
-                assert left is not None
-                batch.append((Entry(due=score_text(left[1]), item=left[0]), left[1]))
-                left = next(waiting, None)
+        marked, *found = piped(self.server, ask, whole=True)
+        parts = zip(listeners, found[::2], found[1::2], strict=True)
+        rows = [row for name, records, said in parts for row in record_rows(k.running(name), records, said)]
+        yield from (job for _, job in self.held(rows, set(marked)))
+
+    def held(self, rows: Sequence[Row], marked: Collection[bytes]) -> Iterator[Shown]:
+        """Show records of listeners. `marked` are the jobs and occurrences that were cancelled."""
+        for row, job in self._shown(rows, "running"):
+            yield row, marked_job(job, row.entry, row.said, marked=marked)
+
+    def parked(self, rows: Sequence[Row], control: Control) -> Iterator[Shown]:
+        """Show parked entries, with the reason why each waits."""
+        for row, job in self._shown(rows, "held"):
+            assert row.parked is not None
+            if row.parked.pause is None:
+                yield row, replace(job, why=row.parked.why)
             else:
-                entry = read_entry(right[0]) or Entry(due=score_text(right[1]), item=right[0])
-                batch.append((entry, right[1]))
-                right = next(again, None)
-            if len(batch) == PAGE or (left is None and right is None):
-                yield from self.standing(batch, now, control)
-                batch = []
+                why = pause_text(control.paused.get(row.parked.pause, Pause()))
+                yield row, replace(job, state="paused", why=why)
 
-    def standing(self, batch: list[tuple[Entry, float]], now: int, control: Control) -> Iterator[Job]:
-        """Read entries of `S:next` and `S:again`, each with its score, as jobs."""
-        errors = iter(self._last_errors([entry for entry, _ in batch if entry.attempt]))
-        ids = [_id(entry.item) for entry, _ in batch]
-        for (entry, when), id, payload in zip(batch, ids, self.payloads(ids), strict=True):
-            job = self.read(id, payload) or self._missing(id)
-            known: dict[str, Any] = {"attempt": entry.attempt, "state": "due" if when <= now else "waiting"}
-            if entry.attempt:
-                known |= {"state": "retrying", **next(errors)}
+    def queued(self, rows: Sequence[Row], now: int, control: Control) -> Iterator[Shown]:
+        """Show items of `S:next` and entries of `S:again`."""
+        errors = self._last_errors([row for row in rows if row.entry.attempt])
+        for row, job in self._shown(rows, None):
+            at = whole_ms(row.when)
+            if row.entry.attempt:
+                error = errors.get(row.occurrence, {})
+                yield row, at_due(job, at, state="retrying", attempt=row.entry.attempt, **error)
             elif control.paused and (pause := pause_of(job, control)) is not None:
-                known |= {"state": "paused", "why": pause_text(pause)}
-            yield at_due(job, whole_ms(when), **known)
+                yield row, at_due(job, at, state="paused", why=pause_text(pause))
+            else:
+                yield row, at_due(job, at, state="due" if row.when <= now else "waiting")
 
-    def _last_errors(self, entries: list[Entry]) -> Iterator[dict[str, Any]]:
-        if not entries:
-            return
-        with self.server.translated() as client:
-            found = client.hmget(self.keys.errors, [occurrence(_id(entry.item), entry) for entry in entries])
-        for packed in found:
-            failure = None if packed is None else read_failure(read_packed(packed))
-            yield {} if failure is None else {"error": failure.line, "failure": failure}
-
-    def _with_payloads(self, entries: list[Entry], state: JobState) -> Iterator[Job]:
-        ids = [_id(entry.item) for entry in entries]
-        for entry, id, payload in zip(entries, ids, self.payloads(ids), strict=True):
-            known: dict[str, Any] = {"due_ms": entry.due_ms, "state": state, "attempt": entry.attempt}
-            job = self.read(id, payload, **known)
-            yield job or at_due(self._missing(id), **known)
-
-    def _missing(self, id: str) -> Job:
-        return Job(id=id, schedule=self.codec.schedule, fn="?", error="its payload is missing")
-
-    def pages(self, key: str) -> Iterator[tuple[bytes, float]]:
-        """Page through the members of a sorted set and their scores."""
-        start = 0
-        while True:
+    def _last_errors(self, rows: Sequence[Row]) -> dict[str, dict[str, Any]]:
+        """Read the last errors of occurrences, by their names."""
+        names, found = [row.occurrence for row in rows], {}
+        for start in range(0, len(names), PAGE):
+            page = names[start : start + PAGE]
             with self.server.translated() as client:
-                page = client.zrange(key, start, start + PAGE - 1, withscores=True)
-            yield from page
-            if len(page) < PAGE:
-                return
-            start += PAGE
+                packed = client.hmget(self.keys.errors, page)
+            for name, one in zip(page, packed, strict=True):
+                if one is not None:
+                    failure = read_failure(read_packed(one))
+                    found[name] = {"error": failure.line, "failure": failure}
+        return found
 
+    def _shown(self, rows: Sequence[Row], state: JobState | None) -> Iterator[Shown]:
+        """Show rows as jobs, but for those that have ended since they were read. Without a state the caller fills in
+        what a row tells of its job.
+        """
+        for start in range(0, len(rows), PAGE):
+            page = rows[start : start + PAGE]
+            ids = [row.id for row in page]
+            payloads = self.payloads(ids)
+            again = self._again([row for row, payload in zip(page, payloads, strict=True) if payload is None])
+            for row, id, payload in zip(page, ids, payloads, strict=True):
+                is_there, found = (True, payload) if payload is not None else next(again)
+                if is_there:
+                    yield row, self._of(row, id, found, state) or self._without_payload(row, state)
 
-def marked_job(job: Job, entry: Entry, progress: Progress | None, *, marked: set[bytes]) -> Job:
-    """Say of the job of a claim whether it runs or is cancelled, and how far it is."""
-    names = {name.encode("utf-8", "surrogateescape") for name in (job.id, occurrence(job.id, entry))}
-    return replace(job, state="running" if marked.isdisjoint(names) else "cancelling", progress=progress)
+    def _of(self, row: Row, id: str, payload: bytes | None, state: JobState | None) -> Job | None:
+        if state is None:
+            return self.read(id, payload)
+        return self.read(id, payload, due_ms=row.entry.due_ms, state=state, attempt=row.entry.attempt)
 
+    def _again(self, rows: Sequence[Row]) -> Iterator[tuple[bool, bytes | None]]:
+        """Look again at rows whose payload was gone, in one step. Those that are gone too have ended."""
 
-def claims_of(records: Mapping[bytes, bytes], said: Mapping[bytes, bytes]) -> tuple[list[Entry], list[Progress | None]]:
-    """Read the records of one listener: the entry of each claim, and the latest progress of its run."""
-    found = [(field, value) for field, value in records.items() if b"." in field]
-    entries = [read_entry(value) or regular(field.partition(b".")[2], due=value) for field, value in found]
-    return entries, [read_said(said.get(field)) for field, _ in found]
+        places: dict[tuple[str, bool], list[Row]] = {}
+        for row in rows:
+            places.setdefault((row.key, row.is_record), []).append(row)
 
+        def ask(pipe: Any) -> None:
+            pipe.hmget(self.keys.jobs, [row.id for row in rows])
+            for (key, is_record), some in places.items():
+                (pipe.hmget if is_record else pipe.zmscore)(key, [row.member for row in some])
 
-def _id(item: bytes) -> str:
-    return (item_id(item) or b"").decode("utf-8", "replace")
+        payloads, *found = piped(self.server, ask, whole=True) if rows else [[]]
+        pairs = (
+            pair for some, values in zip(places.values(), found, strict=True) for pair in zip(some, values, strict=True)
+        )
+        there = {(row.key, row.member) for row, value in pairs if value is not None}
+        return (((row.key, row.member) in there, payload) for row, payload in zip(rows, payloads, strict=True))
+
+    def _without_payload(self, row: Row, state: JobState | None) -> Job:
+        job = Job(id=row.id, schedule=self.codec.schedule, fn="?", error="its payload is missing")
+        return job if state is None else at_due(job, row.entry.due_ms, state=state, attempt=row.entry.attempt)
 
 
 def whole_ms(score: float) -> int:
@@ -194,6 +188,14 @@ def whole_ms(score: float) -> int:
     return round(max(-FURTHEST_MS, min(FURTHEST_MS, score)))
 
 
-def score_text(score: float) -> str:
-    """Write a score as the server does."""
-    return f"{score:.0f}" if abs(score) < 1e17 else str(score)
+def marked_job(job: Job, entry: Entry, progress: Progress | None, *, marked: Collection[bytes]) -> Job:
+    """Say of the job of a claim whether it runs or is cancelled, and how far it is."""
+    names = (name.encode("utf-8", "surrogateescape") for name in (job.id, occurrence(job.id, entry)))
+    is_marked = any(name in marked for name in names)
+    return replace(job, state="cancelling" if is_marked else "running", progress=progress)
+
+
+def claims_of(records: Mapping[bytes, bytes], said: Mapping[bytes, bytes]) -> tuple[list[Entry], list[Progress | None]]:
+    """Read the records of one listener: the entry of each claim, and the latest progress of its run."""
+    rows = list(record_rows("", records, said))
+    return [row.entry for row in rows], [row.said for row in rows]

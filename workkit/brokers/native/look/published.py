@@ -12,7 +12,8 @@ from workkit.brokers.native.look.inspector import NativeInspector
 from workkit.brokers.native.look.items import server_ms
 from workkit.brokers.native.look.location import SUSPECTS, Places, is_ours, item_id, wait_a_moment
 from workkit.brokers.native.look.pair import Pair
-from workkit.brokers.redis_server.pages import PAGE, PAGE_BYTES
+from workkit.brokers.redis_server.cursor import ordered_pages
+from workkit.brokers.redis_server.pages import PAGE_BYTES
 from workkit.contract.broker import Broker
 from workkit.errors import Unsupported
 
@@ -50,10 +51,10 @@ class Published:
     def pairs(self, *, soonest_first: bool) -> Iterator[Pair]:
         """Read every item with its job, then the jobs without an item.
 
-        `soonest_first` orders the items. It may then miss some if listeners take others meanwhile. Without it, every
-        item that is there the whole time is read.
+        `soonest_first` orders the items. Every item that keeps its place the whole time is read.
         """
-        pages = self._ranked() if soonest_first else self.places.scored_pages(self.places.keys.next)
+        next_ = self.places.keys.next
+        pages = ordered_pages(self.places.server, next_) if soonest_first else self.places.scored_pages(next_)
         for page in pages:
             yield from self._items(page)
         suspects: set[bytes] = set()
@@ -64,16 +65,6 @@ class Published:
                 suspects = set()
         if suspects:
             yield from self._alone(suspects)
-
-    def _ranked(self) -> Iterator[Scored]:
-        start = 0
-        while True:
-            with self.places.server.translated() as client:
-                page: Scored = client.zrange(self.places.keys.next, start, start + PAGE - 1, withscores=True)
-            if not page:
-                return
-            yield page
-            start += len(page)
 
     # Items, each with its job.
 

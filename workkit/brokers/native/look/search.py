@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from heapq import merge
 from itertools import chain, islice
 
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.keys import Keys
+from workkit.brokers.native.look.all_jobs import AllJobs
 from workkit.brokers.native.look.dead_set import DeadSet
-from workkit.brokers.native.look.items import all_parked, parked_items
+from workkit.brokers.native.look.items import parked_items
 from workkit.brokers.native.look.listing import Listing
-from workkit.brokers.native.look.parked import Parked, read_parked
+from workkit.brokers.native.look.parked import read_parked
+from workkit.brokers.native.look.row import parked_row
 from workkit.brokers.redis_server.pages import PAGE
 from workkit.brokers.redis_server.server import Server
 from workkit.brokers.redis_server.standing import standing_control
 from workkit.errors import Ambiguous, NotFound
-from workkit.jobs.admission import Control
-from workkit.jobs.job import Job, JobState
+from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.text.nearest import nearest_word
 
@@ -82,12 +82,11 @@ class Search:
 
     def found(self, id: str) -> Job | None:
         """Find one job in any key, without reading all waiting jobs. Last, find a job to which nothing refers."""
-        listing = self._listing
+        listing, key = self._listing, self.keys.waiting
         control = standing_control(self.server, self.keys.control)
-        aside = (
-            parked for text in parked_items(self.server, self.keys, id) if (parked := read_parked(text)) is not None
-        )
-        waiting = (lambda: listing.aside(aside, control), lambda: listing.waiting_of(id, control))
+        found_aside = map(read_parked, parked_items(self.server, self.keys, id))
+        aside = [parked_row(key, parked) for parked in found_aside if parked is not None]
+        waiting = (lambda: (job for _, job in listing.parked(aside, control)), lambda: listing.waiting_of(id, control))
         places = (listing.running, *waiting, self._dead.jobs)
         found = next((job for read in places for job in read() if job.id == id), None)
         return found or listing.read(id, listing.payloads([id])[0])
@@ -114,7 +113,7 @@ class Search:
         return near.id[:8], f" Nearest: {near.id[:8]} {shown(near.fn)} ({near.state})."
 
     def _jobs(self) -> Iterator[Job]:
-        return all_jobs(self._listing, self._dead, standing_control(self.server, self.keys.control), state=None)
+        return AllJobs(self._listing, self._dead, standing_control(self.server, self.keys.control)).jobs()
 
     @property
     def _listing(self) -> Listing:
@@ -123,37 +122,6 @@ class Search:
     @property
     def _dead(self) -> DeadSet:
         return DeadSet(server=self.server, keys=self.keys, codec=self.codec)
-
-
-def all_jobs(listing: Listing, dead: DeadSet, control: Control, *, state: JobState | None) -> Iterator[Job]:
-    """Page through the jobs: see `NativeInspector.jobs`."""
-    queued: tuple[JobState, ...] = ("waiting", "due", "retrying", "paused")
-
-    def wanted(*states: JobState) -> bool:
-        return state is None or state in states
-
-    def found() -> Iterator[Job]:
-        if wanted("running", "cancelling"):
-            yield from sorted(listing.running(), key=_due)
-        waiting = []
-        if wanted("held", "paused"):
-            waiting.append(listing.aside(iter(_by_due(all_parked(listing.server, listing.keys))), control))
-        if wanted(*(queued if control.paused else queued[:-1])):
-            waiting.append(listing.queued(control))
-        yield from merge(*waiting, key=_due)
-        if wanted("dead"):
-            yield from dead.jobs()
-
-    return (job for job in found() if state is None or job.state == state)
-
-
-def _by_due(parked: Iterable[Parked]) -> list[Parked]:
-    """Sort what is parked, which the server keeps by what it waits for."""
-    return sorted(parked, key=lambda one: one.entry.due_ms)
-
-
-def _due(job: Job) -> float:
-    return float("-inf") if job.due is None else job.due.timestamp()
 
 
 def named_entry(value: bytes | None) -> tuple[str, str]:

@@ -16,11 +16,11 @@ from typing import Any, Final, Literal
 
 import msgpack
 
-from workkit.brokers.native.entry import Entry, read_entry
 from workkit.brokers.native.look.dead_set import DeadSet
 from workkit.brokers.native.look.items import server_ms
-from workkit.brokers.native.look.listing import Listing, score_text
+from workkit.brokers.native.look.listing import Listing
 from workkit.brokers.native.look.parked import PAUSES, read_parked
+from workkit.brokers.native.look.row import Row, entry_row, item_row, parked_row
 from workkit.brokers.redis_server.pages import PAGE
 from workkit.contract.job_page import Placed, no_place
 from workkit.jobs.admission import Control
@@ -76,24 +76,28 @@ class Walk:
             at = (now, LAST)
         size = self._size
         while page := self._merged(keys, at, size):
-            if self.state == "due":
-                page = [one for one in page if one[0] <= now]
-            batch = [(read_entry(text) or Entry(due=score_text(score), item=text), score) for score, text in page]
-            for job, one in zip(self.listing.standing(batch, now, self.control), page, strict=True):
-                yield job, partial(place_text, "queued", one)
-            if len(page) < size:
+            rows = page if self.state != "due" else [row for row in page if row.when <= now]
+            for row, job in self.listing.queued(rows, now, self.control):
+                yield job, partial(place_text, "queued", (row.when, row.member))
+            if len(rows) < size:
                 return
-            at, size = page[-1], PAGE
+            at, size = (page[-1].when, page[-1].member), PAGE
 
-    def _merged(self, keys: Sequence[str], at: At | None, size: int) -> list[At]:
+    def _merged(self, keys: Sequence[str], at: At | None, size: int) -> list[Row]:
         """Read the first members behind a place, of all keys together."""
         starts = [self._rank(key, at) if at else 0 for key in keys]
         with self.listing.server.translated() as client:
             pipe = client.pipeline(transaction=False)
             for key, start in zip(keys, starts, strict=True):
                 pipe.zrange(key, start, start + size - 1, withscores=True)
-            found: list[At] = [(score, text) for page in pipe.execute() for text, score in page]
-        return sorted(found)[:size]
+            pages = pipe.execute()
+        again = self.listing.keys.again
+        found = [
+            (entry_row if key == again else item_row)(key, text, score)
+            for key, page in zip(keys, pages, strict=True)
+            for text, score in page
+        ]
+        return sorted(found, key=lambda row: (row.when, row.member))[:size]
 
     def _rank(self, key: str, at: At, *, is_in: bool = True) -> int:
         """Count the members up to a place, with it or without."""
@@ -128,9 +132,10 @@ class Walk:
             while True:
                 with self.listing.server.translated() as client:
                     page = client.zrangebylex(self.listing.keys.waiting, begin, high, start=0, num=size)
-                parked = [one for text in page if (one := read_parked(text)) is not None]
-                for job, one in zip(self.listing.aside(iter(parked), self.control), parked, strict=True):
-                    yield job, partial(place_text, "parked", (0.0, one.text))
+                key = self.listing.keys.waiting
+                parked = [parked_row(key, one) for text in page if (one := read_parked(text)) is not None]
+                for row, job in self.listing.parked(parked, self.control):
+                    yield job, partial(place_text, "parked", (0.0, row.member))
                 if len(page) < size:
                     break
                 begin, size = b"(" + page[-1], PAGE

@@ -1,0 +1,221 @@
+"""List the jobs of a native schedule while listeners move them from key to key.
+
+A *look* reads in one step the records of all listeners, and a page of some places where jobs wait.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from heapq import merge
+from itertools import chain, islice
+from typing import Any, NamedTuple
+
+from workkit.brokers.native.look.dead_set import DeadSet
+from workkit.brokers.native.look.items import server_ms
+from workkit.brokers.native.look.listing import Listing, Shown
+from workkit.brokers.native.look.parked import read_parked
+from workkit.brokers.native.look.row import Row, entry_row, item_row, parked_row, record_rows
+from workkit.brokers.redis_server.cursor import Cursor, Scored
+from workkit.brokers.redis_server.pages import PAGE, is_text, piped
+from workkit.jobs.admission import Control
+from workkit.jobs.job import Job, JobState
+
+RUNNING: tuple[JobState, ...] = ("running", "cancelling")
+ASIDE: tuple[JobState, ...] = ("held", "paused")
+QUEUED: tuple[JobState, ...] = ("waiting", "due", "retrying")
+
+
+class Look(NamedTuple):
+    """What one look has read: the records of all listeners, and a page of each place."""
+
+    records: list[Row]
+    pages: list[list[Scored]]
+
+
+class AllJobs:
+    """One listing of a schedule.
+
+    The first look reads the records of all listeners and the first page of each place where jobs wait. So if these fit
+    a page each (500 jobs), the listing shows every job that exists, and each occurrence once. Dead jobs are read last,
+    and one that was shown before it died is not shown again.
+
+    Of a longer queue, each further page is read in one step with the records, from behind the last member of the page
+    before. What listeners took before its page was read is shown as running. In the end a second look finds jobs that
+    were not shown yet. A recurring job that runs meanwhile may be shown with its next run too. A job that a person
+    moves to an earlier time, or takes out of the dead set, may be missing.
+
+    With a `state` only the keys that can hold such jobs are read. What is in this state all the time is shown.
+
+    It remembers 16 bytes of each job that it has shown.
+    """
+
+    def __init__(self, listing: Listing, dead: DeadSet, control: Control, *, state: JobState | None = None) -> None:
+        server, k = listing.server, listing.keys
+        self._listing, self._dead, self._control, self._state = listing, dead, control, state
+        self._next, self._again, self._waiting = (Cursor(server, key) for key in (k.next, k.again, k.waiting))
+        self._names: list[str] = []  # of listeners
+        self._early: set[int] = set()  # the occurrences of the first look
+        self._moved: set[int] = set()  # those of them that it did not find in `S:next`
+        self._claimed: list[Row] = []  # before their page was read
+        self._marked: frozenset[bytes] = frozenset()  # the jobs and occurrences that were cancelled
+        self._runs, self._items = array("q"), array("q")  # what was shown: occurrences, and the items of their jobs
+
+    def jobs(self) -> Iterator[Job]:
+        """Page through the jobs: running ones, then those that wait, soonest first, then dead ones, latest first."""
+        return (job for job in self._all() if self._state in (None, job.state))
+
+    def _all(self) -> Iterator[Job]:
+        look = self._first_look()
+        aside, items, owed = self._rows(look)
+        self._moved = {row.run for row in chain(look.records, aside, owed)}
+        self._early = self._moved.union(row.run for row in items)
+        yield from sorted(self._shown(self._listing.held(look.records, self._marked)), key=_due)
+        is_long = not (self._waiting.is_over and self._next.is_over and self._again.is_over)
+        yield from merge(self._parked(aside), self._queued(items, owed), key=_due)
+        if is_long and self._state is None:
+            yield from self._late()
+        if self._wants("dead"):
+            for page in self._dead.cursor().pages():
+                shown = list(self._dead.shown(page))
+                met = {run for run, _ in shown}.intersection(self._runs)
+                yield from (job for run, job in shown if run not in met)
+
+    def _wants(self, *states: JobState) -> bool:
+        return self._state is None or self._state in states
+
+    def _first_look(self) -> Look:
+        if self._wants(*RUNNING):
+            with self._listing.server.translated() as client:
+                self._names = _texts(client.zrange(self._listing.keys.listeners, 0, -1))
+        queued = (*QUEUED, "paused") if self._control.paused else QUEUED
+        self._waiting.is_over = not self._wants(*ASIDE)
+        self._next.is_over = self._again.is_over = not self._wants(*queued)
+        return self._look(self._waiting, self._next, self._again)
+
+    def _look(self, *places: Cursor) -> Look:
+        """Read the records and the next page of each place in one step. It reads listeners that began meanwhile too."""
+        k, cursors = self._listing.keys, [place for place in places if not place.is_over]
+        while True:
+            windows = piped(self._listing.server, partial(self._ask, cursors), whole=True)
+            answers = iter(windows[len(cursors) :])
+            records: list[Row] = []
+            marked: frozenset[bytes] = frozenset()
+            if self._wants(*RUNNING):
+                listed, marked = _texts(next(answers)), frozenset(next(answers))
+                if new := [name for name in listed if name not in self._names]:
+                    self._names += new
+                    continue
+                for name in self._names:
+                    records += record_rows(k.running(name), next(answers), next(answers))
+            self._marked = marked
+            page_of = {cursor: cursor.take(window) for cursor, window in zip(cursors, windows, strict=False)}
+            if None not in page_of.values():  # else the queue has changed too much: only one is asked for, again
+                return Look(records, [page_of.get(place) or [] for place in places])
+
+    def _ask(self, cursors: Iterable[Cursor], pipe: Any) -> None:
+        k = self._listing.keys
+        for cursor in cursors:
+            cursor.ask(pipe)
+        if self._wants(*RUNNING):
+            pipe.zrange(k.listeners, 0, -1)
+            pipe.zrange(k.cancelled, 0, -1)
+            for name in self._names:
+                pipe.hgetall(k.running(name))
+                pipe.hgetall(k.progress(name))
+
+    def _rows(self, look: Look) -> tuple[list[Row], list[Row], list[Row]]:
+        aside, items, owed = look.pages
+        return self._aside(aside), list(map(self._item, items)), list(map(self._entry, owed))
+
+    def _parked(self, first: list[Row]) -> Iterator[Job]:
+        """Show what is parked, all of it sorted: the server keeps it by what it waits for."""
+        more = chain.from_iterable(map(self._aside, self._more(self._waiting)))
+        rows = sorted(chain(first, _without(more, self._early)), key=lambda row: row.entry.due_ms)
+        for page in _in_pages(iter(rows)):
+            yield from self._shown(self._listing.parked(page, self._control))
+
+    def _queued(self, items: list[Row], owed: list[Row]) -> Iterator[Job]:
+        """Show `S:next` and `S:again`, merged by score."""
+        now = server_ms(self._listing.server)
+        rows = merge(
+            chain(items, self._pages(self._next, self._item, but_for=self._moved)),
+            chain(owed, self._pages(self._again, self._entry, but_for=self._early)),
+            key=lambda row: row.when,
+        )
+        for page in chain(_in_pages(rows), [[]]):
+            yield from self._shown(self._listing.queued(page, now, self._control))
+            claimed, self._claimed = self._claimed, []
+            yield from sorted(self._shown(self._listing.held(claimed, self._marked)), key=_due)
+
+    def _pages(self, cursor: Cursor, row: Callable[[Scored], Row], *, but_for: set[int]) -> Iterator[Row]:
+        """Read the further pages of a queue, and with each of them what listeners have taken from `S:next` since."""
+        for page in self._more(cursor):
+            yield from _without(map(row, page), but_for)
+
+    def _more(self, cursor: Cursor) -> Iterator[list[Scored]]:
+        while not cursor.is_over:
+            place = self._next.place
+            look = self._look(cursor)
+            for row in _without(look.records, self._early):
+                if _is_fresh(row) and (float(row.entry.due), row.entry.item) > place:
+                    self._early.add(row.run)
+                    self._moved.add(row.run)
+                    self._claimed.append(row)
+            yield look.pages[0]
+
+    def _late(self) -> Iterator[Job]:
+        """Look again, and show the jobs that were not shown."""
+        again = AllJobs(self._listing, self._dead, self._control)
+        look = again._first_look()
+        aside, items, owed = self._rows(look)
+        met = {hash(row.entry.item) for row in chain(look.records, aside, items, owed)}.intersection(self._items)
+        now = server_ms(self._listing.server)
+
+        def unmet(rows: list[Row]) -> list[Row]:
+            return [row for row in rows if hash(row.entry.item) not in met]
+
+        yield from self._shown(self._listing.held(unmet(look.records), again._marked))
+        yield from self._shown(self._listing.parked(unmet(aside), self._control))
+        yield from self._shown(self._listing.queued(unmet(items) + unmet(owed), now, self._control))
+
+    def _shown(self, found: Iterable[Shown]) -> Iterator[Job]:
+        """Remember what is shown."""
+        for row, job in found:
+            self._runs.append(row.run)
+            self._items.append(hash(row.entry.item))
+            yield job
+
+    def _aside(self, page: Iterable[Scored]) -> list[Row]:
+        found = (read_parked(text) for text, _ in page)
+        return [parked_row(self._listing.keys.waiting, parked) for parked in found if parked is not None]
+
+    def _item(self, one: Scored) -> Row:
+        return item_row(self._listing.keys.next, *one)
+
+    def _entry(self, one: Scored) -> Row:
+        return entry_row(self._listing.keys.again, *one)
+
+
+def _without(rows: Iterable[Row], met: set[int]) -> Iterable[Row]:
+    """Leave out what was seen elsewhere."""
+    return (row for row in rows if row.run not in met) if met else rows
+
+
+def _is_fresh(row: Row) -> bool:
+    """Say whether a record has surely come from `S:next`, where its due time was its score."""
+    return not row.entry.attempt and not row.entry.crashes and row.entry.flags == "-"
+
+
+def _in_pages(rows: Iterator[Row]) -> Iterator[list[Row]]:
+    while page := list(islice(rows, PAGE)):
+        yield page
+
+
+def _texts(names: Iterable[bytes]) -> list[str]:
+    return [name.decode() for name in names if is_text(name)]
+
+
+def _due(job: Job) -> float:
+    return float("-inf") if job.due is None else job.due.timestamp()
