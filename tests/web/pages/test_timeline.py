@@ -158,6 +158,15 @@ def test_a_filter_chooses_lanes(browser: Browser, ran: Schedule) -> None:
     assert "One-time jobs" not in text_of(answer)
 
 
+def test_a_function_without_recurring_jobs_says_so(browser: Browser, s: Schedule) -> None:
+    schedule.add(s, handlers.note, every="hour", name="hourly")
+    schedule.add_now(s, handlers.fail, retries=0)
+    schedule.drain(s, **HOW)
+    lanes = lanes_of(browser, s, "?by=fn")
+    assert lanes["tests.handlers.fail"]["words"] == "jobs that run once"
+    assert lanes["tests.handlers.note"]["words"] == "1 recurring job"
+
+
 def test_forty_lanes_are_a_page(browser: Browser, s: Schedule) -> None:
     for n in range(45):
         schedule.add(s, handlers.note, args=(n,), every="day at 9am", name=f"job-{n:02}")

@@ -93,7 +93,7 @@ def of_functions(rows: Iterable[Row], seen: Seen, listeners: Iterable[ListenerIn
         Strand(
             name=shown(fn),
             key=shown(fn),
-            words=plural(len(jobs.get(fn, ())), "recurring job"),
+            words=plural(len(jobs[fn]), "recurring job") if fn in jobs else "jobs that run once",
             path=f"jobs?{urlencode({'q': f'fn:{shown(fn)}'})}",
             subject=FN + fn,
             rows=tuple(jobs.get(fn, ())),
