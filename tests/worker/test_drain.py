@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -131,7 +132,7 @@ def played(scene: Scene, s: schedule.Schedule, client: Any, *, by: Callable[[Any
         ),  # jobs that are due in the same millisecond run in any order
         "jobs": sorted((one.state, one.fn, one.args, one.attempt, one.error) for one in schedule.jobs(s)),
         "keys": sorted(
-            key.removeprefix(s.name.encode()) for key in client.keys(f"{s.name}:*") if b"producer" not in key
+            re.sub(rb"^(:past:\w+:)\d+$", rb"\1", key.removeprefix(s.name.encode())) for key in client.keys(f"{s.name}:*") if b"producer" not in key
         ),
         "counts": (counts.due, counts.retrying, counts.held, counts.paused, counts.dead, counts.running),
     }
