@@ -131,8 +131,12 @@ def played(scene: Scene, s: schedule.Schedule, client: Any, *, by: Callable[[Any
             if event.name not in OF_PROGRAM
         ),  # jobs that are due in the same millisecond run in any order
         "jobs": sorted((one.state, one.fn, one.args, one.attempt, one.error) for one in schedule.jobs(s)),
-        "keys": sorted(
-            re.sub(rb"^(:past:\w+:)\d+$", rb"\1", key.removeprefix(s.name.encode())) for key in client.keys(f"{s.name}:*") if b"producer" not in key
+        "keys": sorted(  # whatever minute it is
+            {
+                re.sub(rb"^(:past:\w+:)\d+$", rb"\1", key.removeprefix(s.name.encode()))
+                for key in client.keys(f"{s.name}:*")
+                if b"producer" not in key
+            }
         ),
         "counts": (counts.due, counts.retrying, counts.held, counts.paused, counts.dead, counts.running),
     }

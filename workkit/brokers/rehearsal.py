@@ -44,10 +44,9 @@ class Rehearsal:
     def check(self, layout: str) -> None:
         """Refuse a layout whose scripts and keys follow no test clock. Raises Unsupported."""
         if layout != "native":
+            trouble = "has no test clock: workkit.testing takes native schedules only"
             remedy = "Call its handlers as functions, or use schedule.drain with a server of your own."
-            raise Unsupported.about(
-                f"layout={layout!r}", "has no test clock: workkit.testing takes native schedules", remedy, where="layout"
-            )
+            raise Unsupported.about(f"layout={layout!r}", trouble, remedy, where="layout")
 
     def server(self, schedule: str) -> OnTestClock:
         """Make a server for one broker; `close` closes it too. No I/O."""

@@ -6,14 +6,14 @@
         ran = wk.run_until("2026-04-01 10:00")
         assert len(ran) == 6
 
-With workkit installed, pytest has the fixture `wk`, a `Workkit`. While a test has it, every schedule of the process is on
-the private server, whatever server it names. Any other framework of tests makes one by itself:
+With workkit installed, pytest has the fixture `wk`, a `Workkit`. While a test has it, every schedule of the process is
+on the private server, whatever server it names. Any other framework of tests makes one by itself:
 
     with testing.server() as url, testing.Workkit(url) as wk:
 
 The clock is that of the server, and so of all that workkit does. `datetime.now()` in a handler is not moved:
-`current_job().started` tells the time of the test. The server drops what it keeps for a time only, such as kept results,
-by its own clock.
+`current_job().started` tells the time of the test. What the server keeps for a time only, such as kept results, it
+drops by its own clock.
 """
 
 from workkit.testing.past import Ran

@@ -17,8 +17,8 @@ ENDINGS: frozenset[str] = frozenset(get_args(RunEnding))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
-    """One run. `at`: when, by the clock of the test, in UTC. `ending`: "done", "failed" (it is tried again), "dead" (for
-    good), "retrying" (its handler asked for it), "discarded". `error`: what its handler raised.
+    """One run. `at`: when it ended, by the clock of the test, in UTC. `ending`: "done", "failed" (it is tried again),
+    "dead" (for good), "retrying" (its handler asked for it), "discarded". `error`: what its handler raised.
     """
 
     job: Job

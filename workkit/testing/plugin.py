@@ -35,5 +35,6 @@ def wk(wk_server: str, wk_options: ListenOptions, pytestconfig: pytest.Config) -
     from workkit import testing
 
     how: ListenOptions = {"folder": pytestconfig.rootpath}
-    with testing.Workkit(wk_server, **{**how, **wk_options}) as made:
+    how.update(wk_options)
+    with testing.Workkit(wk_server, **how) as made:
         yield made

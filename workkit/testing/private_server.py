@@ -12,7 +12,10 @@ from workkit.errors import EmbeddedError
 
 @contextmanager
 def server() -> Iterator[str]:
-    """Start a private server in a temporary folder, and give its URL; afterwards neither is left. Raises EmbeddedError."""
+    """Start a private server in a temporary folder, and give its URL; afterwards neither is left.
+
+    Raises EmbeddedError.
+    """
     with ExitStack() as ends:
         try:
             find_program()

@@ -1,4 +1,4 @@
-"""One test's hold on the private server: it moves the clock, runs what is due, and knows what was added and what ran."""
+"""What one test does with the private server: it moves the clock, and runs what is due."""
 
 from __future__ import annotations
 

@@ -117,10 +117,8 @@ class _Drain:
         return replace(self._dispatch.tally, given_back=0)
 
     def _join(self, broker: Broker) -> None:
-        lane = Lane(broker)
-        if self._clock is None:
-            lane.pretended_ms = self._at_ms
-        elif self._at_ms is not None and (others := broker.inspector.listeners()):
+        lane = self._tell(Lane(broker))
+        if self._clock is not None and self._at_ms is not None and (others := broker.inspector.listeners()):
             self._others_until_ms = self._at_ms - min(one.beat_ms for one in others) + self._patience_ms
         broker.register(
             ListenerInfo(
@@ -160,9 +158,15 @@ class _Drain:
         self._at_ms = at_ms
         if self._clock is not None:
             self._clock.move(at_ms)
+        for lane in self._lanes:
+            self._tell(lane)
+
+    def _tell(self, lane: Lane) -> Lane:
+        if self._clock is None:
+            lane.pretended_ms = self._at_ms
         else:
-            for lane in self._lanes:
-                lane.pretended_ms = at_ms
+            lane.clock_ms = self._at_ms
+        return lane
 
     def _wakes_to_maintain(self, at_ms: int) -> list[int]:
         """Give the instants to come at which a heartbeat changes something: a pause ends, or others look dead."""
@@ -180,7 +184,7 @@ class _Drain:
         for lane in self._lanes:
             if self._clock is not None and self._at_ms is not None and self._must_beat(lane, self._at_ms):
                 self._exchange.beat(lane, lane.broker.heartbeat())
-            found = self._has_room() and self._step(lane) or found
+            found = (self._has_room() and self._step(lane)) or found
         return found
 
     def _must_beat(self, lane: Lane, at_ms: int) -> bool:
