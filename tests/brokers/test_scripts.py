@@ -166,7 +166,8 @@ def test_a_script_on_the_test_clock_differs_from_that_of_production_in_one_part(
     plain, moved = load("native")[verb], load("native", clock=FOLDER_OF_PARTS)[verb]
     parts_of_time = [file.read_text(encoding="utf-8") for file in sorted(SHARED.glob("*/instant.lua"))]
     assert "test-clock" not in plain.text
-    assert moved.text == plain.text.replace(*(text.rstrip("\n") for text in parts_of_time))
+    of_server, of_test = (text.rstrip("\n") for text in parts_of_time)
+    assert moved.text == plain.text.replace(of_server, of_test)
     assert moved.declared == plain.declared
     assert ("test-clock" in moved.text) == ("'TIME'" in plain.text)
 
