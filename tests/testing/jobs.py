@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from workkit import current_job, job, schedule
 
 calls: list[Any] = []
+hooks: list[Callable[[], object]] = []
 failures: list[Exception] = []  # the next calls of `shaky` raise them
 
 
@@ -33,6 +35,10 @@ def shaky() -> None:
 
 def broken() -> None:
     raise OSError("disk full")
+
+
+def call_hook() -> None:
+    hooks.pop()()
 
 
 def pass_on(name: str) -> None:

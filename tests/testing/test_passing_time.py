@@ -166,6 +166,14 @@ def test_a_frozen_clock_stands_still(wk: Workkit) -> None:
     assert wk.now == first - timedelta(days=2)
 
 
+def test_a_job_lets_no_time_pass(wk: Workkit, s: schedule.Schedule) -> None:
+    jobs.hooks.append(lambda: wk.run_until(timedelta(hours=1)))
+    schedule.add_now(s, jobs.call_hook)
+    with pytest.raises(InvalidOptions, match="a job that runs cannot let time pass"):
+        wk.run_due()
+    assert schedule.counts(s).dead == 1
+
+
 def test_time_does_not_pass_backwards(wk: Workkit) -> None:
     wk.travel("2026-03-27 08:00")
     with pytest.raises(InvalidOptions, match=r"2026-03-26 08:00:00 UTC has passed: it is 2026-03-27 08:00:00 UTC"):

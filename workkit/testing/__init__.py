@@ -11,6 +11,8 @@ on the private server, whatever server it names. Any other framework of tests ma
 
     with testing.server() as url, testing.Workkit(url) as wk:
 
+Programs that a test starts are not on the private server: only this process is.
+
 The clock is that of the server, and so of all that workkit does. `datetime.now()` in a handler is not moved:
 `current_job().started` tells the time of the test. What the server keeps for a time only, such as kept results, it
 drops by its own clock.

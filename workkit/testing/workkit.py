@@ -24,7 +24,7 @@ from workkit.testing.past import Ran, ran_of
 from workkit.verbs.listen_options import read_how
 from workkit.verbs.new_job import as_job
 from workkit.verbs.opening import forget
-from workkit.worker.drain import TestClock, drain_brokers
+from workkit.worker.drain import MovedClock, drain_brokers
 
 
 class Workkit:
@@ -152,12 +152,14 @@ class Workkit:
             client.flushall()
 
     def _run(self, until_ms: int | None, *, raise_errors: bool) -> list[Ran]:
+        if self._is_running:
+            raise InvalidOptions("workkit.testing: a job that runs cannot let time pass. Call it in the test.")
         before = len(self.ran)
         self._joined.clear()
         self._unable.clear()
         self._is_running = True
         try:
-            clock = TestClock(self._set, self._more)
+            clock = MovedClock(self._set, self._more)
             drain_brokers(
                 self._more(), how=self._how, now_ms=until_ms, limit=None, raise_errors=raise_errors, clock=clock
             )

@@ -28,7 +28,7 @@ LOOKS_APART_MS = 2000  # between two heartbeats of a test, as a listener sends t
 
 
 @dataclass(frozen=True, slots=True)
-class TestClock:
+class MovedClock:
     """The clock of a server on which tests move the time. `move` sets it to an instant, epoch milliseconds; `more`
     gives the brokers of schedules that came into use meanwhile.
     """
@@ -45,7 +45,7 @@ def drain_brokers(
     limit: int | None,
     raise_errors: bool,
     to: Producer | None = None,
-    clock: TestClock | None = None,
+    clock: MovedClock | None = None,
 ) -> Tally:
     """See `schedule.drain`. Registers as a listener meanwhile, so that others can take over what it held if it dies.
 
@@ -83,7 +83,7 @@ class _Drain:
         limit: int | None,
         raise_errors: bool,
         serves: Mapping[str, Serving],
-        clock: TestClock | None,
+        clock: MovedClock | None,
         patience_ms: int,
     ) -> None:
         self._hands, self._posted, self._serves = hands, posted, serves
