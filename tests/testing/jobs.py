@@ -37,6 +37,11 @@ def broken() -> None:
     raise OSError("disk full")
 
 
+@job(keep="1 day")
+def double(number: int) -> int:
+    return 2 * number
+
+
 def call_hook() -> None:
     hooks.pop()()
 

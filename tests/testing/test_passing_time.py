@@ -115,6 +115,23 @@ def test_what_has_become_due_by_travelling_runs_late_and_once(wk: Workkit, s: sc
     assert wk.run_until(timedelta(hours=1)) == []
 
 
+def test_changes_and_results_bear_the_time_of_the_test(wk: Workkit, s: schedule.Schedule) -> None:
+    wk.travel("2036-03-27 08:00")
+    schedule.add(s, jobs.note, every="hour", catch_up="skip", name="hourly")
+    schedule.pause(s, "hourly", by="test")
+    wk.travel(timedelta(hours=3, minutes=1))
+    schedule.resume(s, "hourly", by="test")
+    wk.run_due()
+    assert [change.at for change in schedule.changes(s)] == [at("2036-03-27 11:01"), at("2036-03-27 08:00")]
+    kept = schedule.add_now(s, jobs.double, args=[21])
+    wk.run_due()
+    assert schedule.result(s, kept, wait=None) == 42
+    wk.travel("2026-03-27 08:00")
+    schedule.add_now(s, jobs.note)
+    wk.run_due()
+    assert len(schedule.runs(s)) == 2, "the clock may go back"
+
+
 def test_a_pause_ends_at_its_time(wk: Workkit, s: schedule.Schedule) -> None:
     wk.travel("2026-03-27 08:00")
     schedule.pause(s, until="2026-03-27 12:00")  # in Paris
