@@ -98,6 +98,9 @@ def test_pytest_finds_the_plugin_and_workkit_needs_no_pytest() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert project["entry-points"]["pytest11"] == {plugin.__name__: plugin.__name__}
     assert not [name for name in project["dependencies"] if name.startswith("pytest")]
-    source = "import sys, workkit.testing\nprint('pytest' in sys.modules)"
+    names = ["pytest", "redis", "workkit.worker", "workkit.brokers"]
+    told = f"print([name for name in {names} if name in sys.modules])"
+    source = f"import sys, workkit.testing.plugin\n{told}\ndel sys.modules['pytest']\n"
+    source += f"from workkit.testing import Ran, Workkit, server\n{told}"
     done = subprocess.run([sys.executable, "-c", source], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"
+    assert done.stdout == "['pytest']\n['redis', 'workkit.worker', 'workkit.brokers']\n"

@@ -18,8 +18,23 @@ The clock is that of the server, and so of all that workkit does. `datetime.now(
 drops by its own clock.
 """
 
-from workkit.testing.past import Ran
-from workkit.testing.private_server import server
-from workkit.testing.workkit import Workkit
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from workkit.testing.past import Ran
+    from workkit.testing.private_server import server
+    from workkit.testing.workkit import Workkit
 
 __all__ = ["Ran", "Workkit", "server"]
+
+_HOMES = {"Ran": "past", "Workkit": "workkit", "server": "private_server"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for, and no more: pytest imports the plugin at each start, also where no test uses it."""
+    from importlib import import_module
+
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return found
