@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -40,6 +41,11 @@ def broken() -> None:
 @job(keep="1 day")
 def double(number: int) -> int:
     return 2 * number
+
+
+@job(cpu=True)
+def compute() -> None:
+    calls.append(os.getpid())
 
 
 def call_hook() -> None:

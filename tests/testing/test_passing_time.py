@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -181,6 +182,12 @@ def test_a_frozen_clock_stands_still(wk: Workkit) -> None:
     assert wk.now == first
     wk.travel(timedelta(days=-2))
     assert wk.now == first - timedelta(days=2)
+
+
+def test_a_job_for_a_worker_process_runs_in_the_process_of_the_test(wk: Workkit, s: schedule.Schedule) -> None:
+    schedule.add_now(s, jobs.compute)
+    wk.run_due()
+    assert jobs.calls == [os.getpid()]
 
 
 def test_a_job_lets_no_time_pass(wk: Workkit, s: schedule.Schedule) -> None:

@@ -190,6 +190,16 @@ def test_drain_runs_each_occurrence_until_the_pretended_time_at_its_own(
     assert list(schedule.missed(s)) == []
 
 
+def test_drain_runs_the_jobs_of_all_shards_in_the_order_of_time(server: Server, name: str) -> None:
+    s = schedule.create(f"{{{name}}}", redis=server.url, shards=3)
+    handlers.calls.clear()
+    start = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=1)
+    for number in (7, 2, 5, 0, 3, 6, 1, 4):
+        schedule.add(s, handlers.note, at=start + timedelta(hours=number), args=[number])
+    assert schedule.drain(s, now=start + timedelta(days=1), **HOW).ran == 8
+    assert handlers.calls == [(number,) for number in range(8)]
+
+
 def test_drain_ends_at_once_where_nothing_recurs_however_far_the_pretended_time(server: Server, name: str) -> None:
     s = schedule.create(name, redis=server.url)
     schedule.add(s, handlers.note, at=datetime(2080, 1, 1, tzinfo=UTC))

@@ -11,11 +11,13 @@ on the private server, whatever server it names. Any other framework of tests ma
 
     with testing.server() as url, testing.Workkit(url) as wk:
 
-Programs that a test starts are not on the private server: only this process is.
+Only this process is on the private server, and no program that a test starts. So handlers marked with `cpu=True` run in
+this process too.
 
 The clock is that of the server, and so of all that workkit does. `datetime.now()` in a handler is not moved:
-`current_job().started` tells the time of the test. What the server keeps for a time only, such as kept results, it
-drops by its own clock.
+`current_job().started` tells the time of the test. How long a handler may take is measured as ever. What the server
+keeps for a time only, such as kept results, it drops by its own clock. A listener of the test's own follows the clock
+too; but a leap of more than its `listener_timeout` makes it look dead to `run_until`, so do not use both at once.
 """
 
 from typing import TYPE_CHECKING, Any

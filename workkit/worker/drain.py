@@ -53,7 +53,8 @@ def drain_brokers(
     """
     registry = Functions(imports=how.imports, folder=how.folder, consumers=how.consumers)
     posted: list[Posted] = []
-    hands = Hands(0, executor=Executor(registry), post=posted.append)
+    executor = Executor(registry, offloads=clock is None)  # another process is not on the server of a test
+    hands = Hands(0, executor=executor, post=posted.append)
     if to is not None:
         hands = Publisher(to, post=lambda message: None if callable(message) else posted.append(message))
     hands.prepare()
