@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import socket
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -227,11 +228,13 @@ def _serve(application: Any, binding: Binding, *, said: str, opens: bool) -> int
             raise Unsupported.about(f"--bind {binding}", f"cannot be used: {error.strerror or error}") from error
         ends.callback(bound_to.close)
         address = binding.address(bound_to)
-        server = _stoppable(web_server(application))  # before it says so: who reads that may stop it at once
-        terminal.say(f"listening  {said.format(address)}")
-        if opens and binding.path is None:
-            click.launch(address)
-        return _run(server, bound_to, binding)
+
+        def announce() -> None:
+            terminal.say(f"listening  {said.format(address)}")
+            if opens and binding.path is None:
+                click.launch(address)
+
+        return _run(web_server(application), bound_to, binding, announce=announce)
 
 
 def web_server(application: Any) -> Any:
@@ -252,17 +255,14 @@ def web_server(application: Any) -> Any:
     return Server(config)
 
 
-def _stoppable(server: Any) -> Any:
+def _run(server: Any, bound_to: socket.socket, binding: Binding, *, announce: Callable[[], None]) -> int:
     def stop(*_: object) -> None:
         server.should_exit = True
 
     for one in (signal.SIGINT, signal.SIGTERM):  # uvicorn raises the signal that it has obeyed again, for us
         signal.signal(one, stop)
-    return server
-
-
-def _run(server: Any, bound_to: socket.socket, binding: Binding) -> int:
     try:
+        announce()  # who reads that may stop it at once
         server.run(sockets=[bound_to])
     finally:
         if binding.path is not None:
