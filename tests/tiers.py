@@ -93,6 +93,8 @@ SLOW = (
     "test_wire.py::test_a_payload_reads_back",
     "triggers/test_standard.py::test_the_values_are_those_of_a_crontab",
     "triggers/test_zones.py::test_every_change_of_every_zone",
+    "testing/test_plugin.py::test_a_project_tests",
+    "testing/test_plugin.py::test_without_a_server_program",
     "web/acts/test_dead.py::test_when_the_process_dies",
     "web/security/test_hostile_records.py::test_each_",
     "web/security/test_layouts.py",

@@ -7,9 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.brokers.script_reading import FOLDER, REMOVING, SHARED, WRITING, changed, code, source
+from tests.brokers.script_reading import BROKERS, FOLDER, REMOVING, SHARED, WRITING, changed, code, source
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.redis_server.script import BadScript, load, local_name, read_script
+from workkit.brokers.redis_server.test_clock import FOLDER as FOLDER_OF_PARTS
 
 VERBS = sorted(load("native"))
 PARTS = sorted(file.stem for folder in (FOLDER, SHARED) for file in (folder / "parts").glob("*.lua"))
@@ -153,6 +154,23 @@ def test_every_part_is_used_by_a_script(name: str) -> None:
 @pytest.mark.parametrize("verb", VERBS)
 def test_no_script_is_too_long_to_be_read(verb: str) -> None:
     assert len(source(verb).splitlines()) <= MOST_LINES
+
+
+def test_every_script_takes_the_time_from_one_place() -> None:
+    of_time = re.compile(r"'TIME'|XADD.*'\*'|return '\*'")  # the server makes an id * of a stream from its time
+    files = [file for file in BROKERS.rglob("*.lua") if of_time.search(code(file.read_text(encoding="utf-8")))]
+    assert sorted(str(file.relative_to(SHARED)) for file in files) == ["parts/instant.lua", "test_clock/instant.lua"]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_script_on_the_test_clock_differs_from_that_of_production_in_one_part(verb: str) -> None:
+    plain, moved = load("native")[verb], load("native", clock=FOLDER_OF_PARTS)[verb]
+    parts_of_time = [file.read_text(encoding="utf-8") for file in sorted(SHARED.glob("*/instant.lua"))]
+    assert "test-clock" not in plain.text
+    of_server, of_test = (text.rstrip("\n") for text in parts_of_time)
+    assert moved.text == plain.text.replace(of_server, of_test)
+    assert moved.declared == plain.declared
+    assert ("test-clock" in moved.text) == ("'TIME'" in plain.text) == ("\n-- instant: " in plain.text)
 
 
 def table(column: int) -> dict[str, set[str]]:

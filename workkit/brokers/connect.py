@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, overload
 
+from workkit.brokers import rehearsal
 from workkit.brokers.gocraft.broker import GocraftBroker
 from workkit.brokers.hutch.address import DEFAULT_URL as DEFAULT_AMQP_URL
 from workkit.brokers.hutch.address import read_address, read_site
@@ -59,6 +60,8 @@ def open_broker(
 
     Raises InvalidSchedule, EmbeddedError, Unsupported.
     """
+    if rehearsal.current is not None:
+        rehearsal.current.note(name, dialect=dialect, shards=shards, layout=layout)
     if layout in AMQP_LAYOUTS:
         return _amqp(name, at=redis, layout=layout, timeout_ms=timeout_ms)
     if layout == "gocraft":
@@ -83,6 +86,8 @@ def open_brokers(
 
     Raises InvalidSchedule, EmbeddedError, Unsupported.
     """
+    if rehearsal.current is not None:
+        rehearsal.current.check(layout)
     if layout in AMQP_LAYOUTS:
         return [_amqp(name, at=redis, layout=layout, timeout_ms=timeout_ms)]
     if layout == "gocraft":
@@ -138,6 +143,8 @@ def _amqp(name: str, *, at: OnRabbitmq, layout: str, timeout_ms: int) -> Broker:
 
 
 def _native(name: str, *, redis: Any, dialect: str, timeout_ms: int) -> NativeBroker:
+    if rehearsal.current is not None:
+        return rehearsal.current.broker(name, dialect=dialect, timeout_ms=timeout_ms)
     return NativeBroker(_server(redis, schedule=name), schedule=name, dialect=dialect, timeout_ms=timeout_ms)
 
 

@@ -75,6 +75,11 @@ def forwarding_ends(s: Schedule, to: Any, *, timeout_ms: int) -> tuple[list[Brok
     return listening_brokers(s, timeout_ms=timeout_ms), other
 
 
+def forget() -> None:
+    """Open the brokers of producers anew, as the server of this process is another one now."""
+    _opened.cache_clear()
+
+
 def _declare(s: Schedule, broker: Producer) -> None:
     admin = broker.admin.by(author_of(None))
     if s.limit is not None or s.turn_ms is not None:

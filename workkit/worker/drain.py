@@ -1,11 +1,12 @@
 """Run what is due, in the calling thread, until nothing is. It steps the same `Exchange` and `Dispatch` as the loop, at
-the server's time, or at one that the caller pretends and that passes from now to then.
+the server's time, or at one that passes from now to then: a test moves the server's clock, or the caller pretends.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from workkit._version import __version__
 from workkit.contract.broker import Broker
@@ -23,6 +24,18 @@ from workkit.worker.lane import Lane
 from workkit.worker.loop import How, serving
 from workkit.worker.task import LookUp
 
+LOOKS_APART_MS = 2000  # between two heartbeats of a test, as a listener sends them
+
+
+@dataclass(frozen=True, slots=True)
+class MovedClock:
+    """The clock of a server on which tests move the time. `move` sets it to an instant, epoch milliseconds; `more`
+    gives the brokers of schedules that came into use meanwhile.
+    """
+
+    move: Callable[[int], None]
+    more: Callable[[], Sequence[Broker]]
+
 
 def drain_brokers(
     brokers: Sequence[Broker],
@@ -32,28 +45,28 @@ def drain_brokers(
     limit: int | None,
     raise_errors: bool,
     to: Producer | None = None,
+    clock: MovedClock | None = None,
 ) -> Tally:
-    """See `schedule.drain`. Registers as a listener meanwhile, so that others can take over what it held if it dies."""
+    """See `schedule.drain`. Registers as a listener meanwhile, so that others can take over what it held if it dies.
+
+    `clock`: the time that passes is the server's own, which is moved; None: it is pretended, request by request.
+    """
     registry = Functions(imports=how.imports, folder=how.folder, consumers=how.consumers)
     posted: list[Posted] = []
-    hands = Hands(0, executor=Executor(registry), post=posted.append)
+    executor = Executor(registry, offloads=clock is None)  # another process is not on the server of a test
+    hands = Hands(0, executor=executor, post=posted.append)
     if to is not None:
         hands = Publisher(to, post=lambda message: None if callable(message) else posted.append(message))
     hands.prepare()
     serves = serving(registry, how.jobs)
-    tally = Tally()
+    patience = round(how.stuck_after.total_seconds() * 1000)
+    drain = _Drain(
+        hands, posted, limit=limit, raise_errors=raise_errors, serves=serves, clock=clock, patience_ms=patience
+    )
     try:
-        for broker in brokers:
-            left = None if limit is None else limit - _runs(tally)
-            one = _Drain(hands, posted, limit=left, raise_errors=raise_errors, serves=serves).run(
-                Lane(broker), until_ms=now_ms
-            )
-            tally = Tally(
-                ran=tally.ran + one.ran, failed=tally.failed + one.failed, retried=tally.retried + one.retried
-            )
+        return drain.run(brokers, until_ms=now_ms)
     finally:
         hands.close()
-    return tally
 
 
 def _runs(tally: Tally) -> int:
@@ -61,7 +74,7 @@ def _runs(tally: Tally) -> int:
 
 
 class _Drain:
-    """The drain of one broker. `posted` holds what the hands have finished."""
+    """The drain of some brokers, one job of each in turn. `posted` holds what the hands have finished."""
 
     def __init__(
         self,
@@ -71,18 +84,43 @@ class _Drain:
         limit: int | None,
         raise_errors: bool,
         serves: Mapping[str, Serving],
+        clock: MovedClock | None,
+        patience_ms: int,
     ) -> None:
         self._hands, self._posted, self._serves = hands, posted, serves
-        self._limit, self._raise_errors = limit, raise_errors
+        self._limit, self._raise_errors, self._clock = limit, raise_errors, clock
+        self._patience_ms = patience_ms  # from a last heartbeat: then its listener has been taken for dead
         self._dispatch = Dispatch(hands)
         self._exchange = Exchange(hands, self._dispatch)
-        self._wake_in_ms: float | None = None  # from the pretended time to the next due time
+        self._lanes: list[Lane] = []
+        self._wakes: dict[Lane, float | None] = {}  # ms from the last claim there to the next due time
+        self._at_ms: int | None = None  # the time that passes; None: it does not
+        self._others_until_ms = 0  # until when other listeners may turn out to be dead
 
-    def run(self, lane: Lane, *, until_ms: int | None) -> Tally:
-        """Run what is due in one place. `until_ms`: the time that is pretended at the end; None is the server's."""
-        broker = lane.broker
-        if until_ms is not None:
-            lane.pretended_ms = min(until_ms, broker.now_ms())
+    def run(self, brokers: Sequence[Broker], *, until_ms: int | None) -> Tally:
+        """Run what is due. `until_ms`: the time at the end; None: no time passes."""
+        opened = list(brokers)
+        try:
+            if until_ms is not None and brokers:
+                self._set(min(until_ms, brokers[0].now_ms()))
+            try:
+                for broker in brokers:
+                    self._join(broker)
+                while self._has_room() and (self._step_all(opened) or self._has_passed(until_ms)):
+                    pass
+            finally:
+                self._dispatch.release_unbegun(self._lanes)
+                for lane in self._lanes:
+                    self._exchange.farewell(lane)
+        finally:
+            for broker in opened:
+                broker.close()
+        return replace(self._dispatch.tally, given_back=0)
+
+    def _join(self, broker: Broker) -> None:
+        lane = self._tell(Lane(broker))
+        if self._clock is not None and self._at_ms is not None and (others := broker.inspector.listeners()):
+            self._others_until_ms = self._at_ms - min(one.beat_ms for one in others) + self._patience_ms
         broker.register(
             ListenerInfo(
                 listener="",
@@ -95,37 +133,71 @@ class _Drain:
                 serves=self._serves,
             )
         )
-        try:
-            try:
-                while self._has_room() and (self._step(lane) or self._has_passed(lane, until_ms)):
-                    pass
-            finally:
-                self._dispatch.release_unbegun([lane])
-                self._exchange.farewell(lane)
-        finally:
-            broker.close()
-        return self._dispatch.tally
+        self._lanes.append(lane)
+        if self._clock is not None:
+            self._exchange.beat(lane, broker.heartbeat())  # ends pauses whose time has passed
 
     def _has_room(self) -> bool:
         return self._limit is None or _runs(self._dispatch.tally) < self._limit
 
-    def _has_passed(self, lane: Lane, until_ms: int | None) -> bool:
-        """Let the pretended time pass, to the next due time or to its end; False if it has ended. So every occurrence
-        of a recurring job runs at its own time, as under a listener that was there all along.
+    def _has_passed(self, until_ms: int | None) -> bool:
+        """Let time pass, to the next due time or to its end; False if it has ended. So every occurrence of a recurring
+        job runs at its own time, as under a listener that was there all along.
         """
-        at = lane.pretended_ms
+        at = self._at_ms
         if at is None or until_ms is None or at >= until_ms:
             return False
-        passes = until_ms - at if self._wake_in_ms is None else max(1, math.ceil(self._wake_in_ms))
-        lane.pretended_ms = min(until_ms, at + passes)
+        wakes = [at + max(1, math.ceil(wake)) for wake in self._wakes.values() if wake is not None]
+        if self._clock is not None:
+            wakes += self._wakes_to_maintain(at)
+            for lane in self._lanes:  # what has run is counted at the time when it ran
+                self._exchange.count(lane, is_last=True)
+        self._set(min([until_ms, *wakes]))
         return True
+
+    def _set(self, at_ms: int) -> None:
+        self._at_ms = at_ms
+        if self._clock is not None:
+            self._clock.move(at_ms)
+        for lane in self._lanes:
+            self._tell(lane)
+
+    def _tell(self, lane: Lane) -> Lane:
+        if self._clock is None:
+            lane.pretended_ms = self._at_ms
+        else:
+            lane.clock_ms = self._at_ms
+        return lane
+
+    def _wakes_to_maintain(self, at_ms: int) -> list[int]:
+        """Give the instants to come at which a heartbeat changes something: a pause ends, or others look dead."""
+        ends = [pause.until_ms for lane in self._lanes for pause in lane.control.paused.values()]
+        looks = [at_ms + LOOKS_APART_MS] if at_ms < self._others_until_ms else []
+        return [max(end, at_ms + 1) for end in ends if end is not None] + looks
+
+    def _step_all(self, opened: list[Broker]) -> bool:
+        """Bring one job of each place to its end; False if nothing is due in any. Adds new places to `opened`."""
+        if self._clock is not None:
+            for broker in self._clock.more():
+                opened.append(broker)
+                self._join(broker)
+        found = False
+        for lane in self._lanes:
+            if self._clock is not None and self._at_ms is not None and self._must_beat(lane, self._at_ms):
+                self._exchange.beat(lane, lane.broker.heartbeat())
+            found = (self._has_room() and self._step(lane)) or found
+        return found
+
+    def _must_beat(self, lane: Lane, at_ms: int) -> bool:
+        lapsed = any(p.until_ms is not None and p.until_ms <= at_ms for p in lane.control.paused.values())
+        return lapsed or at_ms <= self._others_until_ms
 
     def _step(self, lane: Lane) -> bool:
         """Claim one job and bring it to its end; False if nothing is due. Raises the error of a run that failed, also
         if another attempt follows, if the caller wants it.
         """
         turn = self._exchange.claim(lane, 1)
-        self._wake_in_ms = turn.wake_in_ms
+        self._wakes[lane] = turn.wake_in_ms
         self._dispatch.give_last_chance()
         self._hands.do_here()
         while self._posted:

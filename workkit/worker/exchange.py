@@ -27,7 +27,7 @@ class Exchange:
         """Settle what has ended, claim up to `limit` jobs, and route them."""
         self.dispatch.show_counts()
         ends, lane.ends = lane.ends, []
-        turn = lane.broker.claim(limit, ends=ends, now_ms=lane.pretended_ms)  # it keeps the endings even if it raises
+        turn = lane.broker.claim(limit, ends=ends, now_ms=lane.time_ms)  # it keeps the endings even if it raises
         now = lane.seen_at = lane.answered()
         lane.asked = turn.asked
         if limit > 0:
@@ -83,7 +83,7 @@ class Exchange:
         while True:
             self.dispatch.show_counts()
             ends, lane.ends = lane.ends, []
-            turn = lane.broker.claim(0, ends=ends, now_ms=lane.pretended_ms)
+            turn = lane.broker.claim(0, ends=ends, now_ms=lane.time_ms)
             lane.answered()
             self.dispatch.refuse(lane, turn.refused)
             for claim in turn.claims:

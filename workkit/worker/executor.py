@@ -39,8 +39,9 @@ class Executor:
     process.
     """
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: Registry, *, offloads: bool = True) -> None:
         self.registry = registry
+        self._offloads = offloads  # whether handlers marked with cpu=True run in worker processes
         self.event_loop = EventLoop()
         self._timeouts = Timeouts()
         self._workers: WorkerPool | None = None
@@ -99,7 +100,7 @@ class Executor:
         raises anywhere else.
         """
         around = AROUND.get(run.schedule) if AROUND else None
-        if options.cpu:
+        if options.cpu and self._offloads:
             return self._call_in_process(run, handler, around, options)
         if run.clock is not None:
             self._timeouts.watch(run.clock)

@@ -70,7 +70,7 @@ class Hands:
                 posted = self._looked_up(task)
             else:
                 lane = task.lane
-                now_ms = lane.broker.now_ms() if lane.pretended_ms is None else lane.pretended_ms
+                now_ms = lane.broker.now_ms() if lane.time_ms is None else lane.time_ms
                 task.late_ms = max(0, now_ms - task.claim.due_ms)
                 report.started(task)
                 if self.pings is not None and task.claim.standing is not None:

@@ -51,10 +51,16 @@ class Lane:
     progress: ProgressWriter | None = None  # None: nobody reads it
     counter: RunCounter | None = None  # None: the layout, or the schedule, keeps no counts
     pretended_ms: int | None = None  # the time to claim for, if it is not the server's
+    clock_ms: int | None = None  # where the server's clock stands, if a test moves it
 
     def __post_init__(self) -> None:
         """Count runs where the broker keeps counts."""
         self._follow_history()
+
+    @property
+    def time_ms(self) -> int | None:
+        """The time that claims name, in epoch milliseconds; None: it is whatever the server's clock tells."""
+        return self.clock_ms if self.pretended_ms is None else self.pretended_ms
 
     def _follow_history(self) -> None:
         if self.broker.history == "off":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -180,7 +179,7 @@ class NativeBroker:
         """
         for target in self._session.control.lapsed(self.now_ms()):
             self.admin.resume(target, lapsed=True)
-        now, taken = time.monotonic() * 1000, []
+        now, taken = self._clock.steady_ms(), []
         seen = {name: self._seen[name] for name, beat in self._stale if self._seen.get(name, (None, 0))[0] == beat}
         for name, beat in self._stale:
             _, first = seen.setdefault(name, (beat, now))

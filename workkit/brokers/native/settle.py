@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from hashlib import sha1
@@ -77,9 +76,9 @@ def is_plain(claim: Claim, outcome: Outcome) -> bool:
     return outcome is DONE and not (claim.attempt or claim.trouble or claim.receipt.is_bound)
 
 
-def ending(claim: Claim, outcome: Outcome) -> dict[str, Any]:
-    """Make the map for one ending. A claim with a trouble ends by that trouble, whatever its outcome is. But if its
-    function can be read, it may be released.
+def ending(claim: Claim, outcome: Outcome, *, now_ms: int) -> dict[str, Any]:
+    """Make the map for one ending, at `now_ms` of the server's clock. A claim with a trouble ends by that trouble,
+    whatever its outcome is. But if its function can be read, it may be released.
     """
     receipt: Receipt = claim.receipt
     out: dict[str, Any] = {"receipt": receipt.field}
@@ -103,7 +102,7 @@ def ending(claim: Claim, outcome: Outcome) -> dict[str, Any]:
             out |= {"count": "retried"} | _freed(receipt, set(entry.slots).difference(kept))
             entry = replace(entry, attempt=attempt, flags=entry.with_flags(slots=kept))
             out |= {"again": [entry.encode(), delay]}
-            return out | ({"error": [receipt.occurrence, _packed(failed)]} if failed else {})
+            return out | ({"error": [receipt.occurrence, _packed(failed, now_ms)]} if failed else {})
         case Released(delay_ms=delay, unknown=unknown):
             out |= _back(claim, delay) | _freed(receipt, set(receipt.entry.slots).difference(_kept(receipt)))
             return out | ({"skip": receipt.id} if unknown else {})
@@ -169,6 +168,6 @@ def write_grave(id: bytes, payload: bytes | None, entry: Entry, *, failure: Fail
     return bytes(msgpack.packb(grave, unicode_errors="surrogatepass"))
 
 
-def _packed(failure: Failure) -> bytes:
-    kept = [failure.type, failure.message, failure.where, failure.traceback, time.time()]
+def _packed(failure: Failure, now_ms: int) -> bytes:
+    kept = [failure.type, failure.message, failure.where, failure.traceback, now_ms / 1000]
     return bytes(msgpack.packb(kept, unicode_errors="surrogatepass"))

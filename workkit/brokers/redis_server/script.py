@@ -84,13 +84,18 @@ _OF_LUA = frozenset({  # a local cannot have these names
 
 
 @cache
-def load(layout: str) -> dict[str, Script]:
-    """Load the scripts of a layout, by verb."""
+def load(layout: str, *, clock: str | None = None) -> dict[str, Script]:
+    """Load the scripts of a layout, by verb. `clock`: the folder beside the shared parts with the part that tells the
+    time; None: the time is the server's.
+    """
     folder = resources.files("workkit.brokers").joinpath(layout, "lua")
     shared = resources.files("workkit.brokers").joinpath("redis_server", "lua", "parts")
+    other = None if clock is None else resources.files("workkit.brokers").joinpath("redis_server", "lua", clock)
     texts = {file.name.removesuffix(".lua"): file for file in folder.iterdir() if file.name.endswith(".lua")}
 
     def part(name: str) -> str:
+        if other is not None and (other / f"{name}.lua").is_file():
+            return (other / f"{name}.lua").read_text(encoding="utf-8")
         own = folder / "parts" / f"{name}.lua"
         return (own if own.is_file() else shared / f"{name}.lua").read_text(encoding="utf-8")
 

@@ -63,6 +63,8 @@ class Server:
     new server. `schedule` is its name in messages.
     """
 
+    is_on_test_clock = False  # whether tests move its clock, so that no answer foretells the next one
+
     def __init__(
         self,
         client: redis.Redis,
@@ -163,7 +165,7 @@ class Server:
         kwargs["socket_timeout"] = answer_seconds
         pool = redis.ConnectionPool(connection_class=self.client.connection_pool.connection_class, **kwargs)
         client = type(self.client)(connection_pool=pool)
-        twin = Server(client, url=self.url, schedule=self._schedule, route=self._route)
+        twin = type(self)(client, url=self.url, schedule=self._schedule, route=self._route)
         self._twins.append(twin)
         return twin
 

@@ -6,6 +6,7 @@ import gc
 import signal
 import socket
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -230,10 +231,13 @@ def _serve(application: Any, binding: Binding, *, said: str, opens: bool) -> int
             raise Unsupported.about(f"--bind {binding}", f"cannot be used: {error.strerror or error}") from error
         ends.callback(bound_to.close)
         address = binding.address(bound_to)
-        terminal.say(f"listening  {said.format(address)}")
-        if opens and binding.path is None:
-            click.launch(address)
-        return _run(web_server(application), bound_to, binding)
+
+        def announce() -> None:
+            terminal.say(f"listening  {said.format(address)}")
+            if opens and binding.path is None:
+                click.launch(address)
+
+        return _run(web_server(application), bound_to, binding, announce=announce)
 
 
 def web_server(application: Any) -> Any:
@@ -254,7 +258,7 @@ def web_server(application: Any) -> Any:
     return Server(config)
 
 
-def _run(server: Any, bound_to: socket.socket, binding: Binding) -> int:
+def _run(server: Any, bound_to: socket.socket, binding: Binding, *, announce: Callable[[], None]) -> int:
     def stop(*_: object) -> None:
         server.should_exit = True
 
@@ -263,6 +267,7 @@ def _run(server: Any, bound_to: socket.socket, binding: Binding) -> int:
     sys.setswitchinterval(TURN_S)  # the process is ours, and nobody else's threads are in it
     gc.set_threshold(*COLLECTS)
     try:
+        announce()  # who reads that may stop it at once
         server.run(sockets=[bound_to])
     finally:
         if binding.path is not None:

@@ -171,7 +171,7 @@ class Publisher(Hands):
         traces = _traces(batch)
         for run in batch:
             run.started = time.monotonic()
-            now_ms = run.lane.broker.now_ms() if run.lane.pretended_ms is None else run.lane.pretended_ms
+            now_ms = run.lane.broker.now_ms() if run.lane.time_ms is None else run.lane.time_ms
             run.late_ms = max(0, now_ms - run.claim.due_ms)
             report.started(run)
             try:

@@ -103,7 +103,7 @@ class Worker:
             id=job.id,
             fn=job.fn,
             args=job.args,
-            due_ms=0,
+            due_ms=0 if job.due is None else round(job.due.timestamp() * 1000),
             kwargs=job.kwargs,
         )
         run = OffloadedRun(claim, self._reports)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -57,7 +56,7 @@ class Run:
                 trigger=job.trigger,
                 due=job.due,
                 attempt=job.attempt,
-                started=datetime.fromtimestamp(time.time() - (time.monotonic() - self.started), UTC),
+                started=datetime.fromtimestamp((self.claim.due_ms + self.late_ms) / 1000, UTC),  # the server's clock
                 lateness=timedelta(milliseconds=self.late_ms),
                 _clock=self.clock,
                 _report=self.reporter(),

@@ -45,7 +45,7 @@ def settlement(ends: Sequence[Ending], *, recorder: Recorder | None, listener: s
         if is_plain(claim, outcome):
             plain.append(claim.receipt)
             continue
-        other = ending(claim, outcome)
+        other = ending(claim, outcome, now_ms=now_ms)
         if recorder is not None:
             record = recorder.of(claim, outcome, listener=listener, now_ms=now_ms)
             if record is not None:

@@ -1,13 +1,14 @@
 -- chain: when an occurrence of a recurring job begins, or is missed, put the next one into S:next. `m` is as in admit.
 -- KEYS running next ended counts first missed
+-- part: instant
 -- part: counter
 -- part: slots
 -- part: ending
 -- part: ran
 local function note(m, reason, times, now)
   local fields = m.missed
-  redis.pcall('XADD', missed, 'MAXLEN', '~', 10000, '*', 'id', fields[1], 'name', fields[2], 'fn', fields[3], 'due', fields[4],
-    'reason', reason, 'times', times) -- a job runs even if the server refuses this
+  redis.pcall('XADD', missed, 'MAXLEN', '~', 10000, entry_id(missed), 'id', fields[1], 'name', fields[2], 'fn', fields[3],
+    'due', fields[4], 'reason', reason, 'times', times) -- a job runs even if the server refuses this
   if not m.ring then return end
   local late = math.max(0, math.min(4294967295, now - fields[4]))
   local packed = struct.pack('>I6I4I4BB', now, late, 0, reason == 'overlap' and OVERLAP or MISSED, 0)

@@ -2,9 +2,10 @@
 -- S:changes; '' = nobody is named. Nothing here may stop a change: a key of another type is left alone.
 -- KEYS changes
 -- ARGV change
+-- part: instant
 local function note(...) -- further fields and values
   if change == '' then return end
   local fields = cmsgpack.unpack(change)
   for _, one in ipairs({ ... }) do fields[#fields + 1] = one end
-  redis.pcall('XADD', changes, 'MAXLEN', '~', 10000, '*', unpack(fields))
+  redis.pcall('XADD', changes, 'MAXLEN', '~', 10000, entry_id(changes), unpack(fields))
 end

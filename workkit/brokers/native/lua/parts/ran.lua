@@ -4,6 +4,7 @@
 -- The head of a ring (16 bytes): day 2, worst ending and runs of that day 3, last entry of S:runs 4 (s), runs since then 4, 0 3.
 -- Nothing here may stop a job: a key of another type is left alone.
 -- KEYS lately days runs
+-- part: instant
 local RINGS, HEAD, APART = 10000, '>I2I3I4I4I3', 30
 local SKIPPED, MISSED, OVERLAP = 2, 5, 6 -- endings of occurrences that did not run
 
@@ -26,8 +27,8 @@ local function make_room() -- of ten jobs by chance, forget the one that ran the
 end
 
 local function keep_run(r, times) -- the number of the entry
-  return redis.pcall('XADD', runs, 'MAXLEN', '~', 50000, '*', 'i', r[5], 'n', r[6], 'f', r[7], 'r', r[2], 'w', r[8], 'm', r[9],
-    'x', string.format('%.0f', times))
+  return redis.pcall('XADD', runs, 'MAXLEN', '~', 50000, entry_id(runs), 'i', r[5], 'n', r[6], 'f', r[7], 'r', r[2], 'w', r[8],
+    'm', r[9], 'x', string.format('%.0f', times))
 end
 
 local function keep_in_ring(r)

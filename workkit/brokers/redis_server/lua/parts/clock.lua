@@ -1,6 +1,7 @@
 -- clock: this server's time in ms, as a text.
+-- part: instant
 local function server_ms() -- second: the fraction of a ms on top
-  local t = redis.call('TIME')
+  local t = instant()
   return t[1] .. string.format('%03d', math.floor(t[2] / 1000)), t[2] % 1000 / 1000
 end
 

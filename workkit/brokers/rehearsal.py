@@ -1,0 +1,86 @@
+"""The private server of a test: while there is one, every schedule of this process is there, whatever server it names.
+
+`workkit.testing` begins and ends it. So a test reaches no server of production, and nothing of production knows of a
+test clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from workkit.brokers.native.broker import NativeBroker
+from workkit.brokers.native.codec import Stored
+from workkit.brokers.redis_server.test_clock import OnTestClock, on_test_clock
+from workkit.contract.producer import Added, BatchStep, NewJob
+from workkit.errors import Unsupported
+
+current: Rehearsal | None = None
+Heard = Callable[[str, Sequence[NewJob], Sequence[Added]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What one must know of a schedule, beside its name, to listen to it."""
+
+    dialect: str
+    shards: int
+
+
+@dataclass(slots=True, eq=False)
+class Rehearsal:
+    """A private server, the schedules that were used there, and who hears of additions."""
+
+    url: str
+    heard: Heard
+    used: dict[str, Shape] = field(default_factory=dict)
+    _servers: list[OnTestClock] = field(default_factory=list)
+
+    def note(self, name: str, *, dialect: str, shards: int, layout: str) -> None:
+        """Note that a schedule is used. Raises Unsupported."""
+        self.check(layout)
+        self.used[name] = Shape(dialect, shards)
+
+    def check(self, layout: str) -> None:
+        """Refuse a layout whose scripts and keys follow no test clock. Raises Unsupported."""
+        if layout != "native":
+            trouble = "has no test clock: workkit.testing takes native schedules only"
+            remedy = "Call its handlers as functions, or use schedule.drain with a server of your own."
+            raise Unsupported.about(f"layout={layout!r}", trouble, remedy, where="layout")
+
+    def server(self, schedule: str) -> OnTestClock:
+        """Make a server for one broker; `close` closes it too. No I/O."""
+        made = on_test_clock(self.url, schedule=schedule, layout="native")
+        self._servers.append(made)
+        return made
+
+    def broker(self, name: str, *, dialect: str, timeout_ms: int) -> NativeBroker:
+        """Make the broker of a schedule, or of one of its shards, on this server. No I/O."""
+        return _Rehearsed(self.server(name), schedule=name, dialect=dialect, timeout_ms=timeout_ms, heard=self.heard)
+
+    def close(self) -> None:
+        """Close all connections."""
+        for server in self._servers:
+            server.close()
+        self._servers.clear()
+
+
+class _Rehearsed(NativeBroker):
+    """The broker of production; the test hears what it has added."""
+
+    def __init__(self, server: OnTestClock, *, schedule: str, dialect: str, timeout_ms: int, heard: Heard) -> None:
+        super().__init__(server, schedule=schedule, dialect=dialect, timeout_ms=timeout_ms)
+        self._heard = heard
+
+    def putting(
+        self, jobs: Sequence[NewJob], *, stored: Sequence[Stored], step: BatchStep | None = None
+    ) -> Callable[[], list[Added]]:
+        """Send jobs: see `NativeBroker.putting`."""
+        answer = super().putting(jobs, stored=stored, step=step)
+
+        def heard() -> list[Added]:
+            added = answer()
+            self._heard(self.schedule, jobs, added)
+            return added
+
+        return heard

@@ -1,0 +1,203 @@
+"""What one test does with the private server: it moves the clock, and runs what is due."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Any, Unpack
+from zoneinfo import ZoneInfo
+
+from workkit import events
+from workkit.brokers import rehearsal
+from workkit.brokers.connect import open_brokers
+from workkit.brokers.redis_server.test_clock import OnTestClock, set_test_clock
+from workkit.contract.broker import Broker
+from workkit.contract.producer import Added, NewJob
+from workkit.errors import CannotRun, InvalidOptions
+from workkit.jobs.job import Job
+from workkit.jobs.names import Fn
+from workkit.jobs.option_types import ListenOptions
+from workkit.testing.additions import missing, wanted
+from workkit.testing.moment import Moment, read_moment
+from workkit.testing.past import Ran, ran_of
+from workkit.verbs.listen_options import read_how
+from workkit.verbs.new_job import as_job
+from workkit.verbs.opening import forget
+from workkit.worker.drain import MovedClock, drain_brokers
+
+
+class Workkit:
+    """The schedules of this process on a private server, and its clock. The fixture `wk` of pytest.
+
+    The clock goes on by itself until the test moves or freezes it; from then on it stands still, and moves only with
+    `travel` and `run_until`. A frozen clock tells whole seconds where the test names them.
+    """
+
+    def __init__(self, url: str, **how: Unpack[ListenOptions]) -> None:
+        """Take the server at `url`, one of `testing.server`. `how`: as for `schedule.listener`; imports, folder and
+        consumers say which functions may run. Raises InvalidOptions.
+        """
+        self._how, self._timeout_ms = read_how(how)
+        self._place = rehearsal.Rehearsal(url, self._heard)
+        self._server: OnTestClock = self._place.server("tests")
+        self._at_ms: int | None = None  # where the clock stands; None: it goes on
+        self._tz = "UTC"
+        self._runs_now = self._is_running = False
+        self._joined: set[str] = set()
+        self._unable: list[str] = []
+        self.added: list[Job] = []
+        """The jobs that were added, in this order; an addition that changed nothing is one with `new=False`."""
+        self.ran: list[Ran] = []
+        """All runs, in this order."""
+
+    def __enter__(self) -> Workkit:
+        if rehearsal.current is not None:
+            raise InvalidOptions("workkit.testing: another Workkit is in use in this process. Leave that one first.")
+        self._clear()
+        rehearsal.current = self._place
+        forget()
+        self._unsubscribe = events.subscribe(self._on_event)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._unsubscribe()
+        rehearsal.current = None
+        forget()
+        try:
+            self._clear()
+        finally:
+            self._place.close()
+
+    @property
+    def now(self) -> datetime:
+        """The time of the test, in UTC."""
+        if self._at_ms is not None:
+            return _instant(self._at_ms)
+        with self._server.translated() as client:
+            seconds, micros = client.time()
+        return _instant(seconds * 1000 + micros // 1000)
+
+    def freeze(self) -> None:
+        """Stop the clock where it is."""
+        self._set(_ms(self.now))
+
+    def travel(self, to: Moment, *, tz: str | ZoneInfo | None = None) -> None:
+        """Set the clock to an instant, of the past too, and run nothing. What has become due meanwhile is late.
+
+        `to`: words, ISO, an aware datetime, or a timedelta from now. `tz`: the zone in which words are read, here and
+        in the calls that follow; UTC at first. Raises PhraseError, TriggerError.
+        """
+        self._set(_ms(self._read("to", to, tz)))
+
+    def run_due(self, *, raise_errors: bool = True) -> list[Ran]:
+        """Run what is due now, and what that adds, until nothing is. Returns the runs. The clock is not moved.
+
+        `raise_errors`: as in `run_until`.
+        """
+        return self._run(None, raise_errors=raise_errors)
+
+    def run_until(self, to: Moment, *, tz: str | ZoneInfo | None = None, raise_errors: bool = True) -> list[Ran]:
+        """Let time pass until then, as if a listener was there: each occurrence of a recurring job, and each further
+        attempt, runs at its own time, pauses end, and what a dead listener held is taken over. Returns the runs.
+
+        `to`, `tz`: as in `travel`. An error of a handler is recorded, then raised, also if another attempt follows; the
+        clock then stands where it happened. With `raise_errors` False it is only recorded: the job is tried again, or
+        dead. A function that may not run, or is not found, raises CannotRun in the same way. Raises PhraseError,
+        TriggerError; InvalidOptions for a time that has passed.
+        """
+        end = self._read("to", to, tz)
+        if end < self.now:
+            trouble = f"has passed: it is {self.now:%Y-%m-%d %H:%M:%S} UTC in this test"
+            remedy = "Give a later time, or go back: wk.travel."
+            raise InvalidOptions.about(f"to={end:%Y-%m-%d %H:%M:%S} UTC", trouble, remedy, where="to", given=to)
+        return self._run(_ms(end), raise_errors=raise_errors)
+
+    def immediate(self) -> None:
+        """From now on run each job that is due as soon as it is added, before `add` returns; an error of its handler is
+        raised there. Jobs of a later time wait. What a handler adds runs after it.
+        """
+        self._runs_now = True
+
+    def assert_added(
+        self,
+        fn: Fn,
+        *,
+        args: Sequence[Any] | None = None,
+        kwargs: Mapping[str, Any] | None = None,
+        at: Moment | None = None,
+        tz: str | ZoneInfo | None = None,
+        name: str | None = None,
+    ) -> Job:
+        """Fail unless a job was added: with this function and, where they are given, these arguments, this first time
+        and this name. Returns the last such job. Arguments are compared as JSON carries them.
+        """
+        due = None if at is None else self._read("at", at, tz)
+        for job in reversed(self.added):
+            if wanted(job, fn=fn, args=args, kwargs=kwargs, due=due, name=name):
+                return job
+        raise AssertionError(missing(self.added, fn=fn, args=args, kwargs=kwargs, due=due, name=name))
+
+    def _read(self, name: str, given: Moment, tz: str | ZoneInfo | None) -> datetime:
+        if tz is not None:
+            self._tz = str(tz)
+        return read_moment(given, name=name, now=self.now, tz=self._tz)
+
+    def _set(self, at_ms: int) -> None:
+        set_test_clock(self._server, at_ms)
+        self._at_ms = at_ms
+
+    def _clear(self) -> None:
+        with self._server.translated() as client:
+            client.flushall()
+
+    def _run(self, until_ms: int | None, *, raise_errors: bool) -> list[Ran]:
+        if self._is_running:
+            raise InvalidOptions("workkit.testing: a job that runs cannot let time pass. Call it in the test.")
+        before = len(self.ran)
+        self._joined.clear()
+        self._unable.clear()
+        self._is_running = True
+        try:
+            clock = MovedClock(self._set, self._more)
+            drain_brokers(
+                self._more(), how=self._how, now_ms=until_ms, limit=None, raise_errors=raise_errors, clock=clock
+            )
+        finally:
+            self._is_running = False
+        if until_ms is not None:
+            self._set(until_ms)
+        if raise_errors and self._unable:
+            raise CannotRun(self._unable[0])
+        return self.ran[before:]
+
+    def _more(self) -> list[Broker]:
+        """Open the brokers of the schedules that were used since the last call."""
+        new = [(name, shape) for name, shape in self._place.used.items() if name not in self._joined]
+        self._joined.update(name for name, _ in new)
+        return [
+            broker
+            for name, shape in new
+            for broker in open_brokers(
+                name, redis=None, dialect=shape.dialect, shards=shape.shards, timeout_ms=self._timeout_ms
+            )
+        ]
+
+    def _heard(self, schedule: str, jobs: Sequence[NewJob], added: Sequence[Added]) -> None:
+        self.added += [as_job(new, schedule=schedule, added=one) for new, one in zip(jobs, added, strict=True)]
+        if self._runs_now and not self._is_running:
+            self._run(None, raise_errors=True)
+
+    def _on_event(self, event: events.Event) -> None:
+        if event.name == "cannot_run":
+            self._unable.append(str(event.fields["reason"]))
+        elif (ran := ran_of(event, at=self.now)) is not None:
+            self.ran.append(ran)
+
+
+def _instant(ms: int) -> datetime:
+    return datetime.fromtimestamp(ms / 1000, UTC)
+
+
+def _ms(at: datetime) -> int:
+    return round(at.timestamp() * 1000)
