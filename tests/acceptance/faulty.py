@@ -25,6 +25,8 @@ CALL = '__import__("tests.acceptance.faulty_points", fromlist=["hit"]).hit'
 ADMINISTRATION = {
     "native": {
         "bury",
+        "plan",
+        "withdraw",
         "declare",
         "discard",
         "note",

@@ -31,6 +31,11 @@ def _listening(event: Event) -> list[str]:
     return [f"{schedules} on {where}, {threads}, pid {fields.get('pid')}, workkit {fields.get('version')}"]
 
 
+def _outdated(event: Event) -> list[str]:
+    named = ", ".join(event.fields.get("sources") or ())
+    return [f"a newer plan of {named} holds, so its jobs stay as they are. Back to this one: workkit sync --rollback"]
+
+
 def _failed(event: Event) -> list[str]:
     again = event.fields.get("again_ms")
     if again is None:
@@ -129,6 +134,8 @@ def _reason(event: Event) -> list[str]:
 
 TEXTS: Mapping[str, Callable[[Event], list[str]]] = {
     "listening": _listening,
+    "synced": lambda event: [f"{event.fields.get('plan')}."],
+    "outdated": _outdated,
     "may_run": lambda event: [f"{str(event.fields.get('text')).rstrip('.')}."],
     "forwarding": lambda event: [f"to {event.fields.get('to')} on {event.fields.get('url')}"],
     "health": lambda event: [f"{event.fields.get('url')}/livez, /readyz, /metrics"],

@@ -1,0 +1,79 @@
+"""Which plans of code a sync has: those of imported modules, and of a file; and the sync of a listener that starts."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from workkit import events
+from workkit.errors import InvalidOptions
+from workkit.jobs.options import BY_NAME
+from workkit.jobs.planned import Source, planned_here, written_ms
+from workkit.verbs.author import author_of
+from workkit.verbs.code_plan import sync_code
+from workkit.verbs.creation import Schedule
+from workkit.verbs.opening import producer_of
+from workkit.verbs.plan import Plan
+from workkit.verbs.plan_file import plan_of_project
+
+
+def sources_of(schedule: str, file: Path | None) -> list[Source]:
+    """Find what is planned for a schedule: by modules that are imported, and by a file, if one is given."""
+    found = planned_here(schedule)
+    of_file = None if file is None else plan_of_project(file, schedule)
+    return found if of_file is None else [*found, of_file]
+
+
+def read_version(plan_version: str | int | None) -> str | None:
+    """Read the version of a plan. Raises InvalidOptions."""
+    return None if plan_version is None else BY_NAME["plan_version"].read(plan_version, "plan_version")
+
+
+def sync_planned(
+    s: Schedule,
+    *,
+    file: Path | None = None,
+    plan_version: str | int | None = None,
+    rollback: bool = False,
+    prune: bool = False,
+    dry_run: bool = False,
+    by: str | None = None,
+) -> Plan:
+    """Make what is planned for a schedule so: see `schedule.sync`. Raises InvalidOptions where nothing is planned."""
+    broker, version, author = producer_of(s), read_version(plan_version), author_of(by)
+    sources = sources_of(s.name, file)
+    known = {source.name for source in sources}
+    made_by = {made.source for made in broker.plans.made().values()}
+    emptied = [
+        Source(name=name, written_ms=written_ms(name)) for name in sorted(made_by - known) if name in sys.modules
+    ]
+    if not sources and not emptied:
+        trouble = f"plans a job of {s.name}"
+        remedy = 'Import the module that has @s.every(...) first: --import app.jobs, or imports=["app.jobs"].'
+        raise InvalidOptions.about("no module that is imported here", trouble, remedy, where="plan", given=s.name)
+    return sync_code(
+        s,
+        [*sources, *emptied],
+        broker=broker,
+        version=version,
+        rollback=rollback,
+        prune=prune,
+        dry_run=dry_run,
+        author=author,
+    )
+
+
+def sync_at_start(schedules: Sequence[Schedule], *, how: Mapping[str, Any]) -> None:
+    """Make what is planned so, for each schedule of a listener for which something is, and announce it. Raises
+    InvalidOptions where nothing is planned for any of them.
+    """
+    given = BY_NAME["sync"].read(how["sync"], "sync")
+    file = given if isinstance(given, Path) else None
+    planned = [s for s in schedules if sources_of(s.name, file)]
+    for s in planned or schedules[:1]:
+        done = sync_planned(s, file=file, plan_version=how.get("plan_version"))
+        events.emit("synced", s.name, plan=done)
+        if done.older:
+            events.emit("outdated", s.name, sources=done.older)
