@@ -93,11 +93,7 @@ def _is_number_of_processes(value: object) -> bool:
 
 
 READERS: dict[str, tuple[str, Callable[[object], bool], str]] = {
-    "schedules": (
-        "schedules",
-        _is_schedules,
-        'schedules = ["app-tasks"], or a table for each planned job: [tool.workkit.schedules.app-tasks.digest]',
-    ),
+    "schedules": ("schedules", _is_schedules, 'schedules = ["app-tasks"]'),
     "import": ("imports", _is_texts, 'import = ["app.jobs"]'),
     "threads": ("threads", _is_count, "threads = 10"),
     "processes": ("processes", _is_number_of_processes, f"processes = 2, from 1 to {MOST_PROCESSES}"),

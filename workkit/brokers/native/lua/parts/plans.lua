@@ -5,6 +5,7 @@ local function plan_of(source) -- {generation, digest, version, written ms, sinc
   if not packed or string.byte(packed) ~= 0x96 then return nil end -- an array of six
   local ok, plan = pcall(cmsgpack.unpack, packed)
   if not ok or type(plan[1]) ~= 'number' or type(plan[2]) ~= 'string' or type(plan[3]) ~= 'string' then return nil end
+  if plan[1] % 1 ~= 0 or plan[1] < 0 or plan[1] > 9e15 then return nil end -- not a number that can be counted on
   return type(plan[4]) == 'number' and type(plan[6]) == 'table' and plan or nil
 end
 
