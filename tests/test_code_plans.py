@@ -13,7 +13,7 @@ import pytest
 
 from tests.plans import NEW, OLD, imported, write
 from tests.servers import Server, program
-from workkit import errors, schedule
+from workkit import errors, events, schedule
 from workkit.contract.plans import CodePlan, PlanMark
 from workkit.jobs.planned import planned_here
 from workkit.verbs.addition import addition
@@ -215,6 +215,26 @@ def test_a_module_that_plans_nothing_any_more_loses_its_jobs(s: schedule.Schedul
     assert sync(V1).older
 
 
+def test_a_module_that_is_renamed_takes_its_jobs_along(s: schedule.Schedule, sync: Sync, app: str) -> None:
+    sync(V1)
+    renamed = sync(V2, NEW, module=f"{app}_b")
+    assert (renamed.added, renamed.removed) == (("fresh",), (f"{app}.clean",))
+    after = standing(s)
+    assert app in sync(V1).older
+    assert standing(s) == after
+    assert words(sync(V2, NEW, module=f"{app}_b")) == "3 unchanged"
+
+
+def test_the_older_name_of_a_module_does_nothing_though_it_is_seen_later(
+    s: schedule.Schedule, sync: Sync, app: str
+) -> None:
+    sync(V2, NEW, module=f"{app}_b")
+    after = standing(s)
+    assert app in sync(V1, OLD).older
+    assert standing(s) == after
+    assert words(sync(V2, NEW, module=f"{app}_b")) == "3 unchanged"
+
+
 def test_a_name_in_two_modules_is_refused(s: schedule.Schedule, sync: Sync, app: str, tmp_path: Path) -> None:
     with (
         imported(write(tmp_path, f"{app}_b", V2, schedule=s.name, written=OLD)),
@@ -332,3 +352,19 @@ def test_a_layout_without_names_refuses_a_plan(server: Server, name: str, tmp_pa
     s = schedule.create(name, redis=server.url, layout="gocraft")
     with imported(write(tmp_path, "unnamed", V1, schedule=name, written=OLD)), pytest.raises(errors.Unsupported):
         schedule.sync(s)
+
+
+def test_a_listener_starts_on_a_full_server_and_says_that_it_did_not_sync(
+    own_server: Server, name: str, tmp_path: Path
+) -> None:
+    s = schedule.create(name, redis=own_server.url)
+    said: list[str] = []
+    own_server.client().config_set("maxmemory", "1")
+    end = events.subscribe(lambda event: said.append(event.name))
+    try:
+        with imported(write(tmp_path, "full", V1, schedule=name, written=OLD)), schedule.listener(s, sync=True):
+            pass
+    finally:
+        end()
+    assert said[0] == "not_synced"
+    assert "listening" in said

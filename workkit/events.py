@@ -9,6 +9,7 @@ Further names and fields may come.
     forwarding   to, url         (in place of may_run: where its jobs go)
     synced       plan            (planned jobs were made so, before it listens; `Plan` of schedule.sync)
     outdated     sources         (modules and files of which a newer plan holds)
+    not_synced   reason          (the server takes no writes; the next start makes the plan so)
     may_run      text                                         lost, back            url, reason, running / after_ms
     started      job, late_ms                                 late                  job, late_ms   (from 1 s)
     done         job, took_ms, late_ms                        fenced                job, ago_ms (how long away)
@@ -47,6 +48,7 @@ LEVELS: Mapping[str, int] = {
     "started": DEBUG,
     "failed": WARNING,
     "outdated": WARNING,
+    "not_synced": WARNING,
     "late": WARNING,
     "cannot_run": WARNING,
     "lost": WARNING,

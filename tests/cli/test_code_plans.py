@@ -106,7 +106,6 @@ def test_a_bad_table_writes_nothing(run: Run, on: Server, name: str, folder: Pat
         ),
         (("sync", "S", "--import", "nowhere_at_all"), "no such module"),
         (("listen", "S", "--plan-version", "3"), "Add --sync."),
-        (("listen", "S", "--sync", "--burst"), "no module that is imported here plans a job of S."),
     ],
 )
 def test_what_makes_no_sense_is_refused(run: Run, on: Server, words: tuple[str, ...], message: str) -> None:
@@ -121,6 +120,11 @@ def test_a_listener_syncs_before_it_listens(run: Run, on: Server, name: str, fol
     said = [match[1] for line in ran.err.splitlines() if (match := re.search(r"  ?(synced|listening) ", line))]
     assert said == ["synced", "listening"]
     assert [job.name for job in schedule.jobs(schedule.create(name, redis=on.url))] == ["digest"]
+
+
+def test_a_listener_starts_where_nothing_is_planned(run: Run, on: Server, name: str) -> None:
+    ran = run("listen", name, "--sync", "--burst")
+    assert (ran.status, "nothing planned." in ran.err) == (0, True)
 
 
 def test_the_schema_of_a_plan_is_made_from_the_options_and_shipped(run: Run) -> None:

@@ -53,6 +53,9 @@ def sync_code(
     # fault: plan decided
     pairs = list(zip(sources, verdicts, strict=True))
     holding = {source.name: source for source, one in pairs if one.standing != "older" or rollback}
+    for name, one in broker.plans.made().items():
+        if owners.get(name, one.source) != one.source and one.source not in holding:
+            holding.pop(owners[name], None)  # the newer plan of another source has this job now
     sync = _Sync(
         s=s,
         broker=broker,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from workkit import events
-from workkit.errors import InvalidOptions
+from workkit.contract.plans import Made
+from workkit.errors import InvalidOptions, ServerFull
 from workkit.jobs.options import BY_NAME
 from workkit.jobs.planned import Source, planned_here, written_ms
 from workkit.verbs.author import author_of
@@ -44,18 +46,14 @@ def sync_planned(
     """Make what is planned for a schedule so: see `schedule.sync`. Raises InvalidOptions where nothing is planned."""
     broker, version, author = producer_of(s), read_version(plan_version), author_of(by)
     sources = sources_of(s.name, file)
-    known = {source.name for source in sources}
-    made_by = {made.source for made in broker.plans.made().values()}
-    emptied = [
-        Source(name=name, written_ms=written_ms(name)) for name in sorted(made_by - known) if name in sys.modules
-    ]
-    if not sources and not emptied:
+    gone = _gone(sources, broker.plans.made())
+    if not sources and not gone:
         trouble = f"plans a job of {s.name}"
         remedy = 'Import the module that has @s.every(...) first: --import app.jobs, or imports=["app.jobs"].'
         raise InvalidOptions.about("no module that is imported here", trouble, remedy, where="plan", given=s.name)
     return sync_code(
         s,
-        [*sources, *emptied],
+        [*sources, *gone],
         broker=broker,
         version=version,
         rollback=rollback,
@@ -65,15 +63,40 @@ def sync_planned(
     )
 
 
+def _gone(sources: Sequence[Source], made: Mapping[str, Made]) -> list[Source]:
+    """Find the sources that have made jobs, and plan nothing any more, as far as this program can tell: modules that
+    are imported here and plan nothing, and others of which a job has moved to one of these sources.
+    """
+    owners = {name: source for source in sources for name in source.jobs}
+    known = {source.name for source in sources}
+    found: dict[str, Source] = {}
+    for name, one in sorted(made.items()):
+        if one.source in known:
+            continue
+        if name in owners:  # the plan that has it now says how new this is
+            found[one.source] = replace(owners[name], name=one.source, jobs={})
+        elif one.source in sys.modules:
+            found.setdefault(one.source, Source(name=one.source, written_ms=written_ms(one.source)))
+    return list(found.values())
+
+
 def sync_at_start(schedules: Sequence[Schedule], *, how: Mapping[str, Any]) -> None:
-    """Make what is planned so, for each schedule of a listener for which something is, and announce it. Raises
-    InvalidOptions where nothing is planned for any of them.
+    """Make what is planned so, for each schedule of a listener, and announce it. A server that takes no writes for now
+    keeps no listener from starting.
     """
     given = BY_NAME["sync"].read(how["sync"], "sync")
     file = given if isinstance(given, Path) else None
-    planned = [s for s in schedules if sources_of(s.name, file)]
-    for s in planned or schedules[:1]:
-        done = sync_planned(s, file=file, plan_version=how.get("plan_version"))
+    for s in schedules:
+        planned = bool(sources_of(s.name, file))
+        if not planned and s.layout != "native":
+            continue
+        try:
+            done = Plan()
+            if planned or _gone([], producer_of(s).plans.made()):
+                done = sync_planned(s, file=file, plan_version=how.get("plan_version"))
+        except ServerFull as error:
+            events.emit("not_synced", s.name, reason=str(error))
+            continue
         events.emit("synced", s.name, plan=done)
         if done.older:
             events.emit("outdated", s.name, sources=done.older)

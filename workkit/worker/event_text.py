@@ -136,6 +136,7 @@ TEXTS: Mapping[str, Callable[[Event], list[str]]] = {
     "listening": _listening,
     "synced": lambda event: [f"{event.fields.get('plan')}."],
     "outdated": _outdated,
+    "not_synced": _reason,
     "may_run": lambda event: [f"{str(event.fields.get('text')).rstrip('.')}."],
     "forwarding": lambda event: [f"to {event.fields.get('to')} on {event.fields.get('url')}"],
     "health": lambda event: [f"{event.fields.get('url')}/livez, /readyz, /metrics"],
