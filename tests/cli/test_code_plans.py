@@ -120,6 +120,11 @@ def test_a_listener_syncs_before_it_listens(run: Run, on: Server, name: str, fol
     said = [match[1] for line in ran.err.splitlines() if (match := re.search(r"  ?(synced|listening) ", line))]
     assert said == ["synced", "listening"]
     assert [job.name for job in schedule.jobs(schedule.create(name, redis=on.url))] == ["digest"]
+    code(folder, name, V2, NEW)
+    assert run("sync", name, "--import", module).status == 0
+    code(folder, name, V1, OLD)
+    ran = run("listen", name, "--import", module, "--sync", "--burst")
+    assert f"a newer plan of {module} holds, and its jobs stay." in ran.err
 
 
 def test_a_listener_starts_where_nothing_is_planned(run: Run, on: Server, name: str) -> None:

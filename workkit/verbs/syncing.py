@@ -49,7 +49,7 @@ def sync_planned(
     gone = _gone(sources, broker.plans.made())
     if not sources and not gone:
         trouble = f"plans a job of {s.name}"
-        remedy = 'Import the module that has @s.every(...) first: --import app.jobs, or imports=["app.jobs"].'
+        remedy = "Import the module that has @s.every(...) first: workkit sync app-tasks --import app.jobs."
         raise InvalidOptions.about("no module that is imported here", trouble, remedy, where="plan", given=s.name)
     return sync_code(
         s,

@@ -33,7 +33,8 @@ def _listening(event: Event) -> list[str]:
 
 def _outdated(event: Event) -> list[str]:
     named = ", ".join(event.fields.get("sources") or ())
-    return [f"a newer plan of {named} holds, so its jobs stay as they are. Back to this one: workkit sync --rollback"]
+    back = "Back to the plan of this code: workkit sync SCHEDULE --import MODULE --rollback"
+    return [f"a newer plan of {named} holds, and its jobs stay. {back}"]
 
 
 def _failed(event: Event) -> list[str]:
