@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.plans import NEW, OLD, imported, write
+from tests.processes import until
 from tests.servers import Server, program
 from workkit import errors, events, schedule
 from workkit.contract.plans import CodePlan, PlanMark
@@ -368,3 +369,24 @@ def test_a_listener_starts_on_a_full_server_and_says_that_it_did_not_sync(
         end()
     assert said[0] == "not_synced"
     assert "listening" in said
+
+
+ONCE = """
+from datetime import datetime, UTC
+ran = []
+@s.at(datetime.fromtimestamp({second}, UTC), name="once")
+def once(): ran.append(1)
+"""
+
+
+def test_a_job_that_runs_once_runs_once_however_often_it_is_synced(server: Server, name: str, tmp_path: Path) -> None:
+    s = schedule.create(name, redis=server.url)
+    text = ONCE.format(second=producer_of(s).now_ms() // 1000 + 2)
+    with (
+        imported(write(tmp_path, "oncely", text, schedule=name, written=OLD)) as module,
+        schedule.listener(s, folder=None, sync=True, threads=2),
+    ):
+        assert [job.name for job in schedule.jobs(s)] == ["once"]
+        until(lambda: schedule.sync(s).over == ("once",) and module.ran)
+        assert (schedule.sync(s).over, module.ran) == (("once",), [1])
+        assert standing(s) == {}

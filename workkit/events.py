@@ -7,7 +7,7 @@ Further names and fields may come.
     listening    schedules (name -> weight), url, listener, threads, pid, version, processes (if several)
     quiet, resumed   taking nothing new; taking work again
     forwarding   to, url         (in place of may_run: where its jobs go)
-    synced       plan            (planned jobs were made so, before it listens; `Plan` of schedule.sync)
+    synced       plan            (what was planned was made so; the `Plan` of schedule.sync, or None)
     outdated     sources         (modules and files of which a newer plan holds)
     not_synced   reason          (the server takes no writes; the next start makes the plan so)
     may_run      text                                         lost, back            url, reason, running / after_ms

@@ -91,12 +91,12 @@ def sync_at_start(schedules: Sequence[Schedule], *, how: Mapping[str, Any]) -> N
         if not planned and s.layout != "native":
             continue
         try:
-            done = Plan()
+            done = None
             if planned or _gone([], producer_of(s).plans.made()):
                 done = sync_planned(s, file=file, plan_version=how.get("plan_version"))
         except ServerFull as error:
             events.emit("not_synced", s.name, reason=str(error))
             continue
         events.emit("synced", s.name, plan=done)
-        if done.older:
+        if done is not None and done.older:
             events.emit("outdated", s.name, sources=done.older)
