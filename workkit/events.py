@@ -7,6 +7,9 @@ Further names and fields may come.
     listening    schedules (name -> weight), url, listener, threads, pid, version, processes (if several)
     quiet, resumed   taking nothing new; taking work again
     forwarding   to, url         (in place of may_run: where its jobs go)
+    synced       plan            (what was planned was made so; the `Plan` of schedule.sync, or None)
+    outdated     sources         (modules and files of which a newer plan holds)
+    not_synced   reason          (the server takes no writes; the next start makes the plan so)
     may_run      text                                         lost, back            url, reason, running / after_ms
     started      job, late_ms                                 late                  job, late_ms   (from 1 s)
     done         job, took_ms, late_ms                        fenced                job, ago_ms (how long away)
@@ -44,6 +47,8 @@ INFO, WARNING, ERROR, DEBUG = logging.INFO, logging.WARNING, logging.ERROR, logg
 LEVELS: Mapping[str, int] = {
     "started": DEBUG,
     "failed": WARNING,
+    "outdated": WARNING,
+    "not_synced": WARNING,
     "late": WARNING,
     "cannot_run": WARNING,
     "lost": WARNING,

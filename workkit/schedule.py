@@ -38,6 +38,7 @@ from workkit.verbs.past import changes_of, history_of, job_of, read_limit, read_
 from workkit.verbs.plan import Plan, carry_out, compare, read_plan
 from workkit.verbs.result import read_wait, result_of
 from workkit.verbs.serving import drain, forward, forwarder, listen, listener
+from workkit.verbs.syncing import sync_planned
 from workkit.verbs.which import Which, changeable, text_of
 
 __all__ = [
@@ -129,10 +130,12 @@ def add_many(s: Schedule, rows: Iterable[Mapping[str, object]]) -> Tally:
 
 def sync(
     s: Schedule,
-    plan: Mapping[str, Mapping[str, object]],
+    plan: Mapping[str, Mapping[str, object]] | None = None,
     *,
     prune: bool = False,
     dry_run: bool = False,
+    rollback: bool = False,
+    plan_version: str | int | None = None,
     by: str | None = None,
 ) -> Plan:
     """Make named jobs equal to a plan: name -> `add`'s keywords, `fn` or `call` among them. Returns what was added,
@@ -141,7 +144,20 @@ def sync(
     `prune`: named recurring jobs that are not in the plan are cancelled. `dry_run`: nothing is written. `by`: who does
     so, as `changes` tells it. Every entry is read first; the first bad one raises with the job's name, and nothing is
     written.
+
+    Without a `plan` it is that of the functions under ``@s.every(...)``, ``@s.at(...)`` and ``@s.cron(...)`` of the
+    modules that are imported, each module by itself (spec/plans.md). A plan that a newer one has replaced changes
+    nothing, and its module is named in `older`; `rollback` makes it hold again. `plan_version` (numbers: "412",
+    "2026.11.23") says which is newer; without one it is when the module was written. What a plan has made and no longer
+    has is removed.
     """
+    check_schedule(s)
+    if plan is None:
+        return sync_planned(s, plan_version=plan_version, rollback=rollback, prune=prune, dry_run=dry_run, by=by)
+    for option, value in (("rollback", rollback or None), ("plan_version", plan_version)):
+        if value is not None:
+            trouble, remedy = "with a plan that is given: it is made so in any case", "Leave it out."
+            raise option_error(option, value, trouble, remedy)
     broker, author = producer_of(s), author_of(by)
     now_ms = broker.now_ms()
     wanted = read_plan(plan, s=s, now_ms=lambda: now_ms)

@@ -25,6 +25,8 @@ CALL = '__import__("tests.acceptance.faulty_points", fromlist=["hit"]).hit'
 ADMINISTRATION = {
     "native": {
         "bury",
+        "plan",
+        "withdraw",
         "declare",
         "discard",
         "note",
@@ -44,9 +46,9 @@ ADMINISTRATION = {
 }
 TOGETHER = {"native": ("settle+claim",), "gocraft": ()}  # scripts sent as one request, by layout
 NEVER = {
-    "native": (),
-    "gocraft": ("admitted", "counted"),
-}  # a pool takes no job that must wait for a slot, and counts no runs
+    "native": ("plan decided", "plan put"),
+    "gocraft": ("admitted", "counted", "plan decided", "plan put"),
+}  # a pool takes no job that must wait for a slot, and counts no runs; a plan is made so before any job is on its way
 OUTCOMES = ("Done", "Again", "Dead")  # what `decide` answers for a run; Released is never decided by it
 
 

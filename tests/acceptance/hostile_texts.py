@@ -193,6 +193,7 @@ _GRAVE: dict[str, Any] = {
     "flags": "-", "due": PAST, "attempt": 1, "reason": "failed", "error": ["OSError", "no", "a.py:1", "..."],
 }  # fmt: skip
 ERROR = ["OSError", "no", "a.py:1", "...", 1.7e9]
+PLAN = [3, "5d41402abc4b2a76", "", 1_700_000_000_000, 1_700_000_000_000, ["7d793037a0760186"]]
 
 
 def grave(r: Random) -> bytes:

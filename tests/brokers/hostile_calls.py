@@ -26,6 +26,7 @@ from workkit.contract.changes import Author
 from workkit.contract.claim import Claim, Ending
 from workkit.contract.history import ALL, Cell, Counted, Sample
 from workkit.contract.listener import ListenerInfo
+from workkit.contract.plans import CodePlan, PlanMark
 from workkit.contract.producer import NewJob
 from workkit.contract.undo import Undo
 from workkit.errors import ChangedMeanwhile, InvalidOptions, NotFound
@@ -226,6 +227,18 @@ def _each(s: Scene, act: Callable[[Any], object]) -> None:
             act(s.inspector.job(id))
 
 
+def _plans(s: Scene) -> None:
+    """Have a plan hold, add a job of it, and withdraw all that it made."""
+    plans = s.broker.plans
+    plans.decide([CodePlan(source="other", digest="1")], mode="look")
+    (verdict,) = plans.decide([CodePlan(source="good", digest="1", written_ms=1)], mode="back")
+    new = NewJob(fn=FN, args=(), kwargs=None, trigger=DAILY, due_ms=s.broker.now_ms() + 60_000)
+    new.terms = Terms(name="planned")
+    new.plan = PlanMark(source="good", generation=verdict.generation, ends=False)
+    s.broker.add([new])
+    plans.withdraw(["planned", *plans.made()], source="good", generation=verdict.generation)
+
+
 def _undone(s: Scene, job: Job) -> None:
     """Skip, run and cancel it, and undo what can be undone, the last change first."""
     undos: list[Undo] = []
@@ -306,6 +319,7 @@ CALLS: dict[str, Callable[[Scene], object]] = {
     "discard": lambda s: s.admin.discard(_dead(s, 100)),
     "declare": lambda s: s.admin.declare(limit=5, turn_ms=None),
     "declare nothing": lambda s: s.admin.declare(limit=None, turn_ms=None),
+    "plans": _plans,
     "cancel": lambda s: _each(s, s.admin.cancel),
     "quiet": lambda s: s.admin.quiet(s.broker.listener, True),
     "listen": lambda s: s.admin.quiet(s.broker.listener, False),

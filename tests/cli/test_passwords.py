@@ -151,7 +151,7 @@ def filled(server: Server, name: str) -> None:
 
 def test_every_command_that_asks_a_server_is_tried() -> None:
     assert len(ASKING) > 15
-    assert set(ENTRIES) - set(ASKING) <= {"demo", "next", "explain", "completion"}
+    assert set(ENTRIES) - set(ASKING) <= {"demo", "next", "explain", "completion", "schema"}
 
 
 @pytest.mark.parametrize("command", ASKING)

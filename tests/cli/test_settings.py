@@ -26,6 +26,12 @@ def test_the_nearest_file_upward_counts(folder: Path) -> None:
     assert read_settings(inner) == Settings(schedules=("near",), threads=3, imports=("app.jobs",), file=file)
 
 
+def test_planned_jobs_name_their_schedules(folder: Path) -> None:
+    text = '[tool.workkit]\nplan-version = 7\n[tool.workkit.schedules.app-tasks.digest]\nfn = "app:f"\nevery = "hour"\n'
+    file = write(folder, text)
+    assert read_settings(folder) == Settings(schedules=("app-tasks",), plan_version=7, plans=True, file=file)
+
+
 def test_the_nearest_file_counts_even_without_a_table(folder: Path) -> None:
     write(folder, '[tool.workkit]\nschedules = ["far"]\n')
     inner = folder / "a"
@@ -38,13 +44,15 @@ def test_the_nearest_file_counts_even_without_a_table(folder: Path) -> None:
     ("line", "trouble"),
     [
         ('schedule = ["a"]', "schedule in [tool.workkit] of {file} is not a setting. Did you mean schedules?"),
-        ("zzz = 1", "Accepted: schedules, import, threads, processes, deadline, health-port, log, tz and dialect."),
+        ("zzz = 1", "Accepted: schedules, import, threads, processes, deadline, health-port, log, plan-version,"),
         ("threads = 0", "threads = 0 in [tool.workkit] of {file} cannot be used. Write threads = 10."),
         ("threads = true", "threads = True in [tool.workkit]"),
         (
             "processes = 65",
             "processes = 65 in [tool.workkit] of {file} cannot be used. Write processes = 2, from 1 to 64.",
         ),
+        ('plan-version = ""', 'Write plan-version = "2026.11.23".'),
+        ("schedules = {a = 1}", 'Write schedules = ["app-tasks"].'),
         ('schedules = "a"', 'Write schedules = ["app-tasks"].'),
         ("deadline = 30", 'deadline = 30 in [tool.workkit] of {file} cannot be used. Write deadline = "25s".'),
         ('log = "xml"', 'Write log = "console" or log = "json".'),

@@ -128,6 +128,17 @@ def json_option(help: str = "print JSON, one object a line, for other programs")
     return click.option("--json", "as_json", cls=Option, is_flag=True, help=help)
 
 
+def plan_version_option(function: Callable[..., R]) -> Callable[..., R]:
+    """Add ``--plan-version``."""
+    return click.option(
+        "--plan-version",
+        cls=Option,
+        metavar="VERSION",
+        envvar="WORKKIT_PLAN_VERSION",
+        help="which of two plans is newer: 412, 2026.11.23; default: when the code was made",
+    )(function)
+
+
 def verbose_option(function: Callable[..., R]) -> Callable[..., R]:
     """Add ``-v``: `workkit.cli.main` looks for it itself, so that it also serves where parsing fails."""
     return click.option(
@@ -301,6 +312,11 @@ def chosen_schedules(given: tuple[str, ...], settings: Settings, *, command: str
             f'or write schedules = ["app-tasks"] under [tool.workkit] in pyproject.toml.'
         )
     return chosen
+
+
+def chosen_imports(imports: tuple[str, ...], settings: Settings) -> tuple[str, ...]:
+    """Take the modules named on the command line, else in WORKKIT_IMPORT, else in pyproject.toml."""
+    return imports if is_typed("imports") else tuple(name for name in imports or settings.imports if name)
 
 
 def opened(given: str | None, *, command: str, server: str | None) -> list[Schedule]:

@@ -17,7 +17,9 @@ MOST_PROCESSES = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What the table says; None or empty where it says nothing. `file` is where it stands, if anywhere."""
+    """What the table says; None or empty where it says nothing. `file` is where it stands, if anywhere. `plans`:
+    it plans jobs of its schedules.
+    """
 
     schedules: tuple[str, ...] = ()
     imports: tuple[str, ...] = ()
@@ -27,6 +29,8 @@ class Settings:
     health_port: int | str | None = None
     log: str | None = None
     tz: str | None = None
+    plan_version: str | int | None = None
+    plans: bool = False
     dialect: str | None = None
     file: Path | None = None
 
@@ -62,9 +66,9 @@ def _settings(table: Mapping[str, Any], file: Path) -> Settings:
             message = f"{key} = {value!r} in [tool.workkit] of {file} cannot be used. Write {accepted}."
             raise InvalidOptions(message, given=value, accepted=accepted)
     values: dict[str, Any] = {
-        READERS[key][0]: tuple(value) if isinstance(value, list) else value for key, value in table.items()
+        READERS[key][0]: tuple(value) if isinstance(value, list | dict) else value for key, value in table.items()
     }
-    return Settings(**values, file=file)
+    return Settings(**values, plans=isinstance(table.get("schedules"), dict), file=file)
 
 
 def _is_text(value: object) -> bool:
@@ -73,6 +77,11 @@ def _is_text(value: object) -> bool:
 
 def _is_texts(value: object) -> bool:
     return isinstance(value, list) and all(_is_text(item) for item in value)
+
+
+def _is_schedules(value: object) -> bool:
+    """Say whether it is a list of names, or a table of plans by name."""
+    return _is_texts(value) or (isinstance(value, dict) and all(isinstance(plan, dict) for plan in value.values()))
 
 
 def _is_count(value: object) -> bool:
@@ -84,13 +93,14 @@ def _is_number_of_processes(value: object) -> bool:
 
 
 READERS: dict[str, tuple[str, Callable[[object], bool], str]] = {
-    "schedules": ("schedules", _is_texts, 'schedules = ["app-tasks"]'),
+    "schedules": ("schedules", _is_schedules, 'schedules = ["app-tasks"]'),
     "import": ("imports", _is_texts, 'import = ["app.jobs"]'),
     "threads": ("threads", _is_count, "threads = 10"),
     "processes": ("processes", _is_number_of_processes, f"processes = 2, from 1 to {MOST_PROCESSES}"),
     "deadline": ("deadline", _is_text, 'deadline = "25s"'),
     "health-port": ("health_port", lambda value: _is_count(value) or _is_text(value), "health-port = 8080"),
     "log": ("log", lambda value: value in ("console", "json"), 'log = "console" or log = "json"'),
+    "plan-version": ("plan_version", lambda value: _is_count(value) or _is_text(value), 'plan-version = "2026.11.23"'),
     "tz": ("tz", _is_text, 'tz = "Europe/Paris"'),
     "dialect": (
         "dialect",

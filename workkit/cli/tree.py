@@ -62,6 +62,7 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
     "Care": {
         "doctor": CommandEntry("doctor", "find what is wrong with server, schedule and listeners"),
         "wire": CommandEntry("wire", "dump or verify the published layout"),
+        "schema": CommandEntry("schema", "JSON schema of a plan, for editors (offline)"),
         "completion": CommandEntry("completion", "script for bash, zsh or fish"),
     },
 }

@@ -10,6 +10,7 @@ from workkit.contract.admin import Admin
 from workkit.contract.connection import Connection
 from workkit.contract.doctor import Doctor
 from workkit.contract.inspector import Inspector
+from workkit.contract.plans import PlanMark, Plans
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.jobs.terms import PLAIN, USUAL, Entrance, Terms
 from workkit.tracing import TraceContext
@@ -25,6 +26,7 @@ class NewJob:
     occurrence has the same id, and adds nothing while the first one waits where the layout can see that. `trace`: the
     trace context of the addition (`workkit.tracing`), which a layout carries beside the job, or not at all; it never
     changes the id. `seen`: the id of the job that must stand under the name, "" for none; else nothing is added.
+    `plan`: the plan of code that adds it (see `Plans`); then it has a name and a due time.
     """
 
     fn: str
@@ -39,12 +41,16 @@ class NewJob:
     identity: str | None = None
     trace: TraceContext | None = None
     seen: str | None = None
+    plan: PlanMark | None = None
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Added:
     """What became of one `NewJob`: its id, when it is due, whether it was new, and the id of the job that it replaced.
     `is_other`: nothing was added, as another job than `NewJob.seen` stands under the name; `id` is that one's.
+
+    Of a job of a plan, `is_outdated`: another plan holds, and nothing was added; `is_late`: nothing was added, as its
+    due time has passed, at which the job in its place may have run.
 
     Where it was not new, `id` names the job that stands in its place; `due_ms` is None where that job does not wait.
     """
@@ -54,6 +60,8 @@ class Added:
     new: bool
     replaced: str | None = None
     is_other: bool = False
+    is_outdated: bool = False
+    is_late: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +93,10 @@ class Producer(Connection, Protocol):
     @property
     def admin(self) -> Admin:
         """The side that changes jobs and pauses."""
+
+    @property
+    def plans(self) -> Plans:
+        """The plans of code. Raises Unsupported where jobs have no names."""
 
     @property
     def doctor(self) -> Doctor:

@@ -19,6 +19,7 @@ LONGEST_MS = 400 * 86_400_000  # of every duration here: a longer one is a mista
 Reader = Callable[[Any, str], Any]
 LONGEST_URL = 500  # characters
 _WEB_URL = re.compile(r"https?://(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?(?:[/?][!-~]*)?", re.ASCII)
+_VERSION = re.compile(r"v?(\d{1,18}(?:[.\-_:T]\d{1,18}){0,7})Z?", re.ASCII)
 _RATE = re.compile(r"\s*(\d{1,9})\s*(?:/|per\b)\s*(\S.*?)\s*", re.IGNORECASE | re.ASCII)
 
 
@@ -240,6 +241,24 @@ def consumers(value: Any, name: str) -> tuple[tuple[str, Any], ...]:
 
 
 CONSUMER = 'Write "NAME=MODULE:FUNCTION", for example "orders.created=app.orders:on_created".'
+
+
+def version(value: Any, name: str) -> str:
+    """Read numbers with dots, dashes or colons between them, as a text: texts have the order of versions."""
+    text = str(value) if type(value) is int else value
+    if not isinstance(text, str) or (found := _VERSION.fullmatch(text.strip())) is None:
+        remedy = 'Write numbers that grow with each deployment: "412", "2026.11.23", "2026-11-23T09:00:00".'
+        raise option_error(name, value, "is not a version", remedy)
+    return ".".join(f"{int(part):018}" for part in re.split(r"[.\-_:T]", found[1]))
+
+
+def yes_or_file(value: Any, name: str) -> bool | Path:
+    """Read True, False, or the name of a TOML file."""
+    if isinstance(value, str | Path) and Path(value).suffix == ".toml":
+        return Path(value)
+    if type(value) is not bool:
+        raise option_error(name, value, "is neither True nor False, nor a .toml file")
+    return value
 
 
 def path(value: Any, name: str) -> Path | None:

@@ -100,6 +100,8 @@ class ListenOptions(TypedDict, total=False):
     listener_timeout: Duration | None
     health_port: int | str | None
     publish: bool | None
+    sync: bool | str | Path | None
+    plan_version: str | int | None
 
 
 class ForwardOptions(TypedDict, total=False):

@@ -197,6 +197,10 @@ OPTIONS: tuple[VerbOption, ...] = (
                meaning="serve /livez, /readyz and /metrics on 127.0.0.1, or elsewhere with ADDRESS:PORT"),
     VerbOption(name="publish", **_LISTENER, type=bool, read=read.boolean, value="", default="True",
                meaning="False: do not tell on the server which functions it knows (names, parameters, defaults)"),
+    VerbOption(name="sync", **_LISTENER, type=bool | str | Path, read=read.yes_or_file, value="", default="False",
+               meaning="make the planned jobs of imported modules so, before it listens, unless a newer plan holds"),
+    VerbOption(name="plan_version", **_LISTENER, type=str | int, read=read.version, value="VERSION",
+               meaning="which of two plans is newer: numbers, such as 412 or 2026.11.23; none: when the code was made"),
 )  # fmt: skip
 
 BY_NAME: Mapping[str, VerbOption] = {option.name: option for option in OPTIONS}

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from workkit.brokers.redis_server.address import masked
 from workkit.contract.layout import AMQP_LAYOUTS, LAYOUTS, PLAIN_LAYOUTS, OnRabbitmq
 from workkit.errors import InvalidSchedule
 from workkit.jobs import middleware
 from workkit.jobs.admission import HISTORIES, History
+from workkit.jobs.option_types import AddOptions
 from workkit.jobs.options import BY_NAME
+from workkit.jobs.planned import plan_job
 from workkit.text.brief import brief_repr, one_line
 from workkit.triggers.clock.zone import zone
 
@@ -80,6 +83,53 @@ class Schedule:
         every addition, and return it: `workkit.jobs.middleware.register`. Raises InvalidFunction.
         """
         return _registered(fn, on=on, schedule=self.name, shards=self.shards)
+
+    def every(
+        self,
+        every: str | timedelta,
+        /,
+        *,
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        **options: Unpack[AddOptions],
+    ) -> Callable[[F], F]:
+        """Plan a job that recurs, as a decorator of its function: ``@s.every("weekday at 9am", name="digest")``. `sync`
+        and listeners with `sync` make it so (spec/plans.md).
+
+        `options` are those of `add`; without `name` it is the module and name of the function. The function stays as it
+        is, and is marked as by `@job`. Raises an `Invalid`.
+        """
+        return _planned(self, {"every": every, "args": args, "kwargs": kwargs, **options})
+
+    def at(
+        self,
+        at: str | datetime,
+        /,
+        *,
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        **options: Unpack[AddOptions],
+    ) -> Callable[[F], F]:
+        """Plan a job that runs once, at an instant with its date: ``@s.at("2027-03-01 9am")``. As `every`."""
+        return _planned(self, {"at": at, "args": args, "kwargs": kwargs, **options})
+
+    def cron(
+        self,
+        cron: str,
+        /,
+        *,
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        **options: Unpack[AddOptions],
+    ) -> Callable[[F], F]:
+        """Plan a job that recurs by a cron string: ``@s.cron("0 9 * * 1-5")``. As `every`."""
+        return _planned(self, {"cron": cron, "args": args, "kwargs": kwargs, **options})
+
+
+def _planned(s: Schedule, given: Mapping[str, Any]) -> Callable[[F], F]:
+    name = given.get("name")
+    said = {key: value for key, value in given.items() if value not in (None, ()) and key != "name"}
+    return lambda fn: plan_job(fn, schedule=s.name, name=name, tz=s.tz, dialect=s.dialect, given=said)
 
 
 def _registered(fn: Any, *, on: str, schedule: str, shards: int) -> Any:

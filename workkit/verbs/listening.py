@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from workkit.contract.tally import Tally
@@ -18,8 +19,13 @@ from workkit.worker.listener import Listener
 from workkit.worker.signals import obeyed
 
 
-def listener_of(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], how: Mapping[str, Any]) -> Listener:
-    """Make a listener: see `schedule.listener`."""
+def listener_of(
+    s: Schedule | Sequence[Schedule] | Mapping[Schedule, int],
+    how: Mapping[str, Any],
+    *,
+    once_imported: Callable[[Sequence[Schedule]], None] | None = None,
+) -> Listener:
+    """Make a listener: see `schedule.listener`. `once_imported` is called with its schedules before it registers."""
     if not isinstance(s, Iterable) or isinstance(s, str):
         check_schedule(s)
     chosen = {s: 1} if isinstance(s, Schedule) else dict(s) if isinstance(s, Mapping) else dict.fromkeys(s, 1)
@@ -34,7 +40,10 @@ def listener_of(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], how: 
     brokers = [
         (broker, weight) for one, weight in chosen.items() for broker in listening_brokers(one, timeout_ms=timeout_ms)
     ]
-    return Listener(brokers, how=read)
+    ours = Listener(brokers, how=read)
+    if once_imported is not None:
+        ours.call_once_imported(partial(once_imported, list(chosen)))
+    return ours
 
 
 def forwarder_of(s: Schedule, to: Schedule, how: Mapping[str, Any]) -> Listener:

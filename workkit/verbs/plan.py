@@ -24,19 +24,25 @@ MOST_TOLD = 20  # names of each kind in the record of a sync
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """What `sync` does, or would do: names of jobs. `before` and `after` hold the jobs themselves, by name: the present
-    jobs that the plan or `removed` names, and the planned jobs.
+    jobs that the plan or `removed` names, and the planned jobs. Of plans of code, `over`: jobs whose last run has
+    begun; `older`: modules and files of which a newer plan holds, so that nothing of theirs was done.
     """
 
     added: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
     unchanged: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
+    over: tuple[str, ...] = ()
+    older: tuple[str, ...] = ()
     before: Mapping[str, Job] = field(default_factory=dict, repr=False)
     after: Mapping[str, Job] = field(default_factory=dict, repr=False)
 
     def __str__(self) -> str:
-        parts = {word: len(getattr(self, word)) for word in ("added", "changed", "removed", "unchanged")}
-        return ", ".join(f"{count:,} {word}" for word, count in parts.items() if count) or "nothing planned"
+        parts = {word: len(getattr(self, word)) for word in ("added", "changed", "removed", "unchanged", "over")}
+        said = [f"{count:,} {word}" for word, count in parts.items() if count]
+        if self.older:
+            said.append(f"left to a newer plan: {', '.join(self.older)}")
+        return ", ".join(said) or "nothing planned"
 
 
 def read_plan(plan: Mapping[str, Mapping[str, object]], *, s: Schedule, now_ms: NowMs) -> dict[str, NewJob]:
@@ -84,14 +90,19 @@ def compare(
 
 def carry_out(plan: Plan, wanted: Mapping[str, NewJob], *, broker: Producer, author: Author) -> None:
     """Do what a plan says, and record it first: `wanted` holds its jobs by name."""
-    admin = broker.admin.by(author)
-    acts = {"added": plan.added, "changed": plan.changed, "removed": plan.removed}
-    if count := sum(map(len, acts.values())):
-        told = {word: [name[:LONGEST_BY] for name in names[:MOST_TOLD]] for word, names in acts.items() if names}
-        admin.note("sync", told, times=count)
+    note_sync(plan, broker=broker, author=author)
     with Bulk(broker.adding, schedule=broker.schedule) as bulk:
         for name in (*plan.added, *plan.changed):
             bulk.put(wanted[name])
+    admin = broker.admin.by(author)
     for name in plan.removed:
         with suppress(NotFound):  # it ended meanwhile
             admin.cancel(plan.before[name])
+
+
+def note_sync(plan: Plan, *, broker: Producer, author: Author) -> None:
+    """Record what a plan changes, if it changes anything."""
+    acts = {"added": plan.added, "changed": plan.changed, "removed": plan.removed}
+    if count := sum(map(len, acts.values())):
+        told = {word: [name[:LONGEST_BY] for name in names[:MOST_TOLD]] for word, names in acts.items() if names}
+        broker.admin.by(author).note("sync", told, times=count)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
 from workkit.contract.tally import Tally
+from workkit.errors import InvalidOptions
 from workkit.jobs.option_types import ForwardOptions, ListenOptions
 from workkit.verbs.creation import Schedule
 
@@ -23,9 +25,11 @@ def listen(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: Unp
     deadline="25s", strict=False (schedules strictly in order), burst=False (only what is due now),
     listener_timeout="10s" (others take over from a listener without heartbeat for so long), health_port=None (a port,
     or "ADDRESS:PORT", for /livez, /readyz and /metrics), publish=True (False: do not tell on the server which functions
-    it knows). Raises ServerUnreachable where the server cannot be reached at
-    the start; later it waits. What it has to report goes to the standard logger `workkit`: a dead job is one ERROR. A
-    loop that does nothing for three times listener_timeout ends the process with status 70.
+    it knows), sync=False (True, or a pyproject.toml: first make the planned jobs of imported modules so, and those of
+    the file, unless a newer plan holds), plan_version=None (of two plans, which is newer). Raises ServerUnreachable
+    where the server cannot be reached at the start; later it waits. What it has to report goes to the standard logger
+    `workkit`: a dead job is one ERROR. A loop that does nothing for three times listener_timeout ends the process with
+    status 70.
     """
     from workkit.verbs.listening import until_stopped
 
@@ -36,7 +40,11 @@ def listener(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: U
     """The same, not yet started: ``.start() .stop(deadline) .quiet() .resume() .wait()``; ``with`` starts and stops."""
     from workkit.verbs.listening import listener_of
 
-    return listener_of(s, how)
+    if not how.get("sync"):
+        return listener_of(s, how)
+    from workkit.verbs.syncing import sync_at_start
+
+    return listener_of(s, how, once_imported=partial(sync_at_start, how=how))
 
 
 def forward(s: Schedule, *, to: Schedule, **how: Unpack[ForwardOptions]) -> Tally:
@@ -78,4 +86,7 @@ def drain(
     """
     from workkit.verbs.listening import drained
 
+    if how.get("sync"):
+        trouble, remedy = "belongs to schedule.listen", "Call schedule.sync(s) before."
+        raise InvalidOptions.about("sync=", trouble, remedy, where="sync", given=how["sync"])
     return drained(s, how, to=to, now=now, limit=limit, raise_errors=raise_errors)

@@ -31,6 +31,17 @@ def _listening(event: Event) -> list[str]:
     return [f"{schedules} on {where}, {threads}, pid {fields.get('pid')}, workkit {fields.get('version')}"]
 
 
+def _synced(event: Event) -> list[str]:
+    plan = event.fields.get("plan")
+    return [f"{plan}." if plan else "nothing planned: no module that is imported here has @s.every(...)."]
+
+
+def _outdated(event: Event) -> list[str]:
+    named = ", ".join(event.fields.get("sources") or ())
+    back = "Back to the plan of this code: workkit sync SCHEDULE --import MODULE --rollback"
+    return [f"a newer plan of {named} holds, and its jobs stay. {back}"]
+
+
 def _failed(event: Event) -> list[str]:
     again = event.fields.get("again_ms")
     if again is None:
@@ -129,6 +140,9 @@ def _reason(event: Event) -> list[str]:
 
 TEXTS: Mapping[str, Callable[[Event], list[str]]] = {
     "listening": _listening,
+    "synced": _synced,
+    "outdated": _outdated,
+    "not_synced": _reason,
     "may_run": lambda event: [f"{str(event.fields.get('text')).rstrip('.')}."],
     "forwarding": lambda event: [f"to {event.fields.get('to')} on {event.fields.get('url')}"],
     "health": lambda event: [f"{event.fields.get('url')}/livez, /readyz, /metrics"],

@@ -52,6 +52,10 @@ class Listener:
         self._beside.append(other)
         return self
 
+    def call_once_imported(self, call: Callable[[], None]) -> None:
+        """Have this called at the start, once its modules are imported, and before it registers."""
+        self._loop.once_imported = call
+
     def count_into(self, file: int) -> None:
         """Count its runs in a file that its supervisor reads too. Before it starts."""
         self._loop.count_into(RunTable(file))

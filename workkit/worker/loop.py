@@ -108,6 +108,7 @@ class Loop:
         self._stop_at: float | None = None
         self._over = threading.Event()
         self._began, self._born = time.monotonic(), forks.count
+        self.once_imported: Callable[[], None] = lambda: None
         self.pulse = 0  # changes as long as the loop moves; read by the watchdog
 
     def post(self, order: Callable[[], None]) -> None:
@@ -134,6 +135,7 @@ class Loop:
         listener registers when it takes writes again. Raises InvalidFunction, ServerUnreachable, ServerRefused.
         """
         self._hands.prepare()
+        self.once_imported()
         names = {lane.broker.schedule: lane.weight for lane in self._lanes}
         info = ListenerInfo(
             listener="",

@@ -30,6 +30,7 @@ from workkit.brokers.redis_server.server import Server
 from workkit.contract.claim import Claim, Ending, Orders, Turn
 from workkit.contract.history import Counted
 from workkit.contract.listener import ListenerInfo
+from workkit.contract.plans import Plans
 from workkit.contract.producer import Added, Batch, BatchStep, NewJob
 from workkit.contract.result import no_results
 from workkit.errors import InvalidOptions, Unsupported
@@ -159,6 +160,11 @@ class GocraftBroker:
         with self._server.translated() as client:
             text = client.get(self._keys.producer(token_of(id)))
         return read_batch(id, text, schedule=self.schedule)
+
+    @property
+    def plans(self) -> Plans:
+        """Jobs have no names here. Raises Unsupported."""
+        raise _not_yet("a plan of named jobs")
 
     def contents(self, jobs: Sequence[NewJob]) -> list[str]:
         """Jobs have no names here. Raises Unsupported."""

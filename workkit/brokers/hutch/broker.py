@@ -28,6 +28,7 @@ from workkit.contract.doctor import Doctor
 from workkit.contract.history import Counted
 from workkit.contract.inspector import Inspector
 from workkit.contract.listener import ListenerInfo
+from workkit.contract.plans import Plans
 from workkit.contract.producer import Added, Batch, BatchStep, NewJob
 from workkit.contract.result import no_results
 from workkit.errors import InvalidOptions, Unsupported
@@ -130,6 +131,11 @@ class HutchBroker:
     def batch(self, id: str) -> Batch:
         """Know no batch. Raises Unsupported."""
         raise self._no_batch()
+
+    @property
+    def plans(self) -> Plans:
+        """Messages have no names. Raises Unsupported."""
+        raise self._not_yet("a plan of named jobs")
 
     def contents(self, jobs: Sequence[NewJob]) -> list[str]:
         """Messages have no names. Raises Unsupported."""

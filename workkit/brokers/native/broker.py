@@ -10,6 +10,7 @@ from workkit.brokers.native.codec import Codec, Stored
 from workkit.brokers.native.history.store import tally_call
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.kept_jobs import KeptJobs
+from workkit.brokers.native.plans import NativePlans
 from workkit.brokers.native.session import Session
 from workkit.brokers.redis_server.batch import BATCH_SECONDS, batch_text, read_batch, token_of
 from workkit.brokers.redis_server.clock import ServerClock
@@ -75,6 +76,11 @@ class NativeBroker:
         from workkit.brokers.native.change.admin import NativeAdmin
 
         return NativeAdmin(server=self._server, keys=self._keys, codec=self._codec)
+
+    @property
+    def plans(self) -> NativePlans:
+        """The plans of code."""
+        return NativePlans(server=self._server, keys=self._keys)
 
     @property
     def doctor(self) -> NativeDoctor:

@@ -119,6 +119,11 @@ class Keys:
         return self._key("names")
 
     @property
+    def plans(self) -> str:
+        """Hash: the plans of code that hold, and the jobs that they made."""
+        return self._key("plans")
+
+    @property
     def windows(self) -> str:
         """Sorted set: throttle key -> end of its window."""
         return self._key("windows")

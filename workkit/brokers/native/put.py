@@ -61,9 +61,11 @@ def read_answer(reply: Sequence[Any], *, count: int) -> list[Added]:
         Added(
             id=texts[n + 1],
             due_ms=_whole(texts[n + 2]),
-            new=texts[n] not in ("0", "3"),
+            new=texts[n] in ("1", "2"),
             replaced=texts[n + 3] or None,
             is_other=texts[n] == "3",
+            is_outdated=texts[n] == "4",
+            is_late=texts[n] == "5",
         )
         for n in range(0, len(texts), _PARTS)
     ]
@@ -86,6 +88,8 @@ def _said(job: NewJob, what: Stored) -> dict[str, Any]:
     key = terms.unique_key or (entrance.window_key if entrance.debounce_ms else None)
     if key is not None:
         said |= {"key": key, "fresh": True}  # its id must differ from that of its predecessor
+    if job.plan is not None:
+        said["plan"] = [job.plan.source, job.plan.generation, job.plan.ends]
     given = {
         "name": terms.name,
         "seen": job.seen,

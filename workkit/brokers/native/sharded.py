@@ -14,6 +14,7 @@ from workkit.brokers.native.care.sharded import ShardedDoctor
 from workkit.brokers.native.change.sharded import ShardedAdmin
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.look.sharded import ShardedInspector
+from workkit.brokers.native.plans import ShardedPlans
 from workkit.brokers.native.put import home_of
 from workkit.brokers.native.shards import shard_of, shard_of_text
 from workkit.contract.producer import Added, Batch, BatchStep, NewJob
@@ -47,6 +48,11 @@ class ShardedBroker:
     def admin(self) -> ShardedAdmin:
         """The part that changes jobs and pauses in any shard."""
         return ShardedAdmin([replace(broker.admin, codec=self._codec) for broker in self._brokers], self.inspector)
+
+    @property
+    def plans(self) -> ShardedPlans:
+        """The plans of code."""
+        return ShardedPlans(shards=[broker.plans for broker in self._brokers])
 
     @property
     def doctor(self) -> ShardedDoctor:

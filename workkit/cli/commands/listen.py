@@ -11,13 +11,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-from click.core import ParameterSource
 
 from workkit.cli.command import Option
 from workkit.cli.commands.processes import SUPERVISED, ListenCommand, ProcessCount
 from workkit.cli.consumer import Consumer
 from workkit.cli.live import ScheduleName
-from workkit.cli.options import OPTIONAL, Commas, Count, chosen_schedules, server_options, weighted
+from workkit.cli.options import (
+    OPTIONAL,
+    Commas,
+    Count,
+    chosen_imports,
+    chosen_schedules,
+    is_typed,
+    plan_version_option,
+    server_options,
+    weighted,
+)
 from workkit.cli.settings import read_settings
 
 if TYPE_CHECKING:
@@ -140,6 +149,8 @@ def run_options(verb: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
     "repeatable. With hutch, event the same Redis is the one beside the RabbitMQ",
 )
 @click.option("--strict", cls=Option, is_flag=True, help="schedules strictly in order")
+@click.option("--sync", cls=Option, is_flag=True, help="first make the planned jobs so, unless a newer plan holds")
+@plan_version_option
 @click.option("--no-publish", cls=Option, is_flag=True, help="do not tell on the server which functions it knows")
 @run_options("run")
 @click.option(SUPERVISED, cls=Option, hidden=True)
@@ -154,6 +165,8 @@ def listen_command(
     processes: int | None,
     sources: tuple[str, ...],
     strict: bool,
+    sync: bool,
+    plan_version: str | None,
     no_publish: bool,
     burst: bool,
     deadline: str | None,
@@ -167,8 +180,7 @@ def listen_command(
     """Run due jobs until stopped."""
     refuse_both(verbose, quiet)
     settings = read_settings()
-    if click.get_current_context().get_parameter_source("imports") != ParameterSource.COMMANDLINE:
-        imports = tuple(name for name in imports or settings.imports if name)
+    imports = chosen_imports(imports, settings)
     if only_imports and not imports:
         raise click.UsageError("--only-imports allows nothing without --import. Add --import MODULE.")
     how: dict[str, Any] = {"imports": imports, "folder": None if only_imports else Path.cwd(), "strict": strict}
@@ -179,6 +191,13 @@ def listen_command(
         how["burst"] = True
     if no_publish:
         how["publish"] = False
+    if sync:
+        how["sync"] = settings.file if settings.plans and settings.file else True
+        how["plan_version"] = plan_version or settings.plan_version
+    elif plan_version and is_typed("plan_version"):
+        raise click.UsageError(
+            "--plan-version says which plan is newer, and none is made so without --sync. Add --sync."
+        )
     if jobs:
         how["jobs"] = [text.strip() for text in jobs.split(",") if text.strip()]
     if consumers:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import importlib
 import sys
-import tomllib
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,18 @@ import click
 from workkit.cli import folder
 from workkit.cli.command import Command, Option
 from workkit.cli.live import ScheduleName
-from workkit.cli.options import by_option, json_option, server_options, verbose_option, zone_of, zone_option
+from workkit.cli.options import (
+    Commas,
+    by_option,
+    chosen_imports,
+    is_typed,
+    json_option,
+    plan_version_option,
+    server_options,
+    verbose_option,
+    zone_of,
+    zone_option,
+)
 from workkit.cli.printing import record, terminal
 from workkit.cli.printing.warning import warnings_kept
 from workkit.cli.settings import read_settings
@@ -35,21 +46,38 @@ Entries = Mapping[str, Mapping[str, Any]]
 @click.command(
     "sync",
     cls=Command,
-    takes="SCHEDULE PLAN [OPTIONS]",
+    takes="SCHEDULE [PLAN] [OPTIONS]",
     about=(
         "Make named jobs equal to a plan: what is new is added, what differs replaced; the changes are shown first.",
         "PLAN is a .toml file with one table for each job, under its name, holding the keywords of schedule.add; or "
         "MODULE:MAPPING of this folder, with the same inside.",
+        "Without PLAN: the jobs under @s.every(...), @s.at(...) and @s.cron(...) of the modules named with --import, "
+        "and those in pyproject.toml; a plan that a newer one has replaced changes nothing.",
     ),
     examples=(
         "workkit sync app-tasks plan.toml --dry-run",
         "workkit sync app-tasks plan.toml --prune",
         "workkit sync app-tasks app.jobs:PLAN",
+        "workkit sync app-tasks --import app.jobs",
+        "workkit sync app-tasks --import app.jobs --rollback",
     ),
-    after='A table: [digest] fn = "app.reports:digest", every = "weekday at 9am", each on a line of its own.',
+    after='A table: [digest] fn = "app.reports:digest", every = "weekday at 9am", each on a line of its own; in '
+    "pyproject.toml [tool.workkit.schedules.app-tasks.digest]. A JSON schema for editors: workkit schema.",
 )
 @click.argument("schedule", type=ScheduleName())
-@click.argument("plan", type=click.Path())
+@click.argument("plan", type=click.Path(), required=False)
+@click.option(
+    "--import",
+    "imports",
+    cls=Option,
+    type=Commas(),
+    multiple=True,
+    metavar="MODULE",
+    envvar="WORKKIT_IMPORT",
+    help="without PLAN: import this module, and make the jobs so that it plans; repeatable",
+)
+@click.option("--rollback", cls=Option, is_flag=True, help="without PLAN: also a plan that a newer one has replaced")
+@plan_version_option
 @click.option("--prune", cls=Option, is_flag=True, help="cancel named recurring jobs that are not in the plan")
 @click.option("--dry-run", cls=Option, is_flag=True, help="show the changes, make none")
 @zone_option("zone of the words; default UTC")
@@ -59,7 +87,10 @@ Entries = Mapping[str, Mapping[str, Any]]
 @server_options
 def sync_command(
     schedule: str,
-    plan: str,
+    plan: str | None,
+    imports: tuple[str, ...],
+    rollback: bool,
+    plan_version: str | None,
     prune: bool,
     dry_run: bool,
     tz: str | None,
@@ -69,24 +100,41 @@ def sync_command(
 ) -> None:
     """Make named jobs equal to a plan."""
     from workkit import schedule as verbs
+    from workkit.verbs.syncing import sync_planned
 
-    zone = wording.zone_name(zone_of(tz, read_settings()))
-    entries, notes = _read(plan)
+    settings = read_settings()
+    zone = wording.zone_name(zone_of(tz, settings))
     s = verbs.create(schedule, redis=server, tz=zone)
+    notes: list[str] = []
+    if plan is None:
+        version = plan_version or settings.plan_version
+        imported(chosen_imports(imports, settings))
+        file = settings.file if settings.plans else None
+        make = partial(sync_planned, s, file=file, plan_version=version, rollback=rollback, prune=prune, by=by)
+    elif rollback or is_typed("imports") or is_typed("plan_version"):
+        remedy = "Leave out PLAN, or these."
+        raise click.UsageError(f"--import, --plan-version and --rollback are about the plan of code. {remedy}")
+    else:
+        entries, notes = _read(plan)
+        make = partial(verbs.sync, s, entries, prune=prune, by=by)
     with warnings_kept():
-        found = verbs.sync(s, entries, prune=prune, dry_run=True, by=by)
+        found = make(dry_run=True)
     if not as_json:
         for line in plan_lines(found):
             terminal.say(line, indent=2)
     if not dry_run:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", WorkkitWarning)  # they have been told
-            found = verbs.sync(s, entries, prune=prune, by=by)
+            found = make()
     if as_json:
         names = {word: list(getattr(found, word)) for word in ("added", "changed", "removed", "unchanged")}
+        if plan is None:
+            names |= {"over": list(found.over), "older": list(found.older)}
         terminal.data(record.compact({**names, "dry_run": dry_run}))
     else:
         terminal.say(f"{schedule}: {found}{' (nothing was done: --dry-run)' if dry_run else ''}")
+    if found.older and not rollback:
+        notes.append(f"a newer plan of {', '.join(found.older)} holds. Back to this one: --rollback")
     for note in notes:
         terminal.talk(f"{terminal.paint('note:', 'yellow', sys.stderr)} {wording.printable(note)}.")
 
@@ -147,6 +195,18 @@ def _read(plan: str) -> tuple[Entries, list[str]]:
     return checked, list(notes)
 
 
+def imported(modules: Sequence[str]) -> None:
+    """Import modules as a listener of this folder does. Raises InvalidFunction."""
+    from workkit.jobs.registry import Registry
+
+    here = str(Path.cwd())
+    sys.path.insert(0, here)
+    try:
+        Registry(imports=modules, folder=Path.cwd()).load()
+    finally:
+        sys.path.remove(here)
+
+
 def _function(entry: Any) -> Any:
     return entry.get("fn") if isinstance(entry, Mapping) else None
 
@@ -162,22 +222,9 @@ def _lacks_function(entry: Any) -> bool:
 
 
 def _of_file(plan: str) -> Entries:
-    try:
-        entries = tomllib.loads(Path(plan).read_bytes().decode("utf-8"))
-    except OSError as error:
-        message = f"{plan}: {(error.strerror or str(error)).lower()}. Name a .toml file, or MODULE:MAPPING."
-        raise NotFound(message, given=plan) from error
-    except UnicodeDecodeError as error:
-        raise InvalidOptions(f"{plan}: byte {error.start + 1} is not UTF-8. Save it as UTF-8.", given=plan) from error
-    except tomllib.TOMLDecodeError as error:
-        raise InvalidOptions(f"{plan}: {error}. Write a table for each job: [digest].", given=plan) from error
-    for name, entry in entries.items():
-        if not isinstance(entry, Mapping):
-            raise InvalidOptions(
-                f"{plan}: {name} = {entry!r} is no table. Write [NAME] for each job, and its keywords below.",
-                given=name,
-            )
-    return entries
+    from workkit.verbs.plan_file import entries, read_toml
+
+    return entries(read_toml(Path(plan)), where=plan)
 
 
 def _of_module(plan: str) -> Entries:

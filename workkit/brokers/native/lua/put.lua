@@ -1,5 +1,5 @@
 -- put: add jobs with a name, a unique key, a window or a priority. Remove the jobs that they replace in the same step.
--- KEYS jobs next producer(token) wake cancelled names unique windows held control waiting counts ended
+-- KEYS jobs next producer(token) wake cancelled names unique windows held control waiting counts ended plans
 -- KEYS first(1) first(2) first(3) slots crashed
 -- ARGV number now batch additions
 --      now: ms; '' = by this server's clock
@@ -11,12 +11,15 @@
 --        key: its unique key, or the key of its window; serial: a run under the key takes a slot of it
 --        replace: it replaces the holder of the key; debounce ms: so too, and it is due this long after now
 --        throttle ms, window: only the first addition in this window is added
--- ->   now, then four for each job: 1 new | 0 known | 2 the first id is known, the second is new | 3 another was seen; its id;
+--        plan {source, generation, ends}: it is added only while this plan holds; ends: not again once it was added
+-- ->   now, then four for each job: 1 new | 0 known | 2 the first id is known, the second is new | 3 another was seen | 4 its plan
+--      was replaced | 5 it is due already; its id;
 --      its due time, '' if it does not wait; the id of the job that it replaced, or ''; or 'old'
 -- part: earliest
 -- part: pause
 -- part: parked
 -- part: predecessor
+-- part: planned
 -- part: windows
 local now_ms, earliest = tonumber(now), nil
 reserve()
@@ -89,19 +92,16 @@ local function put(m)
 end
 
 forget_windows(now)
-local function is_in_window(m) -- a window that ends later than any real one does not count
-  local till = tonumber(redis.call('ZSCORE', windows, m.window) or 0)
-  return till > now_ms and till <= now_ms + 400 * 86400000
-end
-
 local answer = { now }
 for _, m in ipairs(cmsgpack.unpack(additions)) do
-  local held_id = m.throttle and is_in_window(m) and redis.call('HGET', held, m.window)
+  local held_id = m.throttle and is_in_window(m.window, now_ms) and redis.call('HGET', held, m.window)
   local state, id, due, replaced
   if held_id then
     state, id, due, replaced = '0', held_id, place(held_id, m.name or held_id) or '', ''
   else
-    state, id, due, replaced = put(m)
+    state, id, due, replaced = refused(m, now_ms)
+    if not state then state, id, due, replaced = put(m) end
+    note_made(m)
     if m.throttle then
       redis.call('ZADD', windows, string.format('%.0f', now_ms + m.throttle), m.window)
       redis.call('HSET', held, m.window, id)

@@ -1,0 +1,87 @@
+"""The plans of code in a native schedule: `S:plans`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from workkit.brokers.native.keys import Keys
+from workkit.brokers.native.shards import shard_of_text
+from workkit.brokers.redis_server.script import load
+from workkit.brokers.redis_server.server import Server
+from workkit.contract.plans import CodePlan, Made, Mode, Standing, Verdict
+
+STANDINGS: Mapping[bytes, Standing] = {b"new": "new", b"same": "same", b"older": "older"}
+_JOB = b"job:"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NativePlans:
+    """The plans of one schedule on one server."""
+
+    server: Server
+    keys: Keys
+
+    def decide(self, plans: Sequence[CodePlan], *, mode: Mode) -> list[Verdict]:
+        """Say of each plan whether it holds: see `Plans.decide`."""
+        return self._asked(mode, ((plan, 0) for plan in plans))
+
+    def adopt(self, plans: Iterable[tuple[CodePlan, int]]) -> None:
+        """Write what another shard has decided: plans with their generations."""
+        self._asked("told", plans)
+
+    def _asked(self, mode: str, plans: Iterable[tuple[CodePlan, int]]) -> list[Verdict]:
+        args: list[Any] = [mode]
+        for plan, generation in plans:
+            args += (plan.source, plan.digest, plan.version, plan.written_ms, generation)
+        script = load("native")["plan"]
+        found = self.server.call(script, script.keys(self.keys), args)
+        pairs = zip(found[::2], found[1::2], strict=True)
+        return [Verdict(standing=STANDINGS[bytes(word)], generation=int(number)) for word, number in pairs]
+
+    def made(self) -> dict[str, Made]:
+        """Read what plans have made: see `Plans.made`."""
+        with self.server.translated() as client:
+            fields = client.hgetall(self.keys.plans)
+        found = {}
+        for field, value in fields.items():
+            content, blank, source = value.partition(b" ")
+            if field.startswith(_JOB) and blank:
+                name, of = (text.decode("utf-8", "replace") for text in (field[len(_JOB) :], source))
+                found[name] = Made(content=content.decode("ascii", "replace"), source=of)
+        return found
+
+    def withdraw(self, names: Sequence[str], *, source: str, generation: int) -> bool:
+        """Remove jobs that a plan no longer has: see `Plans.withdraw`."""
+        script = load("native")["withdraw"]
+        return int(self.server.call(script, script.keys(self.keys), [source, generation, *names])) >= 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardedPlans:
+    """The plans of a schedule of several shards: the first one decides, and the others are told before they change."""
+
+    shards: Sequence[NativePlans]
+
+    def decide(self, plans: Sequence[CodePlan], *, mode: Mode) -> list[Verdict]:
+        """Say of each plan whether it holds: see `Plans.decide`."""
+        first, *others = self.shards
+        found = first.decide(plans, mode=mode)
+        hold = [(plan, one.generation) for plan, one in zip(plans, found, strict=True) if one.standing != "older"]
+        if mode != "look" and hold:
+            for shard in others:
+                shard.adopt(hold)
+        return found
+
+    def made(self) -> dict[str, Made]:
+        """Read what plans have made in all shards."""
+        return {name: made for shard in self.shards for name, made in shard.made().items()}
+
+    def withdraw(self, names: Sequence[str], *, source: str, generation: int) -> bool:
+        """Remove jobs, each from the shard of its name."""
+        homes: dict[int, list[str]] = {}
+        for name in names:
+            homes.setdefault(shard_of_text(name, len(self.shards)), []).append(name)
+        told = [self.shards[home].withdraw(here, source=source, generation=generation) for home, here in homes.items()]
+        return all(told)

@@ -1,0 +1,218 @@
+"""Plans that come with the code: the decorated functions of imported modules, and tables of a file.
+
+Which of two versions of a plan holds is decided on the server (spec/plans.md). The plan that holds is carried out at
+each start, so that a sync that was cut short is completed by the next one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+
+from workkit.contract.changes import Author
+from workkit.contract.inspector import Named
+from workkit.contract.plans import CodePlan, Made, Mode, PlanMark, Verdict
+from workkit.contract.producer import Added, NewJob, Producer
+from workkit.errors import InvalidOptions, NotFound, TriggerError, WorkkitError
+from workkit.jobs.names import stored_name
+from workkit.jobs.planned import PRESENTS, Planned, Source, check_planned
+from workkit.verbs.addition import addition
+from workkit.verbs.creation import Schedule
+from workkit.verbs.error_place import located
+from workkit.verbs.new_job import as_job
+from workkit.verbs.plan import Plan, compare, note_sync
+
+_TRIES = 5  # a job whose time passes while it is on its way is read again
+_AT_ONCE = 500
+
+
+def sync_code(
+    s: Schedule,
+    sources: Sequence[Source],
+    *,
+    broker: Producer,
+    version: str | None = None,
+    rollback: bool = False,
+    prune: bool = False,
+    dry_run: bool = False,
+    author: Author,
+) -> Plan:
+    """Make the jobs of these plans so, where no newer plan holds: see `schedule.sync`. `version`: as the option
+    `plan_version` is kept.
+    """
+    owners = _owners(sources)
+    for source in sources:
+        for name, planned in source.jobs.items():
+            _check(name, planned, s)
+    plans = [_code_plan(source, s=s, version=version) for source in sources]
+    mode: Mode = "look" if dry_run else "back" if rollback else "newer"
+    verdicts = broker.plans.decide(plans, mode=mode)
+    # fault: plan decided
+    pairs = list(zip(sources, verdicts, strict=True))
+    holding = {source.name: source for source, one in pairs if one.standing != "older" or rollback}
+    for name, one in broker.plans.made().items():
+        if owners.get(name, one.source) != one.source and one.source not in holding:
+            holding.pop(owners[name], None)  # the newer plan of another source has this job now
+    sync = _Sync(
+        s=s,
+        broker=broker,
+        sources=holding,
+        verdicts={source.name: one for source, one in pairs},
+        owners=owners,
+        older={source.name for source, _ in pairs if source.name not in holding},
+    )
+    return sync.look(prune=prune) if dry_run else sync.done(prune=prune, author=author)
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Sync:
+    """One sync of plans that hold, as far as it is."""
+
+    s: Schedule
+    broker: Producer
+    sources: dict[str, Source]
+    verdicts: Mapping[str, Verdict]
+    owners: Mapping[str, str]
+    older: set[str]
+    wanted: dict[str, NewJob] = field(default_factory=dict)
+    made: Mapping[str, Made] = field(default_factory=dict)
+
+    def look(self, *, prune: bool) -> Plan:
+        """Find what must change."""
+        now_ms = self.broker.now_ms()
+        self.made, standing = self.broker.plans.made(), self.broker.inspector.named()
+        self.wanted, over = {}, []
+        for source in self.sources.values():
+            for name, planned in source.jobs.items():
+                new = _read(name, planned, s=self.s, now_ms=now_ms)
+                if new is None:
+                    over.append(name)
+                    continue
+                generation = self.verdicts[source.name].generation
+                new.plan = PlanMark(source=source.name, generation=generation, ends=_ends(new))
+                self.wanted[name] = new
+        contents = dict(zip(self.wanted, self.broker.contents(list(self.wanted.values())), strict=True))
+        for name, content in contents.items():
+            mark, made = self.wanted[name].plan, self.made.get(name)
+            if mark and mark.ends and name not in standing and made and made.content == content:
+                over.append(name)
+                del self.wanted[name]
+        after = {
+            name: as_job(new, schedule=self.s.name, added=Added(id=contents[name], due_ms=new.due_ms, new=True))
+            for name, new in self.wanted.items()
+        }
+        found = compare(after, contents=contents, standing=standing, prune=prune)
+        withdrawn = {name for name in self._withdrawn() if self._is_as_made(name, standing)}
+        removed = sorted(withdrawn | {name for name in found.removed if name not in self.owners})
+        before = {**found.before, **{name: standing[name].job for name in removed}}
+        return replace(found, removed=tuple(removed), over=tuple(over), older=tuple(sorted(self.older)), before=before)
+
+    def done(self, *, prune: bool, author: Author) -> Plan:
+        """Change it, and tell what has changed."""
+        first: Plan | None = None
+        for _ in range(_TRIES):
+            plan = self.look(prune=prune)
+            if first is None:
+                first = plan
+                note_sync(plan, broker=self.broker, author=author)
+            again = self._put(plan)
+            # fault: plan put
+            withdrawn = set(self._withdrawn())
+            self._withdraw()
+            for name in plan.removed:
+                if name not in withdrawn:
+                    with suppress(NotFound):  # it ended meanwhile
+                        self.broker.admin.by(author).cancel(plan.before[name])
+            if not again:
+                break
+        assert first is not None
+        return replace(first, older=tuple(sorted(self.older)))
+
+    def _put(self, plan: Plan) -> bool:
+        """Add what is new, and what differs; also what is not noted as made. Say whether to look again."""
+        noted = {name for name in plan.unchanged if (made := self.made.get(name)) and made.source == self.owners[name]}
+        rows = [
+            (name, self.wanted[name]) for name in (*plan.added, *plan.changed, *plan.unchanged) if name not in noted
+        ]
+        late = False
+        for at in range(0, len(rows), _AT_ONCE):
+            some = rows[at : at + _AT_ONCE]
+            for (name, _), added in zip(some, self.broker.add([new for _, new in some]), strict=True):
+                late = late or added.is_late
+                if added.is_outdated:
+                    self._leave(self.owners[name])
+        return late
+
+    def _leave(self, source: str) -> None:
+        self.sources.pop(source, None)
+        self.older.add(source)
+
+    def _withdrawn(self) -> Iterable[str]:
+        """The jobs that the plans that hold have made, and no longer have."""
+        return [name for name, made in self.made.items() if made.source in self.sources and name not in self.owners]
+
+    def _withdraw(self) -> None:
+        by_source: dict[str, list[str]] = {}
+        for name in self._withdrawn():
+            by_source.setdefault(self.made[name].source, []).append(name)
+        for source, names in by_source.items():
+            if not self.broker.plans.withdraw(names, source=source, generation=self.verdicts[source].generation):
+                self._leave(source)
+
+    def _is_as_made(self, name: str, standing: Mapping[str, Named]) -> bool:
+        return name in standing and standing[name].content == self.made[name].content
+
+
+def _owners(sources: Sequence[Source]) -> dict[str, str]:
+    """Say which source has each name. Raises InvalidOptions for a name that two have."""
+    owners: dict[str, str] = {}
+    for source in sources:
+        for name in source.jobs:
+            if name in owners:
+                trouble, remedy = f"is planned by {owners[name]} and by {source.name}", "Give one another name."
+                raise InvalidOptions.about(f"job {name}", trouble, remedy, where="name", given=name)
+            owners[name] = source.name
+    return owners
+
+
+def _check(name: str, planned: Planned, s: Schedule) -> None:
+    try:
+        check_planned(name, planned, tz=s.tz, dialect=s.dialect)
+    except WorkkitError as error:
+        raise located(error, f"job {name}") from error.__cause__
+
+
+def _read(name: str, planned: Planned, *, s: Schedule, now_ms: int) -> NewJob | None:
+    """Read a job as `add` does; None where all of its runs lie in the past. Raises an `Invalid`."""
+    of = replace(s, tz=planned.tz or s.tz, dialect=planned.dialect or s.dialect)
+    row = {**planned.given, "name": name}
+    try:
+        return addition(row, s=of, now_ms=lambda: now_ms)
+    except TriggerError as error:
+        try:
+            addition(row, s=of, now_ms=lambda: round(PRESENTS[0].timestamp() * 1000))
+        except TriggerError:
+            raise located(error, f"job {name}") from error.__cause__
+        return None  # only the present is what it does not fit
+    except WorkkitError as error:
+        raise located(error, f"job {name}") from error.__cause__
+
+
+def _ends(new: NewJob) -> bool:
+    trigger = new.trigger
+    return trigger is None or not trigger.recurs or trigger.end is not None or new.terms.count is not None
+
+
+def _code_plan(source: Source, *, s: Schedule, version: str | None) -> CodePlan:
+    said = version or source.version or ""
+    jobs = [
+        [name, stored_name(planned.given["fn"]), planned.tz or s.tz, planned.dialect or s.dialect,
+         {key: value for key, value in planned.given.items() if key != "fn"}]
+        for name, planned in sorted(source.jobs.items())
+    ]  # fmt: skip
+    text = json.dumps([said, jobs], sort_keys=True, default=str)
+    digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return CodePlan(source=source.name, digest=digest, version=said, written_ms=source.written_ms)
