@@ -209,7 +209,7 @@ def test_ten_thousand_are_searched_and_put_back_in_pages(
     began = time.monotonic()
     assert len(schedule.dead(s, where="[9999]")) == 1
     assert len(list(schedule.jobs(s, state="dead", where="disk 7 full"))) == 1000
-    assert time.monotonic() - began < 10 + machine.slack
+    assert time.monotonic() - began < 40 + machine.slack  # usually 0.5 s
     assert schedule.retry(s, where="disk 7 full") == 1000
     assert schedule.retry(s, rate="1000/second") == 9000
     assert standing(server, name) == {"jobs", "next"}

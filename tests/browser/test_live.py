@@ -279,16 +279,16 @@ def test_a_form_is_answered_as_one_types_and_sent_to_where_its_button_says(site:
     save = f"{urlsplit(page.url).path}do/pause"
     page.route("**/x", lambda route: route.fulfill(
         content_type="text/html",
-        body=f'<p id="said">{route.request.post_data}</p><p id="save"><button formaction="{save}">Save</button></p>',
+        body=f'<p id="heard">{route.request.post_data}</p><p id="save"><button formaction="{save}">Save</button></p>',
     ))  # fmt: skip
     page.evaluate("""() => $("#bar-end").insertAdjacentHTML("afterbegin", `
-        <form id="edit" method="post" action="/x" data-input="#said, #save">
+        <form id="edit" method="post" action="/x" data-input="#heard, #save">
         <input type="hidden" name="token"><input name="when"><input name="tz" value="UTC">
         <input type="hidden" name="back" value="${location.pathname}">
-        <p id="said"></p>
+        <p id="heard"></p>
         <p id="save"><button formaction="${location.pathname}do/pause" disabled>Save</button></p></form>`)""")
     page.locator("#edit [name=when]").press_sequentially("every hour")
-    expect(page.locator("#said")).to_contain_text("when=every+hour&tz=UTC")
+    expect(page.locator("#heard")).to_contain_text("when=every+hour&tz=UTC")
     page.locator("#edit button").click()
     expect(page.locator("#did")).to_contain_text("Paused")
 

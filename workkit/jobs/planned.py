@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from workkit.errors import Invalid, InvalidFunction, InvalidOptions, TriggerError
-from workkit.jobs.marks import job, marked
+from workkit.jobs.functions.marks import job, marked
 from workkit.jobs.names import main_module, shown, stored_name
 from workkit.jobs.options import ADD, read_options
 from workkit.triggers.between import between, days_from

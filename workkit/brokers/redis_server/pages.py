@@ -81,7 +81,11 @@ def _in_one_step(client: Any, commands: Sequence[tuple[Sequence[Any], Mapping[st
     if not commands:
         return []
     script, encoded = load("redis_server")["read"], client.get_encoder().encode
-    words = [[encoded(word) for word in asked] for asked, _ in commands]
+
+    def packed(word: Any) -> bytes:  # names of other programs may be no text, and are kept as such
+        return bytes(word.encode("utf-8", "surrogateescape") if isinstance(word, str) else encoded(word))
+
+    words = [[packed(word) for word in asked] for asked, _ in commands]
     keys = list(dict.fromkeys(asked[1] for asked in words))
     said = len(keys), *keys, msgpack.packb(words, use_bin_type=False)
     try:

@@ -76,7 +76,7 @@ def test_counts_consumers_and_channels_are_told(asks: Management, channel: Any, 
     def consumer() -> ConsumerFact | None:
         consumers = asks.consumers()
         assert not isinstance(consumers, Closed)
-        return next((one for one in consumers if one.queue == name), None)
+        return next((one for one in consumers if one.queue == name and one.host), None)  # the host comes later
 
     own = until(consumer, what="the consumer to be told")
     assert own is not None
