@@ -2,9 +2,9 @@
 -- S:changes; '' = nobody is named. Nothing here may stop a change: a key of another type is left alone.
 -- KEYS changes
 -- ARGV change
-local function note(...) -- further fields and values
+local function note(...) -- further fields and values; it answers the number of the entry, or what refused it
   if change == '' then return end
   local fields = cmsgpack.unpack(change)
   for _, one in ipairs({ ... }) do fields[#fields + 1] = one end
-  redis.pcall('XADD', changes, 'MAXLEN', '~', 10000, '*', unpack(fields))
+  return redis.pcall('XADD', changes, 'MAXLEN', '~', 10000, '*', unpack(fields))
 end
