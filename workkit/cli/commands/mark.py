@@ -20,7 +20,7 @@ from workkit.text import wording
     about=(
         "Say that something happened now: a release, a failover. The Timeline in the browser draws it, and workkit "
         "changes lists it. Nothing else changes.",
-        "TEXT has 1 to 200 characters. A sync, and the first listener of a new version, leave a mark by themselves.",
+        "TEXT has 1 to 200 characters. A sync leaves a mark by itself.",
     ),
     examples=('workkit mark app-tasks "release 41"', 'workkit mark app-tasks "release 41" --by deploy'),
 )

@@ -152,7 +152,7 @@ def look(asked: Asked) -> TimelineView:
         labels=above(
             axis,
             [(one.at, one.mark, one.says) for one in ahead.remarks],
-            [(one.at, one.says, one.sentence) for one in happened],
+            [(one.at, one.says, one.sentence) for one in sorted(happened, key=lambda one: one.kind != "mark")],
         ),
         lines=lines(axis, (one.at for one in happened)),
         ahead=tuple((one, timeline_path(span="2h", at=local_text(one.at, asked.zone))) for one in ahead.remarks),

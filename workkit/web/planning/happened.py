@@ -49,7 +49,7 @@ def read_happened(asked: Asked, since: datetime, until: datetime, unknown: dict[
         unknown.setdefault("history", str(error))
         kept = ()
     found = [_happened(asked.veil.change(change)) for change in kept if since <= change.at <= until]
-    found += (one for one in _versions(asked.pulse.listeners, asked.now) if since <= one.at <= until)
+    found += (one for one in versions(asked.pulse.listeners, asked.now) if since <= one.at <= until)
     return sorted(found, key=lambda one: one.at, reverse=True)[:MOST]
 
 
@@ -63,7 +63,7 @@ def _happened(change: Change) -> Happened:
     return Happened(at=change.at, kind="mark", says=str(change.after.get("text", "")), by=change.by or "")
 
 
-def _versions(listeners: Sequence[ListenerInfo], now: datetime) -> Iterator[Happened]:
+def versions(listeners: Sequence[ListenerInfo], now: datetime) -> Iterator[Happened]:
     """Find the newest version, where listeners of an earlier one are there still."""
     began: dict[str, datetime] = {}
     for info in listeners:
