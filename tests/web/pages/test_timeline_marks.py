@@ -71,3 +71,15 @@ def test_a_layout_that_keeps_no_changes_has_no_marks(server: Server, name: str, 
     found = opened(s).json(path_of(s, ".json"))
     assert found["marks"] == []
     assert "history is not kept in this layout" in found["unknown"]["history"]
+
+
+def test_a_mark_of_another_program_may_be_anything(browser: Browser, s: Schedule, server: Server) -> None:
+    schedule.mark(s, "release 41")
+    client, key = server.client(), f"{s.name}:changes"
+    for packed in (b"", b"\xc1", b"\x81\xa4text\x93\x01\x02\x03", b"\x81\xa4text\xda\x40\x00" + b"\x07" * 0x4000):
+        client.xadd(key, {"verb": "mark", "target": "schedule", "after": packed})
+    said = [one["says"] for one in browser.json(path_of(s, ".json"))["marks"]]
+    assert said == ["\x07" * 200, "something", "something", "something", "release 41"]
+    answer = browser.get(path_of(s))
+    assert "\x07" not in answer.text
+    assert len(answer.content) < 200_000

@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any, Final, Literal
 
-from workkit.contract.changes import MARK, Change
+from workkit.contract.changes import LONGEST_MARK, MARK, Change
 from workkit.contract.listener import ListenerInfo
 from workkit.errors import Unsupported
 from workkit.text.duration import MILLISECOND
@@ -60,7 +60,8 @@ def _read(asked: Asked) -> Sequence[Change]:
 def _happened(change: Change) -> Happened:
     if change.verb == "sync":
         return Happened(at=change.at, kind="sync", says="A plan was synced", by=change.by or "")
-    return Happened(at=change.at, kind="mark", says=str(change.after.get("text", "")), by=change.by or "")
+    text = str(change.after.get("text") or "something")  # what another program wrote may be anything
+    return Happened(at=change.at, kind="mark", says=text[:LONGEST_MARK], by=change.by or "")
 
 
 def versions(listeners: Sequence[ListenerInfo], now: datetime) -> Iterator[Happened]:
