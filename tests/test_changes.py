@@ -180,8 +180,46 @@ def test_shards_tell_once_of_what_concerns_them_all(server: Server, name: str) -
     for job in jobs:
         schedule.pause(s, job, by="bob")
     found = schedule.changes(s)
+    schedule.mark(s, "release 41")
+    assert [change.after for change in schedule.changes(s) if change.verb == "mark"] == [{"text": "release 41"}]
     assert [change.verb for change in found] == ["pause"] * 6 + ["resume", "pause"]
     assert [change.target for change in reversed(found[:6])] == [f"job:{job.name}" for job in jobs]
+
+
+def test_a_mark_says_what_happened_and_who_says_so(s: schedule.Schedule) -> None:
+    schedule.mark(s, "release 41", by="deploy")
+    assert asyncio.run(aio.mark(s, "Umstellung ✓")) is None
+    second, first = schedule.changes(s)
+    assert (first.by, first.via, first.verb, first.target) == ("deploy", "python", "mark", "schedule")
+    assert (first.before, first.after, first.times) == ({}, {"text": "release 41"}, 1)
+    assert second.after == {"text": "Umstellung ✓"}
+
+
+@pytest.mark.parametrize(
+    ("text", "position", "trouble"),
+    [
+        ("", None, "is empty"), (" \u2003", None, "is empty"), (None, None, "is not a text"),
+        (41, None, "is not a text"),
+        ("x" * 201, None, "has 201 characters"), ("release\n41", 7, "has a control character (column 8)"),
+        ("\x1b[2J", 0, "has a control character (column 1)"), ("a\udcff", 1, "has a control character (column 2)"),
+    ],
+)  # fmt: skip
+def test_a_text_that_is_no_mark_is_refused(s: schedule.Schedule, text: Any, position: int | None, trouble: str) -> None:
+    with pytest.raises(errors.InvalidOptions) as refused:
+        schedule.mark(s, text)
+    found = refused.value
+    assert (found.given, found.where, found.position, found.trouble) == (text, "text", position, trouble)
+    assert found.remedy
+    assert schedule.changes(s) == []
+    schedule.mark(s, "x" * 200)
+
+
+def test_a_mark_that_the_server_does_not_keep_is_told(s: schedule.Schedule, server: Server) -> None:
+    with server.client() as client:
+        client.set(f"{s.name}:changes", "of another type")
+    schedule.pause(s)
+    with pytest.raises(errors.WorkkitError):
+        schedule.mark(s, "release 41")
 
 
 def test_aio_has_them_too(s: schedule.Schedule) -> None:

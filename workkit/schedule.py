@@ -31,6 +31,7 @@ from workkit.verbs.control import check_dead, check_one, check_run, check_skip, 
 from workkit.verbs.creation import Schedule, check_schedule, create
 from workkit.verbs.dead import chosen, discard_dead, pause_ms, retry_dead
 from workkit.verbs.error_place import located
+from workkit.verbs.mark import read_mark
 from workkit.verbs.new_job import as_job
 from workkit.verbs.opening import producer_of
 from workkit.verbs.partly_added import PartlyAdded
@@ -43,8 +44,8 @@ from workkit.verbs.which import Which, changeable, text_of
 
 __all__ = [
     "Schedule", "add", "add_many", "add_now", "cancel", "changes", "counts", "create", "dead", "discard", "drain",
-    "forward", "forwarder", "history", "job", "jobs", "listen", "listener", "listeners", "missed", "pause",
-    "result", "resume", "retry", "run", "runs", "skip", "sync",
+    "forward", "forwarder", "history", "job", "jobs", "listen", "listener", "listeners", "mark", "missed",
+    "pause", "result", "resume", "retry", "run", "runs", "skip", "sync",
 ]  # fmt: skip
 
 
@@ -264,6 +265,17 @@ def run(s: Schedule, which: Which, *, by: str | None = None) -> Job:
     """
     broker, author = producer_of(s), author_of(by)
     return broker.admin.by(author).run(check_run(changeable(broker.inspector, which), broker.inspector.control()))
+
+
+def mark(s: Schedule, text: str, *, by: str | None = None) -> None:
+    """Keep among the changes of a schedule that something happened now: ``mark(s, "release 41")``. The Timeline and
+    `changes` show it.
+
+    `text` has 1 to 200 characters. `by`: as in `cancel`. Raises InvalidOptions; Unsupported where the layout keeps no
+    changes.
+    """
+    said, author = read_mark(text), author_of(by)
+    producer_of(s).admin.by(author).mark(said)
 
 
 def missed(s: Schedule) -> Iterator[Missed]:

@@ -158,6 +158,7 @@ class Names:
         for which in ((self.good,), (id,), ("--fn", fn), ()):
             yield ("pause", s, *which, "--reason", "storm")
             yield ("resume", s, *which)
+        yield ("mark", s, f"storm {n}")
         for verb in ("skip", "run"):
             yield (verb, s, self.good)
             yield (verb, s, IDS[(n + 3) % len(IDS)])

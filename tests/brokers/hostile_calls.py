@@ -289,6 +289,7 @@ CALLS: dict[str, Callable[[Scene], object]] = {
     "traces": lambda s: s.broker.traces_of(s.claims),
     "count": _count,
     "note": lambda s: s.admin.by(Author(by="somebody")).note("sync", {"added": ["good"]}),
+    "mark": lambda s: s.admin.by(Author(by="somebody")).mark("release 41"),
     "settle": _settle,
     "claim again": _claim,
     "admit again": _admit,

@@ -57,6 +57,31 @@ def test_every_command_that_changes_something_says_who(run: Run, s: schedule.Sch
     assert [change["verb"] for change in reversed(found)] == verbs
 
 
+def test_a_mark_is_listed_with_what_it_says(run: Run, s: schedule.Schedule) -> None:
+    ran = run("mark", s.name, "release 41", "--by", "deploy")
+    assert (ran.status, ran.out, ran.err) == (0, f"marked {s.name}: release 41\n", "")
+    (line,) = run("changes", s.name).out.splitlines()[1:]
+    assert line.split()[-9:] == ["deploy", "cli", "mark", "schedule", "-", "text", "release", "41", "-"]
+    (found,) = json.loads(run("changes", s.name, "--json").out)
+    assert (found["verb"], found["via"], found["after"]) == ("mark", "cli", {"text": "release 41"})
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["release", "41"], "TEXT is one argument. Put it in quotes: workkit mark NAME 'release 41'"),
+        ([""], "TEXT '' is empty. Say what happened: \"release 41\"."),
+        (["x" * 201], f'TEXT "{"x" * 20}..." has 201 characters. Accepted: 1 to 200.'),
+        (["a\tb"], r"TEXT 'a\tb' has a control character (column 2). Write it in one line, without."),
+    ],
+)
+def test_a_text_that_is_no_mark_is_refused(run: Run, s: schedule.Schedule, words: list[str], said: str) -> None:
+    ran = run("mark", s.name, *words)
+    assert (ran.status, ran.out) == (2, "")
+    assert said.replace("NAME", s.name) in " ".join(ran.err.split())
+    assert run("changes", s.name, "--json").out.strip() == "[]"
+
+
 def test_a_repair_says_who_and_which_faults(run: Run, s: schedule.Schedule, server: Server) -> None:
     server.client().zadd(f"{s.name}:next", {b'{"id":"%b"}' % (b"0" * 40): 1000})
     assert run("doctor", s.name, "--fix", "--yes", "--by", "alice").status in (0, 1)

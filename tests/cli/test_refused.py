@@ -27,7 +27,7 @@ UNSAVED = (
 )
 COMMANDS = (
     ("list",), ("now", "app:hi"), ("add", "7pm tomorrow", "app:hi"), ("show", "abcdef"), ("stats",), ("listeners",),
-    ("dead",), ("cancel", "abcdef"), ("pause",), ("resume",), ("skip", "x"), ("run", "x"), ("doctor",),
+    ("dead",), ("cancel", "abcdef"), ("pause",), ("resume",), ("skip", "x"), ("run", "x"), ("mark", "x"), ("doctor",),
     ("wire", "verify"), ("listen",), ("retry", "--all", "--yes"), ("discard", "--all", "--yes"),
 )  # fmt: skip
 

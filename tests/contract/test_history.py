@@ -88,6 +88,13 @@ def test_who_changed_what_is_kept(stage: Stage) -> None:
 
 
 @promised(Can.REMEMBER)
+def test_a_mark_is_among_the_changes(stage: Stage) -> None:
+    schedule.mark(stage.s, "release 41", by="deploy")
+    found = [(change.verb, change.by, change.after) for change in schedule.changes(stage.s)]
+    assert found == [("mark", "deploy", {"text": "release 41"})]
+
+
+@promised(Can.REMEMBER)
 def test_a_single_run_has_a_place_from_which_others_are_read(stage: Stage) -> None:
     inspector = stage.producer.inspector
     peer = stage.peer()

@@ -46,6 +46,11 @@ class Admin(Protocol):
         then; `times`: how many jobs, or faults. `job`: what it is about, where that is one job.
         """
 
+    def mark(self, text: str) -> None:
+        """Keep among the changes that something happened now: a release, a failover. It changes nothing else. Raises
+        Unsupported.
+        """
+
     def cancel(self, job: Job) -> Job:
         """Remove a waiting job, or flag a running one. Raises NotFound where the job has ended."""
 

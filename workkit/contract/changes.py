@@ -14,6 +14,8 @@ Via = Literal["python", "cli", "web"]
 """Through which face a change was made."""
 
 LONGEST_BY = 100  # characters
+LONGEST_MARK = 200  # characters
+MARK = "mark"  # the verb of a mark: what it says is `text` in `after`
 SHORTEST = 6  # digits of the beginning of an id
 
 

@@ -82,3 +82,8 @@ class WithoutChanges:
 
     def note(self, verb: str, after: Mapping[str, Any], *, times: int = 1, job: Job | None = None) -> None:
         """Record nothing."""
+
+    def mark(self, text: str) -> None:
+        """Raise Unsupported."""
+        remedy = "Only the native layout keeps who changed what."
+        raise Unsupported.about("a mark", "is not kept in this layout", remedy, given=text)

@@ -106,6 +106,8 @@ def test_an_axis_is_printed_with_its_herds() -> None:
     assert [(span.text, span.get("class")) for span in here] == [("11:15", "tx-96 here")]
 
 
-@pytest.mark.parametrize("call", ["legend()", "year_key()", "lanes_key()", 'state("fail", "failed")'])
+@pytest.mark.parametrize(
+    "call", ["legend()", "year_key()", "lanes_key()", "lanes_key([1.5])", 'state("fail", "failed")']
+)
 def test_keys_are_well_formed(call: str) -> None:
     ElementTree.fromstring(f"<div>{printed(call)}</div>")

@@ -12,10 +12,12 @@ from workkit.text.glance import moment
 from workkit.text.wording import iso
 from workkit.web.ahead.remarks import Remark, nothing
 from workkit.web.drawing.axis import WORDS, Axis, Span
+from workkit.web.drawing.labels import Label, above, lines
 from workkit.web.drawing.load import Load
 from workkit.web.page import Asked, Page
 from workkit.web.planning import coming, lanes, strands
 from workkit.web.planning.coming import Once
+from workkit.web.planning.happened import Happened, read_happened
 from workkit.web.planning.lanes import Drawn
 from workkit.web.planning.past_runs import Seen, read_seen
 from workkit.web.planning.recurring import Row, read_rows
@@ -23,15 +25,6 @@ from workkit.web.planning.strands import GROUPS, Group, Strand
 from workkit.web.planning.window import ACCEPTED, Links, links, local_text, read_axis, timeline_path
 
 NOUNS: Final[dict[Group, str]] = {"job": "recurring job", "fn": "function", "listener": "listener"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Herd:
-    """A number above the axis: where it gets tight."""
-
-    x: float
-    text: str
-    says: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +44,9 @@ class TimelineView:
     lanes: tuple[Drawn, ...]
     total: int
     once: Once | None
-    herds: tuple[Herd, ...]
+    happened: tuple[Happened, ...]
+    labels: tuple[Label, ...]
+    lines: tuple[float, ...]
     ahead: tuple[tuple[Remark, str], ...]
     paused: frozenset[str]
     is_paused: bool
@@ -113,6 +108,7 @@ class TimelineView:
             "total": self.total,
             "load": self.load.label,
             "one_time": None if self.once is None else self.once.lane.label,
+            "marks": [one.record() for one in self.happened],
             "ahead": [
                 {"at": iso(one.at), "kind": one.kind, "says": one.says, "names": list(one.names)}
                 for one, _ in self.ahead
@@ -139,6 +135,7 @@ def look(asked: Asked) -> TimelineView:
         seconds=seconds, stays=stays, given=(asked.pulse.control, threads, len(found)),
     )  # fmt: skip
     unknown |= ahead.unknown
+    happened = tuple(read_happened(asked, axis.start, axis.end, unknown))
     return TimelineView(
         schedule=asked.served.name,
         now=asked.now,
@@ -151,7 +148,13 @@ def look(asked: Asked) -> TimelineView:
         lanes=tuple(lanes.draw(asked, axis, one, ahead.paused_since, by=by) for one in shown),
         total=total,
         once=ahead.once if by == "job" and not q and not following else None,
-        herds=tuple(_herds(axis, ahead.remarks)),
+        happened=happened,
+        labels=above(
+            axis,
+            [(one.at, one.mark, one.says) for one in ahead.remarks],
+            [(one.at, one.says, one.sentence) for one in sorted(happened, key=lambda one: one.kind != "mark")],
+        ),
+        lines=lines(axis, (one.at for one in happened)),
         ahead=tuple((one, timeline_path(span="2h", at=local_text(one.at, asked.zone))) for one in ahead.remarks),
         paused=found.paused,
         is_paused=coming.is_stopped(asked),
@@ -179,21 +182,7 @@ def _strands(
     return shown, following, len(every)
 
 
-def _herds(axis: Axis, remarks: Sequence[Remark]) -> list[Herd]:
-    return [
-        Herd(x=axis.x(one.at), text=one.mark, says=one.says)
-        for one in remarks
-        if one.mark and axis.start <= one.at <= axis.end
-    ]
-
-
 PAGE = Page(
-    name="timeline",
-    path="timeline",
-    title="Timeline",
-    template="timeline.html",
-    look=look,
-    icon="line",
-    key="t",
+    name="timeline", path="timeline", title="Timeline", template="timeline.html", look=look, icon="line", key="t",
     every_s=30.0,
-)
+)  # fmt: skip

@@ -19,6 +19,7 @@ from workkit.web.drawing.spark import Spark, lateness_spark
 from workkit.web.drawing.strip import MINUTE, REACH, STEP, Strip, strip
 from workkit.web.page import Asked
 from workkit.web.planning.crowds import crowded
+from workkit.web.planning.happened import read_happened
 from workkit.web.planning.window import local_text, timeline_path
 
 MINUTE_MS: Final = 60_000
@@ -92,7 +93,7 @@ def read_around(asked: Asked, unknown: dict[str, str]) -> Around:
     return Around(
         last_hour=cell,
         lateness=None if cell is None else quantiles(cell.lateness),
-        spark=None if cell is None else _spark(asked),
+        spark=None if cell is None else _spark(asked, unknown),
         strip=strip(past, counts, now=asked.now, zone=asked.zone) if is_drawn else None,
         minutes=tuple(minutes(past, counts, asked, is_past_known=cell is not None)) if is_drawn else (),
         crowds=crowds,
@@ -104,34 +105,17 @@ def quantiles(lateness: Buckets) -> Lateness:
     return Lateness(half_ms=lateness.below_ms(0.5), most_ms=lateness.below_ms(0.95), latest_ms=lateness.below_ms(1))
 
 
-def _spark(asked: Asked) -> Spark:
-    """Draw the lateness of the last day, with a mark where plans were synced."""
+def _spark(asked: Asked, unknown: dict[str, str]) -> Spark:
+    """Draw the lateness of the last day, and where something happened that may have changed it."""
     now_ms, inspector = asked.pulse.now_ms, asked.served.inspector()
 
-    def read() -> tuple[Sequence[Bucket], Sequence[tuple[datetime, str]]]:
-        cells = inspector.past(ALL, since_ms=now_ms - DAY_MS - QUARTER_MS, until_ms=now_ms + 1, tier="5")
-        return cells, list(_events(asked))
+    def read() -> Sequence[Bucket]:
+        return inspector.past(ALL, since_ms=now_ms - DAY_MS - QUARTER_MS, until_ms=now_ms + 1, tier="5")
 
-    cells, events = asked.served.fresh("lateness", read, seconds=SPARK_S)
+    cells = asked.served.fresh("lateness", read, seconds=SPARK_S)
+    happened = read_happened(asked, asked.now - DAY_MS * MILLISECOND, asked.now, unknown)
+    events = [(one.at, one.sentence) for one in happened]
     return lateness_spark(cells, now=asked.now, zone=asked.zone, events=events)
-
-
-def _events(asked: Asked) -> Iterator[tuple[datetime, str]]:
-    """Find what may have changed the lateness: syncs of a plan, and listeners of a version that began."""
-    since = asked.now - DAY_MS * MILLISECOND
-    for change in asked.served.inspector().changes():
-        if change.at < since:
-            break
-        if change.verb == "sync":
-            yield change.at, "A plan was synced"
-    began: dict[str, datetime] = {}
-    for info in asked.pulse.listeners:
-        if info.up_ms:
-            at = asked.now - info.up_ms * MILLISECOND
-            began[info.version] = min(at, began.get(info.version, at))
-    if len(began) > 1:
-        version, at = max(began.items(), key=lambda one: one[1])
-        yield at, f"Version {version} began to listen"
 
 
 def minutes(past: Sequence[Bucket], counts: Sequence[int], asked: Asked, *, is_past_known: bool) -> Iterator[Minute]:

@@ -21,7 +21,7 @@ from workkit.brokers.native.results import write_fields
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.admin import Arguments, Revival, dead_refusal
-from workkit.contract.changes import Author
+from workkit.contract.changes import MARK, Author
 from workkit.contract.undo import Undo, Undoable
 from workkit.errors import NotFound
 from workkit.jobs.admission import SCHEDULE, History, Pause
@@ -62,7 +62,11 @@ class NativeAdmin:
         """Record a change of several steps: see `Admin.note`."""
         if self.author is not None:
             target = SCHEDULE if job is None else job_target(job)
-            self._call("note", [self._change(Act(verb=verb, target=target, job=job, after=after, times=times))])
+            self._call("note", [self._change(Act(verb=verb, target=target, job=job, after=after, times=times)), ""])
+
+    def mark(self, text: str) -> None:
+        """Keep a mark among the changes: see `Admin.mark`."""
+        self._call("note", [self._change(Act(verb=MARK, target=SCHEDULE, after={"text": text})), 1])
 
     def cancel(self, job: Job) -> Job:
         """Remove a waiting job, or mark a running one: see `Admin.cancel`."""

@@ -41,6 +41,10 @@ class ShardedAdmin:
         """Record a change of several steps: see `Admin.note`."""
         self._shards[0].note(verb, after, times=times, job=job)
 
+    def mark(self, text: str) -> None:
+        """Keep a mark among the changes of the first shard: see `Admin.mark`."""
+        self._shards[0].mark(text)
+
     def _told_once(self) -> list[NativeAdmin]:
         """All shards, of which only the first one says who changes them."""
         first, *others = self._shards

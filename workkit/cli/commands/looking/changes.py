@@ -38,8 +38,8 @@ CHANGES = (
     takes="SCHEDULE [WHICH] [OPTIONS]",
     about=(
         "List who changed what by a command or a verb, the last change first: of one job, or of the whole schedule.",
-        "Pauses, resumes, cancellations, skipped runs, runs by hand, retries, discards, syncs, limits and repairs; "
-        "about 10,000 are kept. What listeners and producers do is not among them.",
+        "Pauses, resumes, cancellations, skipped runs, runs by hand, retries, discards, syncs, limits, repairs and "
+        "marks; about 10,000 are kept. What listeners and producers do is not among them.",
     ),
     examples=("workkit changes app-tasks", "workkit changes app-tasks nightly --json"),
 )

@@ -3,9 +3,9 @@
 -- KEYS changes
 -- ARGV change
 -- part: instant
-local function note(...) -- further fields and values
+local function note(...) -- further fields and values; it answers the number of the entry, or what refused it
   if change == '' then return end
   local fields = cmsgpack.unpack(change)
   for _, one in ipairs({ ... }) do fields[#fields + 1] = one end
-  redis.pcall('XADD', changes, 'MAXLEN', '~', 10000, entry_id(changes), unpack(fields))
+  return redis.pcall('XADD', changes, 'MAXLEN', '~', 10000, entry_id(changes), unpack(fields))
 end
