@@ -18,6 +18,7 @@ from workkit.jobs.names import shown
 from workkit.text.wording import iso, zone_name
 from workkit.web.ahead.clock_words import NextChange, city
 from workkit.web.page import Asked
+from workkit.web.recurring.overlapping import left_out, may_wait, overlap_key
 from workkit.web.recurring.past import Drawn, drawn
 from workkit.web.recurring.policies import Policy, policies
 from workkit.web.recurring.rows import words_of
@@ -45,7 +46,7 @@ KEPT: Final = {
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecurringJobView:
     """What the page shows. `words`: when it runs, without its zone; `target`: what its pause names; `running`: a
-    sentence for each run that goes on.
+    sentence for each run that goes on; `asks`: the question before a run by hand that would be left out.
     """
 
     schedule: str
@@ -59,6 +60,7 @@ class RecurringJobView:
     paused: str
     is_paused_itself: bool
     running: tuple[str, ...]
+    asks: str
     drawn: Drawn | None
     runs: tuple[RunRow, ...]
     coming: tuple[Coming, ...]
@@ -98,6 +100,8 @@ class RecurringJobView:
             "changes": [change_record(row.change) for row in self.changes],
             "python": None if self.same is None else self.same.python,
             "command": None if self.same is None else self.same.command,
+            "plan": self.same.plan or None if self.same is not None else None,
+            "left_out": self.asks or None,
             "unknown": dict(self.unknown),
         }
 
@@ -155,6 +159,7 @@ def look(asked: Asked, job: Job, *, offset_ms: int) -> RecurringJobView:
         paused=pause_said(asked.veil.pause(pause), target, past.changes, now=now, zone=asked.zone),
         is_paused_itself=target == f"{JOB}{key}",
         running=tuple(running),
+        asks=left_out(job, asked.served.inspector().limits(like=overlap_key(job)) if may_wait(job) else ()),
         drawn=drawing,
         runs=tuple(run_rows(past.ring, now=now, zone=asked.zone)),
         coming=tuple(coming),
