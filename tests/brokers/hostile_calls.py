@@ -293,6 +293,7 @@ CALLS: dict[str, Callable[[Scene], object]] = {
     "control": lambda s: s.inspector.control(),
     "changes": lambda s: list(s.inspector.changes()),
     "knows": lambda s: s.inspector.knows(),
+    "refused": lambda s: s.inspector.refused([one.listener for one in s.inspector.listeners()]),
     "job by id": lambda s: _each(s, lambda job: None),
     "job nowhere": lambda s: s.inspector.job("nowhere"),
     "job by beginning": lambda s: s.inspector.job("abcdef"),
