@@ -42,6 +42,12 @@ def wait_for_gate() -> None:
     gate.wait(20)
 
 
+def wait_until_cancelled() -> None:
+    calls.append("begun")
+    while True:
+        time.sleep(0.005)
+
+
 def look() -> None:
     run = current_job()
     calls.append((run.id, run.fn, run.args, run.due, run.attempt, run.lateness))

@@ -308,6 +308,7 @@ CALLS: dict[str, Callable[[Scene], object]] = {
     "declare": lambda s: s.admin.declare(limit=5, turn_ms=None),
     "declare nothing": lambda s: s.admin.declare(limit=None, turn_ms=None),
     "cancel": lambda s: _each(s, s.admin.cancel),
+    "interrupt": lambda s: _each(s, lambda job: s.admin.interrupt(job, s.broker.listener)),
     "quiet": lambda s: s.admin.quiet(s.broker.listener, True),
     "listen": lambda s: s.admin.quiet(s.broker.listener, False),
     "checkup": lambda s: list(s.doctor.checkup(patience_ms=0)),

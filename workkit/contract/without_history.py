@@ -85,5 +85,9 @@ class WithoutChanges:
         remedy = "Send its process SIGTSTP, and SIGCONT later."
         raise Unsupported.about(f"making {listener} quiet from here", "is not possible in this layout", remedy)
 
+    def interrupt(self, job: Job, listener: str) -> Job:
+        """Raise Unsupported."""
+        raise Unsupported.about("cancelling one run", "is not possible in this layout", given=job.id)
+
     def note(self, verb: str, after: Mapping[str, Any], *, times: int = 1, job: Job | None = None) -> None:
         """Record nothing."""

@@ -22,7 +22,7 @@ from workkit.web.recurring.overlapping import left_out, may_wait, overlap_key
 from workkit.web.recurring.past import Drawn, drawn
 from workkit.web.recurring.policies import Policy, policies
 from workkit.web.recurring.rows import words_of
-from workkit.web.recurring.said import Next, last_said, next_said, pause_said, running_said
+from workkit.web.recurring.said import Next, Run, last_said, next_said, pause_said, run_said
 from workkit.web.recurring.same import Same, same_call
 from workkit.web.recurring.tables import RUNS, ChangeRow, RunRow, change_rows, is_of, run_rows, with_details
 from workkit.web.recurring.upcoming import (
@@ -59,7 +59,7 @@ class RecurringJobView:
     last: str
     paused: str
     is_paused_itself: bool
-    running: tuple[str, ...]
+    running: tuple[Run, ...]
     asks: str
     drawn: Drawn | None
     runs: tuple[RunRow, ...]
@@ -91,7 +91,7 @@ class RecurringJobView:
             "job": job_record(self.job),
             "sentence": f"{self.next.says} {self.last}".strip(),
             "paused": self.paused or None,
-            "running": list(self.running),
+            "running": [one.says for one in self.running],
             "upcoming": [{"at": iso(one.at), "left_out": one.left_out} for one in self.coming],
             "clock_change": None if self.clock is None else self.clock.says,
             "runs": [run_record(row.run) for row in self.runs],
@@ -126,7 +126,7 @@ def look(asked: Asked, job: Job, *, offset_ms: int) -> RecurringJobView:
     coming = coming_runs(job, past.ring, offset_ms=offset_ms, now=now, zone=zone)
     first = next((one.at for one in coming if not one.left_out), None)
     running = [
-        running_said(run, info.listener.partition(":")[0], now=now, zone=asked.zone)
+        run_said(run, info.listener, now=now, zone=asked.zone)
         for info in asked.pulse.listeners
         for run in info.running
         if run.id == job.id
