@@ -46,7 +46,10 @@ class Row:
         """Say what it cannot run, with links to the jobs of these functions; nothing where it can run all."""
         if not self.cannot_run:
             return ()
-        refs = [Ref(shown(fn), f"jobs?{urlencode({'q': f'fn:{shown(fn)}'})}") for fn in self.cannot_run[:MOST_NAMED]]
+        refs = [
+            Ref(shown(fn), f"jobs?{urlencode({'q': f'fn:{shown(fn)}'}, errors='replace')}")
+            for fn in self.cannot_run[:MOST_NAMED]
+        ]
         more = len(self.cannot_run) - len(refs)
         return (
             "Cannot run ",
