@@ -42,6 +42,13 @@ def wait_for_gate() -> None:
     gate.wait(20)
 
 
+def wait_until_cancelled() -> None:
+    calls.append("begun")
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        time.sleep(0.005)
+
+
 def look() -> None:
     run = current_job()
     calls.append((run.id, run.fn, run.args, run.due, run.attempt, run.lateness))

@@ -175,6 +175,9 @@ class _Verbs:
     def cancel(self, which: str) -> tuple[Job, Undo | None]:
         return undoing.make(producer_of(self.s), "cancel", which)
 
+    def interrupt(self, run: Job, listener: str) -> None:
+        producer_of(self.s).admin.by(author_of(None)).interrupt(run, listener)
+
     def undo(self, undo: Undo) -> Job:
         return undoing.undo(producer_of(self.s), undo)
 

@@ -84,6 +84,24 @@ def test_what_others_write_there_is_read_as_nothing(s: Schedule, server: Server,
         assert client.get(f"{s.name}:functions") == b"text"
 
 
+@pytest.mark.parametrize("shards", [1, 3])
+def test_each_listener_tells_what_it_cannot_run(server: Server, name: str, shards: int) -> None:
+    s = schedule.create(name, redis=server.url, shards=shards)
+    for n in range(6):
+        schedule.add_now(s, "gone:away", args=(n,))
+    schedule.add_now(s, "gone:again")
+    with schedule.listener(s, imports=["tests.handlers"], threads=1):
+        inspector = producer_of(s).inspector
+        names = [info.listener for info in inspector.listeners()]  # one for each shard
+
+        def told() -> set[str]:
+            found = inspector.refused([*names, "nobody:1:0123456789ab"])
+            assert set(found) <= set(names)
+            return {fn for known in found.values() for fn in known}
+
+        until(lambda: told() == {"#'gone/again", "#'gone/away"}, what="both functions")
+
+
 def test_what_is_told_is_bounded() -> None:
     many = [Known(fn=f"f{n}", doc="x" * 120, parameters=(Parameter(name="p" * 60),) * 30) for n in range(MOST)]
     assert len(functions_text(many)[1]) <= 1.1 * LONGEST

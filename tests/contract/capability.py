@@ -35,6 +35,7 @@ class Can(StrEnum):
     RUN = "run a job once now"
     UNDO = "put back exactly what a cancellation took away"
     QUIET = "have a listener take nothing new"
+    INTERRUPT = "cancel one run, and keep its job"
     NAME = "replace a job of the same name"
     UNIQUE = "keep one job of a unique key"
     LIMIT_SCHEDULE = "limit how many jobs of a schedule run at once"

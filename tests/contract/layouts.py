@@ -141,7 +141,7 @@ class Gocraft(_Listed):
     """A namespace that pools of gocraft/work share. Jobs have keyword arguments only."""
 
     can = frozenset(Can) - {
-        Can.UNDO, Can.QUIET,
+        Can.UNDO, Can.QUIET, Can.INTERRUPT,
         Can.RECUR, Can.NAME, Can.SKIP, Can.PAUSE_ONE, Can.LIMIT_SCHEDULE, Can.REMEMBER, Can.KEEP_RESULT,
         Can.TELL,
     }  # fmt: skip

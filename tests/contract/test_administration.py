@@ -150,6 +150,21 @@ def test_an_undo_puts_back_what_a_cancellation_took_away(stage: Stage) -> None:
         admin.undo(undos[0])
 
 
+@promised(Can.INTERRUPT)
+def test_one_run_is_cancelled_and_its_job_stays(stage: Stage) -> None:
+    peer, added = stage.peer(), stage.add_with("run")
+    claim = peer.claim_one()
+    admin, job = stage.producer.admin, claim.job
+    listener = next((info.listener for info in stage.producer.inspector.listeners() if info.running), "nobody")
+    with pytest.raises(NotFound):
+        admin.interrupt(job, "nobody:1:0123456789ab")
+    assert peer.cancelled() == set()
+    assert admin.interrupt(job, listener).state == "cancelling"
+    assert [found.state for found in stage.jobs()] == ["cancelling"]
+    (told,) = peer.cancelled()
+    assert told.startswith(f"{added.id}@"), "the run, and not the job"
+
+
 @promised(Can.QUIET)
 def test_a_listener_is_told_to_take_nothing_new(stage: Stage) -> None:
     name = min(stage.peer().names)

@@ -80,6 +80,12 @@ class Admin(Protocol):
     def run(self, job: Job) -> Job:
         """Run a job once now; a recurring one keeps its times. Raises NotFound."""
 
+    def interrupt(self, job: Job, listener: str) -> Job:
+        """Cancel one run, the one with the due time of `job`, as a listener has it; the job itself stays as it is. The
+        listener ends the run as one of a cancelled job. Raises NotFound where it does not run there any more,
+        Unsupported.
+        """
+
     def retry(
         self, dead: Sequence[Job], *, args: Arguments | None = None, delays_ms: Sequence[int] = ()
     ) -> list[Revival]:

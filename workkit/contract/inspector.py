@@ -244,5 +244,10 @@ class Inspector(Protocol):
         tell nothing are not there.
         """
 
+    def refused(self, listeners: Sequence[str]) -> Mapping[str, Sequence[str]]:
+        """Read of which functions these listeners have given jobs back that they cannot run, by the names that jobs
+        store; a listener without such jobs is not there. At most 100 jobs of each are looked at. Raises Unsupported.
+        """
+
     def history_bytes(self) -> int:
         """Estimate how much of the server's memory the past runs take, from samples."""

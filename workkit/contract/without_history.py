@@ -55,6 +55,11 @@ class WithoutHistory:
         trouble = "are not published by the listeners of this layout"
         raise Unsupported.about("functions", trouble, "Only those of the native layout tell what they know.")
 
+    def refused(self, listeners: Sequence[str]) -> Mapping[str, Sequence[str]]:
+        """Raise Unsupported."""
+        trouble = "are not told by the listeners of this layout"
+        raise Unsupported.about("functions that a listener cannot run", trouble, "Their logs say so.")
+
 
 def _refusal() -> Unsupported:
     return Unsupported.about("history", "is not kept in this layout", "Only the native layout keeps past runs.")
@@ -79,6 +84,10 @@ class WithoutChanges:
         """Raise Unsupported."""
         remedy = "Send its process SIGTSTP, and SIGCONT later."
         raise Unsupported.about(f"making {listener} quiet from here", "is not possible in this layout", remedy)
+
+    def interrupt(self, job: Job, listener: str) -> Job:
+        """Raise Unsupported."""
+        raise Unsupported.about("cancelling one run", "is not possible in this layout", given=job.id)
 
     def note(self, verb: str, after: Mapping[str, Any], *, times: int = 1, job: Job | None = None) -> None:
         """Record nothing."""

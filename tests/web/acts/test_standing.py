@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests import handlers
+from tests.processes import until
 from tests.servers import Server
 from tests.web.conftest import Browser, Open, headline, text_of
 from workkit import asgi, schedule
@@ -46,6 +47,27 @@ def contents(server: Server, s: Schedule) -> dict[str, Any]:
 
 def add_nightly(s: Schedule) -> str:
     return schedule.add(s, handlers.note, every="day at 2:30am", name="nightly", args=(1,)).id
+
+
+def test_one_run_of_a_recurring_job_is_cancelled_and_the_job_keeps_its_times(browser: Browser, s: Schedule) -> None:
+    handlers.calls.clear()
+    schedule.add(s, handlers.wait_until_cancelled, every="day at 2:30am", name="long")
+    due = schedule.job(s, "long").due
+    schedule.run(s, "long")
+    page = f"/s/{s.name}/jobs/long"
+    with schedule.listener(s, imports=["tests.handlers"], folder=None):
+        until(lambda: handlers.calls == ["begun"], what="the run")
+        form = re.search(r'name="listener" value="([^"]+)"><input type="hidden" name="due" value="([^"]+)"',
+                         browser.get(page).text)  # fmt: skip
+        assert form is not None
+        fields = {"which": "long", "listener": form[1], "due": form[2]}
+        answer = act(browser, s, "interrupt", **fields)
+        assert "It keeps its times." in text_of(answer)
+        assert 'name="of"' not in answer.text, "it cannot be undone"
+        until(lambda: [run.ending for run in schedule.runs(s, "long")] == ["cancelled"], what="its end")
+        assert "That run of long is over. Nothing was cancelled." in text_of(act(browser, s, "interrupt", **fields))
+    assert (schedule.job(s, "long").due, schedule.job(s, "long").state) == (due, "waiting")
+    assert next(change.verb for change in schedule.changes(s)) == "interrupt"
 
 
 def test_a_pause_is_said_and_undone(browser: Browser, s: Schedule, server: Server) -> None:

@@ -58,6 +58,22 @@ def test_a_silent_listener_and_mixed_versions_are_said(browser: Browser, s: Sche
     assert "2 versions run at once: 0.2.0 on 2 and 0.1.0 on 1." in said
 
 
+def test_what_a_listener_cannot_run_is_told(browser: Browser, s: Schedule) -> None:
+    for fn in ("gone:a", "gone:b", "gone:c", "gone:d", "tests.handlers:leave_not"):
+        schedule.add_now(s, fn)
+    with schedule.listener(s, **HOW):
+        page = f"/s/{s.name}/listeners"
+
+        def told() -> bool:
+            (found,) = browser.json(f"{page}.json")["listeners"]
+            return len(found["cannot_run"]) == 5
+
+        until(told, what="five functions that it cannot run")
+        answer = browser.get(page)
+        assert "Cannot run gone.a , gone.b and gone.c and 2 more. Its log says why." in text_of(answer)
+        assert f'href="/s/{s.name}/jobs?q=fn%3Agone.a"' in answer.text
+
+
 def test_more_than_fifty_listeners_are_counted(browser: Browser, s: Schedule, server: Server) -> None:
     keys, client = Keys(s.name), server.client()
     now_ms = int(client.time()[0]) * 1000

@@ -9,7 +9,9 @@ from tests.brokers.checkups import payload
 from tests.processes import until
 from tests.servers import Server
 from tests.web.conftest import Browser, headline, text_of
+from tests.web.recurring_jobs import overdue
 from workkit import schedule
+from workkit.brokers.native.history.ring import entry_of
 from workkit.brokers.native.keys import Keys
 from workkit.schedule import Schedule
 
@@ -39,6 +41,31 @@ def test_a_schedule_whose_jobs_run_is_on_time(browser: Browser, s: Schedule) -> 
         answer = browser.get(f"/s/{s.name}/")
         assert headline(answer) == "All on time."
         assert "Nothing needs you." in text_of(answer)
+
+
+def test_a_run_is_told_beside_the_last_ones_of_its_job(browser: Browser, s: Schedule, server: Server) -> None:
+    handlers.calls.clear()
+    handlers.gate.clear()
+    job = schedule.add(s, handlers.wait_for_gate, every="2 hours", name="gate", overlap="skip")
+    ended = int(server.client().time()[0]) * 1000
+    ring = (entry_of(ended - k, late_ms=4, took_ms=10_000 + k, ending="dead").encode() for k in range(60))
+    server.client().hset(Keys(s.name).lately, "gate", bytes(16) + b"".join(ring))
+    overdue(server, s, job, by_ms=65_000)
+    try:
+        with schedule.listener(s, **HOW):
+            until(lambda: handlers.calls == ["begun"], what="the run")
+            (run,) = browser.json(f"/s/{s.name}.json")["running"]
+            assert (run["usual_ms"], run["p95_ms"], run["done"]) == (10_029, 10_056, None)
+            assert run["for_ms"] >= 65_000
+            text = text_of(browser.get(f"/s/{s.name}/"))
+            assert "· usually 10" in text
+            assert "1 min" in text
+            assert "longer than ever" in text
+            assert 'A run of it has not ended. With overlap "skip", a run now is left out.' in text
+            assert "Run now…" in text
+            handlers.gate.set()
+    finally:
+        handlers.gate.set()
 
 
 def test_a_pause_is_the_headline(browser: Browser, s: Schedule) -> None:

@@ -40,6 +40,7 @@ def test_one_that_never_ran_says_when_it_will(browser: Browser, s: Schedule) -> 
         "both run.", "run once, late.", "if that says nothing, it is dead at once.", "Nobody has changed it",
         'when="every day at 2:30"', "tests.handlers:note 7 \\ --name nightly \\ --tz Europe/Paris",
         f"workkit add {s.name} \\ 'every day at 2:30'",
+        '[nightly] fn = "tests.handlers:note" when = "every day at 2:30"',
     ):  # fmt: skip
         assert words in said, words
     assert "Recurring / nightly" in re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", answer.text)).replace("  ", " ")
@@ -47,6 +48,7 @@ def test_one_that_never_ran_says_when_it_will(browser: Browser, s: Schedule) -> 
         assert re.search(r'aria-label="[^"]+"', drawing), drawing
     record = found(browser, s, "nightly")
     assert (len(record["upcoming"]), record["runs"], record["days"]) == (20, [], [])
+    assert record["plan"].startswith("[nightly]\n")
     assert {one["option"] for one in record["policies"] if one["default"]} == {
         "overlap", "catch_up", "retries", "timeout", "limit",
     }  # fmt: skip
@@ -120,6 +122,34 @@ def test_a_run_that_goes_on_says_where_and_how_far(browser: Browser, s: Schedule
             first = datetime.fromisoformat(record["upcoming"][0]["at"])
             assert first > datetime.now(UTC), "the run that goes on is not to come"
             assert "One runs now." in browser.get(f"/s/{s.name}/jobs/gate").text
+            assert record["left_out"] is None, "it would run beside the other"
+            handlers.gate.set()
+    finally:
+        handlers.gate.set()
+
+
+@pytest.mark.parametrize(
+    ("overlap", "waits", "because"), [("skip", 0, "A run of it has not ended."), ("queue", 1, "One run of it waits")]
+)
+def test_a_run_now_that_would_be_left_out_is_asked_about(
+    browser: Browser, s: Schedule, overlap: Any, waits: int, because: str
+) -> None:
+    handlers.calls.clear()
+    handlers.gate.clear()
+    schedule.add(s, handlers.wait_for_gate, every="day at 12:00", name="gate", overlap=overlap)
+    assert found(browser, s, "gate")["left_out"] is None
+    schedule.run(s, "gate")
+    try:
+        with schedule.listener(s, **HOW):
+            until(lambda: handlers.calls == ["begun"], what="the run")
+            for _ in range(waits):
+                assert found(browser, s, "gate")["left_out"] is None, "it would wait"
+                schedule.run(s, "gate")
+                until(lambda: schedule.counts(s).held, what="the one that waits")
+            assert found(browser, s, "gate")["left_out"].startswith(because)
+            text = page(browser, s, "gate")
+            assert "Run now…" in text
+            assert f'With overlap "{overlap}", a run now is left out' in text
             handlers.gate.set()
     finally:
         handlers.gate.set()

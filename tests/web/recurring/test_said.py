@@ -9,7 +9,7 @@ from workkit.contract.changes import Change
 from workkit.contract.history import Ended, PastRun
 from workkit.jobs.admission import Pause
 from workkit.jobs.job import Job
-from workkit.web.recurring.said import last_said, next_said, pause_said, running_said
+from workkit.web.recurring.said import last_said, next_said, pause_said, run_said, running_said
 
 NOW = datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC)
 WHEN: dict[str, Any] = {"now": NOW, "zone": UTC}
@@ -74,3 +74,6 @@ def test_a_pause_says_since_when_and_until_when() -> None:
 def test_a_run_that_goes_on() -> None:
     job = Job(id="1", schedule="s", fn="f", state="running", due=NOW, progress=(340, 1000))
     assert running_said(job, "web-1", **WHEN) == "web-1 runs the run due today at 10:15:30: 340 of 1,000."
+    run = run_said(job, "web-1:7:0123456789ab", **WHEN)
+    assert run.says == running_said(job, "web-1", **WHEN)
+    assert (run.due, run.is_cancelled) == ("2026-11-20T10:15:30.000Z", False)

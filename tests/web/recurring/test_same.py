@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import shlex
+import tomllib
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -54,6 +55,28 @@ def test_all_that_a_job_was_told_is_in_the_call() -> None:
         "--name", "nightly", "--tz", "Europe/Paris", "--kwarg", "to=[1]", "--overlap", "skip",
         "--catch-up-within", "6 h", "--retries", "3", "--base", "1 min", "--no-jitter", "--timeout", "0.001s",
     ]  # fmt: skip
+    assert tomllib.loads(found.plan) == {
+        "nightly": {
+            "fn": "app.reports:nightly", "when": "every day at 2:30", "tz": "Europe/Paris", "args": [7, "it's", "7"],
+            "kwargs": {"to": [1]}, "overlap": "skip", "catch_up_within": "6 h", "retries": 3, "base": "1 min",
+            "jitter": False, "timeout": "0.001s",
+        }
+    }  # fmt: skip
+
+
+def test_a_length_of_time_is_written_to_the_millisecond() -> None:
+    found = call("every hour", terms=Terms(name="a"), options=RunOptions(timeout_ms=12_345_678))
+    assert "--timeout 12345.678s" in found.command
+    assert 'timeout = "12345.678s"' in found.plan
+
+
+@pytest.mark.parametrize(
+    ("terms", "args"), [(PLAIN, (1,)), (Terms(name="a"), ([None],)), (Terms(name="a"), (float("inf"),))]
+)
+def test_what_no_plan_can_have_has_no_entry(terms: Terms, args: tuple[Any, ...]) -> None:
+    found = call("every hour", terms=terms, args=args)
+    assert found.plan == ""
+    assert found.python
 
 
 @pytest.mark.parametrize(

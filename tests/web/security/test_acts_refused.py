@@ -29,6 +29,7 @@ FIELDS: dict[str, dict[str, str]] = {
     "skip": {"which": "nightly"},
     "cancel": {"which": "nightly"},
     "quiet": {"which": "host:1:abcdef"},
+    "interrupt": {"which": "nightly", "listener": "host:1:abcdef", "due": "2026-11-20T10:15:30.000Z"},
     "listen": {"which": "host:1:abcdef"},
     "purge": {},
     "show": {"which": "nightly", "argument": "args/0"},
@@ -46,7 +47,16 @@ FIELDS: dict[str, dict[str, str]] = {
     "undo": {"of": "first"},
 }
 """What each act needs. An act that is missing here fails the tests of this file."""
-NO_EFFECT = ("quiet", "listen", "show", "checkup", "repair", "stop", "discard")  # on the keys, or not at once
+NO_EFFECT = (
+    "interrupt",
+    "quiet",
+    "listen",
+    "show",
+    "checkup",
+    "repair",
+    "stop",
+    "discard",
+)  # on the keys, or not at once
 SAME = {"sec-fetch-site": "same-origin"}
 Seen = tuple[dict[str, Any], int]
 

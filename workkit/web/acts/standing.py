@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from workkit.errors import ChangedMeanwhile
+from workkit.errors import ChangedMeanwhile, NotFound
 from workkit.jobs.admission import SCHEDULE, Pause
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
+from workkit.text.wording import iso
 from workkit.web.acts.act import Act, Doing, Done, NotAllowed, Order
 from workkit.web.acts.matching import FIELDS as ALL
 from workkit.web.acts.putting_back import undoing
@@ -89,11 +90,28 @@ def cancel(doing: Doing, _: Order, which: str | None) -> Done:
     return Done(f"Cancelled {called(job)}.", undoing(undo))
 
 
+def interrupt(doing: Doing, order: Order, which: str | None) -> Done:
+    """Cancel one run of a job, the one that the fields name. Raises NotFound where it is over."""
+    assert which is not None, "it was checked"
+    job, listener, due = doing.inspector.job(which), order.fields.get("listener", ""), order.fields.get("due", "")
+    held = (info for info in doing.inspector.listeners() if info.listener == listener)
+    run = next(
+        (one for info in held for one in info.running if one.id == job.id and one.due and iso(one.due) == due), None
+    )
+    if run is None:
+        raise NotFound.about(f"That run of {called(job)}", "is over", "Nothing was cancelled.", given=which)
+    doing.verbs.interrupt(run, listener)
+    return Done(
+        f"Cancelling the run of {called(job)} that was due {doing.at(run.due or doing.now)}. It keeps its times."
+    )
+
+
 ACTS: Final[Mapping[str, Act]] = {
     "pause": Act(role="operator", needs="job or schedule", fields=("reason", "until", *ALL), one=pause, did="Paused"),
     "resume": Act(role="operator", needs="job or schedule", fields=ALL, one=resume, did="Resumed"),
     "run": Act(role="operator", fields=ALL, one=run, did="Running"),
     "skip": Act(role="operator", fields=ALL, one=skip, did="Skipped"),
+    "interrupt": Act(role="operator", needs="one job", fields=("listener", "due"), one=interrupt, did="Cancelled"),
     "cancel": Act(role="operator", fields=ALL, one=cancel, did="Cancelled"),
 }
 

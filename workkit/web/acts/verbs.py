@@ -37,6 +37,9 @@ class Verbs(Protocol):
     def cancel(self, which: str) -> tuple[Job, Undo | None]:
         """Take a job out."""
 
+    def interrupt(self, run: Job, listener: str) -> None:
+        """Cancel one run of a job, as a listener has it. Raises NotFound."""
+
     def undo(self, undo: Undo) -> Job:
         """Put back what a change took away. Raises ChangedMeanwhile."""
 

@@ -74,8 +74,13 @@ def _flag(name: str, value: Any) -> str:
     flag = name.replace("_", "-")
     if BY_NAME[name].type is bool:
         return f"--{'no-' if value is False else ''}{flag}"
-    text = f"{value / timedelta(seconds=1):g}s" if isinstance(value, timedelta) else str(value)
+    text = _length(value) if isinstance(value, timedelta) else str(value)
     return f"--{flag} {shlex.quote(text)}"
+
+
+def _length(value: timedelta) -> str:
+    seconds, ms = divmod(round(value / MILLISECOND), 1000)
+    return f"{seconds}.{ms:03}".rstrip("0").rstrip(".") + "s"
 
 
 def _key(name: str) -> str:
@@ -88,6 +93,8 @@ def _toml(value: Any) -> str:
         return "{ " + ", ".join(f"{_key(str(key))} = {_toml(one)}" for key, one in value.items()) + " }"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(_toml, value)) + "]"
+    if isinstance(value, timedelta):
+        return json.dumps(_length(value))
     if value is None:
         return '"null has no spelling in TOML"'
     return json.dumps(value, ensure_ascii=False)

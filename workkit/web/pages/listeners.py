@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Final, Literal
+from urllib.parse import urlencode
 
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.record import listener_record
+from workkit.errors import Unsupported
+from workkit.jobs.names import shown
 from workkit.text.listing import listed, plural
 from workkit.text.wording import iso
 from workkit.web.background.deaths import is_silent
 from workkit.web.page import Asked, Page
 from workkit.web.planning.ailing import ailing
-from workkit.web.words import Said, plain
+from workkit.web.words import Ref, Said, joined, plain
 
 Kind = Literal["done", "pause", "fail"]
+MOST_NAMED: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,11 +34,28 @@ class Row:
     note: str = ""
     is_odd_version: bool = False
     act: Literal["quiet", "listen", ""] = ""  # what somebody may tell it
+    cannot_run: tuple[str, ...] = ()  # functions whose jobs it has given back
 
     @property
     def process(self) -> str:
         """Its name without the host."""
         return self.info.listener.removeprefix(f"{self.info.host}:")
+
+    @property
+    def refusal(self) -> Said:
+        """Say what it cannot run, with links to the jobs of these functions; nothing where it can run all."""
+        if not self.cannot_run:
+            return ()
+        refs = [
+            Ref(shown(fn), f"jobs?{urlencode({'q': f'fn:{shown(fn)}'}, errors='replace')}")
+            for fn in self.cannot_run[:MOST_NAMED]
+        ]
+        more = len(self.cannot_run) - len(refs)
+        return (
+            "Cannot run ",
+            *joined(refs),
+            f" and {more:,} more. Its log says why." if more else ". Its log says why.",
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +78,9 @@ class ListenersView:
             "sentence": plain(self.said),
             "rest": plain(self.rest),
             "listeners": [
-                listener_record(row.info) | {"note": row.note} for _, rows in self.hosts for row in rows
+                listener_record(row.info) | {"note": row.note, "cannot_run": list(row.cannot_run)}
+                for _, rows in self.hosts
+                for row in rows
             ],
             "more": self.more,
             "unknown": self.unknown,
@@ -70,7 +94,11 @@ def look(asked: Asked) -> ListenersView:
     versions = Counter(info.version for info in infos)
     usual = versions.most_common(1)[0][0] if versions else ""
     told = pulse.control.quiet
-    rows = [_row(info, is_odd=info.version != usual, is_told=info.listener in told) for info in infos]
+    refused = _refused(asked, infos)
+    rows = [
+        _row(info, is_odd=info.version != usual, is_told=info.listener in told, refused=refused.get(info.listener, ()))
+        for info in infos
+    ]
     hosts = {row.info.host: tuple(one for one in rows if one.info.host == row.info.host) for row in rows}
     unknown = pulse.unknown.get("listeners", "") or pulse.counts.unknown.get("listeners", "")
     return ListenersView(
@@ -96,7 +124,15 @@ def headline(rows: list[Row], *, schedule: str, unknown: str) -> Said:
     return (f"{plural(len(rows), 'listener')} on {plural(hosts, 'machine')}, {of}.",)
 
 
-def _row(info: ListenerInfo, *, is_odd: bool, is_told: bool) -> Row:
+def _refused(asked: Asked, infos: Sequence[ListenerInfo]) -> Mapping[str, Sequence[str]]:
+    """Read what each listener cannot run; nothing where the layout does not tell."""
+    try:
+        return asked.served.inspector().refused(list(dict.fromkeys(info.listener for info in infos)))
+    except Unsupported:
+        return {}
+
+
+def _row(info: ListenerInfo, *, is_odd: bool, is_told: bool, refused: Sequence[str]) -> Row:
     kind, word, note = _state(info)
     return Row(
         info=info,
@@ -105,6 +141,7 @@ def _row(info: ListenerInfo, *, is_odd: bool, is_told: bool) -> Row:
         note=note,
         is_odd_version=is_odd,
         act="listen" if is_told else "quiet" if kind == "done" else "",
+        cannot_run=tuple(refused),
     )
 
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 from typing import Any, Final
 
 from workkit.contract.inspector import Counts
+from workkit.contract.listener import ListenerInfo
 from workkit.contract.record import counts_record, job_record
 from workkit.jobs.job import Job
 from workkit.text.wording import iso
 from workkit.web.page import Asked, Page
 from workkit.web.planning import recurring, trouble
 from workkit.web.planning.around import Around, read_around
+from workkit.web.planning.running import Running, running_jobs
+from workkit.web.recurring.overlapping import left_out
 from workkit.web.sentences import MOST_NEEDS, Facts, Need, needs, rest, sentence
 from workkit.web.words import Said, plain
 
@@ -34,16 +37,8 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Running:
-    """A job that runs, and its listener."""
-
-    job: Job
-    listener: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class NowView:
-    """What the page shows."""
+    """What the page shows. `asks`: by name, the question before a run by hand that would be left out."""
 
     schedule: str
     now: datetime
@@ -53,6 +48,7 @@ class NowView:
     figures: tuple[Figure, ...]
     needs: tuple[Need, ...]
     running: tuple[Running, ...]
+    asks: Mapping[str, str]
     around: Around
     next: tuple[Job, ...]
     is_empty: bool
@@ -69,7 +65,7 @@ class NowView:
             "rest": plain(self.rest),
             "counts": counts_record(self.schedule, self.counts),
             "needs": [{"sentence": plain(n.said), "why": n.why, "tone": n.tone, "job": n.job} for n in self.needs],
-            "running": [job_record(one.job) | {"listener": one.listener} for one in self.running],
+            "running": [one.record() for one in self.running],
             "lateness": late and {"half_ms": late.half_ms, "p95_ms": late.most_ms, "latest_ms": late.latest_ms},
             "strip": [
                 {"start": iso(one.start), "ran": one.ran, "failed": one.failed, "planned": one.planned}
@@ -87,11 +83,9 @@ def look(asked: Asked) -> NowView:
     pulse, counts, unknown = asked.pulse, asked.pulse.counts, dict(asked.pulse.unknown)
     rows = recurring.read_rows(asked.served, pulse.control, unknown, now=asked.now)
     around = read_around(asked, unknown)
-    running = sorted(
-        (Running(job=job, listener=info.listener) for info in pulse.listeners for job in info.running),
-        key=lambda one: (one.job.due is None, one.job.due),
-    )
+    running = running_jobs(pulse.listeners, rows.runs, now=asked.now, most=MOST_RUNNING)
     facts = trouble.facts(asked, rows, around.last_hour, around.crowds)
+    found = () if facts.is_empty else tuple(islice(needs(facts), MOST_NEEDS))
     waiting = [job for job in pulse.soon if job.state != "paused"]
     return NowView(
         schedule=asked.served.name,
@@ -100,14 +94,24 @@ def look(asked: Asked) -> NowView:
         rest=rest(facts),
         counts=counts,
         figures=tuple(_figures(counts, facts)),
-        needs=() if facts.is_empty else tuple(islice(needs(facts), MOST_NEEDS)),
-        running=tuple(running[:MOST_RUNNING]),
+        needs=found,
+        running=tuple(running),
+        asks=dict(_asks(found, rows, pulse.listeners)),
         around=around,
         next=tuple(waiting[:MOST_NEXT]),
         is_empty=facts.is_empty,
         is_paused=facts.paused is not None,
         unknown=unknown,
     )
+
+
+def _asks(found: Sequence[Need], rows: recurring.Rows, listeners: Sequence[ListenerInfo]) -> Iterator[tuple[str, str]]:
+    """Ask before a run by hand of a job that needs somebody, where an earlier run of it does not let it start."""
+    ids = {job.id for info in listeners for job in info.running}
+    for row in (rows.named[need.job] for need in found if need.job is not None and need.job in rows.named):
+        job = replace(row.job, state="running" if row.job.id in ids else row.recurs.state)
+        if question := left_out(job):
+            yield row.key, question
 
 
 def _figures(counts: Counts, facts: Facts) -> Iterator[Figure]:

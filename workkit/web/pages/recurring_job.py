@@ -18,10 +18,11 @@ from workkit.jobs.names import shown
 from workkit.text.wording import iso, zone_name
 from workkit.web.ahead.clock_words import NextChange, city
 from workkit.web.page import Asked
+from workkit.web.recurring.overlapping import left_out, may_wait, overlap_key
 from workkit.web.recurring.past import Drawn, drawn
 from workkit.web.recurring.policies import Policy, policies
 from workkit.web.recurring.rows import words_of
-from workkit.web.recurring.said import Next, last_said, next_said, pause_said, running_said
+from workkit.web.recurring.said import Next, Run, last_said, next_said, pause_said, run_said
 from workkit.web.recurring.same import Same, same_call
 from workkit.web.recurring.tables import RUNS, ChangeRow, RunRow, change_rows, is_of, run_rows, with_details
 from workkit.web.recurring.upcoming import (
@@ -45,7 +46,7 @@ KEPT: Final = {
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecurringJobView:
     """What the page shows. `words`: when it runs, without its zone; `target`: what its pause names; `running`: a
-    sentence for each run that goes on.
+    sentence for each run that goes on; `asks`: the question before a run by hand that would be left out.
     """
 
     schedule: str
@@ -58,7 +59,8 @@ class RecurringJobView:
     last: str
     paused: str
     is_paused_itself: bool
-    running: tuple[str, ...]
+    running: tuple[Run, ...]
+    asks: str
     drawn: Drawn | None
     runs: tuple[RunRow, ...]
     coming: tuple[Coming, ...]
@@ -89,7 +91,7 @@ class RecurringJobView:
             "job": job_record(self.job),
             "sentence": f"{self.next.says} {self.last}".strip(),
             "paused": self.paused or None,
-            "running": list(self.running),
+            "running": [one.says for one in self.running],
             "upcoming": [{"at": iso(one.at), "left_out": one.left_out} for one in self.coming],
             "clock_change": None if self.clock is None else self.clock.says,
             "runs": [run_record(row.run) for row in self.runs],
@@ -98,6 +100,8 @@ class RecurringJobView:
             "changes": [change_record(row.change) for row in self.changes],
             "python": None if self.same is None else self.same.python,
             "command": None if self.same is None else self.same.command,
+            "plan": self.same.plan or None if self.same is not None else None,
+            "left_out": self.asks or None,
             "unknown": dict(self.unknown),
         }
 
@@ -122,7 +126,7 @@ def look(asked: Asked, job: Job, *, offset_ms: int) -> RecurringJobView:
     coming = coming_runs(job, past.ring, offset_ms=offset_ms, now=now, zone=zone)
     first = next((one.at for one in coming if not one.left_out), None)
     running = [
-        running_said(run, info.listener.partition(":")[0], now=now, zone=asked.zone)
+        run_said(run, info.listener, now=now, zone=asked.zone)
         for info in asked.pulse.listeners
         for run in info.running
         if run.id == job.id
@@ -155,6 +159,7 @@ def look(asked: Asked, job: Job, *, offset_ms: int) -> RecurringJobView:
         paused=pause_said(asked.veil.pause(pause), target, past.changes, now=now, zone=asked.zone),
         is_paused_itself=target == f"{JOB}{key}",
         running=tuple(running),
+        asks=left_out(job, asked.served.inspector().limits(like=overlap_key(job)) if may_wait(job) else ()),
         drawn=drawing,
         runs=tuple(run_rows(past.ring, now=now, zone=asked.zone)),
         coming=tuple(coming),

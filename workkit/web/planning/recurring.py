@@ -123,6 +123,11 @@ class Rows(list[Row]):
         return {row.key: row for row in self if row.job.name is not None}
 
     @cached_property
+    def runs(self) -> Mapping[str, Sequence[PastRun]]:
+        """The last runs of each, by name or else id."""
+        return {row.key: row.runs for row in self}
+
+    @cached_property
     def failed(self) -> Sequence[Row]:
         """Those with a name whose last run failed."""
         return [row for row in self.named.values() if row.last is not None and row.last.ending in rows.FAILED]

@@ -12,7 +12,7 @@ from workkit.jobs.admission import Pause
 from workkit.jobs.job import Job
 from workkit.text.duration import MILLISECOND, duration_text
 from workkit.text.glance import away, clock_at, day_text
-from workkit.text.wording import progress
+from workkit.text.wording import iso, progress
 from workkit.web.drawing.endings import WHY
 from workkit.web.recurring.rows import in_a_row
 from workkit.web.words import pause_end, until
@@ -91,6 +91,26 @@ def pause_said(pause: Pause | None, target: str, changes: Iterable[Change], *, n
 def _short(at: datetime, now: datetime, zone: tzinfo) -> str:
     local, today = at.astimezone(zone), now.astimezone(zone).date()
     return clock_at(local) if local.date() == today else at_moment(at, now, zone)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A run that goes on, in a sentence; and what names it, where somebody may cancel it."""
+
+    says: str
+    listener: str
+    due: str
+    is_cancelled: bool
+
+
+def run_said(run: Job, listener: str, *, now: datetime, zone: tzinfo) -> Run:
+    """Say that a run goes on: see `running_said`."""
+    return Run(
+        says=running_said(run, listener.partition(":")[0], now=now, zone=zone),
+        listener=listener,
+        due="" if run.due is None else iso(run.due),
+        is_cancelled=run.state == "cancelling",
+    )
 
 
 def running_said(run: Job, listener: str, *, now: datetime, zone: tzinfo) -> str:

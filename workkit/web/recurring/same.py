@@ -1,4 +1,4 @@
-"""The call that adds a job as it stands, in Python and on the command line: what is given. Pure.
+"""The call that adds a job as it stands, in Python, on the command line and in a plan: what is given. Pure.
 
 Words of its time are only written where they are read back as the same time; else its cron; else there is no such call.
 """
@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
+from math import isfinite
 from typing import Any
 
 from workkit.errors import TriggerError
@@ -20,15 +21,18 @@ from workkit.text.wording import iso
 from workkit.triggers import Trigger, explain
 from workkit.triggers.duration import duration
 from workkit.triggers.when import When, read_when
-from workkit.web.adding.spelled import in_python, on_the_command_line
+from workkit.web.adding.spelled import in_a_plan, in_python, on_the_command_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Same:
-    """The call in Python, and the command; None where no words say its time."""
+    """The call in Python, the command, and the entry of a plan; "" for a job that no plan can have: one without a name,
+    or with an argument that TOML cannot write.
+    """
 
     python: str
     command: str
+    plan: str = ""
 
 
 @lru_cache(maxsize=2_000)
@@ -67,7 +71,20 @@ def same_call(job: Job, *, now: datetime) -> Same | None:
     if job.kwargs:
         given["kwargs"] = job.kwargs
     given |= {name: iso(at) for name, at in (("start", trigger.start), ("end", trigger.end)) if at is not None}
-    return Same(python=in_python(given), command=on_the_command_line(given, job.schedule))
+    is_plain = _is_toml([job.args, job.kwargs or {}])
+    return Same(
+        python=in_python(given),
+        command=on_the_command_line(given, job.schedule),
+        plan=in_a_plan(given) if "name" in given and is_plain else "",
+    )
+
+
+def _is_toml(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(map(_is_toml, value.values()))
+    if isinstance(value, list | tuple):
+        return all(map(_is_toml, value))
+    return isinstance(value, str | int) or (isinstance(value, float) and isfinite(value))
 
 
 def _options(job: Job) -> Iterator[tuple[str, Any]]:

@@ -21,6 +21,7 @@ CHANGES: Final = 5
 DID: Final = {
     "pause": "paused", "resume": "resumed", "skip": "next run left out", "run": "run by hand", "cancel": "cancelled",
     "retry": "retried from the dead set", "discard": "discarded from the dead set", "sync": "changed by a plan",
+    "interrupt": "one run cancelled",
 }  # fmt: skip
 
 

@@ -157,6 +157,13 @@ class NativeAdmin:
         self._keep("run", job, undoing)
         return after
 
+    def interrupt(self, job: Job, listener: str) -> Job:
+        """Cancel one run of a job: see `Admin.interrupt`."""
+        change = self._change(_act("interrupt", job, before={"due": job.due}))
+        if not self._runs.interrupt(job, listener, change=change):
+            raise NotFound(f"{listener} does not run {job.id[:8]} any more: that run has ended.", given=job.id)
+        return replace(job, state="cancelling")
+
     def retry(
         self, dead: Sequence[Job], *, args: Arguments | None = None, delays_ms: Sequence[int] = ()
     ) -> list[Revival]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from workkit.brokers.native.codec import Codec, at_due, is_once
+from workkit.brokers.native.codec import Codec, at_due, instant_of, is_once
 from workkit.brokers.native.entry import Entry, due_ms
 from workkit.brokers.native.history.changes import Act, job_target, packed_change
 from workkit.brokers.native.history.record import skip_row
@@ -23,6 +23,7 @@ from workkit.brokers.native.look.items import (
 )
 from workkit.brokers.native.look.parked import PAUSED
 from workkit.brokers.native.look.pauses import JOB
+from workkit.brokers.native.look.row import record_rows
 from workkit.brokers.native.settle import occurrence
 from workkit.brokers.redis_server.control_key import read_history
 from workkit.brokers.redis_server.script import load
@@ -104,6 +105,18 @@ class Runs:
             raise NotFound(f"{_named(job)} no longer waits in {job.schedule}.", given=job.id)
         after = at_due(job, now, state="due", attempt=0, error=None, failure=None, progress=None)
         return after, _undoing(reply)
+
+    def interrupt(self, job: Job, listener: str, *, change: bytes) -> bool:
+        """Cancel one run of a job: see `Admin.interrupt`. False if the listener does not have it any more."""
+        script, due = load("native")["interrupt"], job.due
+        with self.server.translated() as client:
+            records = client.hgetall(self.keys.running(listener))
+        for row in record_rows("", records, {}):
+            if row.id == job.id and due is not None and instant_of(row.entry.due_ms) == due:
+                keys = script.keys(self.keys, listener=listener)
+                if self.server.call(script, keys, [row.member, row.occurrence, change]):
+                    return True
+        return False
 
     def _left_out(self, job: Job, stood_ms: int) -> bytes:
         """Write the record of the occurrence that is left out; empty if none is kept."""

@@ -110,6 +110,10 @@ class ShardedAdmin:
         """Run a job once now. Raises NotFound."""
         return first_found(self._shards, job.id, lambda shard: shard.run(job))
 
+    def interrupt(self, job: Job, listener: str) -> Job:
+        """Cancel one run of a job. Raises NotFound."""
+        return first_found(self._shards, job.id, lambda shard: shard.interrupt(job, listener))
+
     def retry(
         self, dead: Sequence[Job], *, args: Arguments | None = None, delays_ms: Sequence[int] = ()
     ) -> list[Revival]:

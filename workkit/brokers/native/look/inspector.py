@@ -15,7 +15,7 @@ from workkit.brokers.native.look.ahead import read_ahead
 from workkit.brokers.native.look.all_jobs import AllJobs
 from workkit.brokers.native.look.count import read_counts
 from workkit.brokers.native.look.dead_set import DeadSet
-from workkit.brokers.native.look.functions import read_functions
+from workkit.brokers.native.look.functions import read_functions, read_refused
 from workkit.brokers.native.look.items import server_ms
 from workkit.brokers.native.look.kept_jobs import KeptJobs
 from workkit.brokers.native.look.limits import read_limits
@@ -188,6 +188,10 @@ class NativeInspector:
     def knows(self) -> dict[str, Known]:
         """Read which functions the living listeners know: see `Inspector.knows`."""
         return read_functions(self.server, self.keys)
+
+    def refused(self, listeners: Sequence[str]) -> Mapping[str, Sequence[str]]:
+        """Read the functions that listeners cannot run: see `Inspector.refused`."""
+        return read_refused(self._listing, listeners)
 
     def history_bytes(self) -> int:
         """Estimate how much memory the history takes."""

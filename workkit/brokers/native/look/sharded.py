@@ -245,6 +245,12 @@ class ShardedInspector:
         """Read it of the first shard: a listener tells the same in each."""
         return self._shards[0].knows()
 
+    def refused(self, listeners: Sequence[str]) -> Mapping[str, Sequence[str]]:
+        """Put together what each shard tells: a listener gives jobs back in each by itself."""
+        parts = [shard.refused(listeners) for shard in self._shards]
+        found = {name: sorted({fn for part in parts for fn in part.get(name, ())}) for name in listeners}
+        return {name: known for name, known in found.items() if known}
+
     def history_bytes(self) -> int:
         """Add up the memory of the history of all shards."""
         return sum(shard.history_bytes() for shard in self._shards)
