@@ -215,7 +215,7 @@ class Switches:
 
     def wait(self) -> int:
         """Wait for a new primary; return its port."""
-        assert self._found.wait(20), "the sentinels named no new primary within 20 s"
+        assert self._found.wait(60), "the sentinels named no new primary within 60 s"
         return self.port
 
     def _hear(self, message: dict[str, Any]) -> None:

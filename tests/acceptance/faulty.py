@@ -29,6 +29,7 @@ ADMINISTRATION = {
         "withdraw",
         "declare",
         "discard",
+        "interrupt",
         "note",
         "repair",
         "pause",

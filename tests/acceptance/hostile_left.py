@@ -14,6 +14,7 @@ from workkit.brokers.native.entry import read_entry
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.location import LISTENER, item_id
 from workkit.brokers.native.look.parked import read_parked
+from workkit.brokers.native.plans import is_plan_field
 from workkit.brokers.redis_server.control_key import LAST_MS
 from workkit.errors import CorruptRecord
 from workkit.text.raw import bytes_text
@@ -89,6 +90,8 @@ class Left:
                 return self._is_referred(value.member.rpartition(b"\0")[2].partition(b"@")[0])
             case "graves":
                 return self.client.zscore(self.keys.dead, value.member) is not None
+            case "plans":
+                return is_plan_field(value.member, value.value)
             case "control":
                 return _is_control(value)
         return False

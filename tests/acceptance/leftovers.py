@@ -42,7 +42,7 @@ def check_keys(left: Mapping[str, Key], *, cancelled: Collection[str], dead: int
     """Complain of every key that nobody owns any more: no job waits, nobody listens, `dead` occurrences died."""
     for name, key in sorted(left.items()):
         kind = name.partition(":")[0]
-        if name == "stats" or kind in PAST:
+        if name in ("stats", "plans") or kind in PAST:
             continue
         if kind in BY_EXPIRY:
             if key.life < 0:

@@ -84,7 +84,7 @@ def test_each_setting_is_said_with_where_it_came_from(
     assert said["threads"] == ["7", "WORKKIT_THREADS"]
     assert said["tz"] == ["Europe/Paris", f"{folder}/pyproject.toml"]
     assert said["deadline"] == ["25s", "default"]
-    assert f"server       {well.url}" in run("doctor", name, "--redis", well.url).out
+    assert f"server        {well.url}" in run("doctor", name, "--redis", well.url).out
     assert re.search(r"server .*  command line\n", run("doctor", name, "--redis", well.url).out)
 
 
@@ -269,7 +269,7 @@ def test_a_terminal_is_not_exceeded(well: Server, name: str) -> None:
 def test_an_unreachable_server_ends_with_69_and_says_which_it_was(run: Run, name: str) -> None:
     ran = run("doctor", name, "--redis", "redis://:secret@127.0.0.1:1/0")
     assert ran.status == 69
-    assert ran.out.startswith("server       redis://:***@127.0.0.1:1/0  command line\n")
+    assert ran.out.startswith("server        redis://:***@127.0.0.1:1/0  command line\n")
     assert "connection refused" in ran.err
     assert "secret" not in ran.out + ran.err
 

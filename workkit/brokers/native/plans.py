@@ -8,12 +8,14 @@ from typing import Any
 
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.shards import shard_of_text
+from workkit.brokers.redis_server.packed import read_packed
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.plans import CodePlan, Made, Mode, Standing, Verdict
 
 STANDINGS: Mapping[bytes, Standing] = {b"new": "new", b"same": "same", b"older": "older"}
-_JOB = b"job:"
+MOST_GENERATIONS = 9e15  # as in lua/parts/plans.lua
+_JOB, _PLAN = b"job:", b"plan:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +58,16 @@ class NativePlans:
         """Remove jobs that a plan no longer has: see `Plans.withdraw`."""
         script = load("native")["withdraw"]
         return int(self.server.call(script, script.keys(self.keys), [source, generation, *names])) >= 0
+
+
+def is_plan_field(field: bytes, value: bytes) -> bool:
+    """Say whether a field of `S:plans` can be read, as the part `plans` of the scripts reads it."""
+    if field.startswith(_JOB):
+        return b" " in value
+    match read_packed(value):
+        case [int() | float() as generation, bytes() | str(), bytes() | str(), int() | float(), _, list()]:
+            return field.startswith(_PLAN) and generation % 1 == 0 and 0 <= generation <= MOST_GENERATIONS
+    return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

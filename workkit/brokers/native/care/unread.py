@@ -14,6 +14,7 @@ from workkit.brokers.native.entry import read_entry
 from workkit.brokers.native.look.location import Places
 from workkit.brokers.native.look.missed import missed_pages
 from workkit.brokers.native.look.parked import read_parked
+from workkit.brokers.native.plans import is_plan_field
 from workkit.brokers.native.record import read_count
 from workkit.brokers.native.settle import is_failure
 from workkit.brokers.redis_server.care.unread import Garbled, UnreadKeys
@@ -54,6 +55,7 @@ class Unread:
                 lambda name, value: _HOUR.fullmatch(name) is not None and _is_count(name, value),
                 "an hour's count",
             ),
+            (k.plans, is_plan_field, "a plan of code"),
             (k.errors, lambda _, value: is_failure(read_packed(value)), "an error"),
         ):
             yield from of.fields(key, reads, what)
