@@ -7,8 +7,8 @@ turns, warmed up; of each the median, the 95th percentile, that as a multiple of
 round, and the bytes of the page, compressed. Then the commands of a minute without a page, and with 100 open streams.
 
 Of a run with listeners the PING tells how much of a page's time is the machine's; pages are asked for in the same way
-once more without listeners, which is what pages cost by themselves. Nothing is counted before the checkup is over that
-the page Doctor began: it goes on by itself, and reads all jobs.
+once more without listeners, which is what pages cost by themselves. The page Doctor begins a
+checkup, which reads all jobs. Commands are counted after its end.
 """
 
 from __future__ import annotations

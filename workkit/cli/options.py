@@ -123,6 +123,20 @@ def zone_option(help: str) -> Decorator[Any]:
     return click.option("--tz", cls=Option, type=Zone(), metavar="ZONE", envvar="WORKKIT_TZ", help=help)
 
 
+def import_option(help: str) -> Decorator[Any]:
+    """Add ``--import``: modules, as `imports`."""
+    return click.option(
+        "--import",
+        "imports",
+        cls=Option,
+        type=Commas(),
+        multiple=True,
+        metavar="MODULE",
+        envvar="WORKKIT_IMPORT",
+        help=help,
+    )
+
+
 def json_option(help: str = "print JSON, one object a line, for other programs") -> Decorator[Any]:
     """Add ``--json``."""
     return click.option("--json", "as_json", cls=Option, is_flag=True, help=help)

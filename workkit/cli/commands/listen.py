@@ -22,6 +22,7 @@ from workkit.cli.options import (
     Count,
     chosen_imports,
     chosen_schedules,
+    import_option,
     is_typed,
     plan_version_option,
     server_options,
@@ -95,16 +96,7 @@ def run_options(verb: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
     "USR2 or TTIN: dump stacks.",
 )
 @click.argument("schedules", type=ScheduleName(), nargs=-1, metavar="[SCHEDULE[:WEIGHT]]...")
-@click.option(
-    "--import",
-    "imports",
-    cls=Option,
-    type=Commas(),
-    multiple=True,
-    metavar="MODULE",
-    envvar="WORKKIT_IMPORT",
-    help="allow this module and import it at start; repeatable",
-)
+@import_option("allow this module and import it at start; repeatable")
 @click.option("--only-imports", cls=Option, is_flag=True, help="allow nothing but --import")
 @click.option(
     "--jobs",

@@ -16,9 +16,9 @@ from workkit.cli import folder
 from workkit.cli.command import Command, Option
 from workkit.cli.live import ScheduleName
 from workkit.cli.options import (
-    Commas,
     by_option,
     chosen_imports,
+    import_option,
     is_typed,
     json_option,
     plan_version_option,
@@ -66,16 +66,7 @@ Entries = Mapping[str, Mapping[str, Any]]
 )
 @click.argument("schedule", type=ScheduleName())
 @click.argument("plan", type=click.Path(), required=False)
-@click.option(
-    "--import",
-    "imports",
-    cls=Option,
-    type=Commas(),
-    multiple=True,
-    metavar="MODULE",
-    envvar="WORKKIT_IMPORT",
-    help="without PLAN: import this module, and make the jobs so that it plans; repeatable",
-)
+@import_option("without PLAN: import this module, and make the jobs so that it plans; repeatable")
 @click.option("--rollback", cls=Option, is_flag=True, help="without PLAN: also a plan that a newer one has replaced")
 @plan_version_option
 @click.option("--prune", cls=Option, is_flag=True, help="cancel named recurring jobs that are not in the plan")
