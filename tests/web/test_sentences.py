@@ -111,6 +111,7 @@ def test_names_in_sentences_lead_to_their_pages() -> None:
 
 def test_the_server_is_away_for_a_distance() -> None:
     assert plain(away(12_400)) == "The server has not answered for 12 s."
+    assert plain(away(400)) == "The server does not answer."
 
 
 @pytest.mark.parametrize(

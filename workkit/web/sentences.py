@@ -138,7 +138,7 @@ def away(ms: int, *, refuses: bool = False) -> Said:
     """Say that the server does not answer, or that it answers with a refusal."""
     if refuses:
         return ("The server refuses to answer.",)
-    return (f"The server has not answered for {distance(ms)}.",)
+    return ("The server does not answer.",) if ms < 1000 else (f"The server has not answered for {distance(ms)}.",)
 
 
 def sentence(facts: Facts) -> Said:

@@ -13,9 +13,9 @@ from workkit.web.frame import Frame
 from workkit.web.hiding.veil import Veil
 from workkit.web.page import Asked, Page, View
 from workkit.web.pages.registry import PAGES
-from workkit.web.served import NAMED_S, Served
+from workkit.web.served import Served
 
-OLD_S: Final = 2 * NAMED_S  # what is older than usual says so
+OLD_S: Final = 30.0  # what is older says so: the Timeline, the page that changes least, is written again so often
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
