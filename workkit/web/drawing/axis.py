@@ -66,7 +66,7 @@ class Axis:
     @property
     def edges(self) -> tuple[datetime, ...]:
         """The instants of its ticks, without that of now."""
-        return tuple(at for at, _, _ in _marks(self) if self.start < at < self.end)
+        return _edges(self)
 
     def has_room(self, at: datetime, *, is_date: bool) -> bool:
         """Say whether a text fits there: it stands not too near to that of now, nor to an end."""
@@ -74,6 +74,11 @@ class Axis:
         half = HALF_DATE.get(self.span, HALF) if is_date else HALF
         is_clear = not self.shows_now or abs(self.x(at) - self.here) >= near
         return is_clear and self.x(at) <= WIDTH - half
+
+
+@lru_cache(4)
+def _edges(axis: Axis) -> tuple[datetime, ...]:
+    return tuple(at for at, _, _ in _marks(axis) if axis.start < at < axis.end)
 
 
 @lru_cache(4)

@@ -112,46 +112,43 @@ def _extent(axis: Axis, run: PastRun) -> tuple[float, float]:
     return x, max(SHORTEST, axis.clipped(_ended(run)) - x)
 
 
-def _groups(extents: Iterable[tuple[float, float]]) -> Iterator[list[tuple[float, float]]]:
-    """Put together what is closer than 3 px, in order of place."""
-    group: list[tuple[float, float]] = []
-    end = 0.0
+def _bands(extents: Iterable[tuple[float, float]]) -> Iterator[tuple[float, float, int]]:
+    """Put together what is closer than 3 px, in order of place: where it begins, its width, and of how many it is."""
+    begin = end = 0.0
+    count = 0
     for x, width in extents:
-        if group and x - end >= CLOSE:
-            yield group
-            group = []
-        group.append((x, width))
-        end = max(end, x + width) if len(group) > 1 else x + width
-    if group:
-        yield group
-
-
-def _whole(group: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    x = group[0][0]
-    return x, max(x + width for x, width in group) - x
+        if count and x - end >= CLOSE:
+            yield begin, end - begin, count
+            count = 0
+        if not count:
+            begin, end = x, x + width
+        elif x + width > end:
+            end = x + width
+        count += 1
+    if count:
+        yield begin, end - begin, count
 
 
 def _past(paths: Paths, axis: Axis, seen: Sequence[PastRun]) -> None:
     """Draw the runs that need no words; bands for those that are close."""
     quiet, late = ([run for run in seen if kind_of(run) in kinds] for kinds in (("done", "over"), ("late",)))
-    for group in _groups(_extent(axis, run) for run in late):  # something stands on these: they are lower
-        x, width = _whole(group)
+    for x, width, _ in _bands(_extent(axis, run) for run in late):  # something stands on these: they are lower
         paths.rect("d", x, 10, width, 12)
-    for group in _groups(_extent(axis, run) for run in quiet):
-        if len(group) == 1:
-            paths.rect("d", group[0][0], 8, group[0][1], 14)
+    for x, width, count in _bands(_extent(axis, run) for run in quiet):
+        if count == 1:
+            paths.rect("d", x, 8, width, 14)
         else:
-            x, width = _whole(group)
             paths.rect("ds", x, 10, width, 10)
 
 
 def _plan(paths: Paths, axis: Axis, due: Iterable[datetime], usual_ms: float) -> None:
-    start, length = axis.start, axis.end - axis.start  # there are thousands: x() of each would take longer
-    usual = timedelta(milliseconds=usual_ms) / length * WIDTH
-    extents = ((x := (at - start) / length * WIDTH, max(SHORTEST, min(WIDTH - x, usual))) for at in due)
-    for group in _groups(extents):
-        x, width = _whole(group)
-        if len(group) > 1:
+    start, unit = axis.start, (axis.end - axis.start) / WIDTH  # there are thousands: x() of each would take longer
+    usual = max(SHORTEST, timedelta(milliseconds=usual_ms) / unit)
+    last = WIDTH - usual  # what begins later is cut at the end
+    for x, width, count in _bands(
+        (x, usual if x <= last else max(SHORTEST, WIDTH - x)) for x in ((at - start) / unit for at in due)
+    ):
+        if count > 1:
             paths.rect("p", x, 10, width, 10)
         else:
             paths.rect("p" if width >= ROOM else "pf", x, 8, width, 14)
@@ -175,7 +172,8 @@ def _marks(axis: Axis, seen: Iterable[PastRun]) -> Iterator[Mark]:
 
 def _mark(axis: Axis, close: Sequence[tuple[Kind, PastRun, float, float]]) -> Mark:
     kind = close[0][0]
-    x, width = _whole([(x, width) for _, _, x, width in close])
+    x = close[0][2]
+    width = max(begin + width for _, _, begin, width in close) - x
     says, run = run_text(close[0][1], axis), close[0][1].place or ""
     if len(close) > 1:
         run = ""

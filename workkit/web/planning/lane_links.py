@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -33,7 +34,7 @@ def parts(axis: Axis, runs: Iterable[PastRun], *, by: Group, key: str) -> tuple[
     edges = [axis.start, *axis.edges, axis.end]
     found = []
     for since, until in pairwise(edges):
-        if any(since <= at < until for at in ended):
+        if bisect_left(ended, since) < bisect_left(ended, until):
             x = axis.clipped(since)
             found.append(
                 Part(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from heapq import merge
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
 
 from workkit.contract.history import FN, Day, PastRun
@@ -107,23 +107,31 @@ class _Planned:
 def _planned(axis: Axis, strand: Strand) -> _Planned:
     """Predict the runs of a lane, thinned where they are dense, and count them. During a pause there is none."""
     since, step = max(axis.now, axis.start), (axis.end - axis.start) / THIN
-    drawn: list[list[datetime]] = []
-    firsts: list[list[datetime]] = []
+    drawn: list[Sequence[datetime]] = []
+    firsts: list[Sequence[datetime]] = []
     count, room = 0.0, MOST_PLANNED
     for row in strand.rows if since < axis.end else ():
         if room <= 0:
             break
         begin = since if row.pause is None else max(since, pause_end(row.pause) or axis.end)
         foreseen = row.foreseen(since, axis.end)
-        firsts.append([at for at in foreseen.instants if at >= begin][:MOST_SHOWN])
+        firsts.append(_since(foreseen.instants, begin)[:MOST_SHOWN])
         for instants, stands_for in sparse(foreseen, axis.end, step=step):
-            kept = [at for at in instants if at >= begin]
+            kept = _since(instants, begin)
             drawn.append(kept)
             room -= len(kept)
             count += 0 if foreseen.is_whole else len(kept) * stands_for
         if foreseen.is_whole:
             count += between(foreseen, begin, axis.end + SECOND)
-    return _Planned(list(merge(*drawn)), round(count), tuple(islice(merge(*firsts), MOST_SHOWN)))
+    return _Planned(_in_order(drawn), round(count), tuple(_in_order(firsts)[:MOST_SHOWN]))
+
+
+def _in_order(found: Sequence[Sequence[datetime]]) -> list[datetime]:
+    return sorted(chain.from_iterable(found))
+
+
+def _since(instants: Sequence[datetime], begin: datetime) -> Sequence[datetime]:
+    return instants[bisect_left(instants, begin) :]
 
 
 def _counts(asked: Asked, axis: Axis, strand: Strand) -> list[PastRun]:
