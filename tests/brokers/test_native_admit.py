@@ -265,7 +265,7 @@ def test_one_that_waits_for_another_attempt_is_still_going_on(server: Server, na
 
 def test_a_mark_may_be_of_one_run(server: Server, name: str) -> None:
     s = schedule.create(name, redis=server.url)
-    schedule.add(s, "app:tick", every="second")
+    schedule.add(s, "app:tick", every="hour")  # so far ahead that it is not due meanwhile
     b, _ = listening(server, name)
     (first,) = b.admit([(occurrence(b, server, name), None)]).claims
     end(b, first, outcome=Released())

@@ -49,7 +49,10 @@ def test_no_message_waits_behind_another_one(amqp: str, names: Names) -> None:
             if len(arrived) == len(DELAYS_MS):
                 break
         channel.cancel()
-    assert [due for due, *_ in arrived] == sorted(due for due, *_ in arrived)
+    latest = 0
+    for due, *_ in arrived:  # one whose time is half a second earlier has not waited behind another
+        latest = max(latest, due)
+        assert due > latest - 500, [due - base_ms for due, *_ in arrived]
     for due, at, method, properties in arrived:
         assert at >= due, f"{due - at} ms early"
         message = Message(exchange=method.exchange, routing_key=method.routing_key, headers=properties.headers)
