@@ -1,0 +1,129 @@
+"""The tables of docs/scale.md, made of the measured points."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from docs.scale.model import Fleet, Model, Point, errors
+from docs.scale.simulate import Load, simulate
+
+SHARDS: Final = (1, 2, 4, 8, 16, 32, 64)
+LISTENERS: Final = (1, 10, 100, 1_000, 10_000)
+JOBS: Final = tuple(10**power for power in range(3, 9))
+PER_SHARD: Final = 4  # listener processes, in the table of lateness
+_SPREAD: Final = ("recurring jobs", *(f"{n} shard{'s' if n > 1 else ''}" for n in SHARDS[::2]))
+KINDS: Final[Mapping[str, str]] = {
+    "once": "runs once",
+    "recurring": "recurs, with a name",
+    "unique": "unique key",
+    "limited": "limit of its function",
+    "kept": "keeps its result",
+}
+
+
+def tables(model: Model, points: Sequence[Point]) -> dict[str, str]:
+    """Write all tables, by their names."""
+    return {
+        "costs": _costs(model),
+        "errors": _errors(model, points),
+        "sizes": _sizes(model, points),
+        "idle": _idle(model),
+        "rates": _rates(model),
+        "lateness": _lateness(model),
+        "memory": _memory(model),
+    }
+
+
+def _costs(model: Model) -> str:
+    rows = [
+        (KINDS[name], _us(cost.add_server_us), _us(cost.server_us), _us(cost.producer_us), _us(cost.listener_us),
+         f"{cost.bytes:,.0f}")
+        for name, cost in model.kinds.items()
+    ]  # fmt: skip
+    return _table(
+        ("kind", "server: add", "server: claim and settle", "producer", "listener", "bytes while it waits"), rows
+    )
+
+
+def _errors(model: Model, points: Sequence[Point]) -> str:
+    measured = {(one.kind, one.waiting, one.processes): one.rate for one in points}
+    rows = [
+        (KINDS[kind], f"{waiting:,}", f"{processes}", _rate(measured[kind, waiting, processes]), f"{error:+.0%}")
+        for (kind, waiting, processes), error in errors(model, points).items()
+    ]
+    return _table(("kind", "waiting jobs", "listener processes", "measured, jobs/s", "model"), rows)
+
+
+def _sizes(model: Model, points: Sequence[Point]) -> str:
+    rows = [
+        (f"{one.waiting:,}", _us(one.server_us), _us(model.server_us("once", one.waiting)))
+        for one in points
+        if one.kind == "once" and one.processes == 1
+    ]
+    return _table(("waiting jobs", "measured", "model"), rows)
+
+
+def _idle(model: Model) -> str:
+    rows = [
+        (f"{count:,}", f"{model.idle.requests * count:,.0f}", f"{model.idle.server_us * count / 1e6:.2%}")
+        for count in LISTENERS
+    ]
+    return _table(("listeners", "requests a second, each shard", "of the server's processor"), rows)
+
+
+def _rates(model: Model) -> str:
+    rows = []
+    for shards in SHARDS:
+        found = [_bounded(model, Fleet(shards=shards, processes=count)) for count in LISTENERS]
+        rows.append((f"{shards}", *found))
+    return _table(("shards", *(f"{count:,} processes" for count in LISTENERS)), rows)
+
+
+def _bounded(model: Model, fleet: Fleet) -> str:
+    rate = model.rate("once", fleet)
+    if not rate:
+        return "none: heartbeats"
+    return f"{_rate(rate)} ({model.bound('once', fleet)})"
+
+
+def _lateness(model: Model) -> str:
+    def cell(jobs: int, shards: int) -> str:
+        found = simulate(model, Load(jobs=jobs), Fleet(shards=shards, processes=PER_SHARD * shards))
+        if not found.keeps_up:
+            return "too much"
+        return f"{_seconds(found.p50_s)}, {_seconds(found.worst_s)}; {found.busy:.0%}"
+
+    return _table(_SPREAD, [(f"{jobs:,}", *(cell(jobs, shards) for shards in SHARDS[::2])) for jobs in JOBS])
+
+
+def _memory(model: Model) -> str:
+    taken = {jobs: model.memory("recurring", jobs) for jobs in JOBS}
+    return _table(_SPREAD, [(f"{n:,}", *(_bytes(taken[n] / shards) for shards in SHARDS[::2])) for n in JOBS])
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _us(value: float) -> str:
+    return f"{value:,.0f} µs"
+
+
+def _rate(value: float) -> str:
+    return f"{float(f'{value:.2g}'):,.0f}"
+
+
+def _seconds(value: float) -> str:
+    if value < 1:
+        return f"{value * 1000:.2g} ms" if value < 0.1 else f"{value * 1000:.0f} ms"
+    return f"{value:.0f} s" if value < 120 else f"{value / 60:.0f} min"
+
+
+def _bytes(value: float) -> str:
+    for unit in ("B", "kB", "MB", "GB"):
+        if value < 1000:
+            return f"{float(f'{value:.2g}'):g} {unit}"
+        value /= 1000
+    return f"{float(f'{value:.2g}'):g} TB"
