@@ -55,7 +55,7 @@ SAID = {  # what each prints, wherever in its lines
     "web.py": ("welcome, tracy@domain.com",),
 }
 
-FRAMEWORKS = ("fastapi_app.py", "litestar_app.py")  # of tests/frameworks/
+FRAMEWORKS = ("fastapi_app.py", "flask_app.py", "litestar_app.py")  # of tests/frameworks/
 MOUNTED = ("web_django.py", "web_fastapi.py", "web_flask.py")  # of tests/test_mounts.py
 NEEDS = {"sentry_errors.py": "sentry_sdk"}  # packages that CI has, and others may have
 
