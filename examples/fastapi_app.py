@@ -2,7 +2,7 @@
 
 pip install 'workkit[embedded]' fastapi uvicorn
 uvicorn fastapi_app:api --workers 4
-curl -X POST http://127.0.0.1:8000/signups/tracy@domain.com
+curl --json '{"email": "tracy@domain.com"}' http://127.0.0.1:8000/signups
 """
 
 from collections.abc import AsyncIterator
@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from fastapi import FastAPI
+from pydantic import BaseModel
 
 from workkit import aio, current_job, schedule
 from workkit.asgi import lifespan
@@ -17,8 +18,12 @@ from workkit.asgi import lifespan
 s = schedule.create("fastapi", redis=f"embedded://{Path(__file__).parent.resolve()}/.workkit")
 
 
-def welcome(email: str) -> None:
-    print(f"welcome, {email}", flush=True)
+class Signup(BaseModel):
+    email: str
+
+
+def welcome(signup: Signup) -> None:
+    print(f"welcome, {signup.email}", flush=True)
 
 
 @s.every("second", name="poll")
@@ -36,6 +41,6 @@ async def own(api: FastAPI) -> AsyncIterator[None]:
 api = FastAPI(lifespan=lifespan(s, own=own, listen=True, sync=True))
 
 
-@api.post("/signups/{email}")
-async def sign_up(email: str) -> dict[str, str]:
-    return {"job": (await aio.add_now(s, welcome, args=[email])).id}
+@api.post("/signups")
+async def sign_up(signup: Signup) -> dict[str, str]:
+    return {"job": (await aio.add_now(s, welcome, args=[signup])).id}

@@ -2,9 +2,10 @@
 
 pip install 'workkit[embedded]' litestar uvicorn
 uvicorn litestar_app:api --workers 4
-curl -X POST http://127.0.0.1:8000/signups/tracy@domain.com
+curl --json '{"email": "tracy@domain.com"}' http://127.0.0.1:8000/signups
 """
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from litestar import Litestar, post
@@ -15,8 +16,13 @@ from workkit.asgi import lifespan
 s = schedule.create("litestar", redis=f"embedded://{Path(__file__).parent.resolve()}/.workkit")
 
 
-def welcome(email: str) -> None:
-    print(f"welcome, {email}", flush=True)
+@dataclass
+class Signup:
+    email: str
+
+
+def welcome(signup: Signup) -> None:
+    print(f"welcome, {signup.email}", flush=True)
 
 
 @s.every("second", name="poll")
@@ -24,9 +30,9 @@ def poll() -> None:
     print("polled for", current_job().due, flush=True)
 
 
-@post("/signups/{email:str}")
-async def sign_up(email: str) -> dict[str, str]:
-    return {"job": (await aio.add_now(s, welcome, args=[email])).id}
+@post("/signups")
+async def sign_up(data: Signup) -> dict[str, str]:
+    return {"job": (await aio.add_now(s, welcome, args=[data])).id}
 
 
 api = Litestar([sign_up], lifespan=[lifespan(s, listen=True, sync=True)])

@@ -57,8 +57,10 @@ class Workkit:
         """Give a schedule to an application: each run of it in this process happens within a new application context,
         coroutines included, and ``flask workkit`` has the commands of `workkit`. No I/O.
 
-        Of several applications with one schedule, runs have the context of the last one. Raises InvalidOptions where no
-        schedule is named, InvalidSchedule, TriggerError.
+        Of several applications with one schedule, runs have the context of the last one. A worker process of
+        `@job(cpu=True)` knows only applications that are made where the function's module is imported.
+
+        Raises InvalidOptions where no schedule is named, InvalidSchedule, TriggerError.
         """
         s = self._schedule or _configured(app)
         app.extensions[NAME] = s

@@ -28,7 +28,7 @@ def test_four_workers_run_each_occurrence_once_and_stop_cleanly(
     s = schedule.create(framework, redis=f"embedded://{examples}/.workkit")
     served.wait_for("Application startup complete", count=4, timeout=60)
     until(lambda: len(schedule.listeners(s)) == 4, what="four listeners")
-    answer = httpx.post(f"http://127.0.0.1:{port}/signups/tracy@domain.com", timeout=30)
+    answer = httpx.post(f"http://127.0.0.1:{port}/signups", json={"email": "tracy@domain.com"}, timeout=30)
     assert re.fullmatch("[0-9a-f]{40}", answer.json()["job"])
     served.wait_for("^welcome, tracy@domain.com$")
     served.wait_for("polled for", count=5)
