@@ -139,6 +139,7 @@ def test_keyword_arguments_as_one_dict_are_built_as_a_whole() -> None:
          "args[0]: {'start': 2, 'end': 1} is refused by Range: ValueError: it ends before it starts."),
         (orders.either, 5, "args[0]: 5 is none of Line, Range."),
         (orders.either, {"start": 1, "end": "x"}, "args[0]: {'start': 1, 'end': 'x'} is none of Line, Range."),
+        (orders.noted, {"sku": "a"}, "args[0].quantity is missing."),
         (orders.filed, {"path": "/tmp"},
          'args[0].path: "/tmp" is for Path, which cannot be built from JSON. Use text, a number, a list, a dict,'),
         (orders.unreadable, {"x": 1},
