@@ -55,6 +55,7 @@ SAID = {  # what each prints, wherever in its lines
     "web.py": ("welcome, tracy@domain.com",),
 }
 
+FRAMEWORKS = ("fastapi_app.py", "flask_app.py", "litestar_app.py")  # of tests/frameworks/
 MOUNTED = ("web_django.py", "web_fastapi.py", "web_flask.py")  # of tests/test_mounts.py
 NEEDS = {"sentry_errors.py": "sentry_sdk"}  # packages that CI has, and others may have
 
@@ -83,7 +84,9 @@ def test_one_file_adds_and_listens_and_another_listener_runs_the_same(processes:
 
 def test_all_others_run_side_by_side_on_the_server_of_their_folder(processes: Processes, examples: Path) -> None:
     program("valkey")
-    assert sorted([*SAID, "app.py", "hutch_events.py", *MOUNTED]) == sorted(path.name for path in examples.glob("*.py"))
+    assert sorted([*SAID, "app.py", "hutch_events.py", *FRAMEWORKS, *MOUNTED]) == sorted(
+        path.name for path in examples.glob("*.py")
+    )
     chosen = [name for name in SAID if name not in NEEDS or os.environ.get("CI") or find_spec(NEEDS[name])]
     running = {name: processes.run(sys.executable, name, cwd=examples) for name in chosen}
     for name, process in running.items():

@@ -111,7 +111,8 @@ def test_what_is_told_is_bounded() -> None:
 def test_a_signature_is_told_without_calling_anything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "odd_handlers.py").write_text(
         "class Evil:\n    def __repr__(self):\n        raise SystemExit\n    __str__ = __repr__\n"
-        "def f(team: str, top: int = 10, *rest, token=Evil(), long='x' * 99, **more):\n"
+        "class Model(metaclass=type('Meta', (type,), {})): ...\n"  # as pydantic has it
+        "def f(team: str, top: int = 10, *rest, token=Evil(), long: Model = 'x' * 99, **more):\n"
         "    '''Send it.\n\n    Slowly.'''\n"
         "def _hidden(): ...\n"
     )
@@ -131,6 +132,6 @@ def test_a_signature_is_told_without_calling_anything(tmp_path: Path, monkeypatc
         ("top", "positional", "int", "10"),
         ("rest", "rest", "", None),
         ("token", "keyword", "", "…"),
-        ("long", "keyword", "", "…"),
+        ("long", "keyword", "Model", "…"),
         ("more", "options", "", None),
     ]

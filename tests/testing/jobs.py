@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from workkit import current_job, job, schedule
@@ -12,6 +13,15 @@ from workkit import current_job, job, schedule
 calls: list[Any] = []
 hooks: list[Callable[[], object]] = []
 failures: list[Exception] = []  # the next calls of `shaky` raise them
+
+
+@dataclass
+class Order:
+    id: int
+
+
+def pack(order: Order) -> None:
+    calls.append(order)
 
 
 def note(*args: Any) -> None:

@@ -32,6 +32,13 @@ def test_an_addition_is_found_by_its_function_arguments_time_and_name(wk: Workki
     assert wk.assert_added(jobs.note).args == ("b",)
 
 
+def test_an_addition_is_found_by_the_object_that_it_was_given(wk: Workkit, s: schedule.Schedule) -> None:
+    schedule.add_now(s, jobs.pack, args=[jobs.Order(id=7)])
+    assert wk.assert_added(jobs.pack, args=[jobs.Order(id=7)]).args == ({"id": 7},)
+    with pytest.raises(AssertionError, match=r"pack\(Order\(id=8\)\) was not added\. Added were:\n.*pack\({'id': 7}\)"):
+        wk.assert_added(jobs.pack, args=[jobs.Order(id=8)])
+
+
 @pytest.mark.parametrize("asked", [{"args": ["c"]}, {"kwargs": {"x": 1}}, {"at": "2026-03-27 08:06"}, {"name": "late"}])
 def test_an_addition_that_is_missing_is_told_beside_those_that_are_there(
     wk: Workkit, s: schedule.Schedule, asked: dict[str, object]

@@ -5,6 +5,7 @@ A `place` is where a value is in the arguments, as Python would index it: ``args
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 from typing import Any
@@ -40,7 +41,9 @@ def plain_value(value: Any, place: str) -> Any:
     if isinstance(value, dict):
         return dict(value)
     name = type(value).__name__
-    advice = _ADVICE.get(name, "Pass what identifies it, as text or number.")
+    is_structured = dataclasses.is_dataclass(value) or hasattr(type(value), "__pydantic_validator__")
+    usual = f"Annotate the parameter with {name}." if is_structured else "Pass what identifies it, as text or number."
+    advice = _ADVICE.get(name, usual)
     article = "an" if name[:1].lower() in "aeiou" else "a"
     raise InvalidArguments.about(place, f"is {article} {name}, which JSON cannot carry", advice, given=value)
 

@@ -9,6 +9,7 @@ from typing import Any
 from workkit import wire
 from workkit.jobs.job import Job
 from workkit.jobs.names import Fn, shown, stored_name
+from workkit.jobs.structured.parameters import written
 
 MOST_SHOWN = 20
 
@@ -23,10 +24,11 @@ def wanted(
     name: str | None,
 ) -> bool:
     """Whether a job is one of those. None: anything. Raises InvalidFunction, InvalidArguments."""
+    plain, named = written(fn, args=args or (), kwargs=kwargs)
     return (
         job.fn == stored_name(fn)
-        and (args is None or _content(args, {}) == _content(job.args, {}))
-        and (kwargs is None or _content((), kwargs) == _content((), job.kwargs or {}))
+        and (args is None or _content(plain, {}) == _content(job.args, {}))
+        and (kwargs is None or _content((), named or {}) == _content((), job.kwargs or {}))
         and (due is None or (job.due is not None and _second(job.due) == _second(due)))
         and (name is None or job.name == name)
     )

@@ -16,6 +16,7 @@ from workkit.jobs.call import FunctionCall
 from workkit.jobs.functions.marks import plain_fn
 from workkit.jobs.job import Job
 from workkit.jobs.names import Clojure, Fn, is_plain, read_name, stored_name
+from workkit.jobs.structured.parameters import written
 from workkit.verbs.add_options import NO_OPTIONS, Options
 from workkit.verbs.warning import warn_caller
 
@@ -64,6 +65,7 @@ def called(
     elif is_said_as_clojure(fn):
         for remark in foreign_remarks(args):
             warn_caller(remark)
+    args, kwargs = written(fn, args=args, kwargs=kwargs)
     given = dict(kwargs) if kwargs or (plain and kwargs is not None) else None  # {} and none differ in some layouts
     new = NewJob(fn=name, args=tuple(args), kwargs=given, trigger=None, due_ms=None)
     if options is not NO_OPTIONS:

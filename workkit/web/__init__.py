@@ -1,6 +1,6 @@
 """Schedules in the browser. A wing of the house: it knows the contract and what is below, no broker and no worker.
 
-`workkit/asgi.py` and `workkit/cli/commands/web.py` make it from schedules. What it promises: spec/web.md.
+`workkit/asgi/pages.py` and `workkit/cli/commands/web.py` make it from schedules. What it promises: spec/web.md.
 
 The way of a request: `door/guard.py` (host, headers) -> `application.py` (address) -> `answering/entrance.py` (who,
 which role) -> a thread of `answering/asking.py` -> the page's `look(asked)` -> a frozen view -> `render.py`, or
@@ -35,9 +35,9 @@ which role) -> a thread of `answering/asking.py` -> the page's `look(asked)` -> 
 file: the role, what it names, which other fields it takes, and `did`, the word for several ("Paused 38 of 41"). `Done`
 has the line that is said, and the `Order` that undoes it, or None. An order that no form may ask for has
 `stage="undo"`, and what it needs in `kept` (`acts/putting_back.py`); its `until` says until when it can be done. A new
-file goes into `acts/registry.py`. The verb comes in by the protocol `acts/verbs.py`, which `workkit/asgi.py` keeps.
-Every act is carried out within `verbs.acting(author)`, so that `S:changes` says who; an act that concerns all that it
-names as one has `together` in place of `one`; what takes a while is a `Work` in `doing.works`
+file goes into `acts/registry.py`. The verb comes in by the protocol `acts/verbs.py`, which `workkit/asgi/pages.py`
+keeps. Every act is carried out within `verbs.acting(author)`, so that `S:changes` says who; an act that concerns all
+that it names as one has `together` in place of `one`; what takes a while is a `Work` in `doing.works`
 (`background/works.py`), of which every page tells. A button is `say.act(frame, "verb", "Text", [("which", name)])`, or
 `say.asks(...)` with a question first; it is absent for who may not. `acts/deeds.py` keeps results, for the line after
 an act, for `undo`, and so that a form sent twice acts once; `acts/trail.py` logs each. Tests: `tests/web/acts/`, where

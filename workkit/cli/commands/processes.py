@@ -60,7 +60,7 @@ def supervise(how: How, *, processes: int, schedules: Iterable[Schedule]) -> int
 
     words = click.get_current_context().meta[WORDS]
     plan = ProcessPlan(
-        command=lambda ends: [*own_command(sys.orig_argv, sys.argv), "listen", SUPERVISED, ends, *words],
+        command=lambda ends: [*own_command(sys.orig_argv, words), "listen", SUPERVISED, ends, *words],
         processes=processes,
         deadline=how.deadline,
         burst=how.burst,
@@ -73,13 +73,13 @@ def supervise(how: How, *, processes: int, schedules: Iterable[Schedule]) -> int
     return ending.status
 
 
-def own_command(original: Sequence[str], seen: Sequence[str]) -> list[str]:
-    """Tell how this program was started, interpreter and its options included, without its words: `original` and `seen`
-    are what `sys.orig_argv` and `sys.argv` hold.
+def own_command(original: Sequence[str], words: Sequence[str]) -> list[str]:
+    """Tell how this program was started, interpreter and its options included, up to the word `listen`: `original` is
+    what `sys.orig_argv` holds, `words` are those after it. `flask workkit` starts it so too.
     """
-    words = list(seen[1:])
-    if words[:1] == ["listen"] and list(original[-len(words) :]) == words:
-        return [sys.executable, *original[1 : -len(words)]]
+    own = ["listen", *words]
+    if list(original[-len(own) :]) == own:
+        return [sys.executable, *original[1 : -len(own)]]
     return [sys.executable, "-m", "workkit"]  # called by a program: its own words are not ours
 
 

@@ -80,7 +80,7 @@ def _parameter(parameter: inspect.Parameter) -> Parameter:
 def _annotation(said: Any) -> str:
     if said is inspect.Parameter.empty:
         return ""
-    text = said if isinstance(said, str) else said.__name__ if type(said) is type else str(said)
+    text = said if isinstance(said, str) else said.__name__ if isinstance(said, type) else str(said)
     return text[:LONGEST]
 
 

@@ -1,4 +1,4 @@
-"""The verbs that the web is given. It knows them by this protocol alone; `workkit/asgi.py` keeps it."""
+"""The verbs that the web is given. It knows them by this protocol alone; `workkit/asgi/pages.py` keeps it."""
 
 from __future__ import annotations
 

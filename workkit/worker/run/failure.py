@@ -10,13 +10,18 @@ from types import TracebackType
 from typing import Any
 
 from workkit.errors import InvalidArguments, text_of, type_name
-from workkit.jobs import arguments, middleware
+from workkit.jobs import arguments, middleware, structured
 from workkit.jobs.arguments import check_call
 from workkit.jobs.functions.marks import Handler
 from workkit.jobs.outcome import Failure
 
 TRACEBACK_BYTES = 8192
-_OWN = (str(Path(__file__).parent.parent), middleware.__file__, arguments.__file__)
+_OWN = (
+    str(Path(__file__).parent.parent),
+    middleware.__file__,
+    arguments.__file__,
+    str(Path(structured.__file__).parent),
+)
 _LIBRARIES = tuple({sysconfig.get_path(key) for key in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 

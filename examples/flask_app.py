@@ -1,0 +1,43 @@
+"""A Flask program whose jobs run within its application context.
+
+pip install 'workkit[embedded]' flask
+flask --app flask_app run                                       adds jobs
+flask --app flask_app workkit listen --sync --processes 2       runs them
+curl -X POST http://127.0.0.1:5000/signups/tracy@domain.com
+"""
+
+from pathlib import Path
+
+from flask import Flask, current_app
+
+from workkit import current_job, schedule
+from workkit.flask import Workkit
+
+s = schedule.create("flask", redis=f"embedded://{Path(__file__).parent.resolve()}/.workkit")
+wk = Workkit(schedule=s)
+
+
+def welcome(email: str) -> None:
+    print(f"welcome to {current_app.config['SHOP']}, {email}", flush=True)
+
+
+async def remind(email: str) -> None:
+    print(f"{current_app.config['SHOP']} misses you, {email}", flush=True)
+
+
+@s.every("second", name="poll")
+def poll() -> None:
+    print("polled for", current_job().due, flush=True)
+
+
+def create_app() -> Flask:
+    app = Flask(__name__)
+    app.config["SHOP"] = "the shop"
+    wk.init_app(app)
+
+    @app.post("/signups/<email>")
+    def sign_up(email: str) -> dict[str, str]:
+        schedule.add(s, remind, in_="1 second", args=[email])
+        return {"job": schedule.add_now(s, welcome, args=[email]).id}
+
+    return app

@@ -1,0 +1,38 @@
+"""A Litestar program that adds jobs, and runs them in its own processes: no other program is needed.
+
+pip install 'workkit[embedded]' litestar uvicorn
+uvicorn litestar_app:api --workers 4
+curl --json '{"email": "tracy@domain.com"}' http://127.0.0.1:8000/signups
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from litestar import Litestar, post
+
+from workkit import aio, current_job, schedule
+from workkit.asgi import lifespan
+
+s = schedule.create("litestar", redis=f"embedded://{Path(__file__).parent.resolve()}/.workkit")
+
+
+@dataclass
+class Signup:
+    email: str
+
+
+def welcome(signup: Signup) -> None:
+    print(f"welcome, {signup.email}", flush=True)
+
+
+@s.every("second", name="poll")
+def poll() -> None:
+    print("polled for", current_job().due, flush=True)
+
+
+@post("/signups")
+async def sign_up(data: Signup) -> dict[str, str]:
+    return {"job": (await aio.add_now(s, welcome, args=[data])).id}
+
+
+api = Litestar([sign_up], lifespan=[lifespan(s, listen=True, sync=True)])

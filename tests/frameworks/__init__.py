@@ -1,0 +1,1 @@
+"""Schedules within web frameworks, with the real packages: the examples as they stand."""

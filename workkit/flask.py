@@ -1,0 +1,123 @@
+"""A schedule within a Flask program: jobs run within its application context, and its command line has `workkit`.
+
+    from workkit.flask import Workkit
+
+    wk = Workkit()
+
+    def create_app():
+        app = Flask(__name__)
+        app.config["WORKKIT_SCHEDULE"] = "app-tasks"
+        wk.init_app(app)
+        return app
+
+    schedule.add_now(wk.schedule, mail.welcome, args=["tracy@domain.com"])       # in a request
+
+``flask --app app workkit listen`` runs the jobs.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+
+from workkit import current_job
+from workkit import schedule as verbs
+from workkit.brokers.native.shards import shard_names
+from workkit.errors import InvalidOptions
+from workkit.schedule import Schedule
+from workkit.verbs.creation import check_schedule
+
+try:
+    import click
+    from flask import Flask, current_app, has_app_context
+except ImportError as error:
+    raise ImportError(f"workkit.flask needs Flask ({error}). Install it: pip install flask") from error
+
+NAME = "workkit"  # in `app.extensions`, and of the command
+CONFIG = {"redis": "WORKKIT_REDIS_URL", "tz": "WORKKIT_TZ", "dialect": "WORKKIT_DIALECT", "layout": "WORKKIT_LAYOUT"}
+_apps: dict[str, Flask] = {}  # by the name of the schedule, as `current_job()` has it
+
+
+class Workkit:
+    """The extension. One instance may serve several applications, each with a schedule of its own: the configuration
+    of each says WORKKIT_SCHEDULE, and may say WORKKIT_REDIS_URL, WORKKIT_TZ, WORKKIT_DIALECT and WORKKIT_LAYOUT, which
+    are the arguments of `schedule.create`. Or `schedule` is the one of all.
+    """
+
+    def __init__(self, app: Flask | None = None, *, schedule: Schedule | None = None) -> None:
+        """Raises InvalidSchedule for a `schedule` that is none; as `init_app` where an `app` is given."""
+        if schedule is not None:
+            check_schedule(schedule, where="schedule")
+        self._schedule = schedule
+        if app is not None:
+            self.init_app(app)
+
+    def init_app(self, app: Flask) -> None:
+        """Give a schedule to an application: each run of it in this process happens within a new application context,
+        coroutines included, and ``flask workkit`` has the commands of `workkit`. No I/O.
+
+        Of several applications with one schedule, runs have the context of the last one. A worker process of
+        `@job(cpu=True)` knows only applications that are made where the function's module is imported.
+
+        Raises InvalidOptions where no schedule is named, InvalidSchedule, TriggerError.
+        """
+        s = self._schedule or _configured(app)
+        app.extensions[NAME] = s
+        app.cli.add_command(_command(s))
+        names = [s.name] if s.shards == 1 else shard_names(s.name, s.shards)
+        if names[0] not in _apps:
+            s.middleware(within_app)
+        _apps.update(dict.fromkeys(names, app))
+
+    @property
+    def schedule(self) -> Schedule:
+        """The schedule: the one of all applications, else that of the current application. Raises InvalidOptions."""
+        if self._schedule is not None:
+            return self._schedule
+        if not has_app_context():
+            remedy = "Use it in a request or a job, or within `with app.app_context():`."
+            raise InvalidOptions.about("wk.schedule", "is asked for outside of an application", remedy)
+        found: Schedule | None = current_app.extensions.get(NAME)
+        if found is None:
+            trouble = "is asked for in an application that does not know it"
+            raise InvalidOptions.about("wk.schedule", trouble, "Call wk.init_app(app) first.")
+        return found
+
+
+def within_app() -> Iterator[None]:
+    """Run a job within the context of the application of its schedule: middleware, as `workkit.jobs.middleware` has it.
+
+    It stands in this module, so that a worker process of `@job(cpu=True)` finds it.
+    """
+    with _apps[current_job().schedule or ""].app_context():
+        yield
+
+
+def _configured(app: Flask) -> Schedule:
+    name = app.config.get("WORKKIT_SCHEDULE")
+    if not name:
+        remedy = 'Write app.config["WORKKIT_SCHEDULE"] = "app-tasks", or Workkit(schedule=s).'
+        raise InvalidOptions.about("WORKKIT_SCHEDULE", "is not in the configuration", remedy, where="WORKKIT_SCHEDULE")
+    said = {option: value for option, key in CONFIG.items() if (value := app.config.get(key))}
+    return verbs.create(name, **said)
+
+
+def _command(s: Schedule) -> click.Command:
+    """Make the command ``flask workkit``: the command line of `workkit`, for this schedule where none is named."""
+
+    @click.command(
+        NAME,
+        add_help_option=False,
+        context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+        short_help="The commands of workkit, within this application.",
+    )
+    @click.argument("words", nargs=-1, type=click.UNPROCESSED)
+    def command(words: tuple[str, ...]) -> None:
+        from workkit.cli import main
+
+        os.environ["WORKKIT_SCHEDULES"] = s.name
+        os.environ.update({key: value for at, key in CONFIG.items() if isinstance(value := getattr(s, at), str)})
+        sys.exit(main(words))
+
+    return command

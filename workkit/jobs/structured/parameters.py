@@ -1,0 +1,167 @@
+"""The structured parameters of a handler, and its arguments on their way: to JSON where a job is added, and from it
+where it runs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from workkit.jobs.arguments import takes_whole
+from workkit.jobs.structured.as_json import as_json, is_structured
+from workkit.jobs.structured.leaves import Reader
+from workkit.jobs.structured.models import is_model, model_reader
+from workkit.jobs.structured.rules import LISTS, MAPS, UNIONS, bare, is_dataclass, reader
+
+Arguments = tuple[Sequence[Any], Mapping[str, Any] | None]
+_HOLDERS = (*UNIONS, *LISTS, *MAPS, tuple, set, frozenset)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Structured:
+    """What builds the structured parameters of one handler: by position, the further positional ones, and by name."""
+
+    positional: tuple[Reader | None, ...]
+    rest: Reader | None
+    named: Mapping[str, Reader]
+    others: Reader | None
+    is_whole: bool  # it gets keyword arguments as one dict: see `takes_whole`
+
+    def built(self, args: Sequence[Any], kwargs: Mapping[str, Any] | None, *, whole: bool = False) -> Arguments:
+        """Build the arguments of a call from JSON. `whole`: its only argument is the keyword arguments of its job.
+
+        Raises InvalidArguments.
+        """
+        built = [
+            value if read is None else read(value, "kwargs" if whole else f"args[{number}]")
+            for number, value in enumerate(args)
+            for read in (self._at(number),)
+        ]
+        if not kwargs:
+            return built, kwargs
+        return built, {
+            name: value if read is None else read(value, f'kwargs["{name}"]')
+            for name, value in kwargs.items()
+            for read in (self.named.get(name, self.others),)
+        }
+
+    def written(self, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> Arguments:
+        """Write the arguments as JSON has them, and check that they can be built from it. Raises InvalidArguments."""
+        if self.is_whole and not args and kwargs is not None:
+            whole = {name: as_json(value, f"kwargs.{name}") for name, value in kwargs.items()}
+            self.built([whole], None, whole=True)
+            return args, whole
+        plain = [
+            value if self._at(number) is None else as_json(value, f"args[{number}]")
+            for number, value in enumerate(args)
+        ]
+        named = kwargs and {
+            name: as_json(value, f'kwargs["{name}"]') if self.named.get(name, self.others) else value
+            for name, value in kwargs.items()
+        }
+        self.built(plain, named)
+        return plain, named
+
+    def _at(self, number: int) -> Reader | None:
+        return self.positional[number] if number < len(self.positional) else self.rest
+
+
+def written(fn: object, *, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> Arguments:
+    """Write the structured arguments of a new job as JSON has them. Those of a function that is at hand are checked; of
+    one that is only named, an object of a dataclass or a model is written by its own fields. Raises InvalidArguments.
+    """
+    if callable(fn):
+        found = structured(fn)
+        return (args, kwargs) if found is None else found.written(args, kwargs)
+    if any(map(is_structured, args)):
+        args = [as_json(value, f"args[{n}]") if is_structured(value) else value for n, value in enumerate(args)]
+    if kwargs and any(map(is_structured, kwargs.values())):
+        kwargs = {
+            name: as_json(value, f'kwargs["{name}"]') if is_structured(value) else value
+            for name, value in kwargs.items()
+        }
+    return args, kwargs
+
+
+@lru_cache(maxsize=10_000)
+def structured(fn: Callable[..., Any]) -> Structured | None:
+    """Find the structured parameters of a function; None where it has none. Annotations that cannot be read are not
+    looked at.
+    """
+    try:
+        parameters = inspect.signature(fn).parameters.values()
+    except (ValueError, TypeError):
+        return None
+    hints = _hints(fn)
+    readers = {name: _reader(hint) for name, hint in hints.items() if _is_structure(hint)}
+    if not any(parameter.name in readers for parameter in parameters):
+        return None
+    of_kind: dict[Any, list[str]] = {}
+    for parameter in parameters:
+        of_kind.setdefault(parameter.kind, []).append(parameter.name)
+    either = of_kind.get(inspect.Parameter.POSITIONAL_OR_KEYWORD, [])
+    by_name = [*either, *of_kind.get(inspect.Parameter.KEYWORD_ONLY, [])]
+    by_place = [*of_kind.get(inspect.Parameter.POSITIONAL_ONLY, []), *either]
+    (rest,) = of_kind.get(inspect.Parameter.VAR_POSITIONAL, [""])
+    (others,) = of_kind.get(inspect.Parameter.VAR_KEYWORD, [""])
+    return Structured(
+        positional=tuple(readers.get(name) for name in by_place),
+        rest=readers.get(rest),
+        named={name: readers[name] for name in by_name if name in readers},
+        others=readers.get(others),
+        is_whole=takes_whole(fn),
+    )
+
+
+def _hints(fn: Callable[..., Any]) -> dict[str, Any]:
+    """The annotations of parameters, one by one: one of them may name what exists only for a type checker."""
+    found: dict[str, Any] = {}
+    unwrapped = inspect.unwrap(fn)
+    try:
+        said = dict(getattr(unwrapped, "__annotations__", {}))
+    except Exception:  # from Python 3.14 on annotations are evaluated when they are asked for
+        return {}
+    said.pop("return", None)
+    for name, hint in said.items():
+        holder: Any = types.SimpleNamespace(__annotations__={name: hint})
+        try:
+            found |= typing.get_type_hints(
+                holder, globalns=getattr(unwrapped, "__globals__", None), include_extras=True
+            )
+        except Exception:
+            continue
+    return found
+
+
+def _is_structure(hint: Any) -> bool:
+    """Whether an annotation is a dataclass or a model, or holds one in lists, dicts and unions."""
+    hint = bare(hint)
+    if is_dataclass(hint) or is_model(hint):
+        return True
+    return typing.get_origin(hint) in _HOLDERS and any(map(_is_structure, typing.get_args(hint)))
+
+
+def _reader(hint: Any) -> Reader:
+    return model_reader(hint) if _needs_pydantic(hint, set()) else reader(hint)
+
+
+def _needs_pydantic(hint: Any, seen: set[Any]) -> bool:
+    """Whether a model is anywhere in an annotation, fields of dataclasses included: pydantic then builds all of it."""
+    hint = bare(hint)
+    if is_model(hint):
+        return True
+    if is_dataclass(hint):
+        if hint in seen:
+            return False
+        seen.add(hint)
+        try:
+            inner = typing.get_type_hints(hint).values()
+        except Exception:  # refused where its fields are read
+            return False
+        return any(_needs_pydantic(one, seen) for one in inner)
+    return typing.get_origin(hint) in _HOLDERS and any(_needs_pydantic(one, seen) for one in typing.get_args(hint))
