@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from workkit.errors import InvalidArguments
+from workkit.jobs.signature import signature_of
 
 EXACT = 2**53  # the greatest integer, in magnitude, up to which every language reads each one as it stands
 _PLAIN = (str, int, float, bool, list, dict, type(None))
@@ -47,7 +48,7 @@ def as_called(
 def takes_whole(fn: Callable[..., Any]) -> bool:
     """Whether a handler gets keyword arguments as one dict: see `as_called`."""
     try:
-        return _is_whole(inspect.signature(fn))
+        return _is_whole(signature_of(fn))
     except (ValueError, TypeError):
         return False
 
@@ -63,7 +64,7 @@ def check_call(fn: Callable[..., Any], *, args: Sequence[Any], kwargs: Mapping[s
     What JSON cannot carry is not looked at: an enum, a class of one's own.
     """
     try:
-        signature = inspect.signature(fn)
+        signature = signature_of(fn)
     except (ValueError, TypeError):
         return
     args, kwargs = as_called(fn, args, kwargs)
@@ -87,7 +88,7 @@ def compiled_check(fn: Callable[..., Any]) -> Check | None:
     is nothing to check.
     """
     try:
-        signature = inspect.signature(fn)
+        signature = signature_of(fn)
     except (ValueError, TypeError):
         return None
     kinds = _kinds(fn, signature)

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from workkit.errors import InvalidFunction
 from workkit.jobs.job import Job
+from workkit.jobs.signature import signature_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -51,7 +52,7 @@ def register(schedules: Iterable[str], fn: F, *, on: str) -> F:
         takes = "(job)" if on == "add" else "()"
         raise InvalidFunction(f"{said} is not a generator function. Write def name{takes}: with one yield.", given=fn)
     try:
-        inspect.signature(fn).bind(*(["job"] if on == "add" else []))
+        signature_of(fn).bind(*(["job"] if on == "add" else []))
     except TypeError as error:
         takes = "one argument, the job" if on == "add" else "no argument: current_job() tells of the run"
         raise InvalidFunction(f"{said} cannot be called: {error}. It takes {takes}.", given=fn) from None

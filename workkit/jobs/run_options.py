@@ -5,7 +5,6 @@ Said per job (`add`) or per handler (`@job`); what the job says wins, field by f
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -15,6 +14,7 @@ from workkit.errors import InvalidOptions
 from workkit.jobs.arguments import takes_whole
 from workkit.jobs.option_readers import option_error
 from workkit.jobs.options import JOB, OPTIONS, STORED, read_stored
+from workkit.jobs.signature import signature_of
 from workkit.text.brief import brief_repr
 from workkit.text.nearest import nearest_word
 
@@ -149,7 +149,7 @@ def stored_run_options(opts: object) -> RunOptions:
 
 def _parameter(fn: Callable[..., Any], name: str) -> Callable[..., Any]:
     """A function of the same arguments that gives the value of one parameter of `fn`. Raises InvalidOptions."""
-    parameters = inspect.signature(fn).parameters
+    parameters = signature_of(fn).parameters
     names = [p.name for p in parameters.values() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     if name not in names:
         near = nearest_word(name, names)

@@ -14,6 +14,7 @@ from workkit.errors import InvalidFunction
 from workkit.jobs.functions.marks import Handler, marks, options_of
 from workkit.jobs.known import Known, Parameter
 from workkit.jobs.names import generator, is_plain, stored_name
+from workkit.jobs.signature import signature_of
 
 MOST: Final = 500  # functions of one listener
 MOST_PARAMETERS: Final = 30
@@ -58,7 +59,7 @@ def _functions(imports: tuple[str, ...]) -> Iterator[tuple[str, Handler]]:
 
 def _known(name: str, fn: Handler) -> Known:
     try:
-        parameters = tuple(map(_parameter, inspect.signature(fn).parameters.values()))[:MOST_PARAMETERS]
+        parameters = tuple(map(_parameter, signature_of(fn).parameters.values()))[:MOST_PARAMETERS]
     except Exception:  # code of somebody else: a __signature__ or an annotation of any kind
         parameters = ()
     doc = getattr(fn, "__doc__", None)

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from workkit.jobs.arguments import takes_whole
+from workkit.jobs.signature import signature_of
 from workkit.jobs.structured.as_json import as_json, is_structured
 from workkit.jobs.structured.leaves import Reader
 from workkit.jobs.structured.models import is_model, model_reader
@@ -94,7 +95,7 @@ def structured(fn: Callable[..., Any]) -> Structured | None:
     looked at.
     """
     try:
-        parameters = inspect.signature(fn).parameters.values()
+        parameters = signature_of(fn).parameters.values()
     except (ValueError, TypeError):
         return None
     hints = _hints(fn)
