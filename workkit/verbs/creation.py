@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
     import redis as redis_client
+    import valkey as valkey_client
+
+    Client = redis_client.Redis | redis_client.RedisCluster | valkey_client.Valkey | valkey_client.ValkeyCluster
 
 DEFAULT_URL = "redis://127.0.0.1:6379/"
 DIALECTS = ("published", "cuckoo")
@@ -42,7 +45,7 @@ class Schedule:
     """
 
     name: str
-    redis: str | redis_client.Redis | redis_client.RedisCluster | None = None
+    redis: str | Client | None = None
     tz: str = "UTC"
     dialect: str = "published"
     shards: int = 1
@@ -149,7 +152,7 @@ def _registered(fn: Any, *, on: str, schedule: str, shards: int) -> Any:
 def create(
     name: str,
     *,
-    redis: str | redis_client.Redis | redis_client.RedisCluster | None = None,
+    redis: str | Client | None = None,
     tz: str | ZoneInfo | None = None,
     dialect: str | None = None,
     shards: int = 1,
@@ -163,20 +166,21 @@ def create(
 ) -> Schedule:
     """Name a schedule. No I/O.
 
-    `redis` is a URL or a client whose connection settings are used; else WORKKIT_REDIS_URL, REDIS_URL, then
-    redis://127.0.0.1:6379/. `tz` is the zone in which words are read (else WORKKIT_TZ, then UTC). `dialect` "cuckoo"
-    shares a schedule with the Clojure code that stores crons second first (else WORKKIT_DIALECT, then "published").
-    `shards` (1 to 64) spreads it over so many slots of a cluster, each an ordinary schedule; every program must give
-    the same number. `limit` (how many jobs may run at once, over all listeners) and `rate` ("100/minute") are kept on
-    the server from the first verb on, for every listener; the last program to set them wins. `layout` "gocraft" makes
-    it a namespace that pools of the Go library gocraft/work share (else WORKKIT_LAYOUT, then "native"); "hutch" and
-    "event" make it an exchange of RabbitMQ, shared with the Ruby library hutch and the Go library wppurking/event. Then
-    `amqp` is the URL of the RabbitMQ (else WORKKIT_AMQP_URL, then amqp://guest:guest@127.0.0.1:5672/), and `namespace`
-    is what stands before the names of its queues (else WORKKIT_NAMESPACE, then NAME.workkit): listeners with the same
-    one share their messages. `redis`, where it is given here, is then a Redis beside the RabbitMQ, which keeps limits,
-    rates, unique keys, pauses and progress. `management` is the URL of RabbitMQ's management API, which the doctor and
-    the verbs that look ask where it answers (else WORKKIT_AMQP_MANAGEMENT_URL, then the host and login of `amqp` with
-    port 15672, with TLS 15671). `history` ("full", "counts", "off") says what is kept of past runs, also on the server;
+    `redis` is a URL or a client, of redis-py or valkey-py, whose connection settings are used; else WORKKIT_REDIS_URL,
+    REDIS_URL, then redis://127.0.0.1:6379/. `tz` is the zone in which words are read (else WORKKIT_TZ, then UTC).
+    `dialect` "cuckoo" shares a schedule with the Clojure code that stores crons second first (else WORKKIT_DIALECT,
+    then "published"). `shards` (1 to 64) spreads it over so many slots of a cluster, each an ordinary schedule; every
+    program must give the same number. `limit` (how many jobs may run at once, over all listeners) and `rate`
+    ("100/minute") are kept on the server from the first verb on, for every listener; the last program to set them wins.
+    `layout` "gocraft" makes it a namespace that pools of the Go library gocraft/work share (else WORKKIT_LAYOUT, then
+    "native"); "hutch" and "event" make it an exchange of RabbitMQ, shared with the Ruby library hutch and the Go
+    library wppurking/event. Then `amqp` is the URL of the RabbitMQ (else WORKKIT_AMQP_URL, then
+    amqp://guest:guest@127.0.0.1:5672/), and `namespace` is what stands before the names of its queues (else
+    WORKKIT_NAMESPACE, then NAME.workkit): listeners with the same one share their messages. `redis`, where it is given
+    here, is then a Redis beside the RabbitMQ, which keeps limits, rates, unique keys, pauses and progress. `management`
+    is the URL of RabbitMQ's management API, which the doctor and the verbs that look ask where it answers (else
+    WORKKIT_AMQP_MANAGEMENT_URL, then the host and login of `amqp` with port 15672, with TLS 15671). `history` ("full",
+    "counts", "off") says what is kept of past runs, also on the server;
     None leaves it as it is, at first "full" (spec/history.md). Raises InvalidSchedule, InvalidOptions, TriggerError.
     """
     if not isinstance(name, str) or not name:  # type: ignore[redundant-expr]
