@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from workkit.brokers.redis_server.address import masked
 from workkit.contract.layout import AMQP_LAYOUTS, LAYOUTS, PLAIN_LAYOUTS, OnRabbitmq
+from workkit.contract.payload_size import MOST_BYTES
 from workkit.errors import InvalidSchedule
 from workkit.jobs import middleware
 from workkit.jobs.admission import HISTORIES, History
+from workkit.jobs.option_readers import size_bytes
 from workkit.jobs.option_types import AddOptions
 from workkit.jobs.options import BY_NAME
 from workkit.jobs.planned import plan_job
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
 DEFAULT_URL = "redis://127.0.0.1:6379/"
 DIALECTS = ("published", "cuckoo")
+LARGEST = 512_000_000  # the most that a server takes as one value
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -41,7 +44,7 @@ class Schedule:
     at once; `turn_ms`: the time between two starts; None: nothing was said here. `amqp`: the URL of a RabbitMQ; then
     `redis` is one beside it, or None; `namespace`: what its queues are named after; `management`: the URL of its
     management API, empty where that follows from `amqp`. `history`: what is kept of past runs; None: nothing was said
-    here.
+    here. `max_payload`: bytes of an added job.
     """
 
     name: str
@@ -56,6 +59,7 @@ class Schedule:
     namespace: str = ""
     management: str = ""
     history: History | None = None
+    max_payload: int = MOST_BYTES
 
     @property
     def server(self) -> Any:
@@ -163,6 +167,7 @@ def create(
     namespace: str | None = None,
     management: str | None = None,
     history: History | None = None,
+    max_payload: int | str | None = None,
 ) -> Schedule:
     """Name a schedule. No I/O.
 
@@ -180,8 +185,10 @@ def create(
     here, is then a Redis beside the RabbitMQ, which keeps limits, rates, unique keys, pauses and progress. `management`
     is the URL of RabbitMQ's management API, which the doctor and the verbs that look ask where it answers (else
     WORKKIT_AMQP_MANAGEMENT_URL, then the host and login of `amqp` with port 15672, with TLS 15671). `history` ("full",
-    "counts", "off") says what is kept of past runs, also on the server;
-    None leaves it as it is, at first "full" (spec/history.md). Raises InvalidSchedule, InvalidOptions, TriggerError.
+    "counts", "off") says what is kept of past runs, also on the server; None leaves it as it is, at first "full"
+    (spec/history.md). An addition with more than `max_payload` bytes of JSON is refused ("10 MB", at most "512 MB";
+    else WORKKIT_MAX_PAYLOAD, then "10 MB"), and one above 1 MB warns. Raises InvalidSchedule, InvalidOptions,
+    TriggerError.
     """
     if not isinstance(name, str) or not name:  # type: ignore[redundant-expr]
         remedy = 'Write a text such as "app-tasks".'
@@ -234,7 +241,8 @@ def create(
             namespace=namespace,
             management=management,
         )
-        return replace(made, limit=_read_limit(limit), turn_ms=_read_rate(rate))
+        most = _read_max_payload(max_payload)
+        return replace(made, limit=_read_limit(limit), turn_ms=_read_rate(rate), max_payload=most)
     for option, text in (("amqp", amqp), ("namespace", namespace), ("management", management)):
         if text is not None:
             trouble = f"with layout={layout!r}: only layouts on RabbitMQ have it"
@@ -261,7 +269,13 @@ def create(
         turn_ms=_read_rate(rate),
         layout=layout,
         history=history,
+        max_payload=_read_max_payload(max_payload),
     )
+
+
+def _read_max_payload(size: int | str | None) -> int:
+    given = size if size is not None else os.environ.get("WORKKIT_MAX_PAYLOAD") or MOST_BYTES
+    return int(size_bytes(LARGEST)(given, "max_payload"))
 
 
 def _read_limit(limit: int | None) -> int | None:
