@@ -22,6 +22,7 @@ from workkit.worker.exit_status import how_it_ended, shell_status
 from workkit.worker.signals import DUMP, STOP
 
 QUIET_MS = 200  # files that change within so long of each other are one change
+LOOK_SECONDS = 5.0  # the watcher looks far more often whether it is over
 NAMED = 3  # changed files that a line names
 PASSED_ON = (*STOP, *DUMP, signal.SIGTSTP, signal.SIGCONT)
 
@@ -48,6 +49,7 @@ def reload_on_change(command: Sequence[str], folders: Sequence[str]) -> int:
             return _Reloader(command, news).run()
         finally:
             over.set()
+            watcher.join(LOOK_SECONDS)  # a thread inside the library at the end of Python would abort the process
 
 
 class _Reloader:
