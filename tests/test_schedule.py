@@ -103,16 +103,16 @@ def test_a_past_instant_is_refused_with_its_age(s: schedule.Schedule) -> None:
          'Names have no blanks or control characters: "app-tasks" would do.'),
         ({"name": ""}, "schedule '' is not a name. Write a text such as \"app-tasks\"."),
         ({"name": "x", "redis": {"host": "h"}}, "redis= is a dict; give a URL (redis://host:port/db) or a redis.Redis "
-         "client, whose connection settings are then used."),
+         "or valkey.Valkey client, whose connection settings are then used."),
         ({"name": "x", "redis": "http://h"},
          "redis='http://h' is not a URL of a server. "
-         "Accepted: redis:// rediss:// redis+sentinel:// redis+cluster:// unix:// embedded://."),
+         "Accepted: redis:// rediss:// redis+sentinel:// redis+cluster:// valkey:// valkeys:// unix:// embedded://."),
         ({"name": "x", "redis": "db.example.org:7401/2"},
          "redis='db.example.org:7401/2' is not a URL of a server. Write redis://db.example.org:7401/2, or another of: "
-         "redis:// rediss:// redis+sentinel:// redis+cluster:// unix:// embedded://."),
+         "redis:// rediss:// redis+sentinel:// redis+cluster:// valkey:// valkeys:// unix:// embedded://."),
         ({"name": "x", "redis": "amqp://u:secret@h"},
          "redis='amqp://u:***@h' is not a URL of a server. "
-         "Accepted: redis:// rediss:// redis+sentinel:// redis+cluster:// unix:// embedded://."),
+         "Accepted: redis:// rediss:// redis+sentinel:// redis+cluster:// valkey:// valkeys:// unix:// embedded://."),
         ({"name": "x", "tz": "Mars"}, 'tz="Mars" is not a zone.*'),
         ({"name": "x", "dialect": "quartz"}, "dialect='quartz' is not known. Accepted: published, cuckoo."),
     ],

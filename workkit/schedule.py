@@ -361,7 +361,8 @@ def retry(
     """
     pause_ms(rate)
     author, found = author_of(by), dead(s, which, where=where)
-    return retry_dead(producer_of(s).admin.by(author), found, args=args, rate=rate, one=which is not None)
+    admin = producer_of(s).admin.by(author)
+    return retry_dead(admin, found, args=args, rate=rate, one=which is not None, most_bytes=s.max_payload)
 
 
 def discard(s: Schedule, which: Which | None = None, *, where: str | None = None, by: str | None = None) -> int:

@@ -10,13 +10,12 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
 
 import pytest
-from redis import cluster as client_library
 
 from tests.fleets import ClusterFleet, Diary, try_verbs
 from tests.metronome import Metronome
+from tests.optional import needed
 from tests.processes import Processes, until
 from tests.servers import Server, free_port
 from workkit import schedule
@@ -24,7 +23,7 @@ from workkit.brokers.connect import open_broker, open_brokers
 from workkit.brokers.native.shards import shard_names
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.producer import NewJob
-from workkit.errors import ServerError, ServerRefused, ServerUnreachable
+from workkit.errors import InvalidSchedule, ServerError, ServerRefused, ServerUnreachable
 from workkit.tracing import TraceContext
 from workkit.triggers.trigger import once
 
@@ -84,16 +83,20 @@ def test_trace_contexts_are_kept_and_read_in_a_cluster(fleet: ClusterFleet, name
         assert broker.traces_of(claims) == [*traces, None]
 
 
-def test_a_client_of_a_cluster_says_where_it_is(fleet: ClusterFleet, name: str) -> None:
-    library: Any = client_library
-    with closing(library.RedisCluster(host="127.0.0.1", port=fleet.nodes[0].port)) as client:
+@pytest.mark.parametrize("family", ["redis", "valkey"])
+def test_a_client_of_a_cluster_says_where_it_is(fleet: ClusterFleet, name: str, family: str) -> None:
+    library = needed(family)
+    make = library.RedisCluster if family == "redis" else library.ValkeyCluster
+    with closing(make(host="127.0.0.1", port=fleet.nodes[0].port)) as client:
         s = schedule.create(name, redis=client)
         assert schedule.add(s, "app:note", at=DUE).new
         assert fleet.client(fleet.owner(name)).hlen(f"{name}:jobs") == 1
         assert schedule.counts(s).waiting == 1
         with closing(open_broker(name, redis=client)) as broker:
             places = {f"127.0.0.1:{node.port}" for node in fleet.nodes}
-            assert set(broker.url.removeprefix("redis+cluster://").split(",")) == places
+            assert set(broker.url.removeprefix(f"{family}+cluster://").split(",")) == places
+        with pytest.raises(InvalidSchedule, match="on a cluster: its keys would fall into different slots"):
+            schedule.create(name.strip("{}"), redis=client)
 
 
 def test_a_plain_url_to_a_node_is_refused_with_the_remedy(fleet: ClusterFleet, name: str) -> None:

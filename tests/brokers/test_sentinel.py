@@ -8,13 +8,12 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
-from redis import sentinel as client_library
 
 from tests.fleets import SERVICE, SentinelFleet, try_verbs
 from tests.metronome import Metronome
+from tests.optional import needed
 from tests.processes import Processes, until
 from tests.servers import Server, free_port, program
 from workkit import schedule
@@ -52,8 +51,9 @@ def test_every_verb_works_behind_sentinels(fleet: SentinelFleet, name: str, proc
     try_verbs(fleet.url, name=name, processes=processes)
 
 
-def test_a_client_of_sentinels_is_used_as_given(fleet: SentinelFleet, name: str) -> None:
-    library: Any = client_library
+@pytest.mark.parametrize("family", ["redis", "valkey"])
+def test_a_client_of_sentinels_is_used_as_given(fleet: SentinelFleet, name: str, family: str) -> None:
+    library = needed(family)
     sentinels = library.Sentinel([("127.0.0.1", s.port) for s in fleet.sentinels])
     s = schedule.create(name, redis=sentinels.master_for(SERVICE, password="pw"))
     assert schedule.add(s, "app:note", at=DUE).new

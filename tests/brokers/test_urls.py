@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import importlib
 import re
+import subprocess
+import sys
 import traceback
+from contextlib import closing
 from typing import Any
 
 import pytest
 import redis.sentinel
 
+from tests.optional import needed
+from tests.servers import Server, free_port
 from workkit import schedule
 from workkit.brokers.connect import check, open_broker, open_brokers
 from workkit.brokers.redis_server.address import masked, read_addresses, without_passwords
 from workkit.brokers.redis_server.cluster import tag_of
+from workkit.brokers.redis_server.refusal import ServerPlace, refusal
 from workkit.brokers.redis_server.server import connect
-from workkit.errors import InvalidSchedule
+from workkit.errors import InvalidSchedule, ServerRefused, ServerUnreachable
 
 Sentinel: Any = redis.sentinel.Sentinel
 SENTINELS = "redis+sentinel://u:pw@db1,db2:26380,[::1]:1/my%20tasks/3?sentinel_password=s3&socket_timeout=2"
@@ -42,6 +49,13 @@ def test_a_cluster_url_is_read() -> None:
         ("redis+sentinel://h/tasks", "redis+sentinel://h:26379/tasks/0"),
         ("rediss+sentinel://u@h:1,i:2/tasks/", "rediss+sentinel://u@h:1,i:2/tasks/0"),
         ("redis+cluster://h", "redis+cluster://h:6379"),
+        ("valkey://h", "valkey://h:6379/0"),
+        ("valkey://u:pw@h:1/2", "valkey://u:***@h:1/2"),
+        ("valkeys://h:7000/1", "valkeys://h:7000/1"),
+        ("valkey+sentinel://h/tasks", "valkey+sentinel://h:26379/tasks/0"),
+        ("valkeys+sentinel://u@h:1,i:2/tasks/", "valkeys+sentinel://u@h:1,i:2/tasks/0"),
+        ("valkey+cluster://h,i:7000", "valkey+cluster://h:6379,i:7000"),
+        ("valkeys+cluster://h", "valkeys+cluster://h:6379"),
         ("redis+cluster://h:7000/0", "redis+cluster://h:7000"),
     ],
 )
@@ -94,7 +108,7 @@ def test_a_server_is_shown_by_all_that_lead_to_it(url: str, shown: str) -> None:
         (
             "redis+ring://h",
             "redis='redis+ring://h' is not a URL of a server. "
-            "Accepted: redis:// rediss:// redis+sentinel:// redis+cluster:// unix:// embedded://.",
+            "Accepted: redis:// rediss:// redis+sentinel:// redis+cluster:// valkey:// valkeys:// unix:// embedded://.",
         ),
     ],
 )
@@ -213,6 +227,107 @@ def test_a_name_without_a_tag_is_refused_on_a_cluster_before_anything_is_asked(u
     check(url, schedule="{app-tasks}")
     check(url, schedule="app-tasks", shards=2)
     assert open_broker("app-tasks", redis=url, shards=2).schedule == "app-tasks"
+
+
+@pytest.mark.parametrize("url", ["valkeys://h", "valkeys+sentinel://h/tasks", "valkeys+cluster://h"])
+def test_valkeys_means_tls(url: str) -> None:
+    plain = f"valkey{url.removeprefix('valkeys')}"
+    for one, secure in ((url, True), (plain, False)):
+        pool = connect(one).client.connection_pool
+        assert issubclass(pool.connection_class, redis.SSLConnection) is secure
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("valkey://h/abc", "redis='valkey://h/abc': 'abc' is not the number of a database. Write a number after the "
+         "last /, or nothing."),
+        ("valkey+sentinel://h", "redis='valkey+sentinel://h' names no service. Write valkey+sentinel://h/SERVICE, by "
+         "the name that the sentinels give to the primary."),
+        ("valkeyss://h", "redis='valkeyss://h' is not a URL of a server. Accepted: redis:// rediss:// "
+         "redis+sentinel:// redis+cluster:// valkey:// valkeys:// unix:// embedded://."),
+    ],
+)  # fmt: skip
+def test_valkey_urls_are_refused_as_they_were_given(url: str, message: str) -> None:
+    with pytest.raises(InvalidSchedule) as caught:
+        connect(url)
+    assert str(caught.value) == message
+
+
+def test_clients_of_valkey_are_shown_like_their_urls() -> None:
+    library = needed("valkey")
+    own_retry = importlib.import_module("valkey.retry").Retry(None, 3)
+    unix = library.Valkey(unix_socket_path="/tmp/x.sock", db=3, password="pw")
+    assert connect(unix).url == "unix://:***@/tmp/x.sock?db=3"
+    assert connect(library.Valkey(host="h", port=7, username="u", password="pw", db=1)).url == "valkey://u:***@h:7/1"
+    secure = connect(
+        library.Valkey(host="h", ssl=True, ssl_ca_certs="/ca.pem", ssl_check_hostname=True, retry=own_retry)
+    )
+    assert secure.url == "valkeys://h:6379/0"
+    kwargs = secure.client.connection_pool.connection_kwargs
+    assert (kwargs["ssl_ca_certs"], kwargs["ssl_check_hostname"]) == ("/ca.pem", True)
+    ours = [secure.client, *kwargs.values()]  # none of what valkey-py made: it would raise errors of its own
+    assert not [one for one in ours if type(one).__module__.startswith("valkey")]
+    sentinels = library.Sentinel([("db1", 26379), ("db2", 26380)])
+    given = sentinels.master_for("tasks", username="u", password="pw", db=2)
+    assert connect(given).url == "valkey+sentinel://u:***@db1:26379,db2:26380/tasks/2"
+    with pytest.raises(InvalidSchedule, match=r"a client of the replicas of tasks; give one of its primary"):
+        check(sentinels.slave_for("tasks"))
+
+
+@pytest.mark.parametrize(("package", "client"), [("redis", "Redis"), ("valkey", "Valkey")])
+def test_a_client_of_asyncio_is_refused_by_its_name(package: str, client: str) -> None:
+    needed(package)
+    given = getattr(importlib.import_module(f"{package}.asyncio"), client)(host="h")
+    with pytest.raises(InvalidSchedule) as caught:
+        schedule.create("x", redis=given)
+    assert str(caught.value) == (
+        f"redis= is a {package}.asyncio.client.{client}, a client of asyncio; give a URL (redis://host:port/db) or a "
+        "redis.Redis or valkey.Valkey client, whose connection settings are then used."
+    )
+
+
+def test_errors_about_a_valkey_url_name_valkey_urls() -> None:
+    with pytest.raises(ServerUnreachable) as caught:
+        schedule.counts(schedule.create("x", redis=f"valkey+sentinel://127.0.0.1:{free_port()}/tasks"))
+    assert str(caught.value).startswith("valkey+sentinel://127.0.0.1:")
+    place = ServerPlace(url="valkey://h:1/0")
+    replica = refusal(redis.exceptions.ReadOnlyError("READONLY You can't write"), place)
+    assert replica.remedy == "Name the primary, or use valkey+sentinel://."
+    closed = refusal(redis.exceptions.ConnectionError("Connection closed by server."), place)
+    assert str(closed) == "valkey://h:1/0: closed without an answer; if the port speaks TLS, try valkeys://h:1/0."
+    plain = refusal(redis.exceptions.TimeoutError("Timeout"), ServerPlace(url="valkeys://h:1/0"))
+    assert plain.remedy == "Try valkey://h:1/0."
+    moved = refusal(redis.exceptions.MovedError("1 127.0.0.1:7"), ServerPlace(url="valkeys://h:1/0", schedule="{x}"))
+    assert str(moved).endswith("use valkeys+cluster://h:1.")
+
+
+def test_errors_of_sentinels_of_a_valkey_client_are_ours() -> None:
+    library = needed("valkey")
+    sentinels = library.Sentinel([("127.0.0.1", free_port())], socket_timeout=1.0)
+    with pytest.raises(ServerUnreachable) as caught:
+        schedule.counts(schedule.create("x", redis=sentinels.master_for("tasks")))
+    assert not isinstance(caught.value, library.ValkeyError)
+
+
+def test_a_client_of_valkey_adds_and_listens(server: Server, name: str) -> None:
+    library = needed("valkey")
+    with closing(library.Valkey(host="127.0.0.1", port=server.port, decode_responses=True)) as client:
+        s = schedule.create(name, redis=client)
+        assert schedule.add_now(s, "tests.handlers:note", args=["x"]).new
+        assert schedule.counts(s).due == 1
+        assert schedule.drain(s, imports=["tests.handlers"], raise_errors=False).ran == 1
+    wrong = schedule.create(name, redis=library.Valkey(host="127.0.0.1", port=server.port, password="PW"))
+    with pytest.raises(ServerRefused, match=r"^valkey://:\*\*\*@127\.0\.0\.1:\d+/0: this server has no password"):
+        schedule.counts(wrong)
+
+
+def test_workkit_never_imports_valkey() -> None:
+    code = (
+        "import sys; from workkit import schedule, aio; schedule.create('x', redis='valkey://h'); "
+        "import redis; schedule.create('x', redis=redis.Redis()); print('valkey' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout == "False\n"
 
 
 def test_a_name_needs_no_tag_elsewhere() -> None:

@@ -210,7 +210,7 @@ class _Verbs:
     def retry(self, dead: Sequence[Job], *, args: Arguments | None, rate: str | None) -> list[WorkkitError | None]:
         admin = producer_of(self.s).admin.by(author_of(None))
         latest_first = sorted(dead, key=lambda job: job.due.timestamp() if job.due else 0.0, reverse=True)
-        found = revive(admin, latest_first, args=args, rate=rate)
+        found = revive(admin, latest_first, args=args, rate=rate, most_bytes=self.s.max_payload)
         said = {job.dead_id: revival_refusal(job, answer) for job, answer in found}
         return [said[job.dead_id] for job in dead]
 

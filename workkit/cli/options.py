@@ -226,7 +226,8 @@ def server_options(function: Callable[..., R]) -> Callable[..., R]:
         cls=Option,
         section=SERVER,
         metavar="URL",
-        help="redis:// rediss:// redis+sentinel:// redis+cluster:// unix:// embedded:///folder; else "
+        help="redis:// rediss:// redis+sentinel:// redis+cluster:// unix:// embedded:///folder, "
+        "and valkey:// in place of redis://; else "
         "WORKKIT_REDIS_URL, else REDIS_URL, else redis://127.0.0.1:6379/; with hutch, event: one beside the RabbitMQ, "
         "only where given here",
     )

@@ -26,7 +26,8 @@ class NewJob:
     occurrence has the same id, and adds nothing while the first one waits where the layout can see that. `trace`: the
     trace context of the addition (`workkit.tracing`), which a layout carries beside the job, or not at all; it never
     changes the id. `seen`: the id of the job that must stand under the name, "" for none; else nothing is added.
-    `plan`: the plan of code that adds it (see `Plans`); then it has a name and a due time.
+    `plan`: the plan of code that adds it (see `Plans`); then it has a name and a due time. `most_bytes`: the limit of
+    `check_size`; None: no limit, as what another schedule has taken was checked there.
     """
 
     fn: str
@@ -42,6 +43,7 @@ class NewJob:
     trace: TraceContext | None = None
     seen: str | None = None
     plan: PlanMark | None = None
+    most_bytes: int | None = None
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

@@ -12,6 +12,7 @@ from typing import Any
 
 from workkit.contract.layout import PLAIN_LAYOUTS
 from workkit.contract.producer import NewJob
+from workkit.contract.warning import warn_caller
 from workkit.errors import InvalidOptions, TriggerError
 from workkit.jobs.names import Fn, is_plain
 from workkit.jobs.recurrence import first_run, spread_offset_ms
@@ -25,7 +26,6 @@ from workkit.verbs.add_options import KEYWORDS, NO_OPTIONS, Options, read_add_op
 from workkit.verbs.creation import Schedule
 from workkit.verbs.middleware import through_middleware
 from workkit.verbs.new_job import called, is_foreign, is_said_as_clojure, read_call
-from workkit.verbs.warning import warn_caller
 
 NowMs = Callable[[], int]
 
@@ -45,6 +45,7 @@ def addition(given: Mapping[str, Any], *, s: Schedule, now_ms: NowMs, verb: str 
         options = read_add_options({name: value for name, value in given.items() if name not in _KEYWORDS}, verb=verb)
     fn, args, kwargs = read_call(given)
     new = called(fn, args=args, kwargs=kwargs, options=options, plain=s.layout in PLAIN_LAYOUTS)
+    new.most_bytes = s.max_payload
     when = None if verb == "add_now" or _is_now(given) else _when(given, s)
     if when is None or when.is_now:
         return through_middleware(_queued(new, options, now_ms), schedule=s.name, fn=fn)

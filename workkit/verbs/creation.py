@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from workkit.brokers.redis_server.address import masked
 from workkit.contract.layout import AMQP_LAYOUTS, LAYOUTS, PLAIN_LAYOUTS, OnRabbitmq
+from workkit.contract.payload_size import MOST_BYTES
 from workkit.errors import InvalidSchedule
 from workkit.jobs import middleware
 from workkit.jobs.admission import HISTORIES, History
+from workkit.jobs.option_readers import size_bytes
 from workkit.jobs.option_types import AddOptions
 from workkit.jobs.options import BY_NAME
 from workkit.jobs.planned import plan_job
@@ -25,9 +27,13 @@ if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
     import redis as redis_client
+    import valkey as valkey_client
+
+    Client = redis_client.Redis | redis_client.RedisCluster | valkey_client.Valkey | valkey_client.ValkeyCluster
 
 DEFAULT_URL = "redis://127.0.0.1:6379/"
 DIALECTS = ("published", "cuckoo")
+LARGEST = 512_000_000  # the most that a server takes as one value
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -38,11 +44,11 @@ class Schedule:
     at once; `turn_ms`: the time between two starts; None: nothing was said here. `amqp`: the URL of a RabbitMQ; then
     `redis` is one beside it, or None; `namespace`: what its queues are named after; `management`: the URL of its
     management API, empty where that follows from `amqp`. `history`: what is kept of past runs; None: nothing was said
-    here.
+    here. `max_payload`: bytes of an added job.
     """
 
     name: str
-    redis: str | redis_client.Redis | redis_client.RedisCluster | None = None
+    redis: str | Client | None = None
     tz: str = "UTC"
     dialect: str = "published"
     shards: int = 1
@@ -53,6 +59,7 @@ class Schedule:
     namespace: str = ""
     management: str = ""
     history: History | None = None
+    max_payload: int = MOST_BYTES
 
     @property
     def server(self) -> Any:
@@ -149,7 +156,7 @@ def _registered(fn: Any, *, on: str, schedule: str, shards: int) -> Any:
 def create(
     name: str,
     *,
-    redis: str | redis_client.Redis | redis_client.RedisCluster | None = None,
+    redis: str | Client | None = None,
     tz: str | ZoneInfo | None = None,
     dialect: str | None = None,
     shards: int = 1,
@@ -160,24 +167,28 @@ def create(
     namespace: str | None = None,
     management: str | None = None,
     history: History | None = None,
+    max_payload: int | str | None = None,
 ) -> Schedule:
     """Name a schedule. No I/O.
 
-    `redis` is a URL or a client whose connection settings are used; else WORKKIT_REDIS_URL, REDIS_URL, then
-    redis://127.0.0.1:6379/. `tz` is the zone in which words are read (else WORKKIT_TZ, then UTC). `dialect` "cuckoo"
-    shares a schedule with the Clojure code that stores crons second first (else WORKKIT_DIALECT, then "published").
-    `shards` (1 to 64) spreads it over so many slots of a cluster, each an ordinary schedule; every program must give
-    the same number. `limit` (how many jobs may run at once, over all listeners) and `rate` ("100/minute") are kept on
-    the server from the first verb on, for every listener; the last program to set them wins. `layout` "gocraft" makes
-    it a namespace that pools of the Go library gocraft/work share (else WORKKIT_LAYOUT, then "native"); "hutch" and
-    "event" make it an exchange of RabbitMQ, shared with the Ruby library hutch and the Go library wppurking/event. Then
-    `amqp` is the URL of the RabbitMQ (else WORKKIT_AMQP_URL, then amqp://guest:guest@127.0.0.1:5672/), and `namespace`
-    is what stands before the names of its queues (else WORKKIT_NAMESPACE, then NAME.workkit): listeners with the same
-    one share their messages. `redis`, where it is given here, is then a Redis beside the RabbitMQ, which keeps limits,
-    rates, unique keys, pauses and progress. `management` is the URL of RabbitMQ's management API, which the doctor and
-    the verbs that look ask where it answers (else WORKKIT_AMQP_MANAGEMENT_URL, then the host and login of `amqp` with
-    port 15672, with TLS 15671). `history` ("full", "counts", "off") says what is kept of past runs, also on the server;
-    None leaves it as it is, at first "full" (spec/history.md). Raises InvalidSchedule, InvalidOptions, TriggerError.
+    `redis` is a URL or a client, of redis-py or valkey-py, whose connection settings are used; else WORKKIT_REDIS_URL,
+    REDIS_URL, then redis://127.0.0.1:6379/. `tz` is the zone in which words are read (else WORKKIT_TZ, then UTC).
+    `dialect` "cuckoo" shares a schedule with the Clojure code that stores crons second first (else WORKKIT_DIALECT,
+    then "published"). `shards` (1 to 64) spreads it over so many slots of a cluster, each an ordinary schedule; every
+    program must give the same number. `limit` (how many jobs may run at once, over all listeners) and `rate`
+    ("100/minute") are kept on the server from the first verb on, for every listener; the last program to set them wins.
+    `layout` "gocraft" makes it a namespace that pools of the Go library gocraft/work share (else WORKKIT_LAYOUT, then
+    "native"); "hutch" and "event" make it an exchange of RabbitMQ, shared with the Ruby library hutch and the Go
+    library wppurking/event. Then `amqp` is the URL of the RabbitMQ (else WORKKIT_AMQP_URL, then
+    amqp://guest:guest@127.0.0.1:5672/), and `namespace` is what stands before the names of its queues (else
+    WORKKIT_NAMESPACE, then NAME.workkit): listeners with the same one share their messages. `redis`, where it is given
+    here, is then a Redis beside the RabbitMQ, which keeps limits, rates, unique keys, pauses and progress. `management`
+    is the URL of RabbitMQ's management API, which the doctor and the verbs that look ask where it answers (else
+    WORKKIT_AMQP_MANAGEMENT_URL, then the host and login of `amqp` with port 15672, with TLS 15671). `history` ("full",
+    "counts", "off") says what is kept of past runs, also on the server; None leaves it as it is, at first "full"
+    (spec/history.md). An addition with more than `max_payload` bytes of JSON is refused ("10 MB", at most "512 MB";
+    else WORKKIT_MAX_PAYLOAD, then "10 MB"), and one above 1 MB warns. Raises InvalidSchedule, InvalidOptions,
+    TriggerError.
     """
     if not isinstance(name, str) or not name:  # type: ignore[redundant-expr]
         remedy = 'Write a text such as "app-tasks".'
@@ -230,7 +241,8 @@ def create(
             namespace=namespace,
             management=management,
         )
-        return replace(made, limit=_read_limit(limit), turn_ms=_read_rate(rate))
+        most = _read_max_payload(max_payload)
+        return replace(made, limit=_read_limit(limit), turn_ms=_read_rate(rate), max_payload=most)
     for option, text in (("amqp", amqp), ("namespace", namespace), ("management", management)):
         if text is not None:
             trouble = f"with layout={layout!r}: only layouts on RabbitMQ have it"
@@ -257,7 +269,13 @@ def create(
         turn_ms=_read_rate(rate),
         layout=layout,
         history=history,
+        max_payload=_read_max_payload(max_payload),
     )
+
+
+def _read_max_payload(size: int | str | None) -> int:
+    given = size if size is not None else os.environ.get("WORKKIT_MAX_PAYLOAD") or MOST_BYTES
+    return int(size_bytes(LARGEST)(given, "max_payload"))
 
 
 def _read_limit(limit: int | None) -> int | None:

@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TypeVar, assert_never
 
+from workkit import wire
 from workkit.contract.admin import Admin, Arguments, Revival
 from workkit.contract.inspector import Inspector
+from workkit.contract.payload_size import MOST_BYTES, check_size
 from workkit.errors import CorruptRecord, InvalidArguments, InvalidOptions, NotFound, WorkkitError
 from workkit.jobs.arguments import check_list
 from workkit.jobs.job import Job, matches
@@ -72,13 +74,21 @@ def _absent(which: str, schedule: str, near: Job | None = None) -> NotFound:
     return NotFound.about(subject, f"in {schedule}", remedy, where=schedule, given=which, suggestion=nearest)
 
 
-def retry_dead(admin: Admin, dead: Sequence[Job], *, args: Arguments | None, rate: str | None, one: bool) -> int:
+def retry_dead(
+    admin: Admin,
+    dead: Sequence[Job],
+    *,
+    args: Arguments | None,
+    rate: str | None,
+    one: bool,
+    most_bytes: int = MOST_BYTES,
+) -> int:
     """Put dead jobs back, oldest first; return how many. With `one`, raise for a job that cannot be put back.
 
     Raises InvalidOptions for `rate`, InvalidArguments for `args`, CorruptRecord for a record that cannot be read.
     """
     revived = 0
-    for job, answer in revive(admin, dead, args=args, rate=rate):
+    for job, answer in revive(admin, dead, args=args, rate=rate, most_bytes=most_bytes):
         if one and (refused := revival_refusal(job, answer)):
             raise refused
         revived += answer == "revived"
@@ -86,14 +96,14 @@ def retry_dead(admin: Admin, dead: Sequence[Job], *, args: Arguments | None, rat
 
 
 def revive(
-    admin: Admin, dead: Sequence[Job], *, args: Arguments | None, rate: str | None
+    admin: Admin, dead: Sequence[Job], *, args: Arguments | None, rate: str | None, most_bytes: int = MOST_BYTES
 ) -> Iterator[tuple[Job, Revival]]:
     """Put dead jobs (latest first, as `chosen` finds them) back, oldest first, a page at a time as this is read; yield
     each with the answer. Raises as `retry`, before anything is put back.
     """
     every_ms = pause_ms(rate)
     if args is not None:
-        check_args(args, dead)
+        check_args(args, dead, most_bytes=most_bytes)
     for page in _pages(enumerate(reversed(dead)), admin.at_once):
         delays = [round(place * every_ms) for place, _ in page] if every_ms else ()
         jobs = [job for _, job in page]
@@ -135,9 +145,9 @@ def pause_ms(rate: str | None) -> float:
     return 0.0 if rate is None else turn_ms(rate)
 
 
-def check_args(args: Arguments, dead: Sequence[Job]) -> None:
-    """Refuse arguments that are neither a list nor an object, or that are for more or less than one job. Raises
-    InvalidArguments, InvalidOptions.
+def check_args(args: Arguments, dead: Sequence[Job], *, most_bytes: int = MOST_BYTES) -> None:
+    """Refuse arguments that are neither a list nor an object, that are for more or less than one job, or that are too
+    large. Raises InvalidArguments, InvalidOptions.
     """
     if not isinstance(args, Mapping):
         check_list(args)
@@ -147,6 +157,7 @@ def check_args(args: Arguments, dead: Sequence[Job]) -> None:
     if len(dead) != 1:
         trouble = f"was given for {len(dead)} dead jobs; they belong to one"
         raise InvalidOptions.about("args=", trouble, "Name that job.", where="args", given=args)
+    check_size(wire.json_text(args), fn=dead[0].fn, most=most_bytes, given=args)
 
 
 def _counted(jobs: Iterable[Job], report: Report) -> Iterator[Job]:

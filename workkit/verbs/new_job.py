@@ -10,6 +10,7 @@ from typing import Any
 
 from workkit import wire
 from workkit.contract.producer import Added, NewJob
+from workkit.contract.warning import warn_caller
 from workkit.errors import InvalidArguments, InvalidOptions
 from workkit.jobs.arguments import check_call, check_list, foreign_remarks
 from workkit.jobs.call import FunctionCall
@@ -18,7 +19,6 @@ from workkit.jobs.job import Job
 from workkit.jobs.names import Clojure, Fn, is_plain, read_name, stored_name
 from workkit.jobs.structured.parameters import written
 from workkit.verbs.add_options import NO_OPTIONS, Options
-from workkit.verbs.warning import warn_caller
 
 _CLOJURE_STARTS = ("#", "'", "(")  # how a name begins that is written as in Clojure
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from datetime import timedelta
 from functools import partial
 
@@ -22,6 +23,7 @@ from workkit.worker.monitoring.exposition import Page, is_installed, metrics_pag
 from workkit.worker.monitoring.gauges import Gauges
 from workkit.worker.monitoring.run_table import RunTable
 from workkit.worker.monitoring.totals import Totals
+from workkit.worker.service import ServiceManager, served
 
 BETWEEN_COLLECTIONS = 10_000  # new objects between two collections of the youngest generation; Python's default is 700
 
@@ -70,18 +72,21 @@ class Listener:
 
     def run(self) -> Tally:
         """Register and listen here, until stopped; raises as `start` does. In the main thread it owns the process:
-        a process whose loop stops moving ends with status 70, so that its supervisor starts another.
+        a process whose loop stops moving ends with status 70, so that its supervisor starts another; and systemd is
+        told how it is, if it asks for that.
         """
         owns_process = threading.current_thread() is threading.main_thread()
         self._watchdog.ends_process = owns_process
-        self._open()
-        if owns_process:
-            _spare_collector()
-        try:
-            tally = self._loop.run()
-        finally:
-            self._close()
-        self._wait_for_others()
+        with served(self.dead) if owns_process else nullcontext(ServiceManager()) as manager:
+            self._open()
+            if owns_process:
+                _spare_collector()
+            manager.ready()
+            try:
+                tally = self._loop.run()
+            finally:
+                self._close()
+            self._wait_for_others()
         return tally
 
     def stop(self, deadline: str | timedelta | None = None) -> Tally:

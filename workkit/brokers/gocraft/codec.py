@@ -19,6 +19,7 @@ from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.gocraft.text import JobText, read, write
 from workkit.brokers.gocraft.unique_key import BY_CONTENT, LIFE_SECONDS, unique_key
 from workkit.contract.claim import Claim, Standing
+from workkit.contract.payload_size import check_size
 from workkit.contract.producer import Added, NewJob
 from workkit.contract.result import no_results
 from workkit.errors import CorruptRecord, InvalidArguments, InvalidFunction, Unsupported
@@ -123,7 +124,10 @@ def instant_of(ms: int) -> datetime | None:
 def rows(keys: Keys, jobs: Sequence[NewJob], *, now_ms: int) -> list[Row]:
     """Write the texts of new jobs. Raises Unsupported for what the layout cannot say, InvalidArguments."""
     ids = os.urandom(12 * len(jobs)).hex()
-    return [_row(keys, job, ids[24 * n : 24 * n + 24], now_ms) for n, job in enumerate(jobs)]
+    made = [_row(keys, job, ids[24 * n : 24 * n + 24], now_ms) for n, job in enumerate(jobs)]
+    for job, row in zip(jobs, made, strict=True):
+        check_size(row.text, fn=job.fn, most=job.most_bytes, given=job.kwargs)
+    return made
 
 
 def read_added(made: Sequence[Row], reply: Sequence[Any]) -> list[Added]:

@@ -18,6 +18,7 @@ from workkit.brokers.hutch.message import TRACEPARENT, TRACESTATE, UNIQUE, UNIQU
 from workkit.brokers.hutch.names import Names
 from workkit.brokers.hutch.retries import USUAL
 from workkit.contract.claim import Claim
+from workkit.contract.payload_size import check_size
 from workkit.contract.producer import NewJob
 from workkit.contract.result import no_results
 from workkit.errors import CorruptRecord, InvalidArguments, InvalidOptions, Unsupported
@@ -97,6 +98,7 @@ def _message(names: Names, job: NewJob, now_ms: int, has_redis: bool) -> Message
         raise InvalidOptions.about(f'"{job.fn}"', trouble, "Keep it in a native schedule.", given=job.due_ms)
     (value,) = job.args
     text = body.write(value, needs_object=needs_object)
+    check_size(text, fn=job.fn, most=job.most_bytes, given=job.args)
     due_ms = job.due_ms if is_delayed else None
     content = _content(job, text, due_ms)
     made = compose.new(names, job.fn, text, now_ms=now_ms, due_ms=due_ms, content=content, priority=job.terms.priority)

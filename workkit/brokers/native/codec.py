@@ -14,6 +14,7 @@ from typing import Any
 
 from workkit import wire
 from workkit.contract.claim import Claim
+from workkit.contract.payload_size import check_size
 from workkit.contract.producer import NewJob
 from workkit.errors import CorruptRecord, OtherDialect, TriggerError
 from workkit.jobs.job import Job
@@ -50,7 +51,8 @@ class Codec:
     def encode(self, job: NewJob, *, now_ms: int, nonce: str) -> Stored:
         """Write the bytes of a new job.
 
-        Raises InvalidArguments if JSON cannot carry its arguments, CronError if the dialect cannot express its time.
+        Raises InvalidArguments if JSON cannot carry its arguments, or they are too large; CronError if the dialect
+        cannot express its time.
         """
         fields = self._time(job.trigger, now_ms)
         cron = fields.pop("cron")
@@ -60,6 +62,7 @@ class Codec:
             opts = job.options.fields() | job.terms.fields()
             fields["opts"] = {name: opts[name] for name in sorted(opts)}
         data = wire.payload(cron=cron, job=job.fn, args=job.args, extra=fields)
+        check_size(data, fn=job.fn, most=job.most_bytes, given=job.args)
         is_fresh = (job.terms is not PLAIN or job.entrance is not USUAL) and _is_fresh(job)
         if job.identity is not None:
             nonce = sha1(job.identity.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()

@@ -9,8 +9,9 @@ from urllib.parse import parse_qsl, unquote, urlencode
 
 from workkit.errors import InvalidSchedule
 
-SCHEMES = ("redis", "rediss", "redis+sentinel", "redis+cluster", "unix", "embedded")
-MANY = ("redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster")
+ONE = ("redis", "rediss", "valkey", "valkeys")
+MANY = tuple(f"{one}+{kind}" for one in ONE for kind in ("sentinel", "cluster"))
+SCHEMES = ("redis", "rediss", "redis+sentinel", "redis+cluster", "valkey", "valkeys", "unix", "embedded")  # as named
 
 _OPTION = re.compile(r"(?i)password=[^&]*$")
 
@@ -35,11 +36,37 @@ class Addresses:
     sentinel: dict[str, str] = field(default_factory=dict, repr=False)
 
 
+def is_secure(url: str) -> bool:
+    """Say whether a URL asks for TLS."""
+    return _base(url) in ("rediss", "valkeys")
+
+
+def other_security(url: str) -> str:
+    """Write a URL of a server with TLS in place of none, or the other way round."""
+    base = _base(url)
+    return (base.removesuffix("s") if is_secure(url) else f"{family(url)}s") + url.removeprefix(base)
+
+
+def family(url: str) -> str:
+    """Name the product of a URL's scheme: redis or valkey. Both mean the same server and the same client library."""
+    return "valkey" if _base(url) in ("valkey", "valkeys") else "redis"
+
+
+def plain_url(url: str) -> str:
+    """Write a URL of one server as the client library reads it."""
+    base = _base(url)
+    return base.replace("valkey", "redis") + url.removeprefix(base) if base in ONE else url
+
+
+def _base(url: str) -> str:
+    return url.partition("://")[0].partition("+")[0]
+
+
 def read_addresses(url: str) -> Addresses:
     """Read a URL whose scheme is one of `MANY`. Raises InvalidSchedule."""
     check_login(url)
     scheme, _, rest = url.partition("://")
-    base, _, kind = scheme.partition("+")
+    kind = scheme.partition("+")[2]
     place, mark, query = rest.partition("?")
     place, _, path = place.partition("/")
     login, at, hosts = place.rpartition("@")
@@ -63,7 +90,7 @@ def read_addresses(url: str) -> Addresses:
         kind="sentinel" if kind == "sentinel" else "cluster",
         nodes=nodes,
         service=unquote(service),
-        single=f"{base}://{login}{at}localhost/{db}{mark}{urlencode(options)}",
+        single=plain_url(f"{_base(url)}://{login}{at}localhost/{db}{mark}{urlencode(options)}"),
         shown=f"{scheme}://{hidden}{','.join(written(node) for node in nodes)}{'/' if path else ''}{path}",
         sentinel=sentinel,
     )

@@ -11,6 +11,7 @@ from typing import Any
 
 import redis
 
+from workkit.brokers.redis_server.address import family, is_secure, other_security
 from workkit.brokers.redis_server.route import ANSWER_SECONDS, FULL, Misdirected, Unlocated
 from workkit.brokers.redis_server.tls import tls_trouble
 from workkit.errors import ServerError, ServerFull, ServerRefused, ServerUnreachable
@@ -106,9 +107,9 @@ def refusal(error: redis.exceptions.RedisError, place: ServerPlace) -> ServerErr
 
 
 def _unreachable(error: Exception, place: ServerPlace) -> Words:
-    text, secure = str(error), place.url.startswith("rediss")
+    text, secure = str(error), is_secure(place.url)
     cause = error.__cause__ or error.__context__
-    other = "redis" + place.url.removeprefix("rediss") if secure else "rediss" + place.url.removeprefix("redis")
+    other = other_security(place.url)
     ways_out = "The next call looks for it again." if place.moves else _WAYS_OUT
     if isinstance(error, Unlocated):
         return Words(error.trouble, error.remedy or ways_out)
@@ -161,8 +162,7 @@ def _without_login(place: ServerPlace) -> tuple[str, str]:
 
 def _is_cluster(place: ServerPlace, _: str) -> Words:
     where = place.url.partition("://")[2].partition("/")[0]
-    scheme = "rediss" if place.url.startswith("rediss") else "redis"
-    use = f"use {scheme}+cluster://{where}"
+    use = f"use {family(place.url)}{'s' if is_secure(place.url) else ''}+cluster://{where}"
     name = place.schedule
     if name.partition("{")[2].partition("}")[0]:
         return Words(f"is one node of a cluster, and slots move from node to node: {use}.", link=" ")
@@ -203,7 +203,9 @@ _REFUSALS: tuple[Refusal, ...] = (
     (lambda e, t: "NOPERM" in t, lambda place, t: Words(f"this user may not do that ({t})."), True),
     (
         lambda e, t: code_of(e) == "READONLY" or "READONLY" in t,
-        lambda place, t: Words("is a read-only replica", "Name the primary, or use redis+sentinel://.", " "),
+        lambda place, t: Words(
+            "is a read-only replica", f"Name the primary, or use {family(place.url)}+sentinel://.", " "
+        ),
         False,
     ),
     (

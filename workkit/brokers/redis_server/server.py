@@ -12,22 +12,25 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import redis
-from redis.cluster import RedisCluster
 from redis.sentinel import SentinelConnectionPool
 
 from workkit.brokers.redis_server.address import (
     MANY,
+    ONE,
     SCHEMES,
     Addresses,
     Node,
     check_database,
     check_login,
+    family,
     hides,
+    plain_url,
     read_addresses,
     refused_url,
     written,
 )
 from workkit.brokers.redis_server.cluster import SlotClient, SlotOwner, check_tag
+from workkit.brokers.redis_server.given_client import CLIENTS, GivenClient, is_cluster_client, read_client
 from workkit.brokers.redis_server.key_type import wrong_types
 from workkit.brokers.redis_server.pipe import Packer, Sent, Wires
 from workkit.brokers.redis_server.refusal import ServerPlace, code_of, is_in_client, refusal
@@ -222,13 +225,13 @@ def connect(
     that owns the slot of `schedule`, whose name must contain a tag; None: the name is not checked. Raises
     InvalidSchedule for a value that is neither URL nor client, and for a name without a tag.
     """
-    if isinstance(url, RedisCluster):
-        return _of_cluster_client(url, schedule=schedule)
-    if isinstance(url, redis.Redis):
-        return _of_client(url, schedule=schedule or "")
+    if (read := read_client(url)) is not None:
+        return _of_client(read, schedule=schedule)
     if not isinstance(url, str):
+        kind = type(url)
+        what = f"{kind.__module__}.{kind.__name__}, a client of asyncio" if ".asyncio" in kind.__module__ else None
         raise InvalidSchedule(
-            f"redis= is a {type(url).__name__}; give a URL (redis://host:port/db) or a redis.Redis client, "
+            f"redis= is a {what or kind.__name__}; give a URL (redis://host:port/db) or {CLIENTS}, "
             "whose connection settings are then used.",
             given=url,
         )
@@ -238,27 +241,29 @@ def connect(
         meant = f"Write redis://{url}, or another of:" if _HOST.fullmatch(url) else "Accepted:"
         raise refused_url(url, f" is not a URL of a server. {meant} {accepted}.", accepted=accepted)
     addresses = read_addresses(url) if scheme in MANY else None
-    if addresses is None and scheme in ("redis", "rediss"):
+    if addresses is None and scheme in ONE:
         check_login(url)
         check_database(url)
-    client = _client(addresses.single if addresses else url, said=url)
+    client = _client(addresses.single if addresses else plain_url(url), said=url)
     if addresses:
         return _routed(addresses, client, schedule=schedule)
-    return Server(client, url=shown or shown_url(client), attached=attached, schedule=schedule or "")
+    return Server(
+        client, url=shown or shown_url(client, family=family(url)), attached=attached, schedule=schedule or ""
+    )
 
 
 def is_cluster(url: Any) -> bool:
     """Say whether a URL or a client names a cluster."""
-    return isinstance(url, RedisCluster) or (isinstance(url, str) and url.partition("://")[0].endswith("+cluster"))
+    return is_cluster_client(url) or (isinstance(url, str) and url.partition("://")[0].endswith("+cluster"))
 
 
-def shown_url(client: redis.Redis) -> str:
-    """Write the address of a client as a URL without its password."""
+def shown_url(client: redis.Redis, *, family: str = "redis") -> str:
+    """Write the address of a client as a URL without its password. `family`: redis or valkey."""
     kwargs = client.connection_pool.connection_kwargs
     if path := kwargs.get("path"):
         return f"unix://{_login(kwargs)}{path}?db={kwargs.get('db', 0)}"
     host, port, db = kwargs.get("host", "localhost"), kwargs.get("port", 6379), kwargs.get("db") or 0
-    return f"{'rediss' if _is_secure(client) else 'redis'}://{_login(kwargs)}{host}:{port}/{db}"
+    return f"{_scheme(client, family)}://{_login(kwargs)}{host}:{port}/{db}"
 
 
 def shown_client(given: Any) -> str:
@@ -315,40 +320,39 @@ def _in_cluster(nodes: Sequence[Node], client: redis.Redis, *, url: str, schedul
     return Server(found, url=url, schedule=schedule or "", route=owner)
 
 
-def _of_client(given: redis.Redis, *, schedule: str) -> Server:
-    pool = given.connection_pool
+def _of_client(given: GivenClient, *, schedule: str | None) -> Server:
+    pool = given.client.connection_pool
+    if given.nodes:
+        where = ",".join(map(written, given.nodes))
+        url = f"{_scheme(given.client, given.family)}+cluster://{_login(pool.connection_kwargs)}{where}"
+        return _in_cluster(given.nodes, given.client, url=url, schedule=schedule)
     if isinstance(pool, SentinelConnectionPool):
-        return _of_sentinel_client(pool, schedule=schedule)
+        return _of_sentinel_client(given, pool, schedule=schedule or "")
     kwargs = dict(pool.connection_kwargs)
     kwargs.update(decode_responses=False, command_packer=Packer())
     client = redis.Redis(connection_pool=redis.ConnectionPool(connection_class=pool.connection_class, **kwargs))
-    return Server(client, url=shown_url(client), schedule=schedule)
+    return Server(client, url=shown_url(client, family=given.family), schedule=schedule or "")
 
 
-def _of_sentinel_client(pool: SentinelConnectionPool, *, schedule: str) -> Server:
+def _of_sentinel_client(given: GivenClient, pool: SentinelConnectionPool, *, schedule: str) -> Server:
     if not pool.is_master:
         raise InvalidSchedule(
             f"redis= is a client of the replicas of {pool.service_name}; give one of its primary: "
             f"Sentinel(...).master_for({pool.service_name!r}).",
             given=pool,
         )
-    kwargs, secure = pool.connection_kwargs, issubclass(pool.connection_class, redis.SSLConnection)
+    kwargs, secure = pool.connection_kwargs, _is_secure(given.client)
     sentinels = GivenSentinels(pool.sentinel_manager, service=pool.service_name)
     client = redis.Redis(connection_pool=routed_pool(sentinels, secure=secure, settings=kwargs))
     nodes = [s.connection_pool.connection_kwargs for s in pool.sentinel_manager.sentinels]
     where = ",".join(written((node.get("host", "localhost"), int(node.get("port", 26379)))) for node in nodes)
-    scheme, db = "rediss+sentinel" if secure else "redis+sentinel", kwargs.get("db") or 0
+    scheme, db = f"{_scheme(given.client, given.family)}+sentinel", kwargs.get("db") or 0
     url = f"{scheme}://{_login(kwargs)}{where}/{pool.service_name}/{db}"
     return Server(client, url=url, schedule=schedule, route=sentinels)
 
 
-def _of_cluster_client(given: Any, *, schedule: str | None) -> Server:
-    nodes = [(str(node.host), int(node.port)) for node in given.get_nodes()]
-    client = given.get_redis_connection(given.get_nodes()[0])  # any node: all are reached in the same way
-    scheme = "rediss+cluster" if _is_secure(client) else "redis+cluster"
-    where = ",".join(written(node) for node in nodes)
-    url = f"{scheme}://{_login(client.connection_pool.connection_kwargs)}{where}"
-    return _in_cluster(nodes, client, url=url, schedule=schedule)
+def _scheme(client: redis.Redis, family: str) -> str:
+    return f"{family}s" if _is_secure(client) else family
 
 
 def _is_secure(client: redis.Redis) -> bool:

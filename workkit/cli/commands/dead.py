@@ -90,12 +90,13 @@ def retry_command(
     values = None if args is None else _arguments(args)
     choice = _read(schedule, which, where, server, by)
     if values is not None and choice.meant:
-        check_args(values, choice.meant)
+        check_args(values, choice.meant, most_bytes=choice.most_bytes)
     if (status := choice.agreed("Retry", asks=not which, dry_run=dry_run, yes=yes)) is not None:
         return status
     refused: list[WorkkitError] = []
     far = Far(lambda done: f"{choice.schedule}: {done:,} of {len(choice.meant):,} dead jobs retried")
-    for done, (job, said) in enumerate(revive(choice.admin, choice.meant, args=values, rate=rate), 1):
+    answers = revive(choice.admin, choice.meant, args=values, rate=rate, most_bytes=choice.most_bytes)
+    for done, (job, said) in enumerate(answers, 1):
         far(done)
         if error := revival_refusal(job, said):
             refused.append(error)
@@ -178,6 +179,7 @@ class Choice:
     where: str | None
     meant: list[Job]
     missed: list[NotFound]
+    most_bytes: int
 
     def agreed(self, verb: str, *, asks: bool, dry_run: bool, yes: bool) -> int | None:
         """Show what would be done, and ask; the exit status where nothing is to be done."""
@@ -240,7 +242,14 @@ def _read(schedule: str, which: tuple[str, ...], where: str | None, server: str 
             missed.append(error)
             failure.show_error(error)
     meant = [job for job in found if id(job) in wanted] if which else found
-    return Choice(admin=broker.admin.by(author), schedule=s.name, where=where, meant=meant, missed=missed)
+    return Choice(
+        admin=broker.admin.by(author),
+        schedule=s.name,
+        where=where,
+        meant=meant,
+        missed=missed,
+        most_bytes=s.max_payload,
+    )
 
 
 def _line(job: Job) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from workkit.cli.command import Option
-from workkit.cli.commands.processes import SUPERVISED, ListenCommand, ProcessCount
+from workkit.cli.commands.processes import RELOADED, SUPERVISED, ListenCommand, ProcessCount, again
 from workkit.cli.consumer import Consumer
 from workkit.cli.live import ScheduleName
 from workkit.cli.options import (
@@ -144,8 +144,18 @@ def run_options(verb: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
 @click.option("--sync", cls=Option, is_flag=True, help="first make the planned jobs so, unless a newer plan holds")
 @plan_version_option
 @click.option("--no-publish", cls=Option, is_flag=True, help="do not tell on the server which functions it knows")
+@click.option("--reload", cls=Option, is_flag=True, help="for development: start again when a Python file changes")
+@click.option(
+    "--reload-dir",
+    "reload_dirs",
+    cls=Option,
+    multiple=True,
+    metavar="FOLDER",
+    help="watch this folder, not the present one; repeatable",
+)
 @run_options("run")
 @click.option(SUPERVISED, cls=Option, hidden=True)
+@click.option(RELOADED, cls=Option, is_flag=True, hidden=True)
 @server_options
 def listen_command(
     schedules: tuple[str, ...],
@@ -160,6 +170,8 @@ def listen_command(
     sync: bool,
     plan_version: str | None,
     no_publish: bool,
+    reload: bool,
+    reload_dirs: tuple[str, ...],
     burst: bool,
     deadline: str | None,
     health_port: str | None,
@@ -167,10 +179,19 @@ def listen_command(
     verbose: bool,
     quiet: bool,
     supervised: str | None,
+    reloaded: bool,
     server: str | None,
 ) -> int:
     """Run due jobs until stopped."""
     refuse_both(verbose, quiet)
+    if reload_dirs and not reload:
+        raise click.UsageError("--reload-dir names what is watched, and nothing is without --reload. Add --reload.")
+    if reload and burst:
+        raise click.UsageError("--reload and --burst were both given: a burst ends by itself. Keep one of them.")
+    if reload and not (reloaded or supervised):
+        from workkit.cli.reloading import reload_on_change
+
+        return reload_on_change(again(RELOADED), reload_dirs)
     settings = read_settings()
     imports = chosen_imports(imports, settings)
     if only_imports and not imports:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from workkit.worker.supervision.orders import Supervised
 
 SUPERVISED = "--supervised"  # for our own children only: the ends of their two pipes
+RELOADED = "--reloaded"  # for our own child only: it reloads nothing
 FOR_THE_WHOLE = {"listening", "may_run", "health", "quiet", "resumed", "stopping", "stopped"}
 WORDS = "workkit.words"
 
@@ -58,9 +59,8 @@ def supervise(how: How, *, processes: int, schedules: Iterable[Schedule]) -> int
     from workkit.verbs.opening import inspectors_of
     from workkit.worker.supervision.supervisor import ProcessPlan, Supervisor
 
-    words = click.get_current_context().meta[WORDS]
     plan = ProcessPlan(
-        command=lambda ends: [*own_command(sys.orig_argv, words), "listen", SUPERVISED, ends, *words],
+        command=lambda ends: again(SUPERVISED, ends),
         processes=processes,
         deadline=how.deadline,
         burst=how.burst,
@@ -71,6 +71,12 @@ def supervise(how: How, *, processes: int, schedules: Iterable[Schedule]) -> int
     if ending.text:
         terminal.talk(ending.text)
     return ending.status
+
+
+def again(*first: str) -> list[str]:
+    """Write the current command line, with these words before its own."""
+    words = click.get_current_context().meta[WORDS]
+    return [*own_command(sys.orig_argv, words), "listen", *first, *words]
 
 
 def own_command(original: Sequence[str], words: Sequence[str]) -> list[str]:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from workkit.web.door.signer import Signer
     from workkit.web.door.ways import Way
 
+TICK_S = 1  # so often the server looks whether it should tell that it lives
 STOP_S = 3  # so long requests may take to end at a stop
 TURN_S = 0.0005  # so long a thread that reads in the background may hold up one that answers
 COLLECTS = 10_000, 20, 50  # what is read of many jobs lives long: to look through all of it often stops every page
@@ -241,17 +242,34 @@ def _serve(application: Any, binding: Binding, *, said: str, opens: bool) -> int
 
 
 def web_server(application: Any) -> Any:
-    """Make the server of an application. It prints nothing; at its end streams end, and requests have 3 s."""
+    """Make the server of an application. It prints nothing; at its end streams end, and requests have 3 s. Its event
+    loop tells systemd that it lives.
+    """
     import uvicorn
+
+    from workkit.worker.service import service_manager
+
+    manager = service_manager()
+
+    async def alive() -> None:
+        manager.alive()
 
     config = uvicorn.Config(
         application, log_config=None, access_log=False, server_header=False, proxy_headers=False, lifespan="on",
-        timeout_graceful_shutdown=STOP_S,
+        timeout_graceful_shutdown=STOP_S, callback_notify=None if manager.beat_s is None else alive,
+        timeout_notify=max(0, int((manager.beat_s or 0) - TICK_S)),
     )  # fmt: skip
 
     class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            """Tell systemd once it answers."""
+            await super().startup(sockets)
+            if self.started:
+                manager.ready("STATUS=listening")
+
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
             """End the streams first: it waits for answers that are not over."""
+            manager.tell("STOPPING=1", "STATUS=stopping")
             application.state.hub.end()
             await super().shutdown(sockets)
 

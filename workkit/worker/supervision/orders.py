@@ -63,6 +63,9 @@ class Supervised:
                     listener.resume()
                 case "dump":
                     _dump()
+                case "alive":  # no answer says that its loop does not move
+                    if listener.dead() is None:
+                        self.report("alive")
         events.emit("orphaned", pid=self._supervisor)
         listener.ask_to_stop()
         time.sleep(deadline.total_seconds() + GRACE)

@@ -28,9 +28,11 @@ from workkit.worker.health import Pages
 from workkit.worker.monitoring.exposition import is_installed, metrics_page
 from workkit.worker.monitoring.gauges import Gauges
 from workkit.worker.monitoring.totals import Totals
+from workkit.worker.service import service_manager
 from workkit.worker.signals import DUMP, STOP
 from workkit.worker.supervision.listener_process import ListenerProcess, Seat
 from workkit.worker.supervision.orders import GRACE
+from workkit.worker.supervision.pulse import Pulse
 
 SERVER = 69  # status of a process that the server refuses for good
 REPORTING = 1.0  # seconds in which processes report what still runs, before the line about the stop
@@ -78,9 +80,15 @@ class Supervisor:
         self._ran_on = 0  # runs that were active as the stop began, in processes that have ended since
         self._totals = Totals() if plan.health and is_installed() else None
         self._uncounted = 0  # processes that ended without a report of what they ran
+        self._manager = service_manager()
+        self._pulse = Pulse(self._manager)
 
     def run(self) -> Exit:
         """Serve until all have ended. In the main thread only. Raises InvalidOptions for a port that is taken."""
+        with self._manager.told_of_events():
+            return self._served()
+
+    def _served(self) -> Exit:
         health = self._plan.health
         page = metrics_page(self._totals, Gauges(self._plan.inspectors)) if self._totals is not None else None
         pages = Pages(health, live=self.dead, ready=self.unready, metrics=page) if health else None
@@ -138,13 +146,18 @@ class Supervisor:
             if seat.start_at is not None and time.monotonic() >= seat.start_at:
                 self._start(seat)
         self._report()
+        self._pulse.beat(self._processes())
+
+    def _processes(self) -> list[ListenerProcess]:
+        return [seat.process for seat in self._seats if seat.process is not None]
 
     def _patience(self) -> float:
         """Compute how many seconds may pass until the next step, if nothing arrives."""
         at = [seat.start_at for seat in self._seats if seat.start_at is not None]
+        at.append(self._pulse.at)
         if self._stopping_at is not None:
             at.append(self._stopping_at + REPORTING if not self._reported["stopping"] else self._ends_at())
-        return max(0.02, min(at) - time.monotonic()) if at else 60.0
+        return min(60.0, max(0.02, min(at) - time.monotonic()))
 
     def _ends_at(self) -> float:
         return (self._stopping_at or 0.0) + self._plan.deadline.total_seconds() + GRACE
@@ -251,9 +264,9 @@ class Supervisor:
             me = {"listener": f"{socket.gethostname()}:{os.getpid()}", "pid": os.getpid()}
             events.emit("listening", **{**self._start_reports["listening"], **me, "processes": len(self._seats)})
             events.emit("may_run", **self._start_reports["may_run"])
+            self._pulse.begin(self._processes())
         if self._stopping_at is not None:
-            running = [seat.process for seat in self._seats if seat.process is not None]
-            self._report_stop(running, since=self._stopping_at)
+            self._report_stop(self._processes(), since=self._stopping_at)
 
     def _report_stop(self, processes: Sequence[ListenerProcess], *, since: float) -> None:
         now = time.monotonic()

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from workkit.brokers.redis_server.address import family
 from workkit.brokers.redis_server.script import Script
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.doctor import Finding
@@ -66,7 +67,7 @@ class Host:
                 kind="replica",
                 what=f"{place} is a read-only replica",
                 why="It accepts no writes, so nobody can add or run jobs there.",
-                remedy="name the primary, or use redis+sentinel://",
+                remedy=f"name the primary, or use {family(self.server.url)}+sentinel://",
             )
 
     @property

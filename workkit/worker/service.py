@@ -1,0 +1,110 @@
+"""Tell systemd how a process is, by its protocol sd_notify: READY, WATCHDOG, STOPPING and STATUS.
+
+Whoever starts the process sets NOTIFY_SOCKET; without it nothing is told. One datagram is one notification, so no
+library is needed. Normative: systemd's pages sd_notify(3) and sd_watchdog_enabled(3).
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+from workkit import events
+from workkit.events import Event
+from workkit.worker.event_text import event_parts
+
+SEND_SECONDS = 1.0  # the longest that one notification may hold up its sender
+AFTER_DEADLINE = 10.0  # seconds that a process may take to end after the deadline of its stop
+TOLD = ("listening", "forwarding", "quiet", "resumed", "lost", "back", "stopping", "stopped")  # events, as STATUS
+
+
+class ServiceManager:
+    """Whoever started this process and wants to hear of it. `beat_s`: seconds between two `alive`; None: it does not
+    ask for them. Thread-safe; nothing is raised.
+    """
+
+    def __init__(self, address: str = "", *, beat_s: float | None = None) -> None:
+        self._address = f"\0{address[1:]}" if address.startswith("@") else address  # @: an abstract socket
+        self.beat_s = beat_s
+
+    def tell(self, *said: str) -> None:
+        """Send one notification of these assignments."""
+        if not self._address:
+            return
+        with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as out:
+            out.settimeout(SEND_SECONDS)
+            out.sendto("\n".join(said).encode("utf-8", "replace"), self._address)
+
+    def ready(self, *said: str) -> None:
+        """Tell that the start is over."""
+        self.tell("READY=1", *said)
+
+    def alive(self) -> None:
+        """Tell that all is well, as must be told again and again."""
+        self.tell("WATCHDOG=1")
+
+    @contextmanager
+    def told_of_events(self) -> Iterator[None]:
+        """Tell of the events of this process while the block runs."""
+        unsubscribe = events.subscribe(self) if self._address else lambda: None
+        try:
+            yield
+        finally:
+            unsubscribe()
+
+    # As a subscriber of events.
+
+    least = events.INFO
+
+    def wants(self, name: str) -> bool:
+        """Whether it tells of such events."""
+        return name in TOLD
+
+    def count(self, name: str, number: int, late_ms: float | None) -> None:
+        """Take no notice of events that it does not want."""
+
+    def __call__(self, event: Event) -> None:
+        """Tell what this process does now; of the begin of a stop also how long it may take."""
+        if not self.wants(event.name):
+            return
+        said = [f"STATUS={' '.join((event.name, ', '.join(event_parts(event)))).replace(chr(10), ' ')}"]
+        if event.name == "stopping":
+            seconds = float(event.fields.get("deadline_ms") or 0) / 1000 + AFTER_DEADLINE
+            said += ["STOPPING=1", f"EXTEND_TIMEOUT_USEC={round(seconds * 1_000_000)}"]
+        self.tell(*said)
+
+
+def service_manager() -> ServiceManager:
+    """Read who wants to be told from the environment, and take it out there: processes started from here are not meant.
+    The time between two `alive` is half of what may pass.
+    """
+    address = os.environ.pop("NOTIFY_SOCKET", "")
+    usec, pid = os.environ.pop("WATCHDOG_USEC", ""), os.environ.pop("WATCHDOG_PID", "")
+    if address[:1] not in ("/", "@"):
+        return ServiceManager()
+    is_asked = usec.isdecimal() and int(usec) > 0 and pid in ("", str(os.getpid()))
+    return ServiceManager(address, beat_s=int(usec) / 2_000_000 if is_asked else None)
+
+
+@contextmanager
+def served(live: Callable[[], str | None]) -> Iterator[ServiceManager]:
+    """Tell of this process while the block runs: of its events, and that it lives as long as `live` words no trouble.
+    The block says when it is ready.
+    """
+    manager, over = service_manager(), threading.Event()
+
+    def beat(seconds: float) -> None:
+        while not over.wait(seconds):
+            if live() is None:
+                manager.alive()
+
+    if manager.beat_s is not None:
+        threading.Thread(target=beat, args=(manager.beat_s,), name="workkit-service", daemon=True).start()
+    try:
+        with manager.told_of_events():
+            yield manager
+    finally:
+        over.set()
