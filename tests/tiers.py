@@ -15,6 +15,7 @@ what the machine took meanwhile (`metronome.py`): others run beside it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -222,4 +223,9 @@ def one_product(item: pytest.Item) -> str:
 
 def _place(item: pytest.Item) -> str:
     """Return the file and the name of a test, as the lists above give them: `worker/test_hands.py::test_...`."""
-    return f"{item.path.relative_to(TESTS).as_posix()}::{item.name}"
+    return f"{_file(item.path)}::{item.name}"
+
+
+@cache  # a path is dear to take apart, and all tests of a file have the same
+def _file(path: Path) -> str:
+    return path.relative_to(TESTS).as_posix()
