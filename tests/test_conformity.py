@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.rows import every_row
 from workkit import wire
 from workkit.brokers.native.care.clojure import judge_job, put_back
 from workkit.brokers.native.care.fault import RULES, Fault
@@ -101,7 +102,7 @@ AFTER_FIRST_STEP = {
 }
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("name", "step", "verdict"),
     [*((n, -1, v) for n, v in AFTER_LAST_STEP.items()), *((n, 0, v) for n, v in AFTER_FIRST_STEP.items())],
 )
@@ -122,7 +123,7 @@ def test_a_put_back_is_foretold_as_recorded(case: dict[str, Any]) -> None:
     assert put_back(case["member_read"].encode()) == (None if written is None else written.encode())
 
 
-@pytest.mark.parametrize("case", [*CRONS["hangs"], *CRONS["throws"]], ids=lambda case: case["cron"])
+@every_row("case", [*CRONS["hangs"], *CRONS["throws"]])
 def test_what_hangs_or_fails_in_clojure_is_named(case: dict[str, Any]) -> None:
     assert {fault.kind for fault in judge_cron(case["cron"], "cuckoo")} & {
         "cron",
@@ -138,7 +139,7 @@ def test_no_recorded_cron_that_works_in_clojure_is_a_deviation() -> None:
             assert fault.kind in ("either-order", "lenient"), case
 
 
-@pytest.mark.parametrize("case", IDS, ids=lambda case: case["name"])
+@every_row("case", IDS)
 def test_what_the_clojure_code_wrote_has_its_id_and_nothing_broken(case: dict[str, Any]) -> None:
     data = case["cuckoo"]["payload"].encode()
     dialect = "published" if case["cron"][:4].isdigit() else "cuckoo"
@@ -167,9 +168,7 @@ def test_what_stands_as_published_is_clean(changed: dict[str, Any]) -> None:
     assert kinds(pair(payload(**changed))) == []
 
 
-@pytest.mark.parametrize(
-    ("changed", "found"),
-    [
+@every_row(("changed", "found"), [
         ({"cron": "0 0 9 * * 1 2027"}, ["other-dialect"]),
         ({"cron": "0 0 9 * * ? *"}, ["other-dialect"]),
         ({"cron": "x"}, ["cron"]),
@@ -206,9 +205,7 @@ def test_what_stands_as_published_is_clean(changed: dict[str, Any]) -> None:
         ({"local": ["* * * * 9 0 0"]}, ["unclear"]),
         ({"kwargs": [1]}, ["unclear"]),
         ({"opts": {"retries": "3"}}, ["unclear"]),
-    ],
-    ids=str,
-)  # fmt: skip
+    ])  # fmt: skip
 def test_a_job_is_judged(changed: dict[str, Any], found: list[str]) -> None:
     assert kinds(pair(payload(**changed))) == found
 

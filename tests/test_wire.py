@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.rows import every_row
 from workkit import wire
 from workkit.errors import CorruptRecord, InvalidArguments
 
@@ -18,14 +19,14 @@ CASES = json.loads((VECTORS / "job_ids.json").read_text())["cases"]
 REPRODUCIBLE = [c for c in CASES if c["reproducible_from_args"]]
 
 
-@pytest.mark.parametrize("case", REPRODUCIBLE, ids=lambda c: c["name"])
+@every_row("case", REPRODUCIBLE)
 def test_payload_and_id_equal_the_recorded_ones(case: dict[str, Any]) -> None:
     data = wire.payload(cron=case["cron"], job=case["job"], args=case["args"])
     assert data.decode() == case["cuckoo"]["payload"]
     assert wire.job_id(data) == case["cuckoo"]["id"]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda c: c["name"])
+@every_row("case", CASES)
 def test_every_recorded_payload_can_be_read(case: dict[str, Any]) -> None:
     for writer in ("cuckoo", "workkit"):
         read = wire.read_payload(case[writer]["payload"].encode())

@@ -14,7 +14,9 @@ what the machine took meanwhile (`metronome.py`): others run beside it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -208,13 +210,14 @@ def mark(items: Sequence[pytest.Item]) -> None:
 
 def ordered(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     """Return the tests in the order of a run: those that take one worker long, then the slow ones, then the fast ones,
-    which fill the gaps at the end.
+    which fill the gaps at the end: the files with the most tests first, so that the last ones are short.
     """
+    sizes = Counter(item.path for item in items)
 
-    def rank(item: pytest.Item) -> int:
+    def rank(item: pytest.Item) -> tuple[int, int]:
         if _place(item).startswith((*HEAVY, *OWN_RABBIT, *BROWSER)):
-            return 0
-        return 1 if item.get_closest_marker("slow") else 2
+            return 0, 0
+        return (1, 0) if item.get_closest_marker("slow") else (2, -sizes[item.path])
 
     return sorted(items, key=rank)
 
@@ -227,4 +230,9 @@ def one_product(item: pytest.Item) -> str:
 
 def _place(item: pytest.Item) -> str:
     """Return the file and the name of a test, as the lists above give them: `worker/test_hands.py::test_...`."""
-    return f"{item.path.relative_to(TESTS).as_posix()}::{item.name}"
+    return f"{_file(item.path)}::{item.name}"
+
+
+@cache  # a path is dear to take apart, and all tests of a file have the same
+def _file(path: Path) -> str:
+    return path.relative_to(TESTS).as_posix()

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.brokers.script_reading import BROKERS, FOLDER, REMOVING, SHARED, WRITING, changed, code, source
+from tests.rows import every_row
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.redis_server.script import BadScript, load, local_name, read_script
 from workkit.brokers.redis_server.test_clock import FOLDER as FOLDER_OF_PARTS
@@ -75,7 +76,7 @@ def test_a_head_that_cannot_be_read_is_refused(text: str, trouble: str) -> None:
         read_script("x", text, part=known)
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@every_row("verb", VERBS)
 def test_a_head_describes_the_script_its_keys_its_arguments_and_its_answers(verb: str) -> None:
     lines = source(verb).splitlines()
     head = lines[: next(place for place, line in enumerate(lines) if not line.startswith("--"))]
@@ -90,7 +91,7 @@ def test_a_head_describes_the_script_its_keys_its_arguments_and_its_answers(verb
     ]
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@every_row("verb", VERBS)
 def test_a_script_uses_every_key_and_argument_that_it_declares(verb: str) -> None:
     script = load("native")[verb]
     used = set(re.findall(r"[A-Za-z_]\w*", code(script.text)))
@@ -100,7 +101,7 @@ def test_a_script_uses_every_key_and_argument_that_it_declares(verb: str) -> Non
     assert locals_ - used == set()
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@every_row("verb", VERBS)
 def test_a_script_calls_only_functions_that_it_or_its_parts_have_defined_before(verb: str) -> None:
     of_lua = {"and", "function", "if", "in", "not", "or", "return", "while"}
     of_lua |= {"ipairs", "next", "pairs", "pcall", "tonumber", "tostring", "type", "unpack"}
@@ -112,7 +113,7 @@ def test_a_script_calls_only_functions_that_it_or_its_parts_have_defined_before(
             assert defined.get(call[1], len(body)) < call.start(), call[1]
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@every_row("verb", VERBS)
 def test_all_keys_of_a_call_stand_in_one_slot_of_a_cluster(verb: str) -> None:
     script = load("native")[verb]
     of: dict[str, str | tuple[str, ...]] = {
@@ -124,7 +125,7 @@ def test_all_keys_of_a_call_stand_in_one_slot_of_a_cluster(verb: str) -> None:
     assert all(key.startswith("{S}:") for key in found)
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@every_row("verb", VERBS)
 def test_a_script_takes_no_key_or_argument_by_its_number(verb: str) -> None:
     body = code(load("native")[verb].text)
     assert re.findall(r"(?:KEYS|ARGV)\[\d[^\]]*\]|unpack\((?:KEYS|ARGV)(?:\)|, \d)[^)]*", body) == []
@@ -134,7 +135,7 @@ def test_a_script_takes_no_key_or_argument_by_its_number(verb: str) -> None:
         assert not re.search(r"\bARGV\b", body)
 
 
-@pytest.mark.parametrize("name", PARTS)
+@every_row("name", PARTS)
 def test_a_part_uses_every_key_and_argument_of_its_head_and_no_other(name: str) -> None:
     text = source(f"parts/{name}")
     assert text.startswith(f"-- {name}: ")
@@ -146,12 +147,12 @@ def test_a_part_uses_every_key_and_argument_of_its_head_and_no_other(name: str) 
     assert (asked & keys) - declared == set()
 
 
-@pytest.mark.parametrize("name", PARTS)
+@every_row("name", PARTS)
 def test_every_part_is_used_by_a_script(name: str) -> None:
     assert any(f"\n-- {name}: " in script.text for script in load("native").values())
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@every_row("verb", VERBS)
 def test_no_script_is_too_long_to_be_read(verb: str) -> None:
     assert len(source(verb).splitlines()) <= MOST_LINES
 
@@ -162,7 +163,7 @@ def test_every_script_takes_the_time_from_one_place() -> None:
     assert sorted(str(file.relative_to(SHARED)) for file in files) == ["parts/instant.lua", "test_clock/instant.lua"]
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@every_row("verb", VERBS)
 def test_a_script_on_the_test_clock_differs_from_that_of_production_in_one_part(verb: str) -> None:
     plain, moved = load("native")[verb], load("native", clock=FOLDER_OF_PARTS)[verb]
     parts_of_time = [file.read_text(encoding="utf-8") for file in sorted(SHARED.glob("*/instant.lua"))]
@@ -183,18 +184,17 @@ def table(column: int) -> dict[str, set[str]]:
 WRITTEN, REMOVED = 4, 5  # columns
 
 
-@pytest.mark.parametrize("key", sorted(table(WRITTEN)))
-def test_the_specification_says_which_scripts_write_to_a_key(key: str) -> None:
-    found = {verb for verb in VERBS if key in changed(load("native")[verb], WRITING)}
-    assert found == table(WRITTEN)[key]  # `tidy` takes any key
+def test_the_specification_says_which_scripts_write_to_each_key() -> None:
+    of = {verb: changed(script, WRITING) for verb, script in load("native").items()}
+    said = table(WRITTEN)
+    assert {key: {verb for verb in VERBS if key in of[verb]} for key in said} == said  # `tidy` takes any key
 
 
-@pytest.mark.parametrize("key", sorted(table(REMOVED)))
-def test_the_specification_says_which_scripts_remove_from_a_key(key: str) -> None:
-    found = {verb for verb in VERBS if key in changed(load("native")[verb], REMOVING)}
-    if key == "again":
-        found |= {"claim"}  # it remembers where it has read each item
-    assert found == table(REMOVED)[key]
+def test_the_specification_says_which_scripts_remove_from_each_key() -> None:
+    of = {verb: changed(script, REMOVING) for verb, script in load("native").items()}
+    of["claim"].add("again")  # it remembers where it has read each item
+    said = table(REMOVED)
+    assert {key: {verb for verb in VERBS if key in of[verb]} for key in said} == said
 
 
 def test_the_specification_describes_every_script() -> None:

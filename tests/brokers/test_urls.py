@@ -14,6 +14,7 @@ import pytest
 import redis.sentinel
 
 from tests.optional import needed
+from tests.rows import every_row
 from tests.servers import Server, free_port
 from workkit import schedule
 from workkit.brokers.connect import check, open_broker, open_brokers
@@ -144,7 +145,7 @@ BROKEN = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("url", BROKEN)
+@every_row("url", BROKEN)
 def test_no_password_of_a_broken_url_is_in_its_refusal(url: str) -> None:
     with pytest.raises(InvalidSchedule) as caught:
         schedule.create("app-tasks", redis=url)
@@ -349,7 +350,7 @@ def test_a_client_of_replicas_is_refused() -> None:
     )
 
 
-@pytest.mark.parametrize("url", [*BROKEN, "redis://u:PW"])
+@every_row("url", [*BROKEN, "redis://u:PW"])
 def test_no_field_and_no_traceback_of_a_refused_url_holds_its_password(url: str) -> None:
     with pytest.raises(InvalidSchedule) as caught:
         schedule.create("app-tasks", redis=url)

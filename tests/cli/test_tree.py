@@ -8,6 +8,7 @@ import click
 import pytest
 
 from tests.cli.conftest import Run
+from tests.rows import every_row
 from workkit.cli import failure
 from workkit.cli.command import Command, with_folder
 from workkit.cli.tree import ENTRIES, draw, tree
@@ -57,7 +58,7 @@ def test_every_help_wraps_and_has_a_sentence_and_an_example(
     assert all(len(line) <= int(columns) for line in lines if not line.strip().startswith(examples))
 
 
-@pytest.mark.parametrize("name", ENTRIES)
+@every_row("name", ENTRIES)
 def test_every_example_fits_eighty_columns(name: str) -> None:
     assert all(len(example) <= 78 for example in command(name).examples)
 

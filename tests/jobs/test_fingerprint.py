@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.rows import every_row
 from workkit.jobs.fingerprint import LONGEST, fingerprint, message_pattern
 from workkit.jobs.outcome import Failure
 
@@ -12,7 +13,7 @@ def failure(message: str, type: str = "OSError", where: str | None = "export.py:
     return Failure(type=type, message=message, where=where)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("message", "pattern"),
     [
         ("", ""),

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.rows import every_row
 from workkit.errors import CorruptRecord, Invalid, TriggerError
 from workkit.jobs.options import ADD, JOB, OPTIONS, read_options
 from workkit.jobs.terms import PLAIN, USUAL, Entrance, Terms, stored_terms, terms_and_entrance
@@ -124,7 +125,7 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("given", "message"), MISTAKES, ids=[str(given)[:60] for given, _ in MISTAKES])
+@every_row(("given", "message"), MISTAKES)
 def test_what_cannot_be_meant_is_refused(given: dict[str, Any], message: str) -> None:
     with pytest.raises(Invalid) as caught:
         read_terms(given)

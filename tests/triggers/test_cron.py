@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.rows import every_row
 from workkit.errors import CronError
 from workkit.triggers import cron
 from workkit.triggers.crons.cron import Cron, parse_cron
@@ -53,7 +54,7 @@ def test_next_gives_the_recorded_times() -> None:
     assert len(cases) >= 792
 
 
-@pytest.mark.parametrize("case", vectors()["errors"], ids=lambda case: f"{case['why']}: {case['cron'][:30]!r}")
+@every_row("case", vectors()["errors"])
 def test_recorded_errors_are_refused_in_one_line(case: dict[str, str]) -> None:
     with pytest.raises(CronError) as caught:
         cron(case["cron"])

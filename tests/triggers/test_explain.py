@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 
+from tests.rows import every_row
 from tests.triggers.crons import rules
 from workkit.errors import CronError, PhraseError
 from workkit.triggers import explain
@@ -21,7 +22,7 @@ VECTORS = json.loads((Path(__file__).parents[2] / "spec/vectors/times.json").rea
 NOW = datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("cron", "words"),
     [
         ("* * * * * * *", "every second"),
@@ -111,9 +112,7 @@ def test_explain_refuses_what_is_no_cron(text: str) -> None:
         explain(text)
 
 
-@pytest.mark.parametrize(
-    "item", [pytest.param(i, id=f"{i['id']}-{i['text'][:40]}") for i in VECTORS if i["kind"] != "error"]
-)
+@every_row("item", [item for item in VECTORS if item["kind"] != "error"])
 def test_the_grammar_reads_back_what_explain_wrote(item: dict[str, Any]) -> None:
     now = datetime.fromisoformat(item["now"])
     trigger = parse(item["text"], now=now, tz=item["tz"])

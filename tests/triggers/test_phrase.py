@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.rows import every_row
 from workkit.errors import PhraseError, TriggerError
 from workkit.triggers.english.grammar.words import VOCABULARY
 from workkit.triggers.english.phrase import parse
@@ -25,17 +26,17 @@ def instant(text: str) -> datetime:
 
 
 def of_kind(kind: str) -> list[Any]:
-    return [pytest.param(item, id=f"{item['id']}-{item['text'][:40]}") for item in VECTORS if item["kind"] == kind]
+    return [item for item in VECTORS if item["kind"] == kind]
 
 
-@pytest.mark.parametrize("item", of_kind("once"))
+@every_row("item", of_kind("once"))
 def test_parse_gives_the_recorded_instant(item: dict[str, Any]) -> None:
     trigger = parse(item["text"], now=instant(item["now"]), tz=item["tz"])
     assert not trigger.recurs
     assert trigger.upcoming(instant(item["now"]) - timedelta(seconds=1), 3) == [instant(item["at"])]
 
 
-@pytest.mark.parametrize("item", of_kind("every"))
+@every_row("item", of_kind("every"))
 def test_parse_gives_the_recorded_firings(item: dict[str, Any]) -> None:
     now = instant(item["now"])
     trigger = parse(item["text"], now=now, tz=item["tz"])
@@ -47,7 +48,7 @@ def test_parse_gives_the_recorded_firings(item: dict[str, Any]) -> None:
         assert local.upcoming(now, 6) == trigger.upcoming(now, 6)
 
 
-@pytest.mark.parametrize("item", of_kind("error"))
+@every_row("item", of_kind("error"))
 def test_parse_refuses_the_recorded_mistake(item: dict[str, Any]) -> None:
     with pytest.raises(PhraseError) as refusal:
         parse(item["text"], now=instant(item["now"]), tz=item["tz"])

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.rows import every_row
 from tests.triggers.crons import rules
 from workkit.triggers.clock.lowering import field_text, lower, shifted
 from workkit.triggers.crons.cron import parse_cron
@@ -22,7 +23,7 @@ ZONES = (
 )
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("rule", "zone", "utc"),
     [
         ("* * * * 9 0 0", "Asia/Tokyo", "* * * * 0 0 0"),

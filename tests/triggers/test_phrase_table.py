@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from tests.rows import every_row
 from workkit.errors import PhraseError
 from workkit.triggers.english.phrase import parse
 
@@ -173,20 +174,20 @@ def lines(table: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.rsplit("|", 1)] for line in table.strip().splitlines()]
 
 
-@pytest.mark.parametrize(("text", "utc"), lines(ONCE))
+@every_row(("text", "utc"), lines(ONCE))
 def test_parse_understands_one_time(text: str, utc: str) -> None:
     trigger = parse(text, now=NOW)
     assert not trigger.recurs
     assert trigger.upcoming(NOW, 2) == [datetime.fromisoformat(utc).replace(tzinfo=UTC)]
 
 
-@pytest.mark.parametrize(("text", "cron"), lines(EVERY))
+@every_row(("text", "cron"), lines(EVERY))
 def test_parse_understands_what_recurs(text: str, cron: str) -> None:
     trigger = parse(text, now=NOW)
     assert (trigger.recurs, trigger.cron) == (True, cron)
 
 
-@pytest.mark.parametrize("text", [text.strip() for text in REFUSED.strip().replace("\n", " | ").split(" | ")])
+@every_row("text", [text.strip() for text in REFUSED.strip().replace("\n", " | ").split(" | ")])
 def test_parse_refuses_words_that_leave_the_time_open(text: str) -> None:
     with pytest.raises(PhraseError):
         parse(text, now=NOW)

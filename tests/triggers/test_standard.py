@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.rows import every_row
 from workkit.errors import CronError, TriggerError
 from workkit.triggers import cron
 from workkit.triggers.dialects.crontab import standard
@@ -19,7 +20,7 @@ from workkit.triggers.dialects.crontab import standard
 NOW = datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "seven"),
     [
         ("* * * * *", "* * * * * * 0"),

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.rows import every_row
 from workkit.errors import PhraseError
 from workkit.triggers import explain, parse
 from workkit.triggers.english.grammar.reader import EXAMPLES
@@ -32,7 +33,7 @@ def answer(text: str) -> str:
     return " | ".join([explain(trigger), *(f"remark: {warning}" for warning in trigger.warnings)])
 
 
-@pytest.mark.parametrize(("text", "expected"), TABLE, ids=[text for text, _ in TABLE])
+@every_row(("text", "expected"), TABLE)
 def test_a_phrase_as_typed_gives_what_the_table_says(text: str, expected: str) -> None:
     assert answer(text) == expected
 
@@ -53,7 +54,7 @@ def test_few_phrases_are_refused_without_a_usable_hint() -> None:
     assert len(without) <= MOST_WITHOUT_HINT * len(TABLE), without
 
 
-@pytest.mark.parametrize("text", [text for text, expected in TABLE if expected.startswith("refused: ")])
+@every_row("text", [text for text, expected in TABLE if expected.startswith("refused: ")])
 def test_what_a_hint_offers_is_understood(text: str) -> None:
     with pytest.raises(PhraseError) as caught:
         parse(text, now=NOW)

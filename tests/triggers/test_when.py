@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.rows import every_row
 from workkit.errors import CronError, Invalid, InvalidOptions, PhraseError, TriggerError
 from workkit.triggers.crons.recognition import looks_like_cron
 from workkit.triggers.english.phrase import is_bare_length
@@ -33,7 +34,7 @@ def answer(read: Callable[[], Trigger]) -> Trigger | str:
         return type(error).__name__
 
 
-@pytest.mark.parametrize("item", PHRASES, ids=lambda item: f"{item['id']}-{item['text']}")
+@every_row("item", PHRASES)
 def test_when_reads_each_phrase_as_its_own_keyword_does(item: dict[str, Any]) -> None:
     text, tz = item["text"], item["tz"]
     now = datetime.fromisoformat(item["now"])
@@ -51,14 +52,14 @@ def test_when_reads_each_phrase_as_its_own_keyword_does(item: dict[str, Any]) ->
     assert expected.recurs == (item["kind"] == "every")
 
 
-@pytest.mark.parametrize("text", [*CRONS, *CRONTABS, *CRON_ITEMS])
+@every_row("text", [*CRONS, *CRONTABS, *CRON_ITEMS])
 def test_when_reads_each_cron_string_as_cron_does(text: str) -> None:
     assert looks_like_cron(text)
     found = answer(lambda: read_when(text, now=NOW))
     assert found == answer(lambda: read_when(When(cron=text), now=NOW))
 
 
-@pytest.mark.parametrize("text", BAD_CRONS)
+@every_row("text", BAD_CRONS)
 def test_when_refuses_what_cron_refuses_unless_it_is_words(text: str) -> None:
     own = When(cron=text) if looks_like_cron(text) else When(every=text)
     found = answer(lambda: read_when(text, now=NOW))

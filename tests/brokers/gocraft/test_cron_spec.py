@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.brokers.gocraft import vectors
+from tests.rows import every_row
 from workkit.brokers.gocraft.periodic_jobs.cron_spec import DESCRIPTORS, CronSpec, EverySpec, read_spec
 from workkit.errors import CronError
 
@@ -16,7 +17,7 @@ ACCEPTED = sorted({case["spec"] for case in RECORDED["cases"] + ZONES["cases"]})
 REJECTED = sorted({*RECORDED["rejected"], *ZONES["rejected"]})
 
 
-@pytest.mark.parametrize("spec", REJECTED)
+@every_row("spec", REJECTED)
 def test_what_go_refuses_is_refused_with_a_place(spec: str) -> None:
     with pytest.raises(CronError) as caught:
         read_spec(spec)
@@ -29,7 +30,7 @@ def test_what_go_refuses_is_refused_with_a_place(spec: str) -> None:
         assert read_spec(error.suggestion).text == error.suggestion
 
 
-@pytest.mark.parametrize("spec", ACCEPTED)
+@every_row("spec", ACCEPTED)
 def test_what_go_accepts_is_accepted(spec: str) -> None:
     assert read_spec(spec).text == spec
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.brokers.gocraft import vectors
+from tests.rows import every_row
 from workkit.brokers.gocraft.periodic_jobs.cron_spec import read_spec
 from workkit.brokers.gocraft.periodic_jobs.cron_walk import next_activation
 
@@ -31,7 +32,7 @@ def firings(spec: str, zone: str, start: int, count: int) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("case", RECORDED + ZONES, ids=lambda case: f"{case['spec']} {case['zone']} {case['from']}")
+@every_row("case", RECORDED + ZONES)
 def test_a_spec_fires_when_go_recorded(case: dict[str, Any]) -> None:
     count = len(case["next"]) or 1
     assert firings(case["spec"], case["zone"], case["from"], count) == case["next"]

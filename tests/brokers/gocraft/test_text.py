@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.brokers.gocraft import vectors
 from tests.brokers.gocraft.jobs import ARGS, JOBS, TEXTS
+from tests.rows import every_row
 from workkit.brokers.gocraft.text import JobText, read, rewrite, write
 from workkit.errors import CorruptRecord, InvalidArguments
 
@@ -59,7 +60,7 @@ def test_null_is_the_empty_job() -> None:
     assert read(b" null ") == JobText()
 
 
-@pytest.mark.parametrize("case", TRIED, ids=range(len(TRIED)))
+@every_row("case", TRIED)
 def test_go_reads_and_writes_a_text_alike(case: dict[str, Any]) -> None:
     data = given_bytes(case)
     if "refused" in case:
@@ -70,7 +71,7 @@ def test_go_reads_and_writes_a_text_alike(case: dict[str, Any]) -> None:
     assert write(replace(job, args=as_floats(job.args), unknown=())).decode() == case["written"]
 
 
-@pytest.mark.parametrize("text", ENQUEUED)
+@every_row("text", ENQUEUED)
 def test_a_text_that_go_wrote_is_written_alike(text: str) -> None:
     assert write(read(text.encode())).decode() == text
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.rows import every_row
 from tests.web.drawing.rects import NOW, PARIS
 from workkit.contract.history import ENDINGS, Day, Ended
 from workkit.triggers import parse
@@ -100,7 +101,7 @@ def test_months_are_named_above_the_week_in_which_they_are_seen_first() -> None:
     assert [month.week for month in months[:3]] == [0, 2, 7]
 
 
-@pytest.mark.parametrize("days", range(0, 371, 5))
+@every_row("days", range(0, 371, 5))
 def test_names_of_months_stand_apart_and_have_a_place(days: int) -> None:
     weeks = [month.week for month in year((), today=TODAY + days * ONE, planned={}).months]
     assert all(after - before >= 2 for before, after in pairwise(weeks))

@@ -6,13 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.rows import every_row
 from workkit.web.hiding.masked_text import MASK, MOST_TEXT
 from workkit.web.hiding.masking import mask
 
 MASKS = mask()
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "shown"),
     [
         ("password=hunter2", "password=•"),

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.rows import every_row
 from workkit.contract.history import PastRun
 from workkit.contract.where import Between, Has, Term, Where
 from workkit.errors import InvalidOptions
@@ -161,7 +162,7 @@ def test_a_filter_is_said_back(place: Place, text: str, said: str) -> None:
     assert understood(read_filter(text, place)) == said
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "fields", "is_meant"),
     [
         ("", {}, True),
