@@ -11,6 +11,7 @@ import click
 
 from workkit.cli import failure
 from workkit.cli.command import Command
+from workkit.cli.host import host
 from workkit.cli.printing import terminal
 from workkit.cli.settings import MOST_PROCESSES
 from workkit.events import Event
@@ -59,8 +60,9 @@ def supervise(how: How, *, processes: int, schedules: Iterable[Schedule]) -> int
     from workkit.worker.supervision.supervisor import ProcessPlan, Supervisor
 
     words = click.get_current_context().meta[WORDS]
+    program = host().command or own_command(sys.orig_argv, sys.argv)
     plan = ProcessPlan(
-        command=lambda ends: [*own_command(sys.orig_argv, sys.argv), "listen", SUPERVISED, ends, *words],
+        command=lambda ends: [*program, "listen", SUPERVISED, ends, *words],
         processes=processes,
         deadline=how.deadline,
         burst=how.burst,

@@ -16,7 +16,8 @@ from workkit.jobs.functions.marks import Handler
 from workkit.jobs.outcome import Failure
 
 TRACEBACK_BYTES = 8192
-_OWN = (str(Path(__file__).parent.parent), middleware.__file__, arguments.__file__)
+_WORKKIT = Path(__file__).parents[2]
+_OWN = (str(_WORKKIT / "worker"), str(_WORKKIT / "django"), middleware.__file__, arguments.__file__)
 _LIBRARIES = tuple({sysconfig.get_path(key) for key in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
