@@ -7,7 +7,12 @@
 and on any machines that have the project: ``python manage.py workkit listen``.
 
 WORKKIT holds the keywords of `schedule.create`, its name as `schedule`; `tz` is TIME_ZONE where it is not given. The
-OPTIONS of a backend take the same keys, which win, and those of `workkit.django.backend`.
+OPTIONS of a backend take the same keys, which win, and these:
+
+    schedules    queues that have a schedule of their own, {"emails": "shop-emails"}; all others share `schedule`
+    keep         how long results are kept after the end, "1 day" where nothing is said; None: not at all
+    keep_most    the largest result that is kept, "1MB"
+    database     whose transactions an addition waits for, "default"; with ENQUEUE_ON_COMMIT False for none
 
 Around each run the connections to the databases are closed that are too old or broken, as Django does around requests.
 A listener imports `jobs.py` of each installed app, and `tasks.py` where a backend is in TASKS. `workkit.django.project`

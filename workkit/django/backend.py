@@ -42,12 +42,8 @@ PRIORITIES = ((51, 3), (1, 2), (0, 1))  # from which priority of Django on a job
 class Backend(BaseTaskBackend):  # type: ignore[misc]  # untyped
     """Runs each task as a job, named by the id of its result.
 
-    OPTIONS: the keys of WORKKIT (`workkit.django`), which it then need not have; `schedules`: queues that have a
-    schedule of their own, ``{"emails": "shop-emails"}``; all other queues share `schedule`. `keep="1 day"`: how long
-    results are kept after the end (None: not at all), of at most `keep_most` bytes ("1MB"). `database="default"`: whose
-    transactions an addition waits for.
-
-    An addition within a transaction is made when that is committed, unless ENQUEUE_ON_COMMIT is False. A task whose
+    Its OPTIONS: `workkit.django`. An addition within a transaction is made when that is committed, unless
+    ENQUEUE_ON_COMMIT is False. A task whose
     function has options of `@job` under ``@task`` has these: retries, timeout, limits, cpu. Priorities -100 to -1, 0,
     1 to 50 and 51 to 100 are the priorities 0, 1, 2 and 3 of jobs; tasks of one of them run in the order of their
     times.
