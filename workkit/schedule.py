@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Unpack
 
-from workkit import tracing
 from workkit.contract.changes import Change
 from workkit.contract.history import Bucket, PastRun
 from workkit.contract.inspector import Counts, Missed
@@ -21,7 +20,7 @@ from workkit.contract.tally import Tally
 from workkit.errors import NotFound
 from workkit.jobs.call import FunctionCall
 from workkit.jobs.job import STATES, Job, JobState, matches
-from workkit.jobs.names import Fn, shown
+from workkit.jobs.names import Fn
 from workkit.jobs.option_readers import option_error
 from workkit.jobs.option_types import AddOptions
 from workkit.verbs.addition import addition
@@ -38,6 +37,7 @@ from workkit.verbs.partly_added import PartlyAdded
 from workkit.verbs.past import changes_of, history_of, job_of, read_limit, read_span, runs_of, subject_of
 from workkit.verbs.plan import Plan, carry_out, compare, read_plan
 from workkit.verbs.result import read_wait, result_of
+from workkit.verbs.sending import sent
 from workkit.verbs.serving import drain, forward, forwarder, listen, listener
 from workkit.verbs.syncing import sync_planned
 from workkit.verbs.which import Which, changeable, text_of
@@ -105,12 +105,7 @@ def add_now(
 
 def _added(s: Schedule, given: Mapping[str, Any], *, verb: str) -> Job:
     check_schedule(s)
-    new = addition(given, s=s, now_ms=lambda: producer_of(s).now_ms(), verb=verb)
-    with tracing.adding(s.name, fn=shown(new.fn)) as span:
-        new.trace = tracing.context_of(span)
-        found = producer_of(s).add([new])[0]
-        tracing.added(span, found.id)
-    return as_job(new, schedule=s.name, added=found)
+    return sent(s, addition(given, s=s, now_ms=lambda: producer_of(s).now_ms(), verb=verb))
 
 
 def add_many(s: Schedule, rows: Iterable[Mapping[str, object]]) -> Tally:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import click
 
+from workkit.cli.host import NO_HOST, Host
 from workkit.cli.printing import terminal
 from workkit.cli.printing.warning import warnings_shown
 from workkit.cli.tree import tree
@@ -15,13 +16,15 @@ from workkit.cli.tree import tree
 COMPLETE = "_WORKKIT_COMPLETE"
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command line and return its exit status; the console script `workkit` is this."""
+def main(argv: Sequence[str] | None = None, *, host: Host = NO_HOST) -> int:
+    """Run one command line and return its exit status; the console script `workkit` is this. `host` is the program
+    that has this command line within its own.
+    """
     words = list(sys.argv[1:] if argv is None else argv)
     terminal.prepare()
     try:
         with warnings_shown():
-            status = _run(words)
+            status = _run(words, host)
         _flush()
     except BaseException as error:
         from workkit.cli import failure
@@ -30,14 +33,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status
 
 
-def _run(words: list[str]) -> int:
+def _run(words: list[str], host: Host) -> int:
     instruction = os.environ.get(COMPLETE)
     if instruction:
         from click.shell_completion import shell_complete
 
         return shell_complete(tree, {}, "workkit", COMPLETE, instruction)
     try:
-        with tree.make_context("workkit", words) as context:
+        with tree.make_context("workkit", words, obj=host) as context:
             result = tree.invoke(context)
     except click.exceptions.Exit as answered:
         return answered.exit_code

@@ -16,6 +16,7 @@ from click.types import IntParamType, StringParamType
 
 from workkit.brokers.redis_server.address import masked
 from workkit.cli.command import EMBEDDED_FOLDER, Option
+from workkit.cli.host import host
 from workkit.cli.settings import Settings, read_settings
 from workkit.contract.layout import AMQP_LAYOUTS, LAYOUTS
 from workkit.jobs.options import ADD, OPTIONS, PRIORITIES, VerbOption
@@ -330,8 +331,11 @@ def chosen_schedules(given: tuple[str, ...], settings: Settings, *, command: str
 
 
 def chosen_imports(imports: tuple[str, ...], settings: Settings) -> tuple[str, ...]:
-    """Take the modules named on the command line, else in WORKKIT_IMPORT, else in pyproject.toml."""
-    return imports if is_typed("imports") else tuple(name for name in imports or settings.imports if name)
+    """Take the modules named on the command line, else in WORKKIT_IMPORT, else in pyproject.toml; before them those of
+    the program around this command line.
+    """
+    named = imports if is_typed("imports") else tuple(name for name in imports or settings.imports if name)
+    return (*host().imports, *named)
 
 
 def opened(given: str | None, *, command: str, server: str | None) -> list[Schedule]:

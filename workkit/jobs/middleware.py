@@ -26,6 +26,7 @@ class Around:
     coroutines: tuple[Callable[[], AsyncGenerator[Any, Any]], ...] = ()
 
 
+EVERY = ""  # in place of the name of a schedule: every one of this process, outside of the others
 AROUND: dict[str, Around] = {}  # by the name of the schedule
 ENTERING: dict[str, tuple[Callable[[Job], Generator[Any, Any, Any]], ...]] = {}
 
@@ -66,6 +67,14 @@ def register(schedules: Iterable[str], fn: F, *, on: str) -> F:
         else:
             AROUND[schedule] = Around((*around.plain, fn), around.coroutines)
     return fn
+
+
+def around_of(schedule: str) -> Around | None:
+    """The middleware around the runs of a schedule, that of every schedule outermost; None where there is none."""
+    every, own = AROUND.get(EVERY), AROUND.get(schedule)
+    if every is None or own is None:
+        return own if every is None else every
+    return Around((*every.plain, *own.plain), (*every.coroutines, *own.coroutines))
 
 
 def entered(schedule: str, job: Job) -> Job:

@@ -15,7 +15,7 @@ from workkit.errors import CannotRun, JobCancelled, JobTimeout
 from workkit.jobs.admission import Admission, Control
 from workkit.jobs.functions.marks import Handler
 from workkit.jobs.functions.registry import Registry
-from workkit.jobs.middleware import AROUND, Around, within, within_async
+from workkit.jobs.middleware import AROUND, Around, around_of, within, within_async
 from workkit.jobs.outcome import Failure, Kept
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.worker.run import forks
@@ -99,7 +99,7 @@ class Executor:
         """Call the handler at its place, within middleware. Return what it raised in a worker process; raise what it
         raises anywhere else.
         """
-        around = AROUND.get(run.schedule) if AROUND else None
+        around = around_of(run.schedule) if AROUND else None
         if options.cpu and self._offloads:
             return self._call_in_process(run, handler, around, options)
         if run.clock is not None:

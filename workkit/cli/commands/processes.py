@@ -11,6 +11,7 @@ import click
 
 from workkit.cli import failure
 from workkit.cli.command import Command
+from workkit.cli.host import host
 from workkit.cli.printing import terminal
 from workkit.cli.settings import MOST_PROCESSES
 from workkit.events import Event
@@ -76,7 +77,8 @@ def supervise(how: How, *, processes: int, schedules: Iterable[Schedule]) -> int
 def again(*first: str) -> list[str]:
     """Write the current command line, with these words before its own."""
     words = click.get_current_context().meta[WORDS]
-    return [*own_command(sys.orig_argv, words), "listen", *first, *words]
+    program = host().command or own_command(sys.orig_argv, words)
+    return [*program, "listen", *first, *words]
 
 
 def own_command(original: Sequence[str], words: Sequence[str]) -> list[str]:

@@ -83,6 +83,13 @@ def _mark(fn: Any, name: str | None, options: RunOptions) -> Any:
     return fn
 
 
+def call_instead(fn: Handler, handler: Handler) -> None:
+    """Have listeners call `handler` where a job names the module-level function `fn`. The options of `@job` of `fn`
+    hold.
+    """
+    _marked[f"{fn.__module__}:{fn.__qualname__}"] = handler
+
+
 def plain_fn(fn: Fn) -> str:
     """The plain name of a function: as it is given, also behind an @, or the one under which it is registered. Raises
     InvalidFunction.

@@ -23,7 +23,7 @@ from workkit.errors import FunctionNotFound, InvalidFunction, described
 from workkit.jobs.functions.consumers import Functions
 from workkit.jobs.functions.marks import Handler
 from workkit.jobs.functions.registry import Registry, importing
-from workkit.jobs.middleware import AROUND, Around, within, within_async
+from workkit.jobs.middleware import Around, around_of, within, within_async
 from workkit.jobs.names import shown
 from workkit.worker.offload.message import Begun, Cancelled, Ended, Extended, Order, Reported, Setting
 from workkit.worker.run import forks
@@ -189,7 +189,7 @@ def _import(modules: Iterable[str], *, fn: str) -> None:
 
 def _around(order: Order) -> Around:
     """The same middleware as in the listener. Raises InvalidFunction."""
-    here = AROUND.get(order.schedule, Around())
+    here = around_of(order.schedule) or Around()
     known = {(fn.__module__, fn.__qualname__): fn for fn in (*here.plain, *here.coroutines)}
     for module, name in order.around:
         if (module, name) not in known:

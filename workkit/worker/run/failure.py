@@ -16,8 +16,10 @@ from workkit.jobs.functions.marks import Handler
 from workkit.jobs.outcome import Failure
 
 TRACEBACK_BYTES = 8192
+_WORKKIT = Path(__file__).parents[2]
 _OWN = (
-    str(Path(__file__).parent.parent),
+    str(_WORKKIT / "worker"),
+    str(_WORKKIT / "django"),
     middleware.__file__,
     arguments.__file__,
     str(Path(structured.__file__).parent),

@@ -1,0 +1,1 @@
+"""`workkit.django`, in a project that is this folder: its settings, its jobs and its tasks."""

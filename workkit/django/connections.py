@@ -1,0 +1,48 @@
+"""The connections to the databases of a project, closed around runs as Django closes them around requests.
+
+Django keeps a connection for each thread. So a plain handler has that of its thread, and a coroutine, whose calls of
+the ORM go through `sync_to_async`, that of the thread in which asgiref runs these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+
+from asgiref.sync import sync_to_async
+from django.db import connections
+
+from workkit.jobs.middleware import EVERY, around_of, register
+
+
+def closed() -> Iterator[None]:
+    """Before and after a run, close connections of this thread that are broken, or older than CONN_MAX_AGE."""
+    _close_old()
+    try:
+        yield
+    finally:
+        _close_old()
+
+
+async def closed_for_coroutines() -> AsyncIterator[None]:
+    """The same in the thread in which a coroutine has its connections."""
+    close = sync_to_async(_close_old)
+    await close()
+    try:
+        yield
+    finally:
+        await close()
+
+
+def _close_old() -> None:
+    """As Django's `close_old_connections`; one in a transaction stays: a test that drains a schedule may be in it."""
+    for connection in connections.all(initialized_only=True):
+        if not connection.in_atomic_block:
+            connection.close_if_unusable_or_obsolete()
+
+
+def close_around_runs() -> None:
+    """Do so around the runs of every schedule in this process. A second call changes nothing."""
+    known = around_of(EVERY)
+    if known is None or closed not in known.plain:
+        register((EVERY,), closed, on="run")
+        register((EVERY,), closed_for_coroutines, on="run")
