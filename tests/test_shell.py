@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from tests.servers import Server
 from workkit import errors, schedule, shell
 from workkit.shell import CommandFailed, run
 
-SHELL = {"imports": ["workkit.shell"], "folder": None}
+SHELL: dict[str, Any] = {"imports": ["workkit.shell"], "folder": None}
 LOOP = "trap 'echo ended >> {file}; exit' TERM; echo $$ >> {file}; sleep 300 & echo $! >> {file}; wait"
 
 
@@ -108,13 +109,18 @@ def pids(file: Path) -> list[int]:
     return [int(line) for line in file.read_text().split() if line.isdigit()] if file.exists() else []
 
 
+def ended(file: Path) -> bool:
+    return "ended" in file.read_text() and not any(map(is_alive, pids(file)))
+
+
 def test_only_a_listener_that_imports_it_runs_commands(
     server: Server, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(Path(shell.__file__).parents[1])  # workkit under the folder is not yet an import
     s = schedule.create(name, redis=server.url)
     job = schedule.add_now(s, "workkit.shell:run", args=[["echo", "hello"]], keep="1m")
-    for how in ({"folder": Path.cwd()}, {"imports": ["tests.handlers"]}):
+    hows: list[dict[str, Any]] = [{"folder": Path.cwd()}, {"imports": ["tests.handlers"]}]
+    for how in hows:
         assert schedule.drain(s, **how).ran == 0
     assert schedule.drain(s, **SHELL).ran == 1
     assert schedule.result(s, job) == {"status": 0, "stdout": "hello\n", "stderr": ""}
@@ -130,8 +136,7 @@ def test_a_timeout_and_a_cancellation_end_the_whole_group(server: Server, name: 
         until(lambda: len(pids(cancelled)) == 2)
         schedule.cancel(s, job)
         for file in (late, cancelled):
-            until(lambda file=file: "ended" in file.read_text(), what=f"the end of {file.name}")
-            until(lambda file=file: not any(map(is_alive, pids(file))), what=f"the end of {file.name}")
+            until(partial(ended, file), what=f"the end of {file.name}")
         (dead,) = until(lambda: list(schedule.jobs(s, state="dead")))
     assert dead.error is not None
     assert dead.error.startswith("JobTimeout: took longer than its timeout of 5 s")

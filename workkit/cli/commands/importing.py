@@ -23,7 +23,8 @@ class Source(NamedTuple):
 
 
 SOURCES = {
-    "crontab": Source("crontab", "FILE", "crontab"),
+    "crontab": Source("cron.crontab", "FILE", "crontab"),
+    "systemd": Source("systemd.timers", "DIR", "timers of"),
 }
 REFUSED = 1
 
@@ -34,17 +35,19 @@ REFUSED = 1
     takes=f"{'|'.join(SOURCES)} WHAT [OPTIONS]",
     about=(
         "Print what another scheduler runs as a plan for workkit sync. It writes to no server and starts nothing.",
-        "crontab FILE: the crontab of a user, or of a machine with --system; - is stdin.",
+        "crontab FILE: the crontab of a user, or of a machine with --system; - is stdin. systemd DIR: the *.timer "
+        "files of a folder, with their *.service files.",
         "What no plan says exactly is refused: it stands as a comment in the plan, and on stderr, with its place and "
         "the reason. Exit status 0: all is in the plan; 1: something was refused, and the plan has the rest.",
     ),
     examples=(
         "crontab -l | workkit import crontab - > plan.toml",
         "workkit import crontab /etc/cron.d/backup --system > plan.toml",
+        "workkit import systemd /etc/systemd/system > plan.toml",
         "workkit sync app-tasks plan.toml --dry-run",
         "workkit listen app-tasks --import workkit.shell",
     ),
-    after="The lines of a crontab are commands: workkit.shell:run runs them, on listeners that allow it with --import "
+    after="Crontabs and timers run commands: workkit.shell:run runs them, on listeners that allow it with --import "
     "workkit.shell.",
 )
 @click.argument("source", type=click.Choice(list(SOURCES)), metavar="|".join(SOURCES))

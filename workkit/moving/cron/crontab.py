@@ -9,11 +9,12 @@ from collections.abc import Iterator, Mapping
 
 from workkit.errors import TriggerError
 from workkit.moving.command import DEFAULT_SHELL, RUN, command_name, words_of
-from workkit.moving.cron_clock import clock_comments
-from workkit.moving.cron_fields import NICKNAMES, CronFields, Unreadable, read_fields
+from workkit.moving.cron.clock import clock_comments
+from workkit.moving.cron.fields import NICKNAMES, CronFields, read_fields
 from workkit.moving.found import Carried, Found, Refused
 from workkit.moving.plan_time import plan_time, reads_same, rules_trigger
 from workkit.moving.reading import Reading, text_of
+from workkit.moving.refusal import NotCarried
 from workkit.triggers.clock.zone import zone
 
 PATH = "/usr/bin:/bin"  # what cron sets where the crontab does not
@@ -40,7 +41,7 @@ def read_crontab(text: str, how: Reading) -> Iterator[Found]:
             continue
         try:
             yield _job(line, settings, how, where=f"line {number}")
-        except Unreadable as refusal:
+        except NotCarried as refusal:
             yield Refused(where=f"line {number}", text=line, reason=str(refusal), instead=refusal.instead)
 
 
@@ -54,12 +55,13 @@ def _unquoted(text: str) -> str:
 
 
 def _job(line: str, settings: Mapping[str, str], how: Reading, *, where: str) -> Carried:
-    """Read one line. Raises Unreadable."""
+    """Read one line. Raises NotCarried."""
     fields, user, rest = _parted(line, system=how.system)
     tz, comments = _zone(settings, how)
-    if settings.get("RANDOM_DELAY", "0") not in ("", "0"):
-        reason = f"RANDOM_DELAY={settings['RANDOM_DELAY']} puts each run off by another time, which cron draws."
-        raise Unreadable(reason, 'spread = "10m" in the plan puts all runs off by the same part of 10 minutes.')
+    options: dict[str, object] = {"tz": tz, "catch_up": "skip"}  # cron runs nothing late
+    if delay := _random_delay(settings):
+        options["spread"] = delay
+        comments.append("cron puts each run off by another part of RANDOM_DELAY, workkit all by the same.")
     when = _when(fields, tz=tz, how=how)
     command, stdin = split_percent(rest)
     kwargs = _call(command, settings)
@@ -76,51 +78,59 @@ def _job(line: str, settings: Mapping[str, str], how: Reading, *, where: str) ->
         function=RUN,
         args=[kwargs.pop("command")],
         kwargs=kwargs,
-        options={"tz": tz, "catch_up": "skip"},  # cron runs nothing late
+        options=options,
         where=f"{where}: {line}",
         comments=tuple(comments),
     )
 
 
 def _parted(line: str, *, system: bool) -> tuple[CronFields, str, str]:
-    """Part a line into its time, the user of a system crontab, and the rest. Raises Unreadable."""
+    """Part a line into its time, the user of a system crontab, and the rest. Raises NotCarried."""
     if line.startswith("@"):
         name, *others = line.split(maxsplit=1 + system)
         fields = NICKNAMES.get(name.lower(), "").split()
         if name.lower() == "@reboot":
             remedy = "Start it with the machine, or add it with schedule.add_now where a program starts."
-            raise Unreadable(
+            raise NotCarried(
                 "@reboot is no time: it runs when the machine starts, and a schedule serves many machines.", remedy
             )
         if not fields:
-            raise Unreadable(f"{name} is not a time of cron. Accepted: {', '.join(NICKNAMES)}.")
+            raise NotCarried(f"{name} is not a time of cron. Accepted: {', '.join(NICKNAMES)}.")
     else:
         *fields, rest = [*line.split(maxsplit=_TIME_FIELDS + system), ""][: _TIME_FIELDS + system + 1]
         if len(fields) < _TIME_FIELDS + system:
-            raise Unreadable("The line has neither five time fields and a command, nor NAME=value.")
+            raise NotCarried("The line has neither five time fields and a command, nor NAME=value.")
         fields, others = fields[:_TIME_FIELDS], [*fields[_TIME_FIELDS:], rest]
     if len(others) < 1 + system or not others[-1]:
         column = " The first word of the command is taken for the user; is it a crontab of a user?" if system else ""
-        raise Unreadable(f"The line has no command.{column}")
+        raise NotCarried(f"The line has no command.{column}")
     return read_fields(fields), others[0] if system else "", others[-1]
 
 
 def _zone(settings: Mapping[str, str], how: Reading) -> tuple[str, list[str]]:
-    """Find the zone of a line. Raises Unreadable."""
+    """Find the zone of a line. Raises NotCarried."""
     named = settings.get("CRON_TZ")
     if not named:
         return how.tz, []
     try:
         return str(zone(named)), ["Debian's cron ignores CRON_TZ and takes the zone of the machine; others keep it."]
     except TriggerError as error:
-        raise Unreadable(f'CRON_TZ="{named}" is not a zone.', "Write an IANA name such as Europe/Paris.") from error
+        raise NotCarried(f'CRON_TZ="{named}" is not a zone.', "Write an IANA name such as Europe/Paris.") from error
+
+
+def _random_delay(settings: Mapping[str, str]) -> str:
+    """Read RANDOM_DELAY, in minutes, as a duration; empty where there is none. Raises NotCarried."""
+    given = settings.get("RANDOM_DELAY", "").strip() or "0"
+    if not given.isdecimal():
+        raise NotCarried(f'RANDOM_DELAY="{given}" is no number of minutes.')
+    return f"{int(given)}m" if int(given) else ""
 
 
 def _when(fields: CronFields, *, tz: str, how: Reading) -> str:
-    """Say when a line fires as a plan takes it: as it is written, where that means the same. Raises Unreadable."""
+    """Say when a line fires as a plan takes it: as it is written, where that means the same. Raises NotCarried."""
     wanted = rules_trigger([fields.rule], tz=tz)
     if wanted.next_after(how.now) is None:
-        raise Unreadable("That day never comes.")
+        raise NotCarried("That day never comes.")
     if reads_same(fields.text, wanted, tz=tz, now=how.now):
         return fields.text
     text = plan_time([fields.rule], tz=tz, now=how.now)
@@ -128,7 +138,7 @@ def _when(fields: CronFields, *, tz: str, how: Reading) -> str:
         reason = (
             "Where a day field begins with a star, cron wants both day fields, and no words of a plan say that here."
         )
-        raise Unreadable(reason, "Write it as several lines, or let the function look at the date.")
+        raise NotCarried(reason, "Write it as several lines, or let the function look at the date.")
     return text
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from workkit.moving.clock_remarks import Touched, remark, touched_by_changes
-from workkit.moving.cron_fields import CronFields
+from workkit.moving.cron.fields import CronFields
 from workkit.triggers.crons.cron import parse_cron
 
 

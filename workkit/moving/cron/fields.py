@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from workkit.moving.refusal import NotCarried
 from workkit.triggers.clock.lowering import field_text
 from workkit.triggers.crons.field import DAY, HOUR, MINUTE, MONTH, WEEKDAY, Spec
 
@@ -25,14 +26,6 @@ _NAME_LENGTH = 3
 SUNDAY_AGAIN = 7
 
 
-class Unreadable(ValueError):
-    """A field that no cron reads, or that crons read in different ways: the text says why, `instead` what to write."""
-
-    def __init__(self, reason: str, instead: str = "") -> None:
-        super().__init__(reason)
-        self.instead = instead
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CronFields:
     """When a line of a crontab fires. `rule` has seven fields (spec/cron.md, 3). `is_wild`: the minute or the hour
@@ -45,7 +38,7 @@ class CronFields:
 
 
 def read_fields(fields: list[str]) -> CronFields:
-    """Read minute, hour, day of the month, month and day of the week. Raises Unreadable."""
+    """Read minute, hour, day of the month, month and day of the week. Raises NotCarried."""
     minute, hour, day, month, weekday = (
         _values(text, spec, place) for place, (text, spec) in enumerate(zip(fields, _SPECS, strict=True), 1)
     )
@@ -71,12 +64,12 @@ def _day_text(numbers: set[int], spec: Spec, *, both: bool) -> str:
 def _values(text: str, spec: Spec, place: int) -> set[int]:
     where = f'"{text}" (field {place}, {spec.name})'
     if "~" in text:
-        raise Unreadable(f"{where} is a random time, which cron chooses anew at each start.", 'Use spread = "1h".')
+        raise NotCarried(f"{where} is a random time, which cron chooses anew at each start.", 'Use spread = "1h".')
     found: set[int] = set()
     for item in text.split(","):
         match = _ITEM.fullmatch(item)
         if match is None or (match[1] == "*" and match[2]):
-            raise Unreadable(f"{where} is not understood: cron has values, ranges, steps and lists.")
+            raise NotCarried(f"{where} is not understood: cron has values, ranges, steps and lists.")
         first, last, step = match.groups()
         high = SUNDAY_AGAIN if spec is WEEKDAY else spec.high
         if first == "*":
@@ -84,15 +77,15 @@ def _values(text: str, spec: Spec, place: int) -> set[int]:
         else:
             low = _value(first, spec, where)
             if last is None and step is not None:
-                raise Unreadable(
+                raise NotCarried(
                     f"{where} has a step after one value: some crons read {first}, others {first}-{high}/{step}.",
                     f"Write {first}, or {first}-{high}/{step}.",
                 )
             high = low if last is None else _value(last, spec, where)
         if low > high:
-            raise Unreadable(f"{where} runs backwards, which cron does not read.", "Write two ranges.")
+            raise NotCarried(f"{where} runs backwards, which cron does not read.", "Write two ranges.")
         if step is not None and not int(step[:9]):
-            raise Unreadable(f"{where} has a step of zero.")
+            raise NotCarried(f"{where} has a step of zero.")
         found.update(range(low, high + 1, int(step[:9]) if step else 1))
     return found
 
@@ -104,4 +97,4 @@ def _value(text: str, spec: Spec, where: str) -> int:
     if len(text) == _NAME_LENGTH and text.lower() in spec.names:
         return spec.names[text.lower()]
     names = f", or {' '.join(name for name in spec.names if len(name) == _NAME_LENGTH)}" if spec.names else ""
-    raise Unreadable(f"{where}: {text} is none of {spec.low}-{high}{names}.")
+    raise NotCarried(f"{where}: {text} is none of {spec.low}-{high}{names}.")
