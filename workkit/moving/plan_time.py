@@ -15,7 +15,7 @@ from workkit.triggers.english.sentence import explain
 from workkit.triggers.trigger import Trigger, is_fixed
 from workkit.triggers.when import When, read_when
 
-COMPARED = 300  # times of each text that are compared with those of the rules
+COMPARED = 150  # times of each text that are compared with those of the rules
 MOST_GROUPS = 12  # of "every friday the 13th" in one text
 _WEEKS_OF_MONTH = (range(1, 8), range(8, 15), range(15, 22), range(22, 29), range(29, 32))
 

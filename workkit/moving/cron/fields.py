@@ -84,6 +84,8 @@ def _values(text: str, spec: Spec, place: int) -> set[int]:
             high = low if last is None else _value(last, spec, where)
         if low > high:
             raise NotCarried(f"{where} runs backwards, which cron does not read.", "Write two ranges.")
+        if step is not None and low == high:
+            raise NotCarried(f"{where} has a step in a range of one value, which crons read in different ways.")
         if step is not None and not int(step[:9]):
             raise NotCarried(f"{where} has a step of zero.")
         found.update(range(low, high + 1, int(step[:9]) if step else 1))

@@ -38,10 +38,13 @@ FEBRUARY = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calendar:
-    """When one OnCalendar= line fires: the union of `rules` in the zone `tz`."""
+    """When one OnCalendar= line fires: the union of `rules` in the zone `tz`. `runs_over`: a step "a/n" leads past the
+    end of its range to another value than its first.
+    """
 
     rules: tuple[str, ...]
     tz: str
+    runs_over: bool = False
 
 
 def read_calendar(text: str, *, tz: str) -> Calendar:
@@ -63,7 +66,12 @@ def read_calendar(text: str, *, tz: str) -> Calendar:
     hour, minute, second = _clock(clock)
     time = " ".join(field_text(_values(part, spec), spec) for part, spec in ((hour, HOUR), (minute, MINUTE)))
     seconds = field_text(_values(second, SECOND), SECOND)
-    return Calendar(rules=tuple(f"{_years(year)} {date} {time} {seconds}" for date in days), tz=tz)
+    parts = ((month, MONTH), (hour, HOUR), (minute, MINUTE), (second, SECOND), *([] if from_end else [(day, DAY)]))
+    return Calendar(
+        rules=tuple(f"{_years(year)} {date} {time} {seconds}" for date in days),
+        tz=tz,
+        runs_over=any(_runs_over(part, spec) for part, spec in parts),
+    )
 
 
 def _odd(text: str) -> NotCarried:
@@ -89,7 +97,7 @@ def _instant(spec: str) -> Calendar:
 
 def _weekdays(text: str) -> set[int]:
     found: set[int] = set()
-    for item in filter(None, text.lower().split(",")):
+    for item in text.lower().removesuffix(",").split(","):
         match = _WEEKDAY.fullmatch(item)
         ends = [_weekday(name) for name in match.groups() if name] if match else [None]
         if None in ends:
@@ -151,12 +159,22 @@ def _values(text: str, spec: Spec, *, from_end: bool = False) -> set[int]:
     found: set[int] = set()
     for first, last, step in _parts(text, low=spec.low, high=spec.high):
         if from_end:
+            if step is not None and step > first:
+                raise NotCarried(f'"{text}" has a step that leads past the last day.')
             begin, end = (first, 1 if step else first) if last is None else (last, first)
             found.update(range(begin, end - 1, -(step or 1)))
         else:
             end = (spec.high if step else first) if last is None else last
             found.update(range(first, end + 1, step or 1))
     return found
+
+
+def _runs_over(text: str, spec: Spec) -> bool:
+    if text == "*":
+        return False
+    size, first = spec.high - spec.low + 1, min(_values(text, spec))
+    steps = [(low, step) for low, last, step in _parts(text, low=spec.low, high=spec.high) if step and last is None]
+    return any(low + -(-(spec.high + 1 - low) // step) * step - size > first for low, step in steps)
 
 
 def _parts(text: str, *, low: int, high: int) -> Iterable[tuple[int, int | None, int | None]]:

@@ -19,6 +19,9 @@ from workkit.moving.systemd.service import Service, read_service, service_of
 from workkit.moving.systemd.unit import FALSE, Setting, Unit, duration_words, plain, read_unit, seconds_of
 from workkit.triggers.crons.cron import parse_cron
 
+RUNS_OVER = 'systemd may leave out times after the end of a month, where "a/n" leads past its range; workkit does not.'
+# In Dublin and Casablanca, whose winter time is the exception, it leaves out the hour after the gap as well.
+GAP = "systemd leaves out what is skipped, in some zones also the hour after it; workkit runs it once, at the gap's end"
 _MONOTONIC = ("OnActiveSec", "OnBootSec", "OnStartupSec", "OnUnitActiveSec", "OnUnitInactiveSec")
 _EVENTS = ("OnClockChange", "OnTimezoneChange")
 _INTERVALS = ("OnUnitActiveSec", "OnUnitInactiveSec")
@@ -111,7 +114,8 @@ def _times(lines: list[Setting], how: Reading) -> Iterator[_Time | Refused]:
             yield Refused(where=line.where, text=line.text, reason=str(refusal), instead=refusal.instead)
     if len({calendar.tz for _, calendar in read}) == 1 and len(read) > 1:
         rules = tuple(dict.fromkeys(rule for _, calendar in read for rule in calendar.rules))
-        together = Calendar(rules=rules, tz=read[0][1].tz)
+        over = any(calendar.runs_over for _, calendar in read)
+        together = Calendar(rules=rules, tz=read[0][1].tz, runs_over=over)
         when = plan_time(rules, tz=together.tz, now=how.now)
         if when is not None:
             yield _Time(when=when, calendar=together, lines=tuple(line for line, _ in read))
@@ -119,7 +123,7 @@ def _times(lines: list[Setting], how: Reading) -> Iterator[_Time | Refused]:
     seen: set[datetime] = set()
     for line, calendar in read:
         try:
-            when, instants = _when(calendar, how)
+            when, instants = calendar_text(calendar, now=how.now)
             if not seen.isdisjoint(instants):
                 raise NotCarried("It elapses together with another line, and systemd then starts it once.")
             seen.update(instants)
@@ -128,16 +132,16 @@ def _times(lines: list[Setting], how: Reading) -> Iterator[_Time | Refused]:
             yield Refused(where=line.where, text=line.text, reason=str(refusal), instead=refusal.instead)
 
 
-def _when(calendar: Calendar, how: Reading) -> tuple[str, list[datetime]]:
+def calendar_text(calendar: Calendar, *, now: datetime) -> tuple[str, list[datetime]]:
     """Say when one line elapses, and give its next times. Raises NotCarried."""
     try:
         wanted = rules_trigger(calendar.rules, tz=calendar.tz)
     except CronError as error:
         raise NotCarried(str(error)) from error
-    instants = wanted.upcoming(how.now, COMPARED)
+    instants = wanted.upcoming(now, COMPARED)
     if not instants:
         raise NotCarried("It never elapses again.")
-    text = plan_time(calendar.rules, tz=calendar.tz, now=how.now)
+    text = plan_time(calendar.rules, tz=calendar.tz, now=now)
     if text is None:
         raise NotCarried(
             "Neither a cron string nor words of a plan say this.",
@@ -156,7 +160,7 @@ def _job(timer: Unit, service: Service, time: _Time, how: Reading, *, options: d
         kwargs=service.kwargs,
         options={"tz": time.calendar.tz, **options, **service.options},
         where=where,
-        comments=(*service.comments, *_comments(timer), *_clock_comments(time.calendar, how)),
+        comments=(*service.comments, *_comments(timer), *calendar_comments(time.calendar, now=how.now)),
     )
 
 
@@ -169,19 +173,20 @@ def _comments(timer: Unit) -> Iterator[str]:
         yield "WakeSystem= woke a machine that sleeps; a listener must be awake."
 
 
-def _clock_comments(calendar: Calendar, how: Reading) -> tuple[str, ...]:
-    """Say what systemd does otherwise where the clock changes: it runs nothing that a gap skips, and nothing twice."""
+def calendar_comments(calendar: Calendar, *, now: datetime) -> tuple[str, ...]:
+    """Say where systemd itself leaves out what the text names, and what it does otherwise where the clock changes: it
+    runs nothing that a gap skips, and nothing twice.
+    """
     first: dict[bool, str] = {}
     for rule in calendar.rules:
         cron = parse_cron(rule, stored=True, rule=True)
-        for touched in touched_by_changes(cron, tz=calendar.tz, now=how.now):
+        for touched in touched_by_changes(cron, tz=calendar.tz, now=now):
             if trouble := _difference(touched):
                 first.setdefault(touched.change.skips, remark(touched, trouble))
-    return tuple(first.values())
+    return (*((RUNS_OVER,) if calendar.runs_over else ()), *first.values())
 
 
 def _difference(touched: Touched) -> str:
     if touched.change.skips:
-        same = touched.is_elapsed or touched.at_end
-        return "" if same else "systemd leaves out what is skipped, workkit runs it once, at its end"
+        return "" if touched.is_elapsed else GAP
     return "systemd runs the first time only what comes twice, workkit both times" if touched.is_elapsed else ""
