@@ -97,7 +97,7 @@ def test_a_line_of_a_crontab_fires_as_cronsim_says_or_is_refused(base: str, tz: 
     assert expected(*differs, found.comments, tz), differs
 
 
-# Lines that a change of the clock may touch. croniter reads the fields for the walk, and takes 18-18 for the whole field.
+# Lines that a change of the clock may touch. croniter, which reads their fields, takes 18-18 for the whole field.
 WALKS = [row for row in LINES if row[1] != "UTC" and row[0] > "2027" and not re.search(r"\b(\d+)-\1\b", row[2])]
 
 

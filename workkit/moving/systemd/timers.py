@@ -152,6 +152,10 @@ def calendar_text(calendar: Calendar, *, now: datetime) -> tuple[str, list[datet
 
 def _job(timer: Unit, service: Service, time: _Time, how: Reading, *, options: dict[str, object]) -> Carried:
     where = "; ".join(f"{line.where}: {line.text}" for line in time.lines)
+    comments = [*service.comments, *_comments(timer), *calendar_comments(time.calendar, now=how.now)]
+    if not rules_trigger(time.calendar.rules, tz=time.calendar.tz).recurs:
+        options = {}  # those of a recurrence
+        comments.append("It runs once, after a downtime also late.")
     return Carried(
         name=timer.name.removesuffix(".timer"),
         when=time.when,
@@ -160,7 +164,7 @@ def _job(timer: Unit, service: Service, time: _Time, how: Reading, *, options: d
         kwargs=service.kwargs,
         options={"tz": time.calendar.tz, **options, **service.options},
         where=where,
-        comments=(*service.comments, *_comments(timer), *calendar_comments(time.calendar, now=how.now)),
+        comments=tuple(comments),
     )
 
 
