@@ -31,6 +31,7 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
         "now": CommandEntry("add", "add a job to run at once"),
         "add-many": CommandEntry("add_many", "add jobs from a JSON Lines file, with a progress bar"),
         "sync": CommandEntry("sync", "make named jobs equal to a plan; shows the changes first"),
+        "import": CommandEntry("importing", "a plan of what cron, Celery, APScheduler or RQ run; adds nothing"),
     },
     "Look": {
         "list": CommandEntry("looking.list", "jobs of a schedule, soonest first"),

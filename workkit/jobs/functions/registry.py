@@ -41,6 +41,7 @@ from workkit.text.nearest import nearest_word
 MOST_NAMES = 10_000
 _HERE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")  # a mark that is refused was written elsewhere
 _IMPORT = os.path.dirname(importlib.__file__)
+_PACKAGE = Path(__file__).resolve().parents[2]  # workkit itself is nobody's folder: workkit.shell must be named
 importing: ContextVar[str | None] = ContextVar("workkit_importing", default=None)  # what a listener imports right now
 
 
@@ -183,7 +184,7 @@ class Registry:
         if self.folder is None:
             return False
         file = file.resolve()
-        if not file.is_relative_to(self.folder):
+        if not file.is_relative_to(self.folder) or file.is_relative_to(_PACKAGE):
             return False
         for part in file.parents:
             if part.name in ("site-packages", "dist-packages") or (part / "pyvenv.cfg").exists():

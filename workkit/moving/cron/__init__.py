@@ -1,0 +1,1 @@
+"""Crontabs as plans."""

@@ -1,0 +1,120 @@
+"""A time of another scheduler as a text that a plan takes: a cron string where one says it, else words. Each text is
+read back, and is printed only if it fires when it must.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from itertools import product
+
+from workkit.errors import TriggerError
+from workkit.triggers.clock.zone import zone
+from workkit.triggers.crons.cron import parse_cron
+from workkit.triggers.english.sentence import explain
+from workkit.triggers.trigger import Trigger, is_fixed
+from workkit.triggers.when import When, read_when
+
+COMPARED = 150  # times of each text that are compared with those of the rules
+MOST_GROUPS = 12  # of "every friday the 13th" in one text
+_WEEKS_OF_MONTH = (range(1, 8), range(8, 15), range(15, 22), range(22, 29), range(29, 32))
+
+
+def rules_trigger(rules: Sequence[str], *, tz: str) -> Trigger:
+    """Make the trigger of rules in wall-clock time of a zone (spec/cron.md, 3: seven fields; `&` before the day of the
+    month is "and"). Raises CronError, TriggerError.
+    """
+    crons = [parse_cron(rule, stored=True, rule=True) for rule in rules]
+    zone(tz)
+    recurs = len(crons) > 1 or not is_fixed(crons[0])
+    return Trigger(cron=None, tz=tz, recurs=recurs, rules=tuple(cron.text for cron in crons))
+
+
+def plan_time(rules: Sequence[str], *, tz: str, now: datetime) -> str | None:
+    """Say rules as a text that, read in the zone `tz`, fires at the same instants; None where no text says them, or
+    where they never fire after `now`.
+    """
+    wanted = rules_trigger(rules, tz=tz)
+    times = wanted.upcoming(now, COMPARED)
+    if not times:
+        return None
+    for text in _texts(rules, tz=tz, wanted=wanted):
+        if len(text) <= 200 and _says(text, times, tz=tz, now=now):
+            return text
+    return None
+
+
+def reads_same(text: str, wanted: Trigger, *, tz: str, now: datetime) -> bool:
+    """Tell whether a text, read in a zone, fires when a trigger does."""
+    return _says(text, wanted.upcoming(now, COMPARED), tz=tz, now=now)
+
+
+def _says(text: str, times: list[datetime], *, tz: str, now: datetime) -> bool:
+    seven = len(text.split()) == 7
+    try:
+        trigger = read_when(When(when=text, tz=None if seven else tz), now=now)
+    except TriggerError:
+        return False
+    return trigger.upcoming(now, COMPARED) == times
+
+
+def _texts(rules: Sequence[str], *, tz: str, wanted: Trigger) -> Iterator[str]:
+    if len(rules) == 1:
+        yield from _of_one_rule(rules[0], tz=tz)
+    yield explain(_in_utc(wanted.rules, wanted.recurs), zone=False)
+    groups = [group for rule in wanted.rules for group in _groups(rule)]
+    if len(rules) < len(groups) <= MOST_GROUPS:
+        yield explain(_in_utc(tuple(groups), True), zone=False)
+
+
+def _of_one_rule(rule: str, *, tz: str) -> Iterator[str]:
+    year, month, day, weekday, hour, minute, second = rule.split()
+    if is_fixed(parse_cron(rule, stored=True, rule=True)):
+        date = f"{year}-{int(month):02}-{int(day.removeprefix('&')):02}"
+        yield f"{date} at {int(hour)}:{int(minute):02}" + (f":{int(second):02}" if int(second) else "")
+        return
+    both = day.startswith("&")
+    day = day.removeprefix("&")
+    if both and "*" not in (day, weekday):
+        places = _places(rule)
+        if places is None:
+            return
+        day, weekday = "*", places
+    if year == "*" and second == "0":
+        yield f"{minute} {hour} {day} {month} {weekday}"
+    if tz == "UTC":
+        yield f"{year} {month} {day} {weekday} {hour} {minute} {second}"
+
+
+def _places(rule: str) -> str | None:
+    """Say "Monday, and one of the days 1 to 7" as "1#1", the first Monday of the month; None where days are no whole
+    weeks of the month.
+    """
+    days, weekdays = _days(rule)
+    parts = [days & set(week) for week in _WEEKS_OF_MONTH]
+    if any(part not in (set(), set(week)) for part, week in zip(parts, _WEEKS_OF_MONTH, strict=True)):
+        return None
+    return ",".join(f"{weekday}#{k}" for weekday in weekdays for k, part in enumerate(parts, 1) if part)
+
+
+def _groups(rule: str) -> Iterator[str]:
+    """Part "Monday or Friday, and the 1st or 13th" into rules of one weekday and one day each."""
+    year, month, day, weekday, *clock = rule.split()
+    if not day.startswith("&") or "*" in (day[1:], weekday):
+        yield rule
+        return
+    days, weekdays = _days(rule)
+    for one, number in product(weekdays, sorted(days)):
+        yield " ".join([year, month, f"&{number}", str(one), *clock])
+
+
+def _days(rule: str) -> tuple[set[int], list[int]]:
+    """Read both day fields of a rule, which have values, ranges and steps only."""
+    cron = parse_cron(rule, stored=True, rule=True)
+    days = {day for day in range(1, 32) if cron.day.mask >> day & 1}
+    return days, [day for day in range(7) if cron.weekday.mask >> day & 1]
+
+
+def _in_utc(rules: tuple[str, ...], recurs: bool) -> Trigger:
+    """The same rules without a zone: the zone is an option of the entry, not a part of its words."""
+    return Trigger(cron=None, tz="UTC", recurs=recurs, rules=rules)

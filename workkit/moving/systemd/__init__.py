@@ -1,0 +1,1 @@
+"""Timers of systemd as plans."""

@@ -1,0 +1,179 @@
+"""What a service of systemd runs, as a call of `workkit.shell:run`."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from workkit.moving.command import command_name
+from workkit.moving.refusal import NotCarried
+from workkit.moving.systemd.unit import Unit, duration_words, plain, seconds_of
+from workkit.text.listing import listed
+
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"  # what systemd sets for a system unit
+_TYPES = ("simple", "exec", "oneshot", "idle")
+_COMMANDS = ("ExecStartPre", "ExecStart", "ExecStartPost")
+# What changes what is run, or whether: a call cannot say it.
+_REFUSED = (
+    *("ExecCondition", "ExecStop", "ExecStopPost", "EnvironmentFile", "PassEnvironment", "UnsetEnvironment", "Group"),
+    *("SupplementaryGroups", "DynamicUser", "RootDirectory", "RootImage", "StandardInput", "StandardOutput"),
+    *("StandardError", "SuccessExitStatus", "RestartForceExitStatus", "LoadCredential", "UMask"),
+)
+_CARRIED = (
+    *_COMMANDS,
+    "Type",
+    "User",
+    "Environment",
+    "WorkingDirectory",
+    "TimeoutStartSec",
+    "TimeoutSec",
+    "RuntimeMaxSec",
+)
+_WITHOUT_EFFECT = ("RemainAfterExit", "ExecReload", "SyslogIdentifier", "GuessMainPID", "KillMode", "TimeoutStopSec")
+_NEVER = ("infinity", "0")
+_HARMLESS_OUTPUT = ("journal", "inherit", "null", "syslog", "journal+console", "kmsg")
+_VARIABLE = re.compile(r"\$(?:\{|[A-Za-z_])")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """The call that a service makes: the command, its other arguments, options of the job, remarks."""
+
+    name: str
+    command: object
+    kwargs: dict[str, object]
+    options: dict[str, object]
+    comments: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Command:
+    words: list[str]
+    may_fail: bool
+    is_full: bool  # with all rights, whatever User= says
+
+
+def read_service(unit: Unit) -> Service:
+    """Read what a service runs. Raises NotCarried."""
+    kind = unit.value("Service", "Type", "simple").lower()
+    if kind not in _TYPES:
+        raise NotCarried(f"Type={kind}: its main process tells systemd when it is ready, and goes on alone.")
+    _refuse(unit)
+    commands = [_command(setting.value) for name in _COMMANDS for setting in unit.all("Service", name)]
+    if not unit.all("Service", "ExecStart"):
+        raise NotCarried(f"{unit.name} has no ExecStart=.")
+    call = _call(commands)
+    comments = _comments(unit)
+    user = plain(unit.value("Service", "User"))
+    if user and any(command.is_full for command in commands):
+        raise NotCarried("ExecStart=+ runs with all rights in spite of User=.", "Make two services of it.")
+    if user:
+        call["user"] = user
+    else:
+        comments.append("It has no User=: systemd runs it as root, or as the user of systemctl --user.")
+    call["env"] = {"PATH": PATH, **_environment(unit)}
+    call["cwd"] = _folder(unit)
+    options: dict[str, object] = {}
+    if timeout := _timeout(unit, kind):
+        options["timeout"] = timeout
+    command = call.pop("command")
+    first = commands[0].words
+    name = command_name(shlex.join(first))
+    return Service(name=name, command=command, kwargs=call, options=options, comments=tuple(comments))
+
+
+def _refuse(unit: Unit) -> None:
+    for name in _REFUSED:
+        setting = unit.last("Service", name)
+        if setting is None or (name.startswith("Standard") and setting.value.lower() in _HARMLESS_OUTPUT):
+            continue
+        raise NotCarried(f"{setting.where}: {setting.text} has no counterpart in a plan.", "Say it in the command.")
+    restart = unit.value("Service", "Restart", "no").lower()
+    if restart != "no":
+        raise NotCarried(f"Restart={restart} starts it again by rules of systemd.", "Write retries = 3.")
+    for setting in unit.settings:
+        if setting.section == "Unit" and setting.name.startswith(("Condition", "Assert")) and setting.value:
+            raise NotCarried(f"{setting.where}: {setting.text} is checked at each start.", "Check it in the command.")
+
+
+def _command(text: str) -> _Command:
+    """Read one command line of systemd.service(5). Raises NotCarried."""
+    may_fail = is_full = is_literal = False
+    place = 0
+    for place, sign in enumerate(text):  # noqa: B007 (the place where the words begin)
+        if sign == "-":
+            may_fail = True
+        elif sign == "+":
+            is_full = True
+        elif sign == ":":
+            is_literal = True
+        elif sign in "@!|":
+            raise NotCarried(f'The prefix "{sign}" of {text} has no counterpart in a plan.')
+        else:
+            break
+    line = plain(text[place:])
+    if "\\" in line:
+        raise NotCarried(f"{text} has a backslash, which systemd and shells read differently.")
+    if not is_literal and _VARIABLE.search(line.replace("$$", "")):
+        raise NotCarried(
+            f"{text} has a variable, which systemd puts in.", "Write its value, or run it with /bin/sh -c."
+        )
+    try:
+        words = shlex.split(line)
+    except ValueError as error:
+        raise NotCarried(f"{text} has a quote that does not end.") from error
+    if not words or ";" in words:
+        raise NotCarried(f"{text} is not one command.", "Write a line for each.")
+    return _Command(words if is_literal else [word.replace("$$", "$") for word in words], may_fail, is_full)
+
+
+def _call(commands: list[_Command]) -> dict[str, object]:
+    """Run one command as words, several one after another in a shell until one fails."""
+    if len(commands) == 1:
+        (only,) = commands
+        return {"command": only.words} | ({"check": False} if only.may_fail else {})
+    lines = [f"{{ {shlex.join(one.words)} || :; }}" if one.may_fail else shlex.join(one.words) for one in commands]
+    return {"command": " && ".join(lines), "shell": True}
+
+
+def _environment(unit: Unit) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for setting in unit.all("Service", "Environment"):
+        try:
+            words = shlex.split(plain(setting.value))
+        except ValueError as error:
+            raise NotCarried(f"{setting.where}: {setting.text} has a quote that does not end.") from error
+        for word in words:
+            name, equals, value = word.partition("=")
+            if not equals:
+                raise NotCarried(f"{setting.where}: {setting.text} is no NAME=value.")
+            found[name] = value
+    return found
+
+
+def _folder(unit: Unit) -> str:
+    folder = plain(unit.value("Service", "WorkingDirectory", "/"))
+    if folder.startswith("-"):
+        raise NotCarried(f"WorkingDirectory={folder}: a folder that may be missing.", f"Write {folder[1:]}.")
+    return folder
+
+
+def _timeout(unit: Unit, kind: str) -> str:
+    """Find the time that a run may take: that of the start for oneshot, of the whole run for the others."""
+    names = ("TimeoutStartSec", "TimeoutSec") if kind == "oneshot" else ("RuntimeMaxSec",)
+    given = next((value for name in names if (value := unit.value("Service", name))), "")
+    return "" if given.lower() in ("", *_NEVER) else duration_words(seconds_of(given))
+
+
+def _comments(unit: Unit) -> list[str]:
+    known = (*_CARRIED, *_REFUSED, *_WITHOUT_EFFECT, "Restart")
+    others = {one.name: one.value for one in unit.settings if one.section == "Service" and one.name not in known}
+    named = [f"{name}={value}" for name, value in others.items() if value]
+    return [f"Not carried over: {listed(named)}."] if named else []
+
+
+def service_of(timer: str, unit: str) -> str:
+    """Name the file of the service that a timer starts."""
+    return unit or f"{PurePosixPath(timer).stem}.service"
