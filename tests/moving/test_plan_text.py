@@ -6,7 +6,7 @@ import tomllib
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workkit.moving.found import Carried, Found, Refused
@@ -26,11 +26,13 @@ def carried(name: str = "a", **fields: Any) -> Carried:
     return Carried(name=name, **given)
 
 
+@settings(max_examples=40)
 @given(VALUES)
 def test_a_value_reads_back(value: Any) -> None:
     assert tomllib.loads(f"x = {value_text(value)}") == {"x": value}
 
 
+@settings(max_examples=40)
 @given(st.text(), st.text(), st.text(), st.lists(VALUES, max_size=3))
 def test_an_entry_reads_back_whatever_its_texts_hold(name: str, text: str, comment: str, args: list[Any]) -> None:
     found = settled([Refused(where=text, text=comment, reason=text), carried(name, args=args, comments=(comment,))])

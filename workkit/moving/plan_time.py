@@ -5,6 +5,7 @@ read back, and is printed only if it fires when it must.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import product
 
@@ -15,6 +16,7 @@ from workkit.triggers.english.sentence import explain
 from workkit.triggers.trigger import Trigger, is_fixed
 from workkit.triggers.when import When, read_when
 
+LONGEST_TEXT = 200  # characters of words about time (spec/phrases.md, 1)
 COMPARED = 150  # times of each text that are compared with those of the rules
 MOST_GROUPS = 12  # of "every friday the 13th" in one text
 _WEEKS_OF_MONTH = (range(1, 8), range(8, 15), range(15, 22), range(22, 29), range(29, 32))
@@ -35,27 +37,24 @@ def plan_time(rules: Sequence[str], *, tz: str, now: datetime) -> str | None:
     where they never fire after `now`.
     """
     wanted = rules_trigger(rules, tz=tz)
-    times = wanted.upcoming(now, COMPARED)
-    if not times:
+    if wanted.next_after(now) is None:
         return None
     for text in _texts(rules, tz=tz, wanted=wanted):
-        if len(text) <= 200 and _says(text, times, tz=tz, now=now):
+        if len(text) <= LONGEST_TEXT and reads_same(text, wanted, now=now):
             return text
     return None
 
 
-def reads_same(text: str, wanted: Trigger, *, tz: str, now: datetime) -> bool:
-    """Tell whether a text, read in a zone, fires when a trigger does."""
-    return _says(text, wanted.upcoming(now, COMPARED), tz=tz, now=now)
-
-
-def _says(text: str, times: list[datetime], *, tz: str, now: datetime) -> bool:
+def reads_same(text: str, wanted: Trigger, *, now: datetime) -> bool:
+    """Tell whether a text, read in the zone of a trigger, fires when the trigger does."""
     seven = len(text.split()) == 7
     try:
-        trigger = read_when(When(when=text, tz=None if seven else tz), now=now)
+        trigger = read_when(When(when=text, tz=None if seven else wanted.tz), now=now)
     except TriggerError:
         return False
-    return trigger.upcoming(now, COMPARED) == times
+    if replace(trigger, cron=None, warnings=()) == wanted:
+        return True
+    return trigger.upcoming(now, COMPARED) == wanted.upcoming(now, COMPARED)
 
 
 def _texts(rules: Sequence[str], *, tz: str, wanted: Trigger) -> Iterator[str]:

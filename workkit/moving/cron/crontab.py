@@ -131,7 +131,7 @@ def _when(fields: CronFields, *, tz: str, how: Reading) -> str:
     wanted = rules_trigger([fields.rule], tz=tz)
     if wanted.next_after(how.now) is None:
         raise NotCarried("That day never comes.")
-    if reads_same(fields.text, wanted, tz=tz, now=how.now):
+    if reads_same(fields.text, wanted, now=how.now):
         return fields.text
     text = plan_time([fields.rule], tz=tz, now=how.now)
     if text is None:
