@@ -16,6 +16,7 @@ PAGES = sorted(
     [*ROOT.glob("docs/**/*.md"), *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md"))],
 )
 NAMED = re.compile(r"(?<![\w./-])((?:workkit|tests|spec|docs|interop|examples|\.ci)/[\w./*-]*[\w*/])")
+DIRECTIVE = re.compile(r"^```\{(?!include).*?^```$", re.MULTILINE | re.DOTALL)  # lists pages of the site, not files
 LINK = re.compile(r"\]\((?!\w+:)([^)#]+)(?:#[^)]*)?\)")
 NEEDED = (  # what people come to change, and the file that the page must name for it
     ("every fortnight", "workkit/triggers/english/grammar/"),
@@ -29,7 +30,7 @@ NEEDED = (  # what people come to change, and the file that the page must name f
 
 
 def _named(page: Path) -> set[str]:
-    text = page.read_text(encoding="utf-8")
+    text = DIRECTIVE.sub("", page.read_text(encoding="utf-8"))
     return {*NAMED.findall(text), *((page.parent / link).resolve().relative_to(ROOT) for link in LINK.findall(text))}
 
 

@@ -162,6 +162,7 @@ ONE_PRODUCT = (
     "brokers/hutch/",
     "browser/",
     "cli/",
+    "docs/",
     "jobs/",
     "test_changes.py",
     "test_intervals.py",
