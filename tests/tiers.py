@@ -80,6 +80,7 @@ SLOW = (
     "cli/test_web.py::test_it_",
     "cli/test_web.py::test_no_page",
     "cli/test_refused.py::test_a_listener_",
+    "docs/test_snippets.py::test_every_block",
     "jobs/test_interval_year.py::test_outages",
     "jobs/test_symbols.py::test_names_at_random",
     "model/",

@@ -19,7 +19,7 @@ from tests.terminals import Terminal
 
 PICTURES: Final = ROOT / "docs" / "pictures" / "terminal"
 COMMANDS: Final[Mapping[str, tuple[str, ...]]] = {"demo": ("demo",), "next": ("next", "every weekday at 9am")}
-COLUMNS, LINES = 112, 40
+COLUMNS, LINES = 132, 40
 CHARACTER, LINE, MARGIN = 7.8, 18, 14  # pixels, at a font of 13
 COLOURS: Final[Mapping[str, str]] = {
     "31": "#ff7b72", "32": "#7ee787", "33": "#e3b341", "34": "#79c0ff", "35": "#d2a8ff", "36": "#76e3ea",
