@@ -13,9 +13,10 @@ from tests import tiers
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted(
-    [*ROOT.glob("docs/*.md"), *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md"))],
+    [*ROOT.glob("docs/**/*.md"), *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md"))],
 )
 NAMED = re.compile(r"(?<![\w./-])((?:workkit|tests|spec|docs|interop|examples|\.ci)/[\w./*-]*[\w*/])")
+DIRECTIVE = re.compile(r"^```\{(?!include).*?^```$", re.MULTILINE | re.DOTALL)  # lists pages of the site, not files
 LINK = re.compile(r"\]\((?!\w+:)([^)#]+)(?:#[^)]*)?\)")
 NEEDED = (  # what people come to change, and the file that the page must name for it
     ("every fortnight", "workkit/triggers/english/grammar/"),
@@ -29,11 +30,11 @@ NEEDED = (  # what people come to change, and the file that the page must name f
 
 
 def _named(page: Path) -> set[str]:
-    text = page.read_text(encoding="utf-8")
+    text = DIRECTIVE.sub("", page.read_text(encoding="utf-8"))
     return {*NAMED.findall(text), *((page.parent / link).resolve().relative_to(ROOT) for link in LINK.findall(text))}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_path_that_a_page_names_exists(page: Path) -> None:
     missing = sorted(str(path) for path in _named(page) if not list(ROOT.glob(str(path).rstrip("/"))))
     assert not missing, f"{page.name} names what does not exist: {', '.join(missing)}"

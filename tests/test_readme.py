@@ -1,48 +1,28 @@
-"""README.md as a reader takes it: every block from top to bottom, in the folder that it names, on a real server."""
+"""README.md as a reader takes it: its commands, and the rights that it names, on a real server. Its blocks run with
+those of the other pages: `tests/docs/test_snippets.py`.
+"""
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
 import shutil
 import signal
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 import redis
 
-from tests.processes import ROOT, Processes, until
+from tests.docs.page import README, parts_of
+from tests.processes import ROOT, Processes
 from tests.servers import Server
 from workkit import schedule
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-URL = "redis://127.0.0.1:6379/"
-BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$|^    (\S[^\n]*)$", re.MULTILINE | re.DOTALL)
+TEXT = README.read_text(encoding="utf-8")
 INLINE = re.compile(r"`(?:PYTHONPATH=\S+ )?(workkit [^`]+)`")
-OF_CI = "python3 -m venv"  # these lines .ci/run runs as they stand
-BLOCKING = "schedule.listen(s)\n"
-DRIVER = """
-import json, sys
-if __name__ == "__main__":
-    for line in sys.stdin:
-        exec(compile(json.loads(line), "README.md", "exec"), globals())
-        print("block over", flush=True)
-"""
-
-
-class Part(NamedTuple):
-    """A block of the page: its language, or "line"; and its text."""
-
-    kind: str
-    text: str
-
-
-PARTS = [Part(found[1] or ("line" if found[3] else ""), found[3] or found[2]) for found in BLOCK.finditer(README)]
 
 
 @pytest.fixture
@@ -51,57 +31,14 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_the_page_has_blocks_of_every_kind() -> None:
-    kinds = [part.kind for part in PARTS]
+    kinds = [part.kind for part in parts_of(README)]
     assert kinds.count("python") >= 7
     assert {"toml", "", "line"} < set(kinds)
-    assert README.index("## Listening") < README.index("| keyword of `add`")
-
-
-def test_every_block_runs_from_top_to_bottom(processes: Processes, own_server: Server, folder: Path) -> None:
-    env = {"WORKKIT_REDIS_URL": own_server.url}
-    (folder / "program.py").write_text(DRIVER)
-    program = processes.run(sys.executable, "program.py", cwd=folder, env=env)
-    s = schedule.create("app-tasks", redis=own_server.url)
-    over = 0
-    for part in PARTS:
-        if part.kind == "python":
-            program.tell(json.dumps(part.text.replace(URL, own_server.url)))
-            over += 1
-            if part.text == BLOCKING:
-                until(lambda: schedule.listeners(s), what="the listener of the program")
-                program.send(signal.SIGINT)
-            program.wait_for(r"^block over$", count=over, timeout=60)
-        elif part.kind == "toml":
-            assert part.text == (folder / "plan.toml").read_text()
-        elif part.kind == "line" and part.text.startswith("workkit "):
-            command(processes, part.text, folder, env)
-        elif part.kind == "" and part.text.startswith("workkit "):
-            for line in part.text.splitlines():
-                command(processes, line, folder, env)
-        elif part.kind == "" and part.text.startswith("error: "):
-            words = shlex.split(part.text.rpartition("Try: workkit ")[2].rstrip(".\n"))
-            tried = processes.workkit("next", part.text.split('"')[1], cwd=folder, env=env)
-            assert (tried.wait(), tried.err[0]) == (2, part.text.rstrip("\n"))
-            assert processes.workkit(*words, cwd=folder, env=env).wait() == 0
-        else:
-            assert part.text.startswith((OF_CI, "ACL ")), part
-    assert not [line for line in program.err if "Traceback" in line], program.transcript()
-    names = {job.name for job in schedule.jobs(s) if job.name}
-    assert names == set()  # the page cancels them all
-
-
-def command(processes: Processes, line: str, folder: Path, env: dict[str, str]) -> None:
-    """Run one command line of the page; what listens is stopped as soon as it does."""
-    words = shlex.split(line)[1:]
-    ran = processes.workkit(*words, cwd=folder, env=env | {"WORKKIT_WEB_BIND": "127.0.0.1:0"})
-    if words[0] in ("listen", "web"):
-        ran.wait_for(r"\blistening\b")
-        ran.send(signal.SIGINT)
-    assert ran.wait() == 0, ran.transcript()
+    assert TEXT.index("## Listening") < TEXT.index("| keyword of `add`")
 
 
 def test_every_command_in_the_text_is_one_that_there_is(processes: Processes, server: Server, folder: Path) -> None:
-    lines = [line for line in dict.fromkeys(INLINE.findall(README)) if " " in line]
+    lines = [line for line in dict.fromkeys(INLINE.findall(TEXT)) if " " in line]
     assert len(lines) > 8
     env = {"WORKKIT_REDIS_URL": server.url, "PYTHONPATH": f"{ROOT}{os.pathsep}src"}
     for line in lines:
@@ -123,7 +60,7 @@ def test_every_command_in_the_text_is_one_that_there_is(processes: Processes, se
 @pytest.fixture
 def limited(own_server: Server) -> Iterator[tuple[Server, Any]]:
     """A server with the user that the page tells to make."""
-    line = next(part.text for part in PARTS if part.text.startswith("ACL SETUSER")).strip()
+    line = next(part.text for part in parts_of(README) if part.text.startswith("ACL SETUSER")).strip()
     with redis.Redis.from_url(own_server.url) as client:
         assert client.execute_command(*line.replace("PASSWORD", "pw").split())
         yield own_server, client
@@ -169,7 +106,7 @@ def test_the_doctor_works_with_the_rights_that_it_is_said_to_need(
     limited: tuple[Server, Any], processes: Processes, folder: Path
 ) -> None:
     server, client = limited
-    more = re.search(r"`workkit doctor` also reads the server's settings: `([^`]+)`", README)
+    more = re.search(r"`workkit doctor` also reads the server's settings: `([^`]+)`", TEXT)
     assert more
     client.execute_command("ACL", "SETUSER", "workkit", *more[1].split())
     client.config_set("appendonly", "yes")

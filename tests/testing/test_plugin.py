@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs.page import README, parts_of
 from tests.processes import ROOT
-from tests.test_readme import PARTS
 from workkit.testing import plugin
 
 APP = """
@@ -62,7 +62,7 @@ def project(tmp_path: Path) -> Path:
     (folder / "app.py").write_text(APP)
     (folder / "test_app.py").write_text(TESTS)
     (folder / "temporary").mkdir()
-    block = next(part.text for part in PARTS if part.kind == "python" and "testing.Workkit" in part.text)
+    block = next(part.text for part in parts_of(README) if part.kind == "python" and "testing.Workkit" in part.text)
     users = "class users:\n    from app import welcome as digest\n"
     (folder / "test_readme.py").write_text(f"from app import s, schedule\n{users}\n{block}")
     return folder

@@ -1,0 +1,1 @@
+"""What the site needs beside Sphinx: pages of other folders of the repository, and tables made from the code."""

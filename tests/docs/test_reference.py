@@ -1,0 +1,47 @@
+"""The pages of the reference that people write: each names all that the code has."""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+import pytest
+
+from tests.processes import ROOT
+from workkit import schedule
+from workkit.cli import failure
+from workkit.cli.settings import READERS
+
+FOLDER = ROOT / "docs" / "reference"
+INNER = {"WORKKIT_COMPLETE"}  # asked by shells, not by people
+
+
+def rows(page: str) -> set[str]:
+    """List the names in code in the first column of the tables of a page."""
+    first = re.findall(r"^\| ([^|]+) \|", (FOLDER / page).read_text(encoding="utf-8"), re.MULTILINE)
+    return {name for cell in first for name in re.findall(r"`([^`]+)`", cell)}
+
+
+def test_the_keywords_of_create_are_those_of_its_signature() -> None:
+    text = (FOLDER / "keywords.md").read_text(encoding="utf-8")
+    section = text.partition("## create\n")[2].partition("\n## ")[0]
+    named = set(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE))
+    assert named == set(inspect.signature(schedule.create).parameters) - {"name"}
+
+
+def test_every_environment_variable_is_an_option_or_in_the_table() -> None:
+    source = "\n".join(file.read_text(encoding="utf-8") for file in (ROOT / "workkit").rglob("*.py"))
+    read = set(re.findall(r"\"(WORKKIT_[A-Z_]*[A-Z])\"", source)) - INNER
+    options = set(re.findall(r"envvar=\"(WORKKIT_\w+)\"", source))
+    assert len(read) > 15
+    assert read - options <= rows("settings.md")
+
+
+@pytest.mark.parametrize("status", [failure.USAGE, failure.MISSING, failure.REFUSED, failure.SERVER, failure.BUG])
+def test_every_exit_code_has_a_row(status: int) -> None:
+    assert f"\n| {status} | " in (FOLDER / "exit-codes.md").read_text(encoding="utf-8")
+
+
+def test_every_setting_of_pyproject_is_named() -> None:
+    text = (FOLDER / "settings.md").read_text(encoding="utf-8").partition("## pyproject.toml")[2]
+    assert [name for name in READERS if not re.search(rf"(?m)^{name} = |`{name}`", text)] == []
