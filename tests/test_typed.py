@@ -1,4 +1,6 @@
-"""What a type checker says of users' programs: mistakes in options are refused, all of README.md is accepted."""
+"""What a type checker says of users' programs: mistakes in options are refused, all of README.md and of the guide is
+accepted.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs.page import parts_of
+
 ROOT = Path(__file__).parent.parent
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs" / "guide").glob("*.md")])
 
 MISTAKES = """\
 from datetime import timedelta
@@ -104,9 +109,9 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     shutil.copytree(ROOT / "examples" / "readme" / "app", folder / "app")
     (folder / "mistakes.py").write_text(MISTAKES)
     (folder / "right.py").write_text(RIGHT)
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    assert len(blocks) >= 5
-    (folder / "readme.py").write_text("\n".join(blocks))  # one program, as the page says
+    for page in PAGES:
+        blocks = [part.text for part in parts_of(page) if part.kind == "python" and not part.file]
+        (folder / f"{page.stem.lower()}.py").write_text("\n".join(blocks))  # one program, as the pages say
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--hide-error-context",
          *sorted(path.name for path in folder.glob("*.py"))],

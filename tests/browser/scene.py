@@ -151,7 +151,7 @@ def _hostile(s: Schedule, client: Any) -> None:
         schedule.add(s, cast.DONE, every="minute", args=[text], kwargs={text[:50]: text}, name=name)
         schedule.add(s, cast.DONE, in_=f"{n + 1} hours", args=[text])
         schedule.add_now(s, cast.SYNC, args=[text])
-    schedule.add(s, cast.DONE, in_="1 hour", args=["x" * 2_000_000], name="megabytes")
+    schedule.add(s, cast.DONE, in_="1 hour", args=["x" * 900_000], name="megabytes")
     schedule.add_now(s, cast.WORDY)
     schedule.pause(s, fn="other:fn", reason=MARKUP)
     keys, chance, now_ms = Keys(s.name), Random(7), time.time() * 1000

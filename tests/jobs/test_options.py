@@ -1,4 +1,4 @@
-"""The table of options, and everything that must agree with it: types, docstrings, flags, README.md, spec/."""
+"""The table of options, and everything that must agree with it: types, docstrings, flags, spec/."""
 
 from __future__ import annotations
 
@@ -97,20 +97,6 @@ def test_add_and_now_have_a_flag_for_every_option_of_add(command: click.Command)
 def test_listen_has_a_flag_for_every_option_of_a_listener() -> None:
     expected = {OTHER_FLAGS.get(name) or flag(BY_NAME[name]) for name in names_at(LISTEN) if name not in NO_FLAG}
     assert expected <= set(flags(listen_command))
-
-
-def readme_row(option: VerbOption) -> str:
-    mark = {(ADD,): "", (ADD, JOB): "● ", (JOB,): "only `@job`: "}[option.places]
-    plain = option.default in ("none", "any", "that of the schedule")
-    default = option.default if plain else f"`{option.default}`"
-    return f"| {mark}`{option.name}` | {option.meaning} | {default} |"
-
-
-def test_the_readme_has_the_table_of_options() -> None:
-    lines = (ROOT / "README.md").read_text().splitlines()
-    start = next(n for n, line in enumerate(lines) if line.startswith("| keyword of `add`")) + 2
-    end = next(n for n, line in enumerate(lines) if n > start and not line.startswith("|"))
-    assert lines[start:end] == [readme_row(option) for option in OPTIONS if LISTEN not in option.places]
 
 
 def members(text: str, heading: str) -> list[str]:

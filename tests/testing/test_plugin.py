@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.page import README, parts_of
+from tests.docs.page import parts_of
 from tests.processes import ROOT
 from workkit.testing import plugin
+
+GUIDE = ROOT / "docs" / "guide" / "testing.md"
 
 APP = """
 from workkit import schedule
@@ -27,6 +29,10 @@ def welcome(address=None):
 
 def sign_up(address):
     schedule.add(s, in_="1 hour", fn=welcome, args=[address])
+
+
+class users:  # as the guide has them
+    activate = digest = welcome
 """
 TESTS = """
 import os
@@ -62,9 +68,8 @@ def project(tmp_path: Path) -> Path:
     (folder / "app.py").write_text(APP)
     (folder / "test_app.py").write_text(TESTS)
     (folder / "temporary").mkdir()
-    block = next(part.text for part in parts_of(README) if part.kind == "python" and "testing.Workkit" in part.text)
-    users = "class users:\n    from app import welcome as digest\n"
-    (folder / "test_readme.py").write_text(f"from app import s, schedule\n{users}\n{block}")
+    block = next(part.text for part in parts_of(GUIDE) if part.kind == "python" and "testing.Workkit" in part.text)
+    (folder / "test_guide.py").write_text(block)
     return folder
 
 
@@ -78,7 +83,7 @@ def pytest_in(project: Path, *options: str, path: str) -> subprocess.CompletedPr
 def test_a_project_tests_its_jobs_in_two_processes_and_nothing_is_left(project: Path) -> None:
     ran = pytest_in(project, "-n", "2", path=os.environ["PATH"])
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert "8 passed" in ran.stdout
+    assert "9 passed" in ran.stdout
     servers = dict(file.read_text().split() for file in project.glob("server-*"))
     assert len(servers) == 2, "one server for each process"
     for url, pid in servers.items():

@@ -2,7 +2,7 @@
 `workkit.jobs.option_types`.
 
 Everything else is made from the table (what a verb accepts, what is stored, the flags and the help of the command
-line) or compared with it by a test (the types, the docstrings, the tables of README.md and of spec/). What an option
+line) or compared with it by a test (the types, the docstrings, the tables of spec/). What an option
 does is elsewhere: a stored one is a field of `Terms` or `RunOptions`.
 """
 

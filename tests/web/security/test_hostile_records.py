@@ -105,7 +105,7 @@ def bad(s: Schedule, server: Server) -> Schedule:
             schedule.add(s, handlers.note, every="day at 2:30am", name=name, **given)
         except WorkkitError:
             continue  # a name that nothing may have
-    schedule.add(s, handlers.note, in_="1 hour", args=("x" * 1_000_000, {"k" * 300_000: [MARKUP] * 1000}))
+    schedule.add(s, handlers.note, in_="1 hour", args=("x" * 500_000, {"k" * 300_000: [MARKUP] * 1000}))
     functions = ("#'app/<script>alert(1)</script>", "#'a.b/\r\nx\u202e", MARKUP, "f" * 500_000)
     write(server.client(), s.name, (stored("", "unrun", job(fn=fn, args=[MARKUP]), score=9e12) for fn in functions))
     schedule.add_now(s, explode, args=(MARKUP,))
