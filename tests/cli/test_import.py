@@ -63,7 +63,7 @@ def test_the_zone_is_that_of_the_machine(run: Run, folder: Path, monkeypatch: py
     monkeypatch.setenv("TZ", "JST-9")
     ran = run("import", "crontab", "web")
     assert (ran.status, ran.out) == (2, "")
-    assert "the zone of this machine has no name: JST-9. Write --tz Europe/Paris." in ran.err
+    assert 'the zone of this machine has no name: JST-9. Write --tz "Europe/Paris".' in ran.err
 
 
 @pytest.mark.parametrize(

@@ -46,9 +46,10 @@ def machine_zone() -> str:
         return {"Etc/UTC": "UTC"}.get(named) or str(zone(named))
     except ValueError as error:
         shown = named or str(_LOCALTIME)
-        raise InvalidOptions(
-            f"the zone of this machine has no name: {shown}. Write --tz Europe/Paris.", given=shown
-        ) from error
+        raise InvalidOptions.about(
+            "tz=", f"is not given, and the zone of this machine has no name: {shown}", 'Write tz="Europe/Paris".',
+            where="tz", given=shown,
+        ) from error  # fmt: skip
 
 
 def text_of(file: str) -> str:

@@ -180,7 +180,7 @@ def _cron(text: str, due: datetime, how: Reading) -> tuple[Timing, tuple[str, ..
     if timing.trigger.next_after(due - timedelta(seconds=1)) != due:
         raise NotCarried(
             f'"{text}" is read in {how.tz}, and its next run in Redis ({iso(due)}) is none of its times there.',
-            "Name the zone of the machine that runs rqscheduler: --tz.",
+            "Name the zone of the machine that runs rqscheduler: workkit import rq-scheduler URL --tz ZONE.",
         )
     return timing, comments
 
@@ -189,5 +189,7 @@ def cron_timing(text: str, *, tz: str, now: datetime) -> tuple[Timing, tuple[str
     """Say when a cron string runs on a machine of a zone, with what a person should know. Raises NotCarried."""
     crontab = read_crontab(text)
     timing, comments = compared(rule_of(crontab), partial(engine_of, crontab), engine_name=NAME, tz=tz, now=now)
-    zone = f"rqscheduler reads cron strings in the zone of its machine, taken to be {tz} (--tz)."
+    zone = (
+        f"rqscheduler reads cron strings in the zone of its machine, taken to be {tz}: workkit import names it by --tz."
+    )
     return timing, (zone, *comments, *((_RUN_TWICE,) if comments else ()))
