@@ -8,7 +8,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from django.conf import settings  # `workkit.django` is read in a project
+
 from workkit import __version__
+
+settings.configure(INSTALLED_APPS=["workkit.django"])
 
 project = "workkit"
 author = "the authors of workkit"
@@ -44,7 +48,8 @@ default_role = "code"  # docstrings write `name` for code, as Markdown does
 nitpick_ignore_regex = [  # types of others, whose inventories are not read; type variables; what only we read
     (
         "py:class",
-        r"(collections\.abc|contextlib|datetime|zoneinfo|logging|redis_client)\..*|ZoneInfo|Starlette|Client|(tuple|dict)\[.*",
+        r"(collections\.abc|contextlib|datetime|zoneinfo|logging|redis_client|valkey_client|flask\.app|django_tasks|django\.tasks)\..*"
+        r"|ZoneInfo|Starlette|Client|(tuple|dict)\[.*",
     ),
     ("py:class", r"workkit\..*\.[FPR]"),
     ("py:class", r"(workkit\.jobs\.option_types\.)?\w+Options"),  # the page "Keywords" has them

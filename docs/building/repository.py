@@ -1,8 +1,8 @@
 """Pages and links of the repository, as they are on the site.
 
 A link in a page is a path in the repository, so it works there too. On the site the pages of `spec/` are those of
-`docs/spec/`: each of these includes one, and the links in what it includes are read from where they are written. A
-link to a file that is no page leads to a copy of the file.
+`docs/spec/`, and SECURITY.md and its neighbours those of `docs/project/`: each of these includes one, and the links in
+what it includes are read from where they are written. A link to a file that is no page leads to a copy of the file.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ LINK = re.compile(r"(?<=\]\()(?!\w+:|#)([^)#\s]+)")
 
 def shown_at(file: Path) -> Path:
     """Return the page of the site that shows a file; the file itself where none does."""
+    if file.parent == ROOT:
+        page = DOCS / "index.md" if file.name == "README.md" else DOCS / "project" / file.name.lower()
+        return page if page.exists() else file
     if file.suffix != ".md" or not file.is_relative_to(SPEC):
         return file
     page = DOCS / file.relative_to(ROOT)

@@ -65,9 +65,9 @@ class Player:
                 self._run_step(step)
         if part.kind in READERS:
             READERS[part.kind](part.text)
-        elif part.kind in ("", "line", "text"):
+        elif part.kind in ("", "line", "text") and not part.file:
             self._run_lines(part)
-        elif part.kind not in ("python", "console"):
+        elif part.kind not in ("python", "console") and not part.file:
             raise AssertionError(f"nothing runs {part.kind!r}; mark the block <!-- not run: REASON -->")
 
     def end(self) -> None:
@@ -114,7 +114,7 @@ class Player:
         )
         missing = differs(step.output, ran.stdout.splitlines())
         assert not missing, f"$ {step.command}\n{ran.stdout}\nThe page has: {missing}"
-        fails = any(line.startswith("error:") for line in step.output)
+        fails = any(line.startswith(("error:", "refused:")) for line in step.output)
         finds = program == "workkit" and words[0] == "doctor"  # 1: it has findings
         assert bool(ran.returncode) is fails or (finds and ran.returncode == 1), f"$ {step.command}\n{ran.stdout}"
         return None

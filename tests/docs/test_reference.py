@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import tomllib
 
 import pytest
 
@@ -45,3 +46,10 @@ def test_every_exit_code_has_a_row(status: int) -> None:
 def test_every_setting_of_pyproject_is_named() -> None:
     text = (FOLDER / "settings.md").read_text(encoding="utf-8").partition("## pyproject.toml")[2]
     assert [name for name in READERS if not re.search(rf"(?m)^{name} = |`{name}`", text)] == []
+
+
+def test_every_extra_for_users_is_on_the_page_about_installing() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    text = (ROOT / "docs" / "guide" / "installing.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE))
+    assert named == project["optional-dependencies"].keys() - {"docs", "test"}
