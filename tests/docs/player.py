@@ -46,6 +46,7 @@ class Player:
         self.env = {
             "WORKKIT_REDIS_URL": redis,
             "WORKKIT_WEB_BIND": "127.0.0.1:0",
+            "TZ": "UTC",  # rq-scheduler reads crons in the zone of the machine
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",  # `workkit` names itself so
         } | ({"WORKKIT_AMQP_URL": amqp} if amqp else {})
         self.program: Process | None = None
@@ -57,6 +58,7 @@ class Player:
         if part.reason:
             return
         if part.file:
+            (self.folder / part.file).parent.mkdir(exist_ok=True)
             (self.folder / part.file).write_text(part.text)
         elif part.kind == "python":
             self._run_python(part.text)
@@ -93,7 +95,8 @@ class Player:
 
     def _run_step(self, step: Step) -> None:
         """Run a command, and compare what it prints. One that lasts goes on until the end of the page."""
-        program, *words = shlex.split(step.command) or [""]
+        line, _, into = step.command.replace(REDIS, self.redis).partition(" > ")
+        program, *words = shlex.split(line) or [""]
         if not program:
             return self._await(self.lasting[0], step)
         assert program in COMMANDS, f"{step.command}: mark the block <!-- not run: REASON -->"
@@ -108,15 +111,18 @@ class Player:
             env={**inherited, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1", **self.env},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            stderr=subprocess.PIPE if into else subprocess.STDOUT,
             text=True,
             timeout=120,
         )
-        missing = differs(step.output, ran.stdout.splitlines())
-        assert not missing, f"$ {step.command}\n{ran.stdout}\nThe page has: {missing}"
+        if into:
+            (self.folder / into).write_text(ran.stdout)
+        shown = ran.stderr if into else ran.stdout  # what a terminal shows
+        missing = differs(step.output, shown.splitlines())
+        assert not missing, f"$ {step.command}\n{shown}\nThe page has: {missing}"
         fails = any(line.startswith(("error:", "refused:")) for line in step.output)
         finds = program == "workkit" and words[0] == "doctor"  # 1: it has findings
-        assert bool(ran.returncode) is fails or (finds and ran.returncode == 1), f"$ {step.command}\n{ran.stdout}"
+        assert bool(ran.returncode) is fails or (finds and ran.returncode == 1), f"$ {step.command}\n{shown}"
         return None
 
     def _await(self, process: Process, step: Step) -> None:
