@@ -170,6 +170,7 @@ ONE_PRODUCT = (
     "acceptance/test_hostile.py",
     "acceptance/test_hostile_values.py",
     "acceptance/test_main_job.py",
+    "acceptance/test_moving.py",
     "acceptance/test_poison.py",
     "brokers/gocraft/serving/test_listeners.py",
     "brokers/gocraft/serving/test_replay_pools.py",
