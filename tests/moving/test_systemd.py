@@ -12,7 +12,8 @@ from workkit.moving.found import Carried, Found, Refused
 from workkit.moving.reading import Reading
 from workkit.moving.systemd.service import PATH
 from workkit.moving.systemd.timers import found_in
-from workkit.moving.systemd.unit import duration_words, seconds_of
+from workkit.moving.systemd.unit import seconds_of
+from workkit.text.duration import option_text
 
 NOW = datetime(2026, 11, 23, tzinfo=UTC)
 SERVICE = "[Service]\nType=oneshot\nUser=app\nExecStart=/usr/bin/backup -q\n"
@@ -190,4 +191,4 @@ def test_what_is_no_folder_is_refused(tmp_path: Path) -> None:
 )
 def test_a_length_of_time_as_systemd_writes_it(span: str, seconds: float, words: str) -> None:
     assert seconds_of(span) == seconds
-    assert duration_words(seconds) == words
+    assert option_text(seconds) == words

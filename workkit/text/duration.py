@@ -5,6 +5,7 @@ milliseconds.
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from math import ceil
 from typing import Final
 
 MILLISECOND: Final = timedelta(milliseconds=1)
@@ -44,3 +45,10 @@ def age_text(ms: float, /) -> str:
         if seconds >= (2 * size if unit == "d" else size):
             return f"{seconds // size:,} {unit}"
     return "0 s"
+
+
+def option_text(seconds: float, /) -> str:
+    """Write seconds as options are written, in one whole unit: ``90s``, ``2h``; rounded up to a whole second."""
+    whole = ceil(seconds)
+    size, unit = next(((size, unit) for size, unit in _UNITS if whole and whole % size == 0), (1, "s"))
+    return f"{whole // size}{unit[0]}"

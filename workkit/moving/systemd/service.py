@@ -9,7 +9,8 @@ from pathlib import PurePosixPath
 
 from workkit.moving.command import command_name
 from workkit.moving.refusal import NotCarried
-from workkit.moving.systemd.unit import Unit, duration_words, plain, seconds_of
+from workkit.moving.systemd.unit import Unit, plain, seconds_of
+from workkit.text.duration import option_text
 from workkit.text.listing import listed
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"  # what systemd sets for a system unit
@@ -164,7 +165,7 @@ def _timeout(unit: Unit, kind: str) -> str:
     """Find the time that a run may take: that of the start for oneshot, of the whole run for the others."""
     names = ("TimeoutStartSec", "TimeoutSec") if kind == "oneshot" else ("RuntimeMaxSec",)
     given = next((value for name in names if (value := unit.value("Service", name))), "")
-    return "" if given.lower() in ("", *_NEVER) else duration_words(seconds_of(given))
+    return "" if given.lower() in ("", *_NEVER) else option_text(seconds_of(given))
 
 
 def _comments(unit: Unit) -> list[str]:

@@ -16,7 +16,8 @@ from workkit.moving.reading import Reading
 from workkit.moving.refusal import NotCarried
 from workkit.moving.systemd.calendar import Calendar, read_calendar
 from workkit.moving.systemd.service import Service, read_service, service_of
-from workkit.moving.systemd.unit import FALSE, Setting, Unit, duration_words, plain, read_unit, seconds_of
+from workkit.moving.systemd.unit import FALSE, Setting, Unit, plain, read_unit, seconds_of
+from workkit.text.duration import option_text
 from workkit.triggers.crons.cron import parse_cron
 
 RUNS_OVER = 'systemd may leave out times after the end of a month, where "a/n" leads past its range; workkit does not.'
@@ -81,7 +82,7 @@ def _interval(span: str) -> str:
         seconds = seconds_of(span)
     except NotCarried:
         return ""
-    return f'Write every = "{duration_words(seconds)}" for runs at fixed distances.' if 1 <= seconds < 86_400 else ""
+    return f'Write every = "{option_text(seconds)}" for runs at fixed distances.' if 1 <= seconds < 86_400 else ""
 
 
 def _service(timer: Unit, folder: Path) -> Service:
@@ -100,7 +101,7 @@ def _options(timer: Unit) -> dict[str, object]:
     }
     delay = timer.value("Timer", "RandomizedDelaySec")
     if delay and seconds_of(delay) >= 1:
-        options["spread"] = duration_words(seconds_of(delay))
+        options["spread"] = option_text(seconds_of(delay))
     return options
 
 

@@ -129,12 +129,3 @@ def seconds_of(span: str) -> float:
     if not span.strip() or span[place:].strip():
         raise NotCarried(f'"{span}" is no length of time.', "Write 1h 30min.")
     return total
-
-
-def duration_words(seconds: float) -> str:
-    """Write seconds as a duration of a plan, rounded up to a whole second."""
-    whole = -int(-seconds // 1)
-    for size, unit in ((86_400, "d"), (3600, "h"), (60, "m")):
-        if whole % size == 0 and whole:
-            return f"{whole // size}{unit}"
-    return f"{whole}s"
