@@ -107,7 +107,7 @@ def test_the_services_on_rabbitmq_share_an_exchange(processes: Processes, exampl
         names = Names(exchange=name, dialect="hutch")
         queues = ("billing:orders.created", "billing:invoices.due", "audit:orders.created")
         rabbit.forget(amqp, names, *(f"{name}-{queue}" for queue in queues))
-    assert sorted(audit.out) == ["audit listens", *(f"order {n} noted" for n in (1, 2, 3))]
+    assert sorted(audit.out) == ["audit listens", *(f"order {n} noted" for n in (1, 2, 3))], audit.transcript()
     assert sorted(billing.out) == [
         "billing listens",
         "invoice for order 1",
@@ -115,7 +115,7 @@ def test_the_services_on_rabbitmq_share_an_exchange(processes: Processes, exampl
         "order 1 charged in attempt 2",
         "order 2 charged in attempt 1",
         "order 3 is free",
-    ]
+    ], billing.transcript()
 
 
 def test_the_plan_of_the_examples_is_shown_and_carried_out_by_a_command(processes: Processes, examples: Path) -> None:

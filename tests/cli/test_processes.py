@@ -235,9 +235,12 @@ def test_demo_shows_what_it_measured_and_keeps_server_and_data_if_told(processes
 def test_demo_shows_its_jobs_in_the_browser_until_it_is_ended(processes: Processes, sign: signal.Signals) -> None:
     demo = processes.workkit("demo", "--web")
     address = demo.wait_for(r"^Open (http://127\.0\.0\.1:\d+/)$")[1]
-    with urllib.request.urlopen(address, timeout=30) as answer:
-        assert answer.url == f"{address}s/demo/"
-        assert "workkit.demo.tick" in answer.read().decode()
+    try:
+        with urllib.request.urlopen(address, timeout=30) as answer:
+            assert answer.url == f"{address}s/demo/"
+            assert "workkit.demo.tick" in answer.read().decode()
+    except OSError as error:
+        pytest.fail(f"{error!r}\n{demo.transcript()}")
     demo.wait_for(r"done +workkit\.demo\.tick\(\)")
     demo.send(sign)
     ended(demo)
