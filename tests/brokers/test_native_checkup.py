@@ -312,7 +312,7 @@ def test_a_listener_at_full_speed_raises_no_alarm(
     producer.start()
     try:
         until(lambda: client.exists(f"{name}:errors", f"{name}:slots", f"{name}:again") == 3)
-        for _ in range(20):
+        for _ in range(10):
             assert found(doctor, patience_ms=0) == []
     finally:
         over.set()

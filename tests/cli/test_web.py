@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import urllib.error
 import urllib.request
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -13,6 +15,7 @@ from tests.cli.conftest import Run
 from tests.processes import Processes
 from tests.servers import Server
 from workkit import schedule
+from workkit.cli.commands.web_binding import bound, read_binding
 
 
 def test_an_open_address_is_refused_without_users(run: Run) -> None:
@@ -71,6 +74,14 @@ def asked(address: str, path: str) -> str:
     with urllib.request.urlopen(address + path, timeout=30) as answer:
         text: str = answer.read().decode()
     return text
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:0", "[::1]:0"])
+def test_a_connection_sends_the_body_without_waiting_for_the_client_to_acknowledge_the_headers(address: str) -> None:
+    with closing(bound(read_binding(address))) as listening, socket.create_connection(listening.getsockname()[:2]):
+        accepted, _ = listening.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 @pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])

@@ -31,7 +31,7 @@ while it is read again.
 MANY: Final = 1_000
 """More recurring jobs than these take a while to be read, and so does what is found out about them."""
 
-MANY_S: Final = 10.0
+MANY_S: Final = 20.0
 """So long these are kept, and given while they are read again for `STAYS_S` at most: see `Served.spans`."""
 
 STAYS_S: Final = 120.0
