@@ -77,7 +77,7 @@ def _rates(model: Model) -> str:
     for shards in SHARDS:
         found = [_bounded(model, Fleet(shards=shards, processes=count)) for count in LISTENERS]
         rows.append((f"{shards}", *found))
-    return _table(("shards", *(f"{count:,} processes" for count in LISTENERS)), rows)
+    return _table(("shards", *(f"{count:,} process{'es' * (count > 1)}" for count in LISTENERS)), rows)
 
 
 def _bounded(model: Model, fleet: Fleet) -> str:
@@ -123,7 +123,7 @@ def _seconds(value: float) -> str:
 
 def _bytes(value: float) -> str:
     for unit in ("B", "kB", "MB", "GB"):
-        if value < 1000:
+        if float(f"{value:.2g}") < 1000:
             return f"{float(f'{value:.2g}'):g} {unit}"
         value /= 1000
     return f"{float(f'{value:.2g}'):g} TB"

@@ -13,7 +13,8 @@ from tests import handlers
 from tests.processes import until
 from tests.servers import PAST, Server
 from workkit import schedule, wire
-from workkit.brokers.connect import check, open_broker, open_brokers
+from workkit.brokers.connect import open_broker, open_brokers
+from workkit.brokers.connect_redis import check
 from workkit.brokers.native.sharded import ShardedBroker
 from workkit.brokers.native.shards import shard_names, shard_of
 from workkit.contract.broker import Broker

@@ -17,7 +17,8 @@ from tests.optional import needed
 from tests.rows import every_row
 from tests.servers import Server, free_port
 from workkit import schedule
-from workkit.brokers.connect import check, open_broker, open_brokers
+from workkit.brokers.connect import open_broker, open_brokers
+from workkit.brokers.connect_redis import check
 from workkit.brokers.redis_server.address import masked, read_addresses, without_passwords
 from workkit.brokers.redis_server.cluster import tag_of
 from workkit.brokers.redis_server.refusal import ServerPlace, refusal

@@ -251,7 +251,7 @@ def create(
             raise InvalidSchedule.about(f"{option}={shown!r}", trouble, remedy, where=option, given=shown)
     if redis is None:
         redis = os.environ.get("WORKKIT_REDIS_URL") or os.environ.get("REDIS_URL") or DEFAULT_URL
-    from workkit.brokers.connect import check
+    from workkit.brokers.connect_redis import check
 
     check(redis, schedule=name, shards=shards)
     for option, value in (("limit", limit), ("rate", rate)):
@@ -300,7 +300,7 @@ def _on_rabbitmq(
     """Make a schedule that is an exchange. A Redis beside it counts only where it is given here: programs with
     different surroundings would keep different limits. Raises InvalidSchedule, TriggerError.
     """
-    from workkit.brokers.connect import DEFAULT_AMQP_URL, check_amqp
+    from workkit.brokers.connect_rabbitmq import DEFAULT_AMQP_URL, check_amqp
 
     made = Schedule(
         name=name,
