@@ -132,9 +132,9 @@ class Served:
         jobs = tuple(inspector.recurring())
         self.rail.note("recurring", len(jobs))
         try:
-            found = Standing(jobs=jobs, runs=inspector.lately([one.key for one in jobs]))
+            found = Standing(read=now, jobs=jobs, runs=inspector.lately([one.key for one in jobs]))
         except Unsupported as error:
-            found = Standing(jobs=jobs, no_history=str(error))
+            found = Standing(read=now, jobs=jobs, no_history=str(error))
         if before is not None:
             found.prepare(before, now=now)
         return found

@@ -25,7 +25,7 @@ def row(key: str, *runs: PastRun, due: int | None = 60, state: JobState = "waiti
         id=key.ljust(40, "0"), schedule="s", fn="app.f", name=key if named else None, trigger=cron("* * * * * 0 0")
     )
     at = None if due is None else NOW + timedelta(seconds=due)
-    standing = Standing(jobs=(Recurs(key=key, job=job, state=state, due=at),), runs={key: runs})
+    standing = Standing(read=NOW, jobs=(Recurs(key=key, job=job, state=state, due=at),), runs={key: runs})
     (found,) = standing.rows("name", now=NOW)
     assert standing.rows("next", now=NOW) == [found]
     assert standing.counts()["all"] == 1
@@ -50,6 +50,22 @@ def test_trouble_comes_first_then_what_is_soon() -> None:
     assert found == [
         "failing", "left-out", "missed", "late", "overdue", "soon", "later", "over", "plain",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("due", "state", "later", "shown"),
+    [
+        (10, "waiting", 5, NOW + timedelta(seconds=10)),
+        (10, "waiting", 12, NOW.replace(hour=11, minute=0, second=0)),  # it has begun meanwhile: then its next time
+        (0, "waiting", 4, NOW.replace(hour=11, minute=0, second=0)),
+        (-30, "due", 4, NOW - timedelta(seconds=30)),  # it was overdue when it was read
+        (10, "retrying", 12, NOW + timedelta(seconds=10)),
+    ],
+)
+def test_what_was_due_since_it_was_read_has_begun(due: int, state: JobState, later: int, shown: datetime) -> None:
+    found = row("one", due=due, state=state)
+    assert found.due(NOW, NOW + timedelta(seconds=later)) == shown
+    assert found.is_overdue(NOW) is (due < 0)
 
 
 def test_each_list_is_counted() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -100,7 +100,7 @@ def look(asked: Asked) -> RecurringView:
     try:
         standing = asked.served.recurring(asked.now, asked.pulse.control)
     except Unsupported as error:
-        standing, unknown["recurring"] = Standing(), str(error)
+        standing, unknown["recurring"] = Standing(read=asked.now), str(error)
     if standing.no_history:
         unknown["history"] = standing.no_history
     rows, counts = standing.rows(sort, now=asked.now), standing.counts()
@@ -113,9 +113,10 @@ def look(asked: Asked) -> RecurringView:
     lines = [
         line_of(
             row,
-            asked.veil.job(row.recurs.standing),
+            replace(asked.veil.job(row.recurs.standing), due=row.due(standing.read, asked.now)),
             pause=asked.veil.pause(pause_of(row.recurs.job, asked.pulse.control)),
             is_running=row.recurs.job.id in running,
+            read=standing.read,
             now=asked.now,
             zone=asked.zone,
         )

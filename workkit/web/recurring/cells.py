@@ -57,8 +57,10 @@ class Line:
     __repr__ = brief_repr
 
 
-def line_of(row: Row, job: Job, *, pause: Pause | None, is_running: bool, now: datetime, zone: tzinfo) -> Line:
-    """Make the line of a row, with its job as it may be shown."""
+def line_of(
+    row: Row, job: Job, *, pause: Pause | None, is_running: bool, read: datetime, now: datetime, zone: tzinfo
+) -> Line:
+    """Make the line of a row that was read at `read`, with its job as it is shown."""
     ring = list(row.runs)
     failures, p95 = in_a_row(ring), p95_ms(ring)
     ran = ran_last(ring)
@@ -70,7 +72,7 @@ def line_of(row: Row, job: Job, *, pause: Pause | None, is_running: bool, now: d
         job=job,
         title=job.name or shown(job.fn),
         words=words_in(job, zone),
-        next=_next(row, job, pause, is_running, now, zone),
+        next=_next(row, job, pause, is_running, read, now, zone),
         last=_last(ring, pause, failures, row.is_paused, is_running, now, zone),
         took=took,
         bars=bars(ring, now=now, zone=zone, running=is_running),
@@ -94,7 +96,9 @@ def took_within(ring: Sequence[PastRun], share: float) -> int | None:
     return took[max(0, ceil(share * len(took)) - 1)] if took else None
 
 
-def _next(row: Row, job: Job, pause: Pause | None, is_running: bool, now: datetime, zone: tzinfo) -> Cell:
+def _next(
+    row: Row, job: Job, pause: Pause | None, is_running: bool, read: datetime, now: datetime, zone: tzinfo
+) -> Cell:
     if row.is_paused:
         end = pause_end(pause)
         return Cell(text="paused", two=f"until {moment(end, now, zone)}" if end else "", kind="faint")
@@ -105,7 +109,7 @@ def _next(row: Row, job: Job, pause: Pause | None, is_running: bool, now: dateti
     at = moment(job.due, now, zone)
     if job.state == "retrying":
         return Cell(text=until(job.due, now), two=f"{at}, attempt {job.attempt + 1}")
-    return Cell(text=until(job.due, now), two=at, kind="w-late" if row.is_overdue(now) and not is_running else "cd")
+    return Cell(text=until(job.due, now), two=at, kind="w-late" if row.is_overdue(read) and not is_running else "cd")
 
 
 def _last(

@@ -54,10 +54,17 @@ class Row:
         """Whether nothing of it starts."""
         return self.recurs.state == "paused"
 
-    def is_overdue(self, now: datetime) -> bool:
-        """Whether its next run should have begun."""
+    def is_overdue(self, read: datetime) -> bool:
+        """Whether its next run should have begun when it was read."""
         due = self.recurs.due
-        return due is not None and due < now - _LATE and not self.is_paused
+        return due is not None and due < read - _LATE and not self.is_paused
+
+    def due(self, read: datetime, now: datetime) -> datetime | None:
+        """When it runs next. What became due since it was read has begun, as far as is known: then its next time."""
+        due, trigger = self.recurs.due, self.recurs.job.trigger
+        if due is None or trigger is None or due >= now or self.is_overdue(read) or self.recurs.state != "waiting":
+            return due
+        return trigger.next_after(now) or due
 
     def belongs(self, show: str) -> bool:
         """Say whether it stands in a list of `SHOWS`."""
@@ -71,10 +78,11 @@ _LATE: Final = timedelta(milliseconds=LATE_MS)
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Standing:
-    """All recurring jobs of a schedule, and the last runs of each, as they were read; `no_history` says why there are
-    no runs. It keeps the orders that were asked for: to sort thousands of jobs takes as long as to read them.
+    """All recurring jobs of a schedule, and the last runs of each, as they were read at `read`; `no_history` says why
+    there are no runs. It keeps the orders that were asked for: to sort thousands of jobs takes as long as to read them.
     """
 
+    read: datetime
     jobs: tuple[Recurs, ...] = ()
     runs: Mapping[str, Sequence[PastRun]] = field(default_factory=dict)
     no_history: str = ""

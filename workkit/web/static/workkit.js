@@ -21,9 +21,10 @@ function distance(ms) {
   return found.slice(0, 2).filter(Boolean).join(" ") || "0 s";
 }
 
+// What is due has begun, until a later look at the server, which comes within 10 s, says that it has not.
 function until(due) {
   const left = due - now();
-  return left > 0 ? distance(left) : left > -1e3 || state !== "Live" ? "due" : `overdue ${distance(left)}`;
+  return left > 0 ? distance(left) : left > -1e4 || state !== "Live" ? "due" : `overdue ${distance(left)}`;
 }
 
 const put = (node, text) => node.textContent === text || (node.textContent = text);
