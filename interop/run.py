@@ -1,6 +1,7 @@
 """Play the scenarios with every pair of peers and print a matrix: who adds, who runs, and what each side saw.
 
-    python interop/run.py [--peers python,node,...] [--also FOLDER] [--scenarios add-now,...] [--runs N] [--fleet 10000]
+    python interop/run.py [--peers python,node,...] [--with PEER] [--also FOLDER] [--scenarios add-now,...] [--runs N]
+        [--fleet 10000]
     python interop/run.py --layout hutch [--scenarios ours-direct,...]
 
 Exit status 0: all that was played is green. A peer whose language is not installed is named, and left out; with
@@ -27,6 +28,7 @@ from play import SCENARIOS, Failed, Metronome, Play, Scenario, read
 from processes import Peer, PeerError, Server, shared_order
 
 AT_ONCE = 24  # scenarios; most of the time they wait
+AT_ONCE_WITH = 8  # of those in which the same peer takes part, which is one process
 HEAVY_AT_ONCE = 2  # of those that keep a peer or the server busy: one waits while the other computes
 STARTS_AT_ONCE = 4  # of those that start peers of their own: to start a JVM keeps a processor busy for seconds
 
@@ -59,14 +61,15 @@ def main() -> int:
         scenarios = [s for s in scenarios if s.name in options.scenarios.split(",")]
     if options.list:
         with started(at_hand) as (_, peers):
-            for scenario, producer, consumer in plays_of(scenarios, peers):
+            for scenario, producer, consumer in plays_of(scenarios, peers, each_with=options.each_with):
                 print(f"{producer.name} -> {consumer.name}: {scenario.name}")
         return 0
     is_green = not (absent and os.environ.get("CI"))
     for number in range(1, options.runs + 1):
         begun = time.monotonic()
         with started(at_hand) as (server, peers):
-            results = play_all(scenarios, server, peers)
+            at_once = AT_ONCE_WITH if options.each_with else AT_ONCE
+            results = play_all(plays_of(scenarios, peers, each_with=options.each_with), server, at_once=at_once)
             took = time.monotonic() - begun
             print(f"\nrun {number} of {options.runs}, {len(results)} plays in {took:.0f} s")
             is_green &= show(results, peers, verbose=options.verbose)
@@ -91,6 +94,7 @@ def _play_on_rabbitmq(options: argparse.Namespace) -> int:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--peers", help=f"default: all of {','.join(KINDS)}")
+    parser.add_argument("--with", dest="each_with", metavar="PEER", help="only the pairs in which this one takes part")
     parser.add_argument(
         "--also", action="append", default=[], metavar="FOLDER", help="a peer.json and a peer elsewhere"
     )
@@ -110,7 +114,10 @@ def _options() -> argparse.Namespace:
         KINDS.update(kinds.read(Path(folder)))
     options.peers = options.peers or ",".join(KINDS)
     known = {path.stem for path in (SCENARIOS / ("" if options.layout == "native" else "hutch")).glob("*.json")}
-    for given, accepted in ((options.peers, set(KINDS)), (options.scenarios or "", known)):
+    peers = set(options.peers.split(","))
+    for given, accepted in (
+        (options.peers, set(KINDS)), (options.scenarios or "", known), (options.each_with or "", peers)
+    ):  # fmt: skip
         if unknown := set(filter(None, given.split(","))) - accepted:
             parser.error(f"{', '.join(sorted(unknown))}: not known. Accepted: {', '.join(sorted(accepted))}")
     return options
@@ -128,27 +135,29 @@ def started(names: Sequence[str]) -> Iterator[tuple[Server, list[Peer]]]:
         yield server, peers
 
 
-def plays_of(scenarios: Sequence[Scenario], peers: Sequence[Peer]) -> list[tuple[Scenario, Peer, Peer]]:
-    """Each scenario with each pair for which it is."""
+Pair = tuple[Scenario, Peer, Peer]
+
+
+def plays_of(scenarios: Sequence[Scenario], peers: Sequence[Peer], *, each_with: str | None) -> list[Pair]:
+    """Each scenario with each pair for which it is; of the pairs perhaps only those with one peer."""
     return [
         (scenario, producer, consumer)
         for scenario in scenarios
         for producer, consumer in product(peers, peers)
-        if shared_order(producer, consumer) and not scenario.leaves_out(producer, consumer)
+        if (each_with is None or each_with in (producer.name, consumer.name))
+        and shared_order(producer, consumer)
+        and not scenario.leaves_out(producer, consumer)
     ]
 
 
-def play_all(scenarios: Sequence[Scenario], server: Server, peers: Sequence[Peer]) -> list[Result]:
-    """Play each scenario with each pair that has a schedule in common, several at a time: first those that start peers,
-    then those that look at how late a job runs, last the heavy ones.
-    """
-    plays = plays_of(scenarios, peers)
+def play_all(plays: Sequence[Pair], server: Server, *, at_once: int) -> list[Result]:
+    """Play, several at a time: first what starts peers, then what looks at how late a job runs, last what is heavy."""
     heavy = [play for play in plays if play[0].heavy]
     starting = [play for play in plays if play[0].crashes]
     others = [play for play in plays if play not in heavy and play not in starting]
     results = []
     with closing(Metronome()) as machine:
-        for part, at_once in ((starting, STARTS_AT_ONCE), (others, AT_ONCE), (heavy, HEAVY_AT_ONCE)):
+        for part, at_once in ((starting, STARTS_AT_ONCE), (others, at_once), (heavy, HEAVY_AT_ONCE)):
             with ThreadPoolExecutor(at_once) as pool:
                 results += pool.map(lambda play: _played(*play, server=server, machine=machine), part)
     return results

@@ -59,6 +59,7 @@ def test_a_job_that_kills_its_process_three_times_is_dead_and_the_others_run(
     until(lambda: client.llen("seen") >= 5)
     assert started == 4
     assert {int(n) for n in client.lrange("seen", 0, -1)} == set(range(5))
-    (dead,) = until(lambda: [job for job in schedule.jobs(s) if not schedule.counts(s).running], what="the last ending")
+    until(lambda: not schedule.counts(s).running, what="the last ending")
+    (dead,) = schedule.jobs(s)
     assert (dead.id, dead.error) == (poison.id, "Crashed: crashed its listener 3 times")
     assert client.lrange("begun", 0, -1).count(b"poison") == 3

@@ -89,7 +89,8 @@ class Player:
         self._blocks += 1
         if text.endswith(BLOCKING):
             s = schedule.create(SCHEDULE, redis=self.redis)
-            until(lambda: schedule.listeners(s), what="the listener of the program")
+            pid = self.program.pid  # those of commands may listen too
+            until(lambda: any(one.pid == pid for one in schedule.listeners(s)), what="the listener of the program")
             self.program.send(signal.SIGINT)
         self.program.wait_for(r"^block over$", count=self._blocks, timeout=60)
 
