@@ -157,8 +157,8 @@ def play_all(plays: Sequence[Pair], server: Server, *, at_once: int) -> list[Res
     others = [play for play in plays if play not in heavy and play not in starting]
     results = []
     with closing(Metronome()) as machine:
-        for part, at_once in ((starting, STARTS_AT_ONCE), (others, at_once), (heavy, HEAVY_AT_ONCE)):
-            with ThreadPoolExecutor(at_once) as pool:
+        for part, threads in ((starting, STARTS_AT_ONCE), (others, at_once), (heavy, HEAVY_AT_ONCE)):
+            with ThreadPoolExecutor(threads) as pool:
                 results += pool.map(lambda play: _played(*play, server=server, machine=machine), part)
     return results
 

@@ -150,7 +150,7 @@ def _hostile(s: Schedule, client: Any) -> None:
         name = "".join(filter(str.isprintable, f"{n} {text}"))[:200]
         schedule.add(s, cast.DONE, every="minute", args=[text], kwargs={text[:50]: text}, name=name)
         schedule.add(s, cast.DONE, in_=f"{n + 1} hours", args=[text])
-        schedule.add_now(s, cast.SYNC, args=[text])
+        schedule.add_now(s, cast.SYNC, args=[text], name=f"now {name}"[:200])
     schedule.add(s, cast.DONE, in_="1 hour", args=["x" * 900_000], name="megabytes")
     schedule.add_now(s, cast.WORDY)
     schedule.pause(s, fn="other:fn", reason=MARKUP)

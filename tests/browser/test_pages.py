@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterator, Sequence
 
 import httpx
 import pytest
 
-from tests.browser.addresses import Found, base
+from tests.browser.addresses import LINK, Found, base
 from tests.browser.conftest import Site
 from tests.browser.scene import EMPTY, HOSTILE, SHOP
 from tests.browser.seen import LOOKS, NARROW, NARROWEST_LOOK, WIDE, Looks, Seen, Theme, assert_masked
@@ -63,6 +64,17 @@ def axed(page: Page, paths: list[str], n: int) -> Sequence[tuple[Theme, int]]:
     schedule = paths[n].split("/")[2]
     is_first = all(path.split("/")[2] != schedule for path in paths[:n])
     return LOOKS[n % 2 : n % 2 + 1] if is_first or (schedule == SHOP and "?" not in paths[n]) else ()
+
+
+def test_a_run_with_any_title_fits_the_narrowest_screen(looks: Looks, site: Site) -> None:
+    rows = httpx.get(f"{site.address}{base(HOSTILE)}runs", timeout=30).text.split("<tr>")[2:]
+    shown = [html.unescape(link[1]) for row in rows if (link := LINK.search(row)) and "&lt;img" in row]
+    assert shown, "no run of a job with markup in its name"
+    with looks.at(has_script=False) as seen:
+        for path in shown:
+            seen.open(path)
+            seen.show(*NARROWEST_LOOK)
+            assert seen.troubles() == [], path
 
 
 def test_the_json_of_each_page_holds_no_secret(found: Found, site: Site) -> None:
