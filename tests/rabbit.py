@@ -39,6 +39,8 @@ management.sample_retention_policies.global.minute = 1
 management.sample_retention_policies.basic.minute = 1
 management.sample_retention_policies.detailed.minute = 1
 """  # the counts that it shows are at most 200 ms old, and its statistics 1 s
+ADVANCED = "[{rabbit, [{dead_letter_worker_publisher_confirm_timeout, 3000}]}]."
+"""What a delay waits for at most after the node is killed; by default 3 minutes (spec/layouts/hutch.md, section 8)."""
 _CHILDREN: dict[int, subprocess.Popen[bytes]] = {}
 GENTLE = "+S 2:2 +sbwt none +sbwtdcpu none +sbwtdio none"  # idle schedulers do not spin
 
@@ -85,6 +87,7 @@ class Rabbit(Daemon):
         self.folder.mkdir(exist_ok=True)
         (self.folder / "plugins").write_text("[rabbitmq_management]." if self.manages else "[].")
         (self.folder / "rabbit.conf").write_text(self.conf)
+        (self.folder / "advanced.config").write_text(ADVANCED)
         if not self.mapper:
             self.mapper = self._begun("epmd", "-port", str(self._names), "-address", "127.0.0.1").pid
         child = self._begun(program())
@@ -140,8 +143,8 @@ class Rabbit(Daemon):
             "ERL_EPMD_ADDRESS": "127.0.0.1", "RABBITMQ_MNESIA_BASE": folder / "data", "RABBITMQ_LOG_BASE": folder,
             "RABBITMQ_LOGS": folder / "node.log", "RABBITMQ_PID_FILE": folder / "pid",
             "RABBITMQ_ENABLED_PLUGINS_FILE": folder / "plugins", "RABBITMQ_CONF_ENV_FILE": folder / "none",
-            "RABBITMQ_CONFIG_FILE": folder / "rabbit", "RABBITMQ_FEATURE_FLAGS_FILE": folder / "flags",
-            "ERL_CRASH_DUMP": folder / "crash.dump",
+            "RABBITMQ_CONFIG_FILE": folder / "rabbit", "RABBITMQ_ADVANCED_CONFIG_FILE": folder / "advanced.config",
+            "RABBITMQ_FEATURE_FLAGS_FILE": folder / "flags", "ERL_CRASH_DUMP": folder / "crash.dump",
             "RABBITMQ_GENERATED_CONFIG_DIR": folder / "made", "RABBITMQ_SCHEMA_DIR": folder / "schema",
             "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": f"-kernel inet_dist_use_interface {{127,0,0,1}} {GENTLE}",
         }  # fmt: skip
