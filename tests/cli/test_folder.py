@@ -80,6 +80,7 @@ def test_what_is_there_goes_through(app: Path, text: str) -> None:
         ("os:system", '"os:system": os is Python\'s own, and no listener runs its functions.'),
         ("os.path:join", '"os.path:join": os is Python\'s own, and no listener runs its functions.'),
         ("builtins:print", "builtins is Python's own"),
+        ("workkit.shell:rum", "no such function in workkit/shell.py; nearest: run. Write workkit.shell:run."),
         ("app:numbers", '"app:numbers": numbers in app.py is a generator function: calling it runs nothing'),
     ],
 )
@@ -95,6 +96,8 @@ def test_what_is_not_there_is_refused_with_the_nearest(app: Path, text: str, mes
         ("ap:hi", "no module ap under ./; nearest: app"),
         ("pkg.cahce:clear", "no module pkg.cahce under ./; nearest: pkg.cache"),
         ("elsewhere:run", "no module elsewhere under ./"),
+        ("workkit.shell:run", "a listener runs workkit.shell only where it is told: --import workkit.shell"),
+        ("workkit.shall:run", "no module workkit.shall under ./"),
     ],
 )
 def test_a_module_elsewhere_goes_through_with_a_note(app: Path, text: str, note: str) -> None:

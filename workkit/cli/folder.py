@@ -12,7 +12,7 @@ from workkit.cli.source import Function, names_in, signature_of, yields
 from workkit.contract.layout import PLAIN_LAYOUTS
 from workkit.errors import InvalidArguments, InvalidFunction
 from workkit.jobs.arguments import as_called, misfit, parameters_text
-from workkit.jobs.functions.module_files import source_folder
+from workkit.jobs.functions.module_files import OURS, source_folder
 from workkit.jobs.names import (
     NO_YIELD,
     Name,
@@ -60,10 +60,13 @@ def checked(text: str, folder: Path, *, call: Arguments | None = None) -> tuple[
             given=text,
             position=text.rfind(hidden),
         )
-    file = find_function(name.space, folder)
+    is_ours = name.space.partition(".")[0] == OURS.name
+    place = OURS.parent if is_ours else folder
+    file = find_function(name.space, place)
     if file is None:
         return text, _elsewhere(name.space, folder)
-    return text, _look(name, file, text, folder, call)
+    note = _look(name, file, text, place, call)
+    return text, f"a listener runs {name.space} only where it is told: --import {name.space}" if is_ours else note
 
 
 def _elsewhere(module: str, folder: Path) -> str:

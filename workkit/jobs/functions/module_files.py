@@ -8,6 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 
 DEEPEST, MOST_FILES = 5, 2000  # bounds of a search: parts of a module's name, files
+OURS = Path(__file__).resolve().parents[2]
+"""The package workkit. It is nobody's folder: a listener runs a module of it, as workkit.shell, only if it is told."""
 MOST_SOURCES = 50  # folders of a repository with several packages
 
 

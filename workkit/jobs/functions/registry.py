@@ -20,7 +20,7 @@ from typing import Any
 
 from workkit.errors import CannotRun, FunctionNotFound, InvalidFunction, ListenerStopped, NotAllowed, described
 from workkit.jobs.functions.marks import Handler, marked, options_of, served
-from workkit.jobs.functions.module_files import modules_under, source_folder
+from workkit.jobs.functions.module_files import OURS, modules_under, source_folder
 from workkit.jobs.names import (
     LONGEST,
     NO_YIELD,
@@ -41,7 +41,6 @@ from workkit.text.nearest import nearest_word
 MOST_NAMES = 10_000
 _HERE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")  # a mark that is refused was written elsewhere
 _IMPORT = os.path.dirname(importlib.__file__)
-_PACKAGE = Path(__file__).resolve().parents[2]  # workkit itself is nobody's folder: workkit.shell must be named
 importing: ContextVar[str | None] = ContextVar("workkit_importing", default=None)  # what a listener imports right now
 
 
@@ -184,7 +183,7 @@ class Registry:
         if self.folder is None:
             return False
         file = file.resolve()
-        if not file.is_relative_to(self.folder) or file.is_relative_to(_PACKAGE):
+        if not file.is_relative_to(self.folder) or file.is_relative_to(OURS):
             return False
         for part in file.parents:
             if part.name in ("site-packages", "dist-packages") or (part / "pyvenv.cfg").exists():

@@ -4,6 +4,7 @@ workkit listener on the same keys does not.
 
 from __future__ import annotations
 
+import json
 import time
 from contextlib import closing
 from typing import Any
@@ -291,17 +292,21 @@ def test_a_dead_copy_that_event_sends_to_all_is_not_run(on: Opened) -> None:
 
 def test_event_gives_up_a_message_that_it_could_not_send_again_and_ours_is_kept(on: Opened, beside: Beside) -> None:
     """An operator has deleted what leads to the delays."""
-    event, listener = beside.event(consumer=FAILS), on.listener()
-    on.publish("note", b'{"n":1}', message_id="m1")
+    event, listener = beside.event(consumer={"prefetch": 1}), on.listener()
+    on.publish("note", b'{"n":1,"fail":-1}', message_id="m1")
     claim = one(listener)
-    event.ran(1)
+    waiting = [queue.name for queue in delays(on.names).queues]
+    until(lambda: sum(map(on.count, waiting)) == 1, what="the first delay of event")
     for exchange in (on.names.schedule_exchange, on.names.own_exchange):
         on.channel.exchange_delete(exchange)
     listener.claim(0, ends=[(claim, Again(delay_ms=0, attempt=1, failure=FAILURE))])
     again = one(listener)
     assert (again.id, again.attempt) == ("m1", 1)
-    on.publish("note", b'{"n":2}')
-    event.ran(2)
+    for body in (b'{"n":2,"fail":-1}', b'{"n":3}'):
+        on.publish("note", body)
+    event.ran(3)  # one at a time: the second was acknowledged
     event.close()
-    assert on.count(event.queue) == on.count(on.names.dead_queue) == 0
-    assert len(event.runs()) == 2
+    returned = [on.got(event.queue)[2] for _ in range(on.count(event.queue))]
+    assert returned in ([], [b'{"n":3}']), "the third, if it was not acknowledged"
+    assert on.count(on.names.dead_queue) == 0
+    assert [json.loads(said["body"])["n"] for said in event.runs()] == [1, 2, 3]
