@@ -65,7 +65,7 @@ async def run(
     who = pwd.getpwuid(os.geteuid()) if user is None else _user(user)
     home = {"HOME": who.pw_dir, "LOGNAME": who.pw_name, "USER": who.pw_name, "SHELL": SHELL}
     try:
-        process = await asyncio.create_subprocess_exec(
+        process = await _started(
             *words,
             stdin=PIPE if stdin else DEVNULL,
             stdout=PIPE,
@@ -120,6 +120,24 @@ def _rights(who: pwd.struct_passwd) -> dict[str, Any]:
         )
     groups = os.getgrouplist(who.pw_name, who.pw_gid)
     return {"user": who.pw_uid, "group": who.pw_gid, "extra_groups": groups}
+
+
+async def _started(*words: str, **how: Any) -> Process:
+    """Start a process. Of a start that is cancelled asyncio ends the first process only, and waits for the others: so
+    the start goes on to its end, which is soon, and then the whole group is ended.
+    """
+    starting = asyncio.ensure_future(asyncio.create_subprocess_exec(*words, **how))
+    cancelled = None
+    while not starting.done():
+        try:
+            await asyncio.wait({starting})
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        with suppress(OSError, ValueError):  # there is none
+            await _stop(starting.result())
+        raise cancelled
+    return starting.result()
 
 
 async def _end_of(stream: asyncio.StreamReader | None) -> bytes:
