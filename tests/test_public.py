@@ -36,7 +36,7 @@ def test_triggers_and_wire_are_functions_not_modules() -> None:
 
 
 def test_importing_is_light_and_silent() -> None:
-    heavy = ["redis", "croniter", "parsedatetime", "click", "asyncio", "msgpack", "socket"]
+    heavy = ["redis", "croniter", "click", "asyncio", "msgpack", "socket"]
     source = (
         f"import sys, threading, workkit\nprint([m for m in {heavy!r} if m in sys.modules], threading.active_count())"
     )

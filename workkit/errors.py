@@ -90,7 +90,9 @@ class TriggerError(Invalid):
 
 
 class PhraseError(TriggerError):
-    """Words about time were not understood whole."""
+    """Words about time were not understood whole. `offered` are the whole texts that the message offers instead."""
+
+    offered: tuple[str, ...] = ()
 
 
 class CronError(TriggerError):

@@ -26,15 +26,30 @@ def on(server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
 @pytest.mark.parametrize(
     ("when", "said"),
     [
-        (["every 45 minutes"], 'counted from 1970; to choose, add "starting at 9:05", or --start TIME'),
-        (["every 7 hours"], 'counted from 1970; to choose, add "starting 2027-01-31 at 3am", or --start TIME'),
-        (["every 3 days at 9am"], 'counted from 1970; to choose, add "starting 2027-01-31", or --start TIME'),
+        (["every 45 minutes"], 'counted from 0:44 UTC; to choose, add "starting at 9:05", or --start TIME'),
+        (
+            ["every 7 hours"],
+            'counted from 1 January 1970 at 6:00 UTC; to choose, add "starting 2027-01-31 at 3am", or --start TIME',
+        ),
+        (
+            ["every 3 days at 9am"],
+            'counted from 3 January 1970 at 9:00 UTC; to choose, add "starting 2027-01-31", or --start TIME',
+        ),
         (["every 15 minutes"], 'aligned to the clock; to choose, add "starting at 9:05", or --start TIME'),
         (["every 20 seconds"], 'aligned to the clock; to choose, add "starting at 9:00:05", or --start TIME'),
         (["every 6 hours"], 'aligned to the clock; to choose, add "starting at 3am", or --start TIME'),
         (["every minute"], None),
         (["every 90 seconds", "--start", "2027-01-01"], "counted from its start"),
-        (["every 90 seconds starting at 9:00:30"], "counted from 0:00:30 UTC"),
+        (["every 90 seconds starting at 9:00:30"], "counted from 9:00:30 UTC"),
+        (
+            ["every 90 minutes", "--tz", "Asia/Kolkata"],
+            'counted from 0:59 Asia/Kolkata; to choose, add "starting at 9:05", or --start TIME',
+        ),
+        (
+            ["every 48 hours", "--tz", "Europe/Paris"],
+            "counted from 3 January 1970 at 0:00 Europe/Paris; "
+            'to choose, add "starting 2027-01-31 at 3am", or --start TIME',
+        ),
         (["every weekday at 9am"], None),
         (["2050-01-01"], None),
     ],

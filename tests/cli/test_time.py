@@ -10,7 +10,7 @@ FROM = ("--from", "2026-11-20T10:15:30Z")
 
 EVERY_SECOND_SUNDAY = """\
 every other Sunday at 17:00 Europe/Paris
-counted from 1970; to choose, add "starting 2027-01-31", or --start TIME
+counted from 11 January 1970 at 17:00 Europe/Paris; to choose, add "starting 2027-01-31", or --start TIME
 cron: none; seven UTC fields cannot follow the clock changes of Europe/Paris. Stored with its zone.
   Sun 29 Nov 2026  17:00 +01:00   16:00 UTC   in 9 d 5 h
   Sun 13 Dec 2026  17:00 +01:00   16:00 UTC   in 23 d 5 h
@@ -32,7 +32,7 @@ def test_next_as_json(run: Run) -> None:
         "next": ["2026-11-29T16:00:00.000Z", "2026-12-13T16:00:00.000Z"],
         "warnings": [],
         "interval": None,
-        "counted": "counted from 1970",
+        "counted": "counted from 11 January 1970 at 17:00 Europe/Paris",
     }
     assert list(json.loads(ran.out)) == ["words", "cron", "tz", "recurs", "next", "warnings", "interval", "counted"]
 
@@ -98,13 +98,28 @@ def test_next_refuses_what_never_fires(run: Run) -> None:
     assert ran.err == 'error: "* 2 30 * 0 0 0" never fires: February has no day 30.\n'
 
 
+@pytest.mark.parametrize("when", ["90 minutes", "3 days at 9am"])
+def test_next_and_add_agree_that_a_bare_length_may_recur(run: Run, when: str) -> None:
+    shown, added = run("next", when), run("add", "t", when, "app:hi", "--dry-run", "--redis", "redis://127.0.0.1:1/")
+    assert (shown.status, shown.out, shown.err.splitlines()[0]) == (2, "", added.err.splitlines()[0])
+    assert f'Write "in {when}" or "every {when}".' in shown.err
+
+
+def test_next_echoes_the_hour_that_an_interval_starts_at(run: Run) -> None:
+    ran = run("next", "every 90 minutes starting at 9am", "--tz", "Asia/Kolkata", *FROM)
+    assert ran.out.splitlines()[:2] == [
+        "every 90 minutes starting at 9:00 Asia/Kolkata",
+        "counted from 9:00 Asia/Kolkata",
+    ]
+
+
 def test_next_puts_the_caret_under_the_word(run: Run) -> None:
     assert run("next", "7pm tomorow", *FROM).err.splitlines()[1:] == ["  7pm tomorow", "      ^"]
 
 
 NINETY_SECONDS = """\
-every 90 seconds starting at 0:00:30 UTC
-counted from 0:00:30 UTC
+every 90 seconds starting at 9:00:30 UTC
+counted from 9:00:30 UTC
 cron: none; seven fields cannot say this. Stored with fields of its own, beside * * * * * */2 0
   Fri 20 Nov 2026  10:17:00 UTC   in 1 min 30 s
   Fri 20 Nov 2026  10:18:30 UTC   in 3 min

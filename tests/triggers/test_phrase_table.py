@@ -104,7 +104,7 @@ once a month on the 15th                       | * * 15 * 0 0 0
 first and third monday of the month            | * * * 1#1,1#3 0 0 0
 every 1st and 3rd friday of the month at 9     | * * * 5#1,5#3 9 0 0
 every second tuesday of the month at 9         | * * * 2#2 9 0 0
-every third friday of march at 9               | * 3 * 5/3 9 0 0
+every third friday of march at 9               | * 3 * 5#3 9 0 0
 first monday and last friday of the month      | * * * 1#1,5L 0 0 0
 monthly on the first monday at 9               | * * * 1#1 9 0 0
 first monday at 9am every month                | * * * 1#1 9 0 0

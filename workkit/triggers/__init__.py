@@ -16,7 +16,7 @@ def parse(text: str, *, now: datetime, tz: str | ZoneInfo = "UTC") -> Trigger:
     """Read a time in English, relative to the aware `now`, in the zone `tz`. Raises PhraseError, TriggerError."""
     from workkit.triggers.english import phrase
 
-    return phrase.parse(text, now=now, tz=tz, keyword="at")
+    return phrase.parse(text, now=now, tz=tz)
 
 
 def explain(trigger_or_text: Trigger | str, *, zone: bool = True) -> str:

@@ -77,7 +77,7 @@ def _words(name: str, given: str, now: datetime, tz: str) -> datetime:
     from workkit.triggers.english.grammar.reader import named
 
     try:
-        trigger = phrase.parse(given, now=now, tz=tz, keyword=name)
+        trigger = phrase.parse(given, now=now, tz=tz)
     except PhraseError as error:
         if (past := _absolute(given, tz)) is not None:
             return past

@@ -28,8 +28,9 @@ class Trigger:
 
     `interval` counts what seven fields cannot: seconds, and then the one rule only stands in for it where it is not
     known; or the days and weeks in which the rules hold. `pace` is the plain interval that words named, as long as a
-    start may choose its phase; `exact` is the instant that a length from now ends at, where it is no whole second. No
-    payload holds these two.
+    start may choose its phase; `exact` is the instant that a length from now ends at, where it is no whole second;
+    `origin` is the time of day (in seconds) and the zone from which the words count an interval. No payload holds these
+    three.
     """
 
     cron: str | None
@@ -43,6 +44,7 @@ class Trigger:
     interval: Interval | None = None
     pace: Pace | None = field(default=None, compare=False)
     exact: datetime | None = field(default=None, compare=False)
+    origin: tuple[int, str] | None = field(default=None, compare=False)
 
     __repr__ = brief_repr
 

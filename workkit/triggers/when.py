@@ -131,7 +131,7 @@ def _text(text: Any, when: When, now: datetime) -> Trigger:
         raise refused(TriggerError, "when", repr(text), "is neither words nor a cron string", remedy, given=text)
     if looks_like_cron(text):
         return _cron(text, when)
-    trigger = _phrase(text, when, now, keyword="when")
+    trigger = _phrase(text, when, now)
     from workkit.triggers.english.phrase import is_bare_length
 
     if not trigger.recurs and is_bare_length(text):
@@ -163,7 +163,7 @@ def _at(at: Any, when: When, now: datetime) -> Trigger:
     if not isinstance(at, str):
         remedy = 'Write at="7pm tomorrow".'
         raise refused(TriggerError, "at", repr(at), "is neither words nor a datetime", remedy, given=at)
-    trigger = _phrase(at, when, now, keyword="at")
+    trigger = _phrase(at, when, now)
     if trigger.recurs:
         other = f'every="{_EVERY.sub("", at, count=1)}"'
         raise refused(PhraseError, "at", f'"{at}"', "recurs", f"Write {other}.", given=at, suggestion=other)
@@ -224,11 +224,10 @@ def _phrase(
     now: datetime,
     *,
     lead: Literal["every", "in"] | None = None,
-    keyword: Literal["when", "at"] | None = None,
 ) -> Trigger:
     from workkit.triggers.english import phrase
 
-    return phrase.parse(given, now=now, tz=when.zone, lead=lead, keyword=keyword)
+    return phrase.parse(given, now=now, tz=when.zone, lead=lead)
 
 
 def _words(period: timedelta) -> str:

@@ -129,9 +129,9 @@ def add_command(
     with warnings_kept(), _quoting(schedule, words, zone):
         job = _imagined(s, given) if dry_run else verbs.add(s, **given)
     if dry_run:
-        _print(job, "would add", as_json, now=datetime.now(UTC))
+        _print(job, "would add", as_json, now=datetime.now(UTC), tz=s.tz)
     else:
-        _print(_standing(s, job), _became(job), as_json, now=present(s))
+        _print(_standing(s, job), _became(job), as_json, now=present(s), tz=s.tz)
     _note(note, added=not dry_run)
 
 
@@ -158,7 +158,7 @@ def now_command(schedule: str, call: Call, as_json: bool, run: dict[str, Any], s
     s = verbs.create(schedule, redis=server)
     with warnings_kept():
         job = verbs.add_now(s, **keywords, **run)
-    _print(_standing(s, job), _became(job), as_json, now=present(s))
+    _print(_standing(s, job), _became(job), as_json, now=present(s), tz=s.tz)
     _note(note, added=True)
 
 
@@ -237,7 +237,7 @@ def _became(job: Job) -> str:
     return f"replaced {job.replaced[:8]} with" if job.replaced else "added"
 
 
-def _print(job: Job, word: str, as_json: bool, *, now: datetime) -> None:
+def _print(job: Job, word: str, as_json: bool, *, now: datetime, tz: str) -> None:
     if as_json:
         terminal.data(
             record.compact({**record.job_record(job), "id": job.id or None, "new": job.new, "replaced": job.replaced})
@@ -245,7 +245,7 @@ def _print(job: Job, word: str, as_json: bool, *, now: datetime) -> None:
         return
     parts = [f"{word} {job.id[:8]}".rstrip(), call_text(job), when_line(job, now)]
     terminal.say("  ".join(parts), indent=2)
-    if job.trigger is not None and (counted := counting(job.trigger)) is not None:
+    if job.trigger is not None and (counted := counting(job.trigger, tz)) is not None:
         terminal.say(f"  {counted}", indent=2)
 
 

@@ -44,11 +44,11 @@ INTERVALS = (
 def read_time(text: str, *, now: datetime, zone: tzinfo, dialect: Dialect = "auto") -> Trigger:
     """Read words or a cron string; a cron string alone where a dialect is named. Raises TriggerError."""
     from workkit import triggers
-    from workkit.triggers.crons.recognition import looks_like_cron
+    from workkit.triggers.when import When, read_when
 
-    if dialect != "auto" or looks_like_cron(text):
+    if dialect != "auto":
         return triggers.cron(text, dialect, tz=wording.zone_name(zone))
-    return triggers.parse(text, now=now, tz=wording.zone_name(zone))
+    return read_when(When(when=text, default_tz=wording.zone_name(zone)), now=now)
 
 
 @click.command(
@@ -100,7 +100,7 @@ def next_command(
     from workkit.triggers import explain
 
     terminal.say(explain(trigger))
-    if (counted := counting(trigger)) is not None:
+    if (counted := counting(trigger, wording.zone_name(zone))) is not None:
         terminal.say(counted)
     terminal.say(_cron_line(trigger))
     for line in _instant_lines(instants, zone=zone_of(trigger.tz, read_settings()), now=origin):
@@ -134,12 +134,12 @@ def _record(trigger: Trigger) -> dict[str, Any]:
     }
 
 
-def counting(trigger: Trigger) -> str | None:
-    """Say from when an interval is counted, and how its words choose; None for what is no interval."""
+def counting(trigger: Trigger, tz: str) -> str | None:
+    """Say from when an interval is counted, in the zone `tz`, and how words choose that; None for anything else."""
     from workkit.triggers.english.spoken_interval import how_counted
 
-    how = how_counted(trigger)
-    if how is None or trigger.pace is None or trigger.start is not None:
+    how = how_counted(trigger, tz=tz)
+    if how is None or trigger.pace is None or trigger.start is not None or trigger.origin is not None:
         return how
     at = _TIMES.get(trigger.pace.unit, "")
     day = "" if at and 86_400 % trigger.pace.seconds == 0 else " 2027-01-31"
@@ -218,7 +218,7 @@ def explain_command(words: tuple[str, ...], tz: str | None, dialect: Dialect, as
     from workkit.triggers import explain
 
     terminal.say(explain(trigger))
-    if (counted := counting(trigger)) is not None:
+    if (counted := counting(trigger, wording.zone_name(zone))) is not None:
         terminal.say(counted)
     warn(trigger.warnings)
 

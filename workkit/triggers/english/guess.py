@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
@@ -11,7 +12,6 @@ from workkit.errors import PhraseError
 from workkit.text.nearest import nearest_words
 from workkit.triggers.english.grammar.reader import Misread
 from workkit.triggers.english.grammar.words import NUMBERS, ORDINALS, TENS, VOCABULARY, Token, tokens
-from workkit.triggers.english.kept import HARMLESS, MEANINGFUL, keeps_words
 
 MAX_TRIES: Final = 3
 LONG: Final = 50  # characters; from here on only the nearest phrase is tried
@@ -21,12 +21,26 @@ _NUMBERS: Final = frozenset((*NUMBERS, *TENS, *ORDINALS, "once", "twice", "half"
 _SORTED: Final = sorted(word for word in VOCABULARY if len(word) > 2)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Suggestion:
-    """A text that is understood, and the sentence that offers it."""
+_HARMLESS = """
+    please pls plz thanks thx about around approximately approx roughly circa exactly precisely sharp ish
+"""
+HARMLESS: Final = frozenset(_HARMLESS.split())
+"""Words that a suggestion may leave out."""
 
-    text: str
-    remedy: str
+_MEANINGFUL = """
+    after before since until by from within without with unless if when while not no never none only even odd same
+    alternate alternating consecutive previous following coming next last earlier later early late mid semi except
+    excluding including skip skipping besides random randomly different other nearest closest final leap
+    working business work bank public school holiday holidays payday paydays vacation
+    eastern western central pacific mountain standard daylight local time zone summer winter spring autumn fall
+    sunrise sunset dawn dusk breakfast lunch dinner supper teatime arvo
+    dozen pair couple few several many some both either neither hundred thousand million zero
+    ago past to times per
+"""
+MEANINGFUL: Final = frozenset(_MEANINGFUL.split())
+"""Words that say something: no suggestion takes one for the misspelling of another word."""
+
+_PIECE: Final = re.compile(r"[a-z][a-z']*|\d[\d.:]*|[^\s\w]")
 
 
 def with_suggestion(
@@ -34,20 +48,16 @@ def with_suggestion(
     understood: Callable[[str], object],
     *,
     command: str | None = "workkit next",
-    otherwise: Callable[[], Suggestion | None] | None = None,
 ) -> Misread:
     """Complete the message of `trouble` with a near phrase that is understood, if there is one.
 
-    `command` is what to try the phrase with; `otherwise` is asked where no phrase is near. The search is bounded: at
-    most `MAX_TRIES` phrases are tried.
+    `command` is what to try the phrase with. The search is bounded: at most `MAX_TRIES` phrases are tried.
     """
     text = str(trouble.given)
     near = islice(_near(text), MAX_TRIES if len(text) < LONG else 1)
     suggestion = next((phrase for phrase in near if _is_understood(phrase, understood)), None)
     if suggestion is not None:
         remedy = f'Did you mean "{suggestion}"?' + (f' Try: {command} "{suggestion}".' if command else "")
-    elif otherwise is not None and (other := otherwise()) is not None:
-        suggestion, remedy = other.text, other.remedy
     else:
         remedy = f"Say for example {trouble.accepted}."
     return Misread(
@@ -78,8 +88,23 @@ def _near(text: str) -> Iterator[str]:
     tries = [[words[k] for words in near] for k in range(2) if all(len(words) > k for words in near)]
     for words in tries:
         other = _replaced(text, unknown, words=words)
-        if keeps_words(text, other):
+        if _keeps_words(text, other):
             yield other
+
+
+def _keeps_words(given: str, other: str) -> bool:
+    """Tell whether a near phrase keeps every number, unit and word that matters: it exchanges unknown words one for
+    one, and leaves out only harmless ones.
+    """
+    before, after = (Counter(_PIECE.findall(text.lower())) for text in (given, other))
+    lost, new = before - after, after - before
+    if any(not _is_unknown(piece) or piece in MEANINGFUL for piece in lost):
+        return False
+    return sum(n for piece, n in lost.items() if piece not in HARMLESS) <= new.total() <= lost.total()
+
+
+def _is_unknown(piece: str) -> bool:
+    return piece[0].isalpha() and piece not in VOCABULARY
 
 
 def _nearest(word: str) -> list[str]:

@@ -14,13 +14,13 @@ from typing import Final, Literal
 from zoneinfo import ZoneInfo
 
 from workkit.errors import CronError, PhraseError, TriggerError
-from workkit.text.calendar import offset_text, short_date_text, time_text
+from workkit.text.calendar import offset_text
 from workkit.triggers.clock.zone import zone as zone_of
 from workkit.triggers.crons.field import FIRST_YEAR, LAST_YEAR
 from workkit.triggers.crons.recognition import looks_like_cron
 from workkit.triggers.english.cron_text import seven_fields
 from workkit.triggers.english.grammar import bounds
-from workkit.triggers.english.grammar.clock import part, times, window
+from workkit.triggers.english.grammar.clock import in_part, part, times, window
 from workkit.triggers.english.grammar.dates import dated, put_date, year_number
 from workkit.triggers.english.grammar.days import exception, relative, weekdays
 from workkit.triggers.english.grammar.digits import refuse_clock
@@ -32,14 +32,13 @@ from workkit.triggers.english.grammar.months import month_of, next_month, place_
 from workkit.triggers.english.grammar.moved import from_a_day, next_day
 from workkit.triggers.english.grammar.numbers import amount
 from workkit.triggers.english.grammar.parts import Amount, Parts
-from workkit.triggers.english.grammar.reader import EXAMPLES, Misread, Reader
+from workkit.triggers.english.grammar.reader import EXAMPLES, Misread, Reader, without_offer
 from workkit.triggers.english.grammar.words import SECONDS, WEEKDAY_GROUPS, WEEKDAYS, quote
-from workkit.triggers.english.guess import Suggestion, with_suggestion
+from workkit.triggers.english.guess import with_suggestion
 from workkit.triggers.english.meaning.here import Here
 from workkit.triggers.english.meaning.once import instant_meant
 from workkit.triggers.english.meaning.recurring import recurring
 from workkit.triggers.english.meaning.remark import of_once
-from workkit.triggers.english.opinion import opinion
 from workkit.triggers.english.unread import unread
 from workkit.triggers.english.vague import vague
 from workkit.triggers.trigger import Trigger, soonest
@@ -53,20 +52,19 @@ def parse(
     now: datetime,
     tz: str | ZoneInfo = "UTC",
     lead: Literal["every", "in"] | None = None,
-    keyword: str | None = None,
 ) -> Trigger:
     """Read words about time, relative to the aware `now`, on the wall clock of `tz`.
 
     Seven fields are taken as a published cron string in UTC, whatever `tz` is. `lead` is a word that the text may
-    leave out in front. A refusal suggests a date for `keyword`, if that is given. Raise PhraseError for whatever is
-    not understood whole, TriggerError where `now` has no zone or `tz` is none.
+    leave out in front. Raise PhraseError for whatever is not understood whole, TriggerError where `now` has no zone or
+    `tz` is none.
     """
     zone = zone_of(tz)
     if not isinstance(text, str):
         raise TriggerError(f"{quote(repr(text))} is not words. Say it as text, or give a datetime.", given=text)
     here = Here(text=text, now=_present(now), zone=zone)
     if lead is None:
-        return _suggesting(here, keyword=keyword)
+        return _suggesting(here)
     try:
         return _suggesting(here, lead=lead)
     except PhraseError as with_lead:
@@ -88,7 +86,7 @@ def is_bare_length(text: str) -> bool:
     return parts.amount is not None and not parts.ahead
 
 
-def _suggesting(here: Here, *, lead: str | None = None, keyword: str | None = None) -> Trigger:
+def _suggesting(here: Here, *, lead: str | None = None) -> Trigger:
     try:
         return _parsed(here, lead=lead)
     except Misread as trouble:
@@ -96,25 +94,24 @@ def _suggesting(here: Here, *, lead: str | None = None, keyword: str | None = No
             trouble,
             lambda other: _parsed(replace(here, text=other), lead=lead),
             command="workkit next" if lead is None else None,
-            otherwise=None if keyword is None else lambda: _dated(here, keyword),
         ) from None
+    except PhraseError as trouble:
+        if all(_is_fit(here, text, lead) for text in trouble.offered):
+            raise
+        raise without_offer(trouble, f"Say for example {EXAMPLES}") from None
 
 
-def _dated(here: Here, keyword: str) -> Suggestion | None:
-    """Suggest the full date that the words perhaps mean, if it is understood as written."""
-    guess = opinion(here.text, now=here.local)
-    if guess is None:
-        return None
-    text = f"{guess.at:%Y-%m-%d}"
-    if guess.timed:
-        text += f"{guess.at: %H:%M}" + (f":{guess.at:%S}" if guess.at.second else "")
-    try:
-        _parsed(replace(here, text=text))
-    except PhraseError:  # the clock skips that time
-        return None
-    shown = f"{short_date_text(guess.at)} {time_text(guess.at)}" if guess.timed else short_date_text(guess.at)
-    hour = "" if guess.timed else " for 0:00, or add an hour"
-    return Suggestion(text=text, remedy=f'Perhaps: {shown}? Write {keyword}="{text}"{hour}.')
+def _is_fit(here: Here, text: str, lead: str | None) -> bool:
+    """Tell whether a text that a refusal offers is understood; one with a blank to fill in, as YYYY, is left to it."""
+    if "YYYY" in text:
+        return True
+    for leading in (lead, None):
+        try:
+            _parsed(replace(here, text=text), lead=leading)
+        except PhraseError:
+            continue
+        return True
+    return False
 
 
 def _present(now: object) -> datetime:
@@ -207,6 +204,12 @@ def _once(reader: Reader, parts: Parts) -> Parts | None:
     return _clause(reader, parts)
 
 
+def _only(reader: Reader, parts: Parts) -> Parts | None:
+    """Read the words that "only" stands before: "every day at 9am, but only in december"."""
+    reader.take("but")
+    return _clause(reader, parts) if parts.every and reader.take("only") else None
+
+
 def _year(reader: Reader, parts: Parts) -> Parts | None:
     """Read the year of a date behind its hour: "Thu Dec 24 18:00:00 2026"."""
     start = reader.peek()
@@ -248,7 +251,7 @@ _ANY: Final = {name: (day,) for name, day in WEEKDAYS.items()} | WEEKDAY_GROUPS
 
 CLAUSES: Final[tuple[Clause, ...]] = (
     *(next_month, vague, every, ends, adverb, times_a, _once, hour_marks, window, spans, bounds.start, bounds.end),
-    *(exception, part, next_day, times, numeric, relative, place_of_month, dated, weekdays, _on, month_of),
+    *(_only, exception, part, next_day, times, numeric, relative, place_of_month, dated, weekdays, _on, month_of),
     *(bounds.zone_clause, _year, _amount, _now, _either, unread),
 )
 
@@ -264,9 +267,10 @@ def _groups(reader: Reader) -> list[Parts]:
     groups, parts = [], Parts()
     while reader.peek().kind != "end":
         if parts != Parts() and _joint(reader, parts):
-            groups.append(parts)
+            groups.append(in_part(reader, parts))
             parts = Parts()
         parts = _clause(reader, parts)
+    parts = in_part(reader, parts)
     if groups and not _is_whole(parts):
         raise reader.refusal("leaves open at which time", "Say the time of each part", start=reader.peek(-1))
     if any(part.zone for part in groups) or (groups and not parts.every):

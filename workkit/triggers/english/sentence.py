@@ -16,19 +16,24 @@ from workkit.triggers.trigger import Trigger
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@lru_cache(maxsize=1024)
 def explain(trigger: Trigger, *, zone: bool = True) -> str:
     """Say in English when a trigger fires: "every weekday at 9:00 UTC". Without `zone`, UTC is left out."""
+    return _explained(trigger, trigger.origin, zone)
+
+
+@lru_cache(maxsize=1024)
+def _explained(trigger: Trigger, origin: tuple[int, str] | None, zone: bool) -> str:
+    """Say it once for equal triggers with the same origin, which is no part of their equality."""
     name = f" {trigger.tz}" if zone or trigger.tz != "UTC" else ""
     if not trigger.recurs:
         return _once(trigger, name)
-    if (interval := spoken_interval(trigger)) is not None:
+    if (interval := spoken_interval(trigger, origin)) is not None:
         return _bounded(interval[0], _bounds(trigger), name, is_free=interval[1])
     crons = [parse_cron(rule, stored=True, rule=True) for rule in trigger.rules]
     by_date: dict[tuple[str, ...], list[Cron]] = {}
     for cron in crons:
         by_date.setdefault(tuple(part.text for part in cron.fields[:4]), []).append(cron)
-    sentences = [_sentence(group) for group in by_date.values()]
+    sentences = [_sentence(group, None if origin is None else origin[0]) for group in by_date.values()]
     text = " and ".join(sentence for sentence, _ in sentences)
     bounds = _bounds(trigger)
     free = all(bare for _, bare in sentences) and (trigger.tz == "UTC" or trigger.cron == trigger.rules[0])
@@ -58,10 +63,10 @@ def _instant(cron: Cron) -> datetime:
     return datetime(year, month, day, hour, minute, second)
 
 
-def _sentence(crons: list[Cron]) -> tuple[str, bool]:
+def _sentence(crons: list[Cron], origin: int | None) -> tuple[str, bool]:
     """Say rules that share their dates; and tell whether that is the same in every zone."""
     days = spoken_days(crons[0])
-    time = spoken_clock(crons, any_day=not days.which)
+    time = spoken_clock(crons, any_day=not days.which, origin=origin)
     where = days.where and (days.where if days.where.startswith(",") else f" {days.where}")
     comma = "," if days.comma else ""
     match time.kind:

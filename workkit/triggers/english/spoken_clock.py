@@ -33,11 +33,14 @@ class SpokenClock:
     bare: bool = False
 
 
-def spoken_clock(crons: Sequence[Cron], *, any_day: bool) -> SpokenClock:
-    """Say when in the day; the crons differ in their last three fields only. `any_day`: every date matches."""
+def spoken_clock(crons: Sequence[Cron], *, any_day: bool, origin: int | None = None) -> SpokenClock:
+    """Say when in the day; the crons differ in their last three fields only. `any_day`: every date matches.
+
+    `origin` is the time of day (seconds) to count an interval from, where it is another one than the first.
+    """
     numbered = [c for c in crons if any(counted(part) for part in c.fields[4:])]
     if not numbered:
-        return _plain(crons, any_day=any_day)
+        return _plain(crons, any_day=any_day, origin=origin)
     if any_day and (nth_days := _nth_days(crons)) is not None:
         return nth_days
     if len(crons) == 1:
@@ -46,7 +49,7 @@ def spoken_clock(crons: Sequence[Cron], *, any_day: bool) -> SpokenClock:
     return SpokenClock(kind="times", text=" and ".join(texts))
 
 
-def _plain(crons: Sequence[Cron], *, any_day: bool) -> SpokenClock:
+def _plain(crons: Sequence[Cron], *, any_day: bool, origin: int | None) -> SpokenClock:
     cron = crons[0]
     count = sum(len(c.hour.values) * len(c.minute.values) * len(c.second.values) for c in crons)
     if len(crons) == 1 and count > MAX_ENUMERATED:
@@ -56,7 +59,7 @@ def _plain(crons: Sequence[Cron], *, any_day: bool) -> SpokenClock:
     step = _step(times, any_day=any_day)
     if step is not None and (len(times) > 3 or (len(times) == 3 and times[1] - times[0] < 3600)):
         return step
-    if any_day and len(times) > MAX_TIMES and (around := _around(times)) is not None:
+    if any_day and len(times) > MAX_TIMES and (around := _around(times, origin)) is not None:
         return around
     if len(times) <= MAX_TIMES:
         return SpokenClock(kind="times", text=f"at {listed([clock_text(t) for t in times])}")
@@ -65,12 +68,13 @@ def _plain(crons: Sequence[Cron], *, any_day: bool) -> SpokenClock:
     return SpokenClock(kind="times", text=" and ".join(_by_fields(c) for c in crons))
 
 
-def _around(times: list[int]) -> SpokenClock | None:
+def _around(times: list[int], origin: int | None) -> SpokenClock | None:
     """Say times that follow each other evenly round the clock, in steps that divide a day but not an hour."""
     gap = times[1] - times[0]
     if gap % 60 or 3600 % gap == 0 or times != list(range(times[0], _DAY, gap)) or times[-1] + gap != times[0] + _DAY:
         return None
-    return SpokenClock(kind="step", text=f"every {gap // 60} minutes starting at {clock_text(times[0])}")
+    first = times[0] if origin is None else origin
+    return SpokenClock(kind="step", text=f"every {gap // 60} minutes starting at {clock_text(first)}")
 
 
 def _step(times: list[int], *, any_day: bool) -> SpokenClock | None:

@@ -8,12 +8,14 @@ from workkit.text.calendar import MONTH_NAMES
 from workkit.text.nearest import nearest_words
 from workkit.triggers.clock.zone import zone_names
 from workkit.triggers.english.grammar.digits import HALVES
+from workkit.triggers.english.grammar.numbers import amount
 from workkit.triggers.english.grammar.parts import Parts
 from workkit.triggers.english.grammar.reader import Reader
 from workkit.triggers.english.grammar.words import (
     ADVERBS,
     MONTHS,
     NUMBERS,
+    PLURAL_WEEKDAYS,
     RELATIVE_DAYS,
     TENS,
     UNITS,
@@ -85,7 +87,9 @@ def _bounded(reader: Reader) -> None:
     """Refuse "for 2 weeks" and "after 5pm" beside what recurs."""
     start = reader.peek()
     if start.text == "for":
-        reader.i = len(reader.tokens)
+        reader.next()
+        if amount(reader) is None:
+            reader.i = len(reader.tokens)
         said = reader.instead(start, "until 2027-01-31")
         raise reader.refusal("names no end", f'Say until when, for example "{said}"', start=start)
     if start.text == "after" and reader.text[reader.peek(1).start :][:1].isdigit():
@@ -181,6 +185,11 @@ def _hours(reader: Reader, parts: Parts) -> None:
         _offer(reader, "does not say that these are hours", f"{often}from {hours[0]} {to} {hours[1]}", start=start)
     if whole == "2400":
         _offer(reader, "is no hour", "at 23:59", tail=", or 0:00 of the next day")
+    if joint in PLURAL_WEEKDAYS and (last.text, reader.peek(3).text) == ("from", "now") and first > 0:
+        reader.i += 3
+        day = joint.removesuffix("s")
+        weeks = "" if first == 1 else "a week from " if first == 2 else f"{first - 1} weeks from "
+        _offer(reader, "is counted in weeks", f"{weeks}{day}", start=start)
     if reader.peek(-1).text in ("in", "every", "each") or joint.startswith("-"):
         return
     if len(whole) == 4 and first // 100 < 24 and first % 100 < 60 and len(reader.tokens) > 1:

@@ -13,14 +13,25 @@ from workkit.triggers.english.grammar.marks import FRACTIONS, marks
 from workkit.triggers.english.grammar.numbers import integer
 from workkit.triggers.english.grammar.parts import Parts
 from workkit.triggers.english.grammar.reader import Reader
-from workkit.triggers.english.grammar.words import NAMED_TIMES, PARTS, RELATIVE_DAYS, UNITS, WEEKDAYS, Token, quote
+from workkit.triggers.english.grammar.words import (
+    NAMED_TIMES,
+    PARTS,
+    RELATIVE_DAYS,
+    UNITS,
+    WEEKDAY_GROUPS,
+    WEEKDAYS,
+    Token,
+    quote,
+)
 
 _PART_HOURS: Final[dict[str, Sequence[int]]] = {
     "morning": range(12),
-    "afternoon": range(12, 18),
+    "afternoon": range(12, 19),
     "evening": range(17, 24),
     "night": (*range(18, 24), 0, 1, 2, 3, 4, 5),
 }
+_DAY_WORDS: Final = frozenset(("every", "each", "on", "this", "and", ",", *RELATIVE_DAYS, *WEEKDAYS, *WEEKDAY_GROUPS))
+"""Words that may stand between an hour and its part of the day: 7 every friday evening."""
 _DAY: Final = 24 * 3600
 _AT_NUMBERS: Final = re.compile(r"\bat \d\d?(?:(?:,? and|,) \d\d?)*", re.IGNORECASE)
 
@@ -66,8 +77,8 @@ def times(reader: Reader, parts: Parts) -> Parts | None:
         )
     seconds = tuple(dict.fromkeys(t.seconds for t in found_all))
     halved, alone = (any(marked) for marked in zip(*((t.halved, t.alone) for t in found_all), strict=True))
-    parts = reader.put(parts, start, times=seconds, halved=halved, bare=alone)
-    return _in_part(reader, parts, start=start)
+    noon = any(t.named and t.seconds for t in found_all)
+    return reader.put(parts, start, times=seconds, halved=halved, bare=alone, noon=noon)
 
 
 def _is_mixed(found: list[Time]) -> bool:
@@ -107,6 +118,9 @@ def time(reader: Reader, *, bare: bool = False, at: bool = False) -> Time | None
         return None
     if (small := _minute_and_half(reader)) is not None:
         return Time(seconds=_twelve(reader, hour, small * 60, start=token), form="minute", halved=True)
+    small = _spelled_minute(reader) if token.kind == "word" and hour <= 12 else 0
+    if small and (bare or _part_follows(reader)):
+        return Time(seconds=hour * 3600 + small * 60, form="minute", alone=True)
     if reader.peek().text in HALVES:
         return Time(seconds=_twelve(reader, hour, 0, start=token), form="half", halved=True)
     if hour == 12 and (named := reader.take_from(NAMED_TIMES)) is not None:
@@ -136,9 +150,28 @@ def time(reader: Reader, *, bare: bool = False, at: bool = False) -> Time | None
 
 
 def _part_follows(reader: Reader) -> bool:
-    """Tell whether "in the evening" or "at night" follows, which makes a time of a number alone."""
+    """Tell whether a part of the day follows, which makes a time of a number alone: 7 every morning."""
     first, second, third = (reader.peek(k).text for k in range(3))
-    return (first, second) == ("at", "night") or ((first, second) == ("in", "the") and third in PARTS)
+    if (
+        first == "tonight"
+        or (first, second) == ("at", "night")
+        or ((first, second) == ("in", "the") and third in PARTS)
+    ):
+        return True
+    ahead = 0
+    while reader.peek(ahead).text in _DAY_WORDS:
+        ahead += 1
+    return ahead > 0 and reader.peek(ahead).text in PARTS
+
+
+def _spelled_minute(reader: Reader) -> int:
+    """Take the minute of "nine thirty"; give 0 where none follows."""
+    mark = reader.i
+    minute = integer(reader) if reader.peek().kind == "word" else None
+    if minute is not None and 10 <= minute < 60 and reader.peek().text not in (*UNITS, "past", "to", "times"):
+        return minute
+    reader.i = mark
+    return 0
 
 
 def _clock(reader: Reader, token: Token) -> Time:
@@ -285,22 +318,40 @@ def part(reader: Reader, parts: Parts) -> Parts | None:
     if found is None:
         reader.i = mark
         return None
-    return _in_part(reader, reader.put(parts, start, day_part=found), start=start)
+    return reader.put(parts, start, day_part=found)
 
 
-def _in_part(reader: Reader, parts: Parts, *, start: Token) -> Parts:
-    """Move hours into the named part of the day: 7 in the evening is 19:00; a contradiction is refused."""
-    if parts.day_part is None:
+def in_part(reader: Reader, parts: Parts) -> Parts:
+    """Move the hours into the part of the day that the phrase names: 7 in the evening is 19:00.
+
+    The whole group of clauses is read before, so that the order of the words does not matter. Raise PhraseError for an
+    hour that the part of the day does not have.
+    """
+    if parts.day_part is None or not parts.times:
         return parts
     hours = _PART_HOURS[parts.day_part]
     moved: list[int] = []
     for seconds in parts.times:
         later = (seconds + _DAY // 2) % _DAY
+        first = 1 if parts.bare else 3600  # ten to 1 is 0:50
+        is_open = first <= seconds < 13 * 3600 and not (parts.halved or (parts.noon and seconds == _DAY // 2))
         if seconds // 3600 in hours:
             moved.append(seconds)
-        elif not parts.halved and 0 < seconds // 3600 <= 12 and later // 3600 in hours and parts.day_part != "morning":
+        elif is_open and later // 3600 in hours and parts.day_part != "morning":
             moved.append(later)
         else:
-            remedy = "Write the hour with am or pm, or as 19:00"
-            raise reader.refusal(f"contradicts {quote(parts.day_part)}", remedy, start=start)
+            raise _outside(reader, parts.day_part, *((seconds, later) if is_open else (seconds,)))
     return replace(parts, times=tuple(moved))
+
+
+def _outside(reader: Reader, word: str, *readings: int) -> Exception:
+    """Make the error about an hour that the part of the day does not have, with each hour that may be meant."""
+    mark, reader.i = reader.i, 1
+    start = reader.peek(-1)
+    while reader.i < len(reader.tokens) and not start.text.startswith((word, f"to{word}")):
+        start = reader.next()
+    hours = " or ".join(clock_text(seconds) for seconds in sorted(readings))
+    remedy = f"Say {hours}, without the part of the day"
+    error = reader.refusal(f"contradicts the hour {clock_text(readings[0])}", remedy, start=start)
+    reader.i = mark
+    return error

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from workkit.triggers.english.grammar.parts import Parts
 from workkit.triggers.english.grammar.reader import Reader
 from workkit.triggers.english.grammar.words import (
@@ -39,7 +41,7 @@ def weekdays(reader: Reader, parts: Parts) -> Parts | None:
     start = reader.peek()
     if (found := plurals(reader)) is not None:
         return reader.put(parts, start, weekdays=each(found), every=True)
-    if parts.every and parts.step is not None:
+    if (parts.every and parts.step is not None) or _weekly_follows(reader):
         listed = weekday_list(reader)
         return reader.put(parts, start, weekdays=each(listed)) if listed else None
     mark = reader.i
@@ -60,6 +62,12 @@ def weekdays(reader: Reader, parts: Parts) -> Parts | None:
         _refuse_list(reader, start)
     reader.take(",") if _date_follows(reader) else None
     return reader.put(parts, start, weekdays=((first, 1),), this=_is(near, "this"), following=_is(near, "next"))
+
+
+def _weekly_follows(reader: Reader) -> bool:
+    """Tell whether "every week" or "weekly" comes later: monday and friday at noon every week."""
+    words = [token.text for token in reader.tokens[reader.i :]]
+    return "weekly" in words or any(pair in (("every", "week"), ("each", "week")) for pair in pairwise(words))
 
 
 def _is(token: Token | None, word: str) -> bool:
@@ -151,7 +159,11 @@ def weekday_item(reader: Reader) -> tuple[int, ...] | None:
 
 def exception(reader: Reader, parts: Parts) -> Parts | None:
     """Read "except sunday", "but not on weekends", "not on mondays and fridays"."""
-    start = reader.peek()
+    start, mark = reader.peek(), reader.i
+    if reader.take("but") and reader.peek().text == "only":
+        reader.i = mark
+        return None
+    reader.i = mark
     if not (reader.take("except", "but") or (parts.every and reader.take("not"))):
         return None
     for word in ("not", "on"):

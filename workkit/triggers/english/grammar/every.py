@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from workkit.errors import PhraseError
 from workkit.triggers.crons.field import MAX_STEP
 from workkit.triggers.english.grammar.dates import dated, month_list
 from workkit.triggers.english.grammar.days import each, plurals, weekday_item
@@ -150,22 +151,44 @@ def _month(reader: Reader, parts: Parts) -> Parts | None:
 def _place(reader: Reader, parts: Parts) -> Parts | None:
     """Read "first sunday of january", "last friday of the month", "1st and 3rd monday of the month".
 
-    Nothing where an ordinal alone means every nth such day: "every 3rd monday", "every 3rd day".
+    Nothing where an ordinal alone means every nth such day: "every 3rd monday", "every 3rd day". "Of march" always
+    names the one within the month; "in march" may mean both. In the march of one year such days are counted.
     """
     ahead = 0
     while (token := reader.peek(ahead)).kind == "ordinal" or token.text in (*ORDINALS, "last", "and", ",", "&", "the"):
         ahead += 1
-    day, joint, which, month = (reader.peek(ahead + k).text for k in range(4))
+    day, joint, which, unit = (reader.peek(ahead + k).text for k in range(4))
     if not ahead or (day not in WEEKDAYS and day != "day"):
         return None
-    monthly = joint in ("of", "in") and which in ("the", "each", "every") and month == "month"
-    if monthly or ahead > 1 or reader.peek().text in ("first", "1st", "last"):
+    within = joint in ("of", "in") and which in ("the", "each", "every") and unit in ("month", "quarter", "year")
+    if within or ahead > 1 or reader.peek().text in ("first", "1st", "last"):
         return place_of_month(reader, parts)
     if day == "day" and joint == "of":
         reader.i += ahead + 1
         n = reader.peek(-2).text
         raise reader.refusal(f"may be a date, or every {n} day", 'Say for example "on the 3rd of every month"')
-    return None
+    if joint not in ("of", "in", "during") or (which not in MONTHS and which not in ("each", "every")):
+        return None
+    mark = reader.i
+    found = place_of_month(reader, parts)
+    if found is None or found.years is not None:
+        return None
+    if joint != "of":
+        reader.i = mark
+        raise _either_place(reader, ahead)
+    return found
+
+
+def _either_place(reader: Reader, ahead: int) -> PhraseError:
+    """Make the error about "every second wednesday in january", with the text for each of its meanings."""
+    every, ordinal, weekday = reader.peek(-1), reader.peek().text, reader.peek(ahead).text
+    joint, n = reader.peek(ahead + 1), ordinal_number(reader)
+    often = "every other" if n == 2 else f"every {n} weeks on"
+    readings = f"the {ordinal} {weekday} of", f"{often} {weekday} in"
+    texts = " or ".join(f'"{reader.instead(every, text, last=joint)}"' for text in readings)
+    reader.i += ahead + 1
+    trouble = f"may be the {ordinal} {weekday} of that month, or every {ordinal} one that falls into it"
+    return reader.refusal(trouble, f"Say {texts}", start=every)
 
 
 def _nth(reader: Reader, parts: Parts) -> Parts | None:
@@ -186,7 +209,7 @@ def _weekdays(reader: Reader, parts: Parts) -> Parts | None:
     """Read a list of weekdays, each with its own "every", "other" or ordinal; and "friday the 13th"."""
     start, mark = reader.peek(), reader.i
     found: list[tuple[int, int]] = []
-    nth = 1
+    nth, counted = 1, True
     while True:
         again = bool(found) and bool(reader.take("every", "each"))
         begin = reader.peek()
@@ -201,6 +224,7 @@ def _weekdays(reader: Reader, parts: Parts) -> Parts | None:
         if here is not None and len(days) > 2:
             raise reader.refusal("counts several days as one", 'Say for example "every other monday"', start=begin)
         nth = here or 1
+        counted = counted and nth > 1 and begin.text != "other"
         found += [(day, nth) for day in days]
         mark = reader.i
         if not reader.take_and() and reader.peek().text not in WEEKDAYS:
@@ -208,7 +232,7 @@ def _weekdays(reader: Reader, parts: Parts) -> Parts | None:
     reader.i = mark
     if not found:
         return None
-    parts = reader.put(parts, start, weekdays=tuple(dict.fromkeys(found)))
+    parts = reader.put(parts, start, weekdays=tuple(dict.fromkeys(found)), counted=counted)
     if reader.take("the") and (day := ordinal_number(reader)) is not None:
         return reader.put(parts, start, days=(day,), both=True)
     reader.i = mark
@@ -244,7 +268,12 @@ def _part(reader: Reader, parts: Parts) -> Parts | None:
     start = reader.peek()
     if start.text not in PARTS:
         return None
-    return reader.put(parts, start, step=Step(n=1, unit="day"), day_part=reader.next().text)
+    word = reader.next().text
+    if reader.take_and() and (other := reader.take(*PARTS)):
+        remedy = f'Say "every {word} at 8:00 and every {other.text} at 8:00", with the hour of each'
+        raise reader.refusal("names two parts of the day", remedy, start=start)
+    reader.i = reader.tokens.index(start) + 1
+    return reader.put(parts, start, step=Step(n=1, unit="day"), day_part=word)
 
 
 def _noon(reader: Reader, parts: Parts) -> Parts | None:

@@ -48,6 +48,9 @@ def _places(reader: Reader) -> tuple[list[tuple[int, int]], list[int]] | None:
         if not reader.take_and():
             break
         reader.take("the")
+    if numbers and numbers[-1] != LAST and reader.take("last"):
+        remedy = "Only the last is counted from the end of a month: say first to fifth, or last"
+        raise reader.refusal("is not counted within a month", remedy, start=reader.tokens[mark])
     if numbers and reader.take("workday", "weekday", "weekend"):
         the = mark and reader.tokens[mark - 1].text == "the"
         _refuse_place(reader, reader.tokens[mark - 1 if the else mark])
@@ -93,11 +96,13 @@ def month_of(reader: Reader, parts: Parts) -> Parts | None:
         return reader.put(parts, start, month_ahead=1 if which.text == "next" else 0)
     if unit.text == "month":
         return reader.put(parts, start, monthly=True, every=True)
-    if len(parts.days) != 1 or parts.days[0] not in QUARTERS:
+    places = {LAST if k == LAST else 1 for k, _ in parts.places if k < 5} or set(parts.days)
+    if len(places) != 1 or not places <= QUARTERS.keys() or any(k == 5 for k, _ in parts.places):
         remedy = f'Say the first or the last day of the {unit.text}, or a date, for example "2 january"'
         raise reader.refusal("is counted by months only", remedy, start=start)
-    months = QUARTERS[parts.days[0]]
-    in_year = months[:1] if parts.days[0] == 1 else months[-1:]
+    place = places.pop()
+    months = QUARTERS[place]
+    in_year = months[:1] if place == 1 else months[-1:]
     return reader.put(parts, start, months=each(in_year if unit.text == "year" else months), every=True)
 
 

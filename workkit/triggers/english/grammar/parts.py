@@ -74,6 +74,8 @@ class Parts:
     """am or pm was written."""
     bare: bool = False
     """An hour was written as a number alone: at 5."""
+    noon: bool = False
+    """Noon was written: this 12:00 is not open to a part of the day."""
     day_part: str | None = None
     """morning, afternoon, evening or night"""
     marks: tuple[int, ...] = ()
@@ -84,6 +86,8 @@ class Parts:
     """The second that the window's end names, where the window goes beyond it: 17:00 of "9am to 5pm"."""
     weekdays: tuple[tuple[int, int], ...] = ()
     """(weekday, n): every nth such day."""
+    counted: bool = False
+    """An ordinal stands before the weekday, behind "every": it may count such days, or name one of a month."""
     without: tuple[int, ...] = ()
     places: tuple[tuple[int, int], ...] = ()
     """(k, weekday): the kth such day of the month, or the LAST."""

@@ -10,7 +10,16 @@ from typing import Final, TypeVar
 from workkit.errors import PhraseError
 from workkit.text.calendar import MONTH_NAMES
 from workkit.triggers.english.grammar.parts import Parts
-from workkit.triggers.english.grammar.words import UNITS, VOCABULARY, ZONE_ABBREVIATIONS, Token, quote, tokens
+from workkit.triggers.english.grammar.words import (
+    NUMBERS,
+    TENS,
+    UNITS,
+    VOCABULARY,
+    ZONE_ABBREVIATIONS,
+    Token,
+    quote,
+    tokens,
+)
 
 T = TypeVar("T")
 EXAMPLES: Final = '"7pm tomorrow", "in 5 minutes" or "every weekday at 9am"'
@@ -45,7 +54,7 @@ _NAMES: Final = {
 class Reader:
     """The tokens of one phrase, and how far they are read."""
 
-    __slots__ = ("end", "examples", "far", "i", "text", "tokens")
+    __slots__ = ("end", "examples", "far", "i", "offered", "text", "tokens")
 
     def __init__(self, text: str, *, examples: str = EXAMPLES, lead: str | None = None) -> None:
         """Cut `text` into tokens; raise PhraseError where that cannot be.
@@ -57,6 +66,7 @@ class Reader:
         self.tokens = [Token(kind="word", text=lead, start=0, end=0)] if lead else []
         self.tokens += tokens(text)
         self.i = self.far = 0
+        self.offered: list[str] = []
         self.end = Token(kind="end", text="", start=len(text.rstrip()), end=len(text.rstrip()))
 
     def peek(self, ahead: int = 0) -> Token:
@@ -108,7 +118,8 @@ class Reader:
         """Give the whole text with `other` in the place of what was written from `start` up to `last` or the cursor."""
         last = last or (self.peek(-1) if self.i else start)
         text = f"{self.text[: start.start]}{other}{self.text[max(last.end, start.end) :]}"
-        return " ".join(text.split())
+        self.offered.append(" ".join(text.split()))
+        return self.offered[-1]
 
     def refusal(
         self, trouble: str, remedy: str, *, start: Token | None = None, suggestion: str | None = None
@@ -117,7 +128,7 @@ class Reader:
         start = start or self.peek()
         what = self.since(start) if start is not self.peek() else self.text[start.start : start.end]
         sentence = remedy if remedy.endswith("?") else f"{remedy}."
-        return PhraseError(
+        error = PhraseError(
             f"{place(self.text, start.start, what)} {trouble}. {sentence}",
             given=self.text,
             position=min(start.start, len(self.text)),
@@ -126,6 +137,8 @@ class Reader:
             accepted=remedy,
             suggestion=suggestion,
         )
+        error.offered = tuple(text for text in self.offered if text in remedy)
+        return error
 
     def stuck(self) -> PhraseError:
         """Make the error about the first token that no clause takes: an unknown word, or a known one out of place."""
@@ -161,7 +174,7 @@ class Reader:
             return self.refusal("is a bare number", remedy, start=last)
         before = self.tokens[-2].text if len(self.tokens) > 1 else ""
         is_length = before in ("in", "every", "each") or (self.tokens[0].text == "in" and before in UNITS)
-        if last.kind == "number" and is_length:
+        if (last.kind == "number" or last.text in NUMBERS or last.text in TENS) and is_length:
             remedy = f'Say "{self.text.strip()} minutes", or another unit'
             return self.refusal("has no unit", remedy, start=last)
         after = quote(self.text[last.start : last.end])
@@ -190,6 +203,18 @@ def named(error: PhraseError, name: str) -> PhraseError:
         remedy=error.remedy,
         accepted=error.accepted,
         suggestion=error.suggestion,
+    )
+
+
+def without_offer(error: PhraseError, remedy: str) -> PhraseError:
+    """Make the same error with another remedy: what it offers is not understood either."""
+    return PhraseError(
+        f"{str(error).removesuffix(error.remedy or '')}{remedy}.",
+        given=error.given,
+        position=error.position,
+        trouble=error.trouble,
+        remedy=f"{remedy}.",
+        accepted=remedy,
     )
 
 

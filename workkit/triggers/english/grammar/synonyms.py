@@ -76,13 +76,20 @@ _WORDS: Final[dict[str, str]] = {
 }
 _PARTS: Final = ("morning", "afternoon", "evening", "night")
 _DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "weekday", "weekend")
-_MORNINGS: Final = {f"{part}s": f"every {part}" for part in _PARTS} | {
-    f"{day} {part}s": f"every {day} {part}" for day in _DAYS for part in _PARTS
+_MORNINGS: Final = (
+    {f"{part}s": f"every {part}" for part in _PARTS}
+    | {f"in the {part}s": f"every {part}" for part in _PARTS}
+    | {f"{day} {part}s": f"every {day} {part}" for day in _DAYS for part in _PARTS}
+)
+_ALTERNATE: Final = {
+    f"{word} {day}s": f"every other {day}"
+    for word in ("alternate", "alternating")
+    for day in (*_DAYS[:7], "day", "week")
 }
 _NEXT_HOLIDAYS: Final = {f"{near} {day}": date for near in ("next", "this") for day, date in HOLIDAYS.items()}
 SYNONYMS: Final[dict[tuple[str, ...], tuple[str, ...]]] = {
     tuple(words.split()): tuple(meaning.split())
-    for words, meaning in (_WORDS | _MORNINGS | HOLIDAYS | _NEXT_HOLIDAYS).items()
+    for words, meaning in (_WORDS | _MORNINGS | _ALTERNATE | HOLIDAYS | _NEXT_HOLIDAYS).items()
 }
 """Pieces of text, and the pieces that stand for them."""
 

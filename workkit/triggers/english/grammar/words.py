@@ -50,6 +50,7 @@ UNITS: Final[dict[str, Unit]] = {
 SECONDS: Final[dict[str, int]] = {"second": 1, "minute": 60, "hour": 3600}
 
 ADVERBS: Final[dict[str, tuple[int, Unit]]] = {
+    "minutely": (1, "minute"),
     "hourly": (1, "hour"),
     "daily": (1, "day"),
     "weekly": (1, "week"),
@@ -93,7 +94,8 @@ ZONE_ABBREVIATIONS: Final[dict[str, str]] = {
 
 _GLUE = """
     a after ago am an and any at before beginning between but during each end ending every except from half in last
-    next not now o'clock of on once or other past per pm start starting the this through till times to twice until utc
+    next not now o'clock of on once only or other past per pm start starting the this through till times to twice until
+    utc
 """
 VOCABULARY: Final = frozenset(
     {

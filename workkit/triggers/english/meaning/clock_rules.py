@@ -54,12 +54,12 @@ def clocks(here: Here, parts: Parts) -> list[Clocks]:
     if step is None or step.unit not in _SUB_DAY:
         if parts.window:
             said = f"every hour {here.text.strip()}"
-            raise here.refusal("does not say how often in that window", f'Say for example "{said}"')
+            raise here.refusal("does not say how often in that window", f'Say for example "{said}"', offered=said)
         if parts.marks:
             raise here.refusal("names a minute but no hour", 'Say "every hour at :15", or a full time')
         if parts.day_part and not parts.times:
-            hour = HOURS[parts.day_part]
-            raise here.refusal("does not say which hour", f'Say for example "{here.text.strip()} at {hour}"')
+            said = f"{here.text.strip()} at {HOURS[parts.day_part]}"
+            raise here.refusal("does not say which hour", f'Say for example "{said}"', offered=said)
         n = step.n if step is not None and step.unit == "day" else 1
         if n > 1 and not parts.times:
             raise here.refusal("does not say at which hour", f'Say "every {n} days at 9am"')
@@ -175,10 +175,11 @@ def _windowed(here: Here, parts: Parts, base: Clocks) -> list[Clocks]:
     (first, last), step = parts.window, parts.step
     size = {"second": 1, "minute": 60, "hour": 3600}[step.unit] * step.n
     if base.occurrence > 1:
-        raise here.refusal(
-            "does not divide the hours evenly, so it fits no window",
-            "Say an interval that divides an hour: 15, 20 or 30 minutes",
-        )
+        times = [clock_text(at) for at in range(first, last + 1, size)]
+        remedy = "Say an interval that divides an hour: 15, 20 or 30 minutes"
+        if 1 < len(times) <= MOST_LISTED:
+            remedy += f", or list the times in its place: at {listed(times)}"
+        raise here.refusal("does not divide the hours evenly, so it fits no window", remedy)
     if (first - first % 3600 if parts.marks else first) % size:
         at = f"starting at {clock_text(first)}, or at multiples of {step.n} {step.unit}s"
         remedy = "Begin the window at such a multiple, or list the times"

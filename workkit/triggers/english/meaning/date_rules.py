@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from workkit.text.calendar import WEEKDAY_NAMES, clock_text
+from workkit.text.calendar import MONTH_NAMES, WEEKDAY_NAMES, clock_text
 from workkit.text.listing import listed, ordinal
 from workkit.triggers.clock.lowering import field_text
 from workkit.triggers.crons.field import DAY, MONTH, WEEKDAY
@@ -87,6 +87,13 @@ def _check(here: Here, parts: Parts, *, unit: str) -> None:
         hour, day = clock_text(min(parts.times)), parts.weekdays[0][0]
         choices = " or ".join(f'"every {WEEKDAY_NAMES[at % 7].lower()} at {hour}"' for at in (day, day + 1))
         raise here.refusal("may mean that hour before the night, or at its end", f"Say for example {choices}")
+    if parts.counted and parts.weekdays and parts.months and parts.years is None:
+        n = parts.weekdays[0][1]
+        name = listed([WEEKDAY_NAMES[day].lower() for day, _ in parts.weekdays])
+        months = listed([MONTH_NAMES[m - 1].lower() for m, _ in parts.months])
+        often = "every other" if n == 2 else f"every {n} weeks on"
+        trouble = f"may be the {ordinal(n)} {name} of {months}, or every {ordinal(n)} one that falls into it"
+        raise here.refusal(trouble, f'Say "the {ordinal(n)} {name} of {months}" or "{often} {name} in {months}"')
     if parts.places and (parts.weekdays or parts.days or parts.without):
         raise here.refusal("names days in two ways", "Say one of them")
     if parts.days and parts.weekdays and not (parts.both or parts.either):
@@ -119,7 +126,9 @@ def _check_step(here: Here, parts: Parts, *, unit: str, n: int) -> None:
         case "day" if named:
             raise here.refusal("names both every day and a day of the month", "Say one of them")
         case "day" if parts.weekdays and (n > 1 or len(parts.weekdays) == 1):
-            raise here.refusal("names both every day and a weekday", 'Say "every monday at 9am"')
+            hour = clock_text(parts.times[0]) if parts.times else "9am"
+            remedy = f'Say "every {WEEKDAY_NAMES[parts.weekdays[0][0]].lower()} at {hour}"'
+            raise here.refusal("names both every day and a weekday", remedy)
         case "day" if parts.without and n > 1:
             raise here.refusal("leaves out days of what is counted", "Name the days that are meant")
         case "week" if not parts.weekdays or named:

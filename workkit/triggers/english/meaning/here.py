@@ -34,10 +34,10 @@ class Here:
         """Give the wall clock at an instant, naive; its `fold` tells the second of two equal times."""
         return moment.astimezone(self.clock).replace(tzinfo=None)
 
-    def refusal(self, trouble: str, remedy: str | None = None) -> PhraseError:
-        """Make the error about the phrase as a whole."""
+    def refusal(self, trouble: str, remedy: str | None = None, *, offered: str | None = None) -> PhraseError:
+        """Make the error about the phrase as a whole; `offered` is a whole text that the remedy quotes."""
         message = f"{quote(self.text)}{'' if trouble.startswith(':') else ' '}{trouble}."
-        return PhraseError(
+        error = PhraseError(
             f"{message} {remedy}." if remedy else message,
             given=self.text,
             position=0,
@@ -45,3 +45,5 @@ class Here:
             remedy=f"{remedy}." if remedy else None,
             accepted=remedy,
         )
+        error.offered = () if offered is None else (offered,)
+        return error

@@ -9,7 +9,7 @@ from typing import Final
 from dateutil.relativedelta import relativedelta
 
 from workkit.errors import PhraseError
-from workkit.text.calendar import WEEKDAY_NAMES, clock_text
+from workkit.text.calendar import WEEKDAY_NAMES, time_text
 from workkit.text.duration import MILLISECOND, age_text
 from workkit.triggers.english.grammar.parts import Parts
 from workkit.triggers.english.meaning.here import Here
@@ -18,6 +18,7 @@ from workkit.triggers.english.meaning.wall_clock import at_instant
 
 _SECOND: Final = timedelta(seconds=1)
 _MORNING: Final = 6 * 3600  # a night ends here
+_LATEST: Final = timedelta(hours=5)  # "5 tonight" may also be 17:00
 _SPANS: Final = 'Say a day and an hour, for example "1 March 2027 at 9am"'
 
 
@@ -65,10 +66,11 @@ def _check_several(here: Here, parts: Parts) -> None:
     """Refuse several times, days or months, which nothing says to recur."""
     trouble = "names several times but not that they recur"
     if len(parts.times) > 1:
-        raise here.refusal(trouble, f'Say "every day {here.text.strip()}", or one of them')
+        said = f"every day {here.text.strip()}"
+        raise here.refusal(trouble, f'Say "{said}", or one of them', offered=said)
     if len(parts.days) > 1 and not (parts.places or parts.months):
         bare = re.sub(r"^(on )?(the )?", "", here.text.strip(), flags=re.IGNORECASE)
-        raise here.refusal(trouble, f'Say "every {bare}", or one of them')
+        raise here.refusal(trouble, f'Say "every {bare}", or one of them', offered=f"every {bare}")
     if len(parts.days) + len(parts.places) > 1:
         raise here.refusal(trouble, 'Say "every" in front, or one of them')
     if len(parts.months) > 1 and not parts.nearest:
@@ -79,9 +81,10 @@ def _check_night(here: Here, parts: Parts, *, day: date, time: timedelta) -> Non
     """Refuse the small hours of a named night: they may be those in which it begins, or ends."""
     named = parts.day is not None or parts.weekdays or parts.days
     if parts.day_part == "night" and named and parts.times and time < timedelta(seconds=_MORNING):
-        hour = clock_text(parts.times[0])
-        starts = (datetime.combine(at, datetime.min.time()) for at in (day, day + timedelta(days=1)))
-        choices = " or ".join(f'"{at:%Y-%m-%d} {hour}"' for at in starts if at + time > here.local)
+        midnight = datetime.combine(day, datetime.min.time())
+        late = timedelta(hours=12) if time >= _LATEST else timedelta(days=1)
+        ways = dict.fromkeys(midnight + time + later for later in (timedelta(), late, timedelta(days=1)))
+        choices = " or ".join(f'"{at:%Y-%m-%d} {time_text(at)}"' for at in ways if at > here.local)
         raise here.refusal("may mean that hour before the night, or at its end", f"Say {choices}")
 
 
@@ -94,7 +97,7 @@ def _check(here: Here, parts: Parts) -> None:
         raise here.refusal("names a minute but no hour", f'Say "every hour at :{parts.marks[0]:02}", or a full time')
     if parts.window:
         said = f"every hour {here.text.strip()}"
-        raise here.refusal("does not say how often in that window", f'Say for example "{said}"')
+        raise here.refusal("does not say how often in that window", f'Say for example "{said}"', offered=said)
     bounded = parts.start or parts.end or parts.from_time
     if not any((*ways, dated, parts.places, parts.times, parts.day_part, bounded)):
         raise here.refusal("names no time", 'Say for example "tomorrow at 9am"')
@@ -115,11 +118,12 @@ def _check(here: Here, parts: Parts) -> None:
     if parts.moved and (bool(parts.weekdays) + bool(parts.days) + (parts.day is not None)) > 1:
         raise here.refusal("names two times", "Say one")
     if parts.day_part and not parts.times and parts.amount is None:
-        hour = HOURS[parts.day_part]
-        raise here.refusal("does not say which hour", f'Say for example "{here.text.strip()} at {hour}"')
+        said = f"{here.text.strip()} at {HOURS[parts.day_part]}"
+        raise here.refusal("does not say which hour", f'Say for example "{said}"', offered=said)
     check_ending(here, parts)
     if parts.day == 0 and not parts.moved and not parts.times:
-        raise here.refusal("began at 0:00, which is past", f'Say the hour, for example "{here.text.strip()} at 5pm"')
+        said = f"{here.text.strip()} at 5pm"
+        raise here.refusal("began at 0:00, which is past", f'Say the hour, for example "{said}"')
 
 
 def _one_of(here: Here) -> str:
@@ -131,8 +135,9 @@ def _one_of(here: Here) -> str:
 def check_ending(here: Here, parts: Parts) -> None:
     """Refuse "end of month" without an hour: its last day begins long before it ends."""
     if parts.ending and not parts.times:
-        remedy = f'Say it, for example "{here.text.strip()} at 5pm", or at 23:59 for its very end'
-        raise here.refusal("does not say which hour of the last day", remedy)
+        said = f"{here.text.strip()} at 5pm"
+        remedy = f'Say it, for example "{said}", or at 23:59 for its very end'
+        raise here.refusal("does not say which hour of the last day", remedy, offered=said)
 
 
 HOURS: Final = {"morning": "9am", "afternoon": "3pm", "evening": "7pm", "night": "10pm"}

@@ -79,14 +79,15 @@ def phased(here: Here, trigger: Trigger, *, start: datetime | None, hour: int | 
     if hour is None or pace is None:
         return trigger
     if pace.divides:
-        return on_clock(trigger, hour, since=here.now)
-    second = second_of_day(pace, hour, tz=here.zone, since=here.now)
-    if second is not None:
-        return elapsed(trigger, second)
-    if _DAY % pace.seconds or pace.seconds % 60:
+        found = on_clock(trigger, hour, since=here.now)
+    elif (second := second_of_day(pace, hour, tz=here.zone, since=here.now)) is not None:
+        found = elapsed(trigger, second)
+    elif _DAY % pace.seconds or pace.seconds % 60:
         raise _other_each_day(here, pace, hour)
-    rules = tuple(f"* * * * {clock}" for clock in around(pace.seconds, hour))
-    return replace(trigger, cron=None, tz=here.zone.key, rules=rules)
+    else:
+        rules = tuple(f"* * * * {clock}" for clock in around(pace.seconds, hour))
+        found = replace(trigger, cron=None, tz=here.zone.key, rules=rules)
+    return replace(found, origin=(hour, here.zone.key))
 
 
 _DAY: Final = 86_400

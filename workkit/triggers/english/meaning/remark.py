@@ -27,7 +27,12 @@ def of_once(here: Here, parts: Parts, found: datetime) -> tuple[str, ...]:
 
 def of_recurring(here: Here, groups: Sequence[Parts]) -> tuple[str, ...]:
     """Give the remarks on words that recur."""
-    found = [sentence for parts in groups for some in (_of_hour, _of_window, _of_days) for sentence in some(parts)]
+    found = [
+        sentence
+        for parts in groups
+        for some in (_of_hour, _of_window, _of_days, _of_counted)
+        for sentence in some(parts)
+    ]
     if any(parts.times == (0,) and (parts.weekdays or parts.days or parts.places) for parts in groups):
         found += _of_midnight_text(here)
     if re.search(r"\b(work(ing)?|business) ?days?\b", here.text, re.IGNORECASE):
@@ -49,6 +54,14 @@ def _of_days(parts: Parts) -> Iterator[str]:
     rare = [day for day in parts.days if day > _EVERY_MONTH_HAS]
     if rare and not parts.months and not parts.weekdays and (parts.monthly or unit == "month"):
         yield f'A month without a {ordinal(rare[0])} has no such run. Say "the last day of every month" for its end.'
+
+
+def _of_counted(parts: Parts) -> Iterator[str]:
+    """Tell that "every 2nd sunday of may 2027" counts sundays."""
+    if parts.counted and parts.weekdays and parts.months:
+        weekday, n = parts.weekdays[0]
+        name = WEEKDAY_NAMES[weekday]
+        yield f'That is each {ordinal(n)} {name}, counted from 1970. Say "the {ordinal(n)} {name.lower()} of" for one.'
 
 
 def _of_window(parts: Parts) -> Iterator[str]:
