@@ -21,7 +21,6 @@ from workkit.triggers.english.grammar.words import (
     WEEKDAY_GROUPS,
     WEEKDAYS,
     Token,
-    quote,
 )
 
 _PART_HOURS: Final[dict[str, Sequence[int]]] = {
