@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack, overload
 
 from workkit.contract.changes import Change
 from workkit.contract.history import Bucket, PastRun
@@ -198,12 +198,16 @@ def listeners(s: Schedule) -> list[ListenerInfo]:
     return producer_of(s).inspector.listeners()
 
 
-def cancel(s: Schedule, which: Which, *, missing_ok: bool = False, by: str | None = None) -> Job:
+@overload
+def cancel(s: Schedule, which: Which, *, missing_ok: Literal[False] = False, by: str | None = None) -> Job: ...
+@overload
+def cancel(s: Schedule, which: Which, *, missing_ok: bool, by: str | None = None) -> Job | None: ...
+def cancel(s: Schedule, which: Which, *, missing_ok: bool = False, by: str | None = None) -> Job | None:
     """Take a job out. Waiting: it is gone. Running: it is flagged, and its state is "cancelling". Recurring: it never
     runs again.
 
-    `by`: who does so, as `changes` tells it; None: as WORKKIT_BY says, else user@host of this program. Raises NotFound,
-    unless `missing_ok`.
+    `by`: who does so, as `changes` tells it; None: as WORKKIT_BY says, else user@host of this program. Returns the job.
+    Raises NotFound where there is none; with `missing_ok` it then returns None.
     """
     broker, author = producer_of(s), author_of(by)
     try:
@@ -211,9 +215,7 @@ def cancel(s: Schedule, which: Which, *, missing_ok: bool = False, by: str | Non
     except NotFound:
         if not missing_ok:
             raise
-        if isinstance(which, Job):
-            return which
-        return Job(id=which, schedule=s.name, fn="?")
+        return None
 
 
 def pause(
