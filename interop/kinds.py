@@ -22,6 +22,7 @@ TRAITS = {  # what a peer may declare in its first line; a scenario asks for tra
     "takes-blindly": "takes an item before it looks whether it can run the job, and gives it back",
     "in-steps": "takes an item in one step, and puts its next item back in another",
     "puts-off": "gives a job that it cannot run back once, up to 2 s later",
+    "queues": "adds a job of its own where an equal one waits: its payload has a nonce",
     "retries": "tries a job again that failed, as its function says",
     "loses": "loses what it cannot run or read; breaks a MUST",
     "rewrites": "puts an item back under another text; breaks a MUST",

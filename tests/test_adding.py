@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 from hashlib import sha1
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -196,13 +198,31 @@ def test_a_length_for_clojure_is_due_no_earlier_than_its_cron(fn: str) -> None:
     assert (new.due_ms, new.trigger.cron) == (NOW + 2_500, "2026 11 21 * 12 0 23")
 
 
-def test_the_same_length_within_a_second_is_the_same_job() -> None:
+def test_the_same_length_within_a_second_has_one_plain_payload_and_a_variant_for_each_addition() -> None:
     codec = Codec("s")
-    added = [
-        addition({"fn": "app:f", "in_": "2 seconds"}, s=NOWHERE, now_ms=lambda at=at: at)  # type: ignore[misc]
+    stored = [
+        codec.encode(
+            addition({"fn": "app:f", "in_": "2 seconds"}, s=NOWHERE, now_ms=lambda at=at: at),  # type: ignore[misc]
+            now_ms=NOW,
+            nonce=f"n{at}",
+        )
         for at in (NOW - 499, NOW, NOW + 499)
     ]
-    assert len({codec.encode(new, now_ms=NOW, nonce="n").id for new in added}) == 1
+    plain = {"args": [], "cron": "2026 11 21 * 12 0 23", "job": "#'app/f"}
+    assert [json.loads(one.payload) for one in stored] == [plain] * 3
+    assert len({one.id for one in stored}) == 1
+    assert [json.loads(one.second)["nonce"] for one in stored] == [f"n{NOW - 499}", f"n{NOW}", f"n{NOW + 499}"]
+    assert len({one.second_id for one in stored}) == 3
+
+
+VECTORS = Path(__file__).parent.parent / "spec" / "vectors" / "additions.json"
+OF_ITS_OWN = [(case["add"], case["own"]) for case in json.loads(VECTORS.read_text())["cases"]]
+
+
+@pytest.mark.parametrize(("said", "is_own"), [*OF_ITS_OWN, ({"in_": timedelta(minutes=5)}, True)], ids=str)
+def test_a_length_from_now_makes_each_addition_a_run_of_its_own(said: dict[str, Any], is_own: bool) -> None:
+    stored = Codec("s").encode(row(**said), now_ms=NOW, nonce="n")
+    assert bool(stored.second_id) is is_own
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ RUN = Path(__file__).parent.parent / "interop" / "run.py"
 QUICK = ["add-now", "clojure-form", "duplicate", "foreign-bytes", "names", "recurring-shared", "unicode-numbers"]
 QUICK_ON_RABBITMQ = "array,capitals-event,namespaces,no-properties,our-retry,ours-direct,theirs-direct,wildcard-event"
 MUST = {  # spec/conformance.md, for a consumer without any trait beside a producer in Python
-    "add-now", "at", "drain", "recurring", "recurring-shared", "duplicate", "unicode-numbers", "foreign-bytes",
+    "add-now", "at", "in", "drain", "recurring", "recurring-shared", "duplicate", "unicode-numbers", "foreign-bytes",
     "put-back", "unreadable", "names", "names-quoted", "failing", "retry", "slow-recurring", "stop", "not-mine",
     "not-mine-recurring", "not-mine-two", "left-alone", "crowd",
 }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from tests import handlers
 from tests.processes import until
 from tests.servers import Server
-from workkit import errors, schedule
+from workkit import aio, errors, schedule
 
 HOW: dict[str, Any] = {"imports": ["tests.handlers"], "folder": None}
 
@@ -42,7 +43,17 @@ def test_a_job_is_found_and_cancelled_by_its_name(s: schedule.Schedule) -> None:
     assert (found.id, found.name, found.terms.name) == (added.id, "digest", "digest")
     assert schedule.cancel(s, "digest").id == added.id
     assert [job.name for job in schedule.jobs(s)] == ["other"]
-    assert schedule.cancel(s, "digest", missing_ok=True).id == "digest"
+
+
+def test_a_cancel_of_a_job_that_is_missing_returns_none_where_that_is_fine(s: schedule.Schedule) -> None:
+    job = schedule.add(s, handlers.note, every="day at 9am", name="digest")
+    found = schedule.cancel(s, job, missing_ok=True)
+    assert (found and found.id) == job.id
+    for which in ("digest", job.id, job.id[:8], job):
+        assert schedule.cancel(s, which, missing_ok=True) is None
+        assert asyncio.run(aio.cancel(s, which, missing_ok=True)) is None
+        with pytest.raises(errors.NotFound):
+            asyncio.run(aio.cancel(s, which))
 
 
 def test_a_name_comes_before_the_beginning_of_an_id(s: schedule.Schedule) -> None:

@@ -268,7 +268,7 @@ def test_a_job_is_found_by_the_beginning_of_its_id(s: schedule.Schedule) -> None
     assert schedule.cancel(s, job).id == job.id
     with pytest.raises(errors.NotFound):
         schedule.cancel(s, job)
-    assert schedule.cancel(s, job, missing_ok=True) == job
+    assert schedule.cancel(s, job, missing_ok=True) is None
 
 
 def test_drain_raises_what_a_handler_raised_after_recording_it(s: schedule.Schedule) -> None:

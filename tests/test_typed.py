@@ -42,6 +42,7 @@ schedule.add_now(s, call=call(send, "a@b.c", copys=2))  # Unexpected keyword arg
 schedule.listener(s, thread=4)  # Unexpected keyword argument "thread"
 schedule.listen(s, deadline=25)  # Argument "deadline"
 schedule.drain(s, strict="yes")  # Argument "strict"
+schedule.cancel(s, "digest", missing_ok=True).id  # Item "None" of "Job
 row: Row = {"fn": send, "overlap": "wait"}  # Incompatible types
 
 
@@ -56,6 +57,7 @@ def two() -> None: ...
 async def three() -> None:
     await aio.add(s, send, at="now", priorty=2)  # Unexpected keyword argument "priorty"
     text: str = await aio.counts(s)  # Incompatible types
+    print((await aio.cancel(s, "digest", missing_ok=True)).id)  # Item "None" of "Job
     await aio.add_now(s, send, retries="x")  # Argument "retries"
 """
 
@@ -90,10 +92,14 @@ print(schedule.add_many(s, rows).new, schedule.sync(s, {"mail": rows[0]}, prune=
 print(schedule.add_many(s, ({"fn": "app:f", "in_": f"{n} hours"} for n in range(1, 5))).known)
 how: ListenOptions = {"threads": 4, "imports": ["app"], "folder": None, "deadline": "1m", "health_port": 8080}
 schedule.drain(s, limit=1, **how)
+gone: Job = schedule.cancel(s, added)
+perhaps: Job | None = schedule.cancel(s, "digest", missing_ok=True)
 
 
 async def main() -> None:
     again: Job = await aio.add(s, send, when="tomorrow at 7pm", args=["a@b.c"], retries=3)
+    over: Job = await aio.cancel(s, again, missing_ok=False)
+    missing: Job | None = await aio.cancel(s, again, missing_ok=True)
     print((await aio.counts(s)).waiting, (await aio.retry(s, again.id)) + 1)
     async for one in aio.jobs(s):
         print(one.id)

@@ -99,3 +99,48 @@ def test_throttle_runs_the_first_of_a_window(s: schedule.Schedule) -> None:
 def test_every_addition_is_a_job_of_its_own_where_that_is_wanted(s: schedule.Schedule) -> None:
     ids = {schedule.add(s, handlers.note, at="2050-01-01", unique=False).id for _ in range(3)}
     assert len(ids) == 3
+
+
+@pytest.mark.parametrize("how", [{}, {"priority": 2}, {"retries": 3}, {"kwargs": {"a": 1}}, {"unique": False}], ids=str)
+def test_every_addition_of_a_length_is_a_job_of_its_own(s: schedule.Schedule, how: dict[str, Any]) -> None:
+    added = [schedule.add(s, handlers.note, in_="1 hour", **how) for _ in range(12)]
+    assert all(job.new for job in added)
+    assert {job.id: job.due for job in added} == {job.id: job.due for job in schedule.jobs(s)}
+    assert len({job.id for job in added}) == 12
+
+
+@pytest.mark.parametrize("one", [{"name": "x"}, {"unique_key": "k"}, {"throttle": "1h"}], ids=str)
+def test_a_length_is_one_job_where_the_caller_asks_for_one(s: schedule.Schedule, one: dict[str, Any]) -> None:
+    said = {"in_": "1 day", "args": ["same"], **one}
+    added = [schedule.add(s, handlers.note, **said) for _ in range(12)]
+    (waits,) = schedule.jobs(s)
+    last = next(job for job in reversed(added) if job.new)  # at another second a name is replaced
+    assert (waits.id, waits.due) == (added[-1].id, added[-1].due) == (last.id, last.due)
+    assert len({job.id for job in added if job.new}) <= 2
+
+
+@pytest.mark.parametrize("when", [{"in_": "1 day"}, {"when": "in 1 day"}, {"at": "now"}], ids=str)
+def test_unique_asks_for_one_of_the_additions_within_a_second(s: schedule.Schedule, when: dict[str, Any]) -> None:
+    row = {"fn": handlers.note, **when}
+    said = [{**row, "unique": True}, {**row, "unique": True}, row, row]  # rows of one call share the present
+    tally = schedule.add_many(s, said)
+    assert (tally.new, tally.known) == (3, 1)
+
+
+@pytest.mark.parametrize("at", ["in 1 day", "24 hours from now"])
+def test_at_with_a_length_is_one_job_within_its_second_and_due_as_the_first(s: schedule.Schedule, at: str) -> None:
+    added = [schedule.add(s, handlers.note, at=at) for _ in range(12)]
+    waiting = {job.id: job.due for job in schedule.jobs(s)}
+    assert {job.id: job.due for job in added} == waiting
+    assert all(waiting[job.id] == job.due for job in added), "each answer has the due time that is stored"
+    assert len(waiting) <= 2
+    tally = schedule.add_many(s, [{"fn": handlers.note, "at": at, "args": ["many"]}] * 12)  # they share the present
+    assert (tally.new, tally.known) == (1, 11)
+
+
+def test_a_known_job_is_answered_with_the_due_time_that_is_stored(s: schedule.Schedule) -> None:
+    first = schedule.add(s, handlers.note, every="day at 9am")
+    moved = schedule.skip(s, first)
+    again = schedule.add(s, handlers.note, every="day at 9am")
+    assert (again.new, again.id, again.due) == (False, first.id, moved.due)
+    assert again.due == schedule.job(s, again.id).due != first.due

@@ -12,7 +12,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
-from typing import Any, ParamSpec, TypeVar, Unpack
+from typing import Any, Literal, ParamSpec, TypeVar, Unpack, overload
 
 from workkit import schedule
 from workkit.contract.inspector import Missed
@@ -43,7 +43,6 @@ def _coroutine(verb: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
 
 add = _coroutine(schedule.add)
 add_now = _coroutine(schedule.add_now)
-cancel = _coroutine(schedule.cancel)
 changes = _coroutine(schedule.changes)
 counts = _coroutine(schedule.counts)
 dead = _coroutine(schedule.dead)
@@ -60,6 +59,15 @@ run = _coroutine(schedule.run)
 runs = _coroutine(schedule.runs)
 skip = _coroutine(schedule.skip)
 sync = _coroutine(schedule.sync)
+
+
+@overload
+async def cancel(s: Schedule, which: Which, *, missing_ok: Literal[False] = False, by: str | None = None) -> Job: ...
+@overload
+async def cancel(s: Schedule, which: Which, *, missing_ok: bool, by: str | None = None) -> Job | None: ...
+async def cancel(s: Schedule, which: Which, *, missing_ok: bool = False, by: str | None = None) -> Job | None:
+    """As `schedule.cancel`."""
+    return await asyncio.to_thread(schedule.cancel, s, which, missing_ok=missing_ok, by=by)
 
 
 async def result(s: Schedule, which: Which, *, wait: str | timedelta | None = "30s") -> Any:

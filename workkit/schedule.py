@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack, overload
 
 from workkit.contract.changes import Change
 from workkit.contract.history import Bucket, PastRun
@@ -64,18 +64,19 @@ def add(
     **options: Unpack[AddOptions],
 ) -> Job:
     """Add a job: `fn` with `args` and `kwargs`, or `call`, at exactly one of `when`, `at`, `in_`, `every`, `cron`.
-    Adding the same job again changes nothing.
+    Adding the same job again changes nothing. A length from now ("in 5 minutes" of `when`, and each `in_`) is a run of
+    its own at each call, as with `add_now`; `name`, `unique_key` and unique=True ask for one.
 
     `when` takes words or a cron string, and the text says whether the job recurs; `at` and `in_` are one instant,
     `every` recurs, `cron` is a cron string. An interval that divides its unit is aligned to the clock, any other is
     counted from 1970, or from `start`.
 
     `options`, each with its default: tz=None (a zone), start=None, end=None (bounds of a recurrence); name=None (the
-    job under it is replaced); unique=True, unique_key=None, unique_until="done" ("started"), on_conflict="keep"
-    ("replace"), throttle=None, debounce=None (durations; of additions within one the first runs, or the last);
-    overlap="allow" ("skip", "queue", "cancel"), catch_up="once" ("all", "skip"), catch_up_within=None, count=None,
-    spread=None; priority=0 (to 3); ping=None (the URL of a monitor); and of its runs retries=0, backoff="exponential",
-    base="5s", cap="1h", jitter=True, timeout=None, keep=None, keep_most="1MB". What each means:
+    job under it is replaced); unique=True (False for a length), unique_key=None, unique_until="done" ("started"),
+    on_conflict="keep" ("replace"), throttle=None, debounce=None (durations; of additions within one the first runs, or
+    the last); overlap="allow" ("skip", "queue", "cancel"), catch_up="once" ("all", "skip"), catch_up_within=None,
+    count=None, spread=None; priority=0 (to 3); ping=None (the URL of a monitor); and of its runs retries=0,
+    backoff="exponential", base="5s", cap="1h", jitter=True, timeout=None, keep=None, keep_most="1MB". What each means:
     `workkit.jobs.options.OPTIONS`; the rules: spec/features.md.
 
     Returns the job; `new` is False where it was there already. Warns (WorkkitWarning) where the time is likely a
@@ -95,7 +96,8 @@ def add_now(
     kwargs: Mapping[str, Any] | None = None,
     **options: Unpack[AddOptions],
 ) -> Job:
-    """Add a job to run at once: `fn` with `args` and `kwargs`, or `call`. Every call is a run of its own, equal or not.
+    """Add a job to run at once: `fn` with `args` and `kwargs`, or `call`. Every call is a run of its own, equal or not,
+    unless `unique_key`, `name` or unique=True asks for one.
 
     `options` are those of `add`, without those that only a recurring job can have. With debounce the job runs when that
     time is over.
@@ -112,7 +114,8 @@ def add_many(s: Schedule, rows: Iterable[Mapping[str, object]]) -> Tally:
     """Add a job for each row, which holds `add`'s keywords, `fn` or `call` among them. Streams, in batches of 500.
 
     A bad row raises with its number, and which rows before it are added. Adding these again changes nothing where a row
-    has a name or a unique key, or a time that stays the same; rows with `in_`, or at "now", are added once more. On
+    has a name or a unique key, or a time that stays the same; rows with a length from now, or at "now", are added once
+    more. On
     RabbitMQ each row is confirmed by itself: the error names those that are not added, `error.refused` has them (from
     0).
     """
@@ -198,12 +201,16 @@ def listeners(s: Schedule) -> list[ListenerInfo]:
     return producer_of(s).inspector.listeners()
 
 
-def cancel(s: Schedule, which: Which, *, missing_ok: bool = False, by: str | None = None) -> Job:
+@overload
+def cancel(s: Schedule, which: Which, *, missing_ok: Literal[False] = False, by: str | None = None) -> Job: ...
+@overload
+def cancel(s: Schedule, which: Which, *, missing_ok: bool, by: str | None = None) -> Job | None: ...
+def cancel(s: Schedule, which: Which, *, missing_ok: bool = False, by: str | None = None) -> Job | None:
     """Take a job out. Waiting: it is gone. Running: it is flagged, and its state is "cancelling". Recurring: it never
     runs again.
 
-    `by`: who does so, as `changes` tells it; None: as WORKKIT_BY says, else user@host of this program. Raises NotFound,
-    unless `missing_ok`.
+    `by`: who does so, as `changes` tells it; None: as WORKKIT_BY says, else user@host of this program. Returns the job.
+    Raises NotFound where there is none; with `missing_ok` it then returns None.
     """
     broker, author = producer_of(s), author_of(by)
     try:
@@ -211,9 +218,7 @@ def cancel(s: Schedule, which: Which, *, missing_ok: bool = False, by: str | Non
     except NotFound:
         if not missing_ok:
             raise
-        if isinstance(which, Job):
-            return which
-        return Job(id=which, schedule=s.name, fn="?")
+        return None
 
 
 def pause(

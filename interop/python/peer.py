@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from peers import say
@@ -29,6 +29,8 @@ class Peer:
         s, fn, args, when = self._schedule(command), f"#'{command['fn']}", command["args"], command["when"]
         if when == "now":
             job = schedule.add_now(s, fn, args=args)
+        elif "in" in when:
+            job = schedule.add(s, fn, args=args, in_=timedelta(milliseconds=when["in"]))
         elif "at" in when:
             job = schedule.add(s, fn, args=args, at=datetime.fromtimestamp(when["at"] / 1000, UTC))
         else:
@@ -65,7 +67,7 @@ def main() -> None:
     obey: dict[str, Callable[[Command], Command]] = {
         name: getattr(peer, name) for name in ("add", "listen", "stop", "drain", "next")
     }
-    say({"peer": "python", "orders": list(DIALECTS), "points": [], "traits": ["puts-off", "retries"]})
+    say({"peer": "python", "orders": list(DIALECTS), "points": [], "traits": ["puts-off", "queues", "retries"]})
     for line in sys.stdin:
         command = json.loads(line)
         try:

@@ -97,6 +97,19 @@ def test_add_the_same_again_changes_nothing(run: Run, on: Server, name: str) -> 
     assert identity(first) == identity(again)
 
 
+def test_add_of_a_length_is_a_run_of_its_own_each_time(run: Run, on: Server, name: str) -> None:
+    added = [run("add", name, "in 5 hours", "app:hi") for _ in range(3)]
+    assert all(ran.out.startswith("added ") for ran in added)
+    assert len({identity(ran) for ran in added}) == 3
+    first, again = (run("add", name, "in 5 hours", "app:hi", "--unique-key", "k") for _ in range(2))
+    assert again.out.startswith("already there ")
+    assert identity(first) == identity(again)
+    assert len(json.loads(run("list", name, "--json").out)) == 4
+    assert 'A length of time, such as "in 5 minutes", is a run of its own each time' in " ".join(
+        run("add", "--help").out.split()
+    )
+
+
 @pytest.mark.parametrize("when", ["0 9 * * 1-5", "* * * 1-5 9 0 0", "every weekday at 9am"])
 def test_add_takes_words_and_cron_strings(run: Run, on: Server, name: str, when: str) -> None:
     ran = run("add", name, when, "app:hi")

@@ -198,6 +198,14 @@ def test_one_job_of_a_unique_key_waits(stage: Stage) -> None:
     assert schedule.add_now(stage.s, handlers.note, **stage.given(3), unique_key="order-7").new
 
 
+@promised(Can.UNIQUE)
+def test_an_addition_under_a_key_that_is_taken_never_tells_a_due_time_that_is_not_stored(stage: Stage) -> None:
+    first = schedule.add(stage.s, stage.note, in_="1 hour", **stage.given(1), unique_key="order-7")
+    again = schedule.add(stage.s, stage.note, in_="2 hours", **stage.given(1), unique_key="order-7")
+    assert (first.new, again.new) == (True, False)
+    assert again.due in (first.due, None)  # None: the layout does not tell it
+
+
 @promised(Can.LIMIT_SCHEDULE)
 def test_the_limit_of_a_schedule_stands_for_all_listeners(stage: Stage) -> None:
     stage.producer.admin.declare(limit=2, turn_ms=None)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from tests import handlers
 from tests.contract.capability import Can, promised
 from tests.contract.stage import HOW, Peer, Stage
+from tests.processes import until
 from workkit import schedule
 from workkit.contract.claim import Claim
 from workkit.contract.producer import Batch, BatchStep
+from workkit.contract.tally import Tally
 from workkit.errors import InvalidOptions, NotFound
 from workkit.jobs.job import Job
 from workkit.jobs.outcome import Done, Released
@@ -79,11 +82,35 @@ def test_the_same_job_added_again_is_known(stage: Stage) -> None:
     assert [job.id for job in stage.jobs()] == [first.id]
 
 
+@promised(Can.KNOW, refused=False)
+def test_at_with_a_length_added_again_within_its_second_is_known(stage: Stage) -> None:
+    rows = [{"fn": stage.note, "at": "in 2 hours", **stage.given(1)}] * 3  # rows of one call share the present
+    assert schedule.add_many(stage.s, rows) == Tally(new=1, known=2)
+    assert len(stage.jobs()) == 1
+
+
 def test_equal_jobs_of_add_now_are_runs_of_their_own(stage: Stage) -> None:
     added = [stage.add_with("same") for _ in range(4)]
     assert all(one.new for one in added)
     assert sorted(claim.id for claim in stage.peer().claim()) == sorted(one.id for one in added)
     assert len({one.id for one in added}) == 4
+
+
+@pytest.mark.parametrize("when", [{"in_": "1 second"}, {"when": "in 1 second"}], ids=str)
+def test_equal_additions_of_a_length_are_runs_of_their_own(stage: Stage, when: dict[str, Any]) -> None:
+    added = [schedule.add(stage.s, stage.note, **when, **stage.given("same")) for _ in range(6)]
+    assert schedule.add_many(stage.s, [{"fn": stage.note, **when, **stage.given("same")}] * 6) == Tally(new=6, known=0)
+    assert all(one.new for one in added)
+    assert len({one.id for one in added}) == 6
+    peer, claims = stage.peer(), list[Claim]()
+
+    def all_claimed() -> bool:
+        claims.extend(peer.claim())
+        return len(claims) >= 12
+
+    until(all_claimed)
+    assert len({claim.id for claim in claims}) == len(claims) == 12
+    assert {one.id for one in added} < {claim.id for claim in claims}
 
 
 def test_jobs_added_in_bulk_all_run(stage: Stage) -> None:

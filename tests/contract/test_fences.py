@@ -13,6 +13,7 @@ from workkit import schedule
 from workkit.errors import ServerUnreachable
 from workkit.jobs.outcome import Again, Done
 from workkit.triggers.trigger import once
+from workkit.verbs.addition import addition
 
 
 @promised(Can.REAP)
@@ -100,6 +101,18 @@ def test_an_addition_whose_reply_was_lost_is_made_once(stage: Stage) -> None:
     (added,) = stage.producer.add([stage.new_job(2, due_ms=stage.producer.now_ms())])
     assert added.new
     assert sorted(stage.args(claim)[0] for claim in stage.peer().claim()) == [1, 2]
+
+
+@promised(Can.REPEAT)
+def test_equal_lengths_whose_replies_were_lost_are_added_once_each(stage: Stage) -> None:
+    given = {"fn": stage.note, "in_": "2 hours", **stage.given("same")}
+    for _ in range(3):
+        stage.lose_next_addition()
+        new = addition(given, s=stage.s, now_ms=stage.producer.now_ms)
+        (added,) = stage.producer.add([new])
+        assert added.new
+        assert added.id in {job.id for job in stage.jobs()}
+    assert len(stage.jobs()) == 3
 
 
 def test_what_stands_for_one_occurrence_has_one_id_whoever_adds_it(stage: Stage) -> None:

@@ -21,13 +21,13 @@ from workkit.triggers import Trigger
 class NewJob:
     """A job that a producer adds, in words of the domain. `due_ms` None means now, by the server's clock.
 
-    `queued`: every addition is a run of its own, even if an equal job waits (`add_now`). `identity`: the occurrence of
-    another schedule that this job stands for. A layout derives the id from it, so that a second addition of the same
-    occurrence has the same id, and adds nothing while the first one waits where the layout can see that. `trace`: the
-    trace context of the addition (`workkit.tracing`), which a layout carries beside the job, or not at all; it never
-    changes the id. `seen`: the id of the job that must stand under the name, "" for none; else nothing is added.
-    `plan`: the plan of code that adds it (see `Plans`); then it has a name and a due time. `most_bytes`: the limit of
-    `check_size`; None: no limit, as what another schedule has taken was checked there.
+    `queued`: every addition is a run of its own, even if an equal job waits (`add_now`, a length from now). `identity`:
+    the occurrence of another schedule that this job stands for. A layout derives the id from it, so that a second
+    addition of the same occurrence has the same id, and adds nothing while the first one waits where the layout can see
+    that. `trace`: the trace context of the addition (`workkit.tracing`), which a layout carries beside the job, or not
+    at all; it never changes the id. `seen`: the id of the job that must stand under the name, "" for none; else nothing
+    is added. `plan`: the plan of code that adds it (see `Plans`); then it has a name and a due time. `most_bytes`: the
+    limit of `check_size`; None: no limit, as what another schedule has taken was checked there.
     """
 
     fn: str

@@ -51,6 +51,18 @@ class When:
         text = getattr(self, kind)
         return kind in ("when", "at") and isinstance(text, str) and text.strip().lower() == "now"
 
+    @property
+    def is_length(self) -> bool:
+        """Whether it is a length of time from now: `in_=`, or a text of `when=` with one ("in 5 minutes"). Each such
+        addition is a run of its own (spec/phrases.md, section 8). Only of a time that `read_when` takes.
+        """
+        kind = self._only()
+        if kind != "when":
+            return kind == "in_"
+        from workkit.triggers.english.phrase import names_length
+
+        return not looks_like_cron(str(self.when)) and names_length(str(self.when))
+
     def _only(self) -> str:
         given = [name for name in KEYWORDS if getattr(self, name) is not None]
         if not given:

@@ -79,12 +79,12 @@ def _refuse_time(given: Mapping[str, Any]) -> None:
 
 def _queued(new: NewJob, options: Options, now_ms: NowMs) -> NewJob:
     """Give the job no time: it runs at once, or with debounce when the window from now is over. Each is a run of its
-    own. Raises InvalidOptions for options that only a recurring job can have.
+    own, unless unique=True was given. Raises InvalidOptions for options that only a recurring job can have.
     """
     _refuse_recurring(options, "now")
     window = new.entrance.debounce_ms
     if window is None:
-        new.queued = True
+        new.queued = not new.entrance.once
         return new
     new.due_ms = now_ms() + window
     # The second in which it ends. A later one is a second run to a foreign peer, which takes the job at its score.
@@ -93,8 +93,8 @@ def _queued(new: NewJob, options: Options, now_ms: NowMs) -> NewJob:
 
 
 def _timed(new: NewJob, when: When, options: Options, now_ms: int) -> NewJob:
-    """Give the job its time, bounds and spread. Raises TriggerError; InvalidOptions for options that this time cannot
-    have.
+    """Give the job its time, bounds and spread. Where that is a length from now, each addition is a run of its own,
+    unless unique=True was given. Raises TriggerError; InvalidOptions for options that this time cannot have.
     """
     if isinstance(when.every, timedelta) and options.start is not None:
         now = datetime.fromtimestamp(now_ms / 1000, UTC)
@@ -115,6 +115,7 @@ def _timed(new: NewJob, when: When, options: Options, now_ms: int) -> NewJob:
                 trigger = between(trigger, start=options.start, end=options.end, now=now, tz=when.zone)
             offset = spread_offset_ms(new.terms, new.fn, new.args)
             new.due_ms = first_run(trigger, now_ms=now_ms, offset_ms=offset)
+    new.queued = not trigger.recurs and when.is_length and not new.entrance.once
     new.trigger = trigger
     for warning in trigger.warnings:
         warn_caller(warning)

@@ -97,6 +97,19 @@ def test_a_new_job_is_undone_exactly(browser: Browser, s: Schedule, server: Serv
     assert after == before
 
 
+def test_a_new_job_after_a_length_of_time_is_one_of_its_own_at_each_save(browser: Browser, s: Schedule) -> None:
+    for _ in range(3):
+        assert "Saved " in text_of(saved(browser, s, "add", path="new", when="in 5 hours", fn=FN))
+    assert len(list(schedule.jobs(s))) == 3
+    assert "is so already" in text_of(_saved_twice(browser, s))
+
+
+def _saved_twice(browser: Browser, s: Schedule) -> Any:
+    """Save the form of a job with a time from now as it stands: nothing of it is changed."""
+    schedule.add(s, handlers.note, in_="5 hours", name="once")
+    return saved(browser, s, path="jobs/once/edit")
+
+
 def test_a_new_job_takes_no_name_that_is_taken(browser: Browser, s: Schedule, server: Server) -> None:
     digest(s)
     before = contents(server, s)

@@ -134,9 +134,10 @@ def read_added(made: Sequence[Row], reply: Sequence[Any]) -> list[Added]:
     """Read the answer of `add.lua`. Raises ValueError for an answer of another form."""
     added = []
     for row, state in zip(made, map(int, reply[1:]), strict=True):
-        is_ours = state == 1 or row.value[:1] == b"{" or not row.key
+        is_stored = state == 1 or not row.key  # else another text waits, at a time of its own
+        id = row.id if is_stored or row.value[:1] == b"{" else ""
         due_ms = 1000 * (row.t if row.due_s is None else row.due_s)
-        added.append(Added(id=row.id if is_ours else "", due_ms=due_ms if is_ours else None, new=state == 1))
+        added.append(Added(id=id, due_ms=due_ms if is_stored else None, new=state == 1))
     return added
 
 
@@ -168,7 +169,7 @@ def short_sha1(content: str) -> str:
 
 def _is_at(job: NewJob) -> bool:
     """Whether its time was said as an instant, so that the same addition made twice is one job."""
-    return job.trigger is not None and job.trigger.exact is None and not job.queued and not job.entrance.many
+    return job.trigger is not None and not job.queued and not job.entrance.many
 
 
 def key_map(key: str) -> dict[str, Any]:

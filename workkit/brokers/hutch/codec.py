@@ -135,7 +135,7 @@ def _content(job: NewJob, text: bytes, due_ms: int | None) -> bytes | None:
 
 def _is_at(job: NewJob) -> bool:
     """Whether its time was said as an instant, so that equal additions have one id."""
-    return job.trigger is not None and job.trigger.exact is None and not job.queued and not job.entrance.many
+    return job.trigger is not None and not job.queued and not job.entrance.many
 
 
 def check(names: Names, job: NewJob, *, has_redis: bool = False) -> None:

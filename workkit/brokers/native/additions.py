@@ -15,7 +15,7 @@ from typing import Any
 
 from workkit.brokers.native.codec import Codec, Stored
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.native.put import is_special, put_args, read_answer, trace_rows
+from workkit.brokers.native.put import is_special, put_args, read_answer, read_state, trace_rows
 from workkit.brokers.redis_server.batch import read_step, step_text, token_of
 from workkit.brokers.redis_server.clock import ServerClock
 from workkit.brokers.redis_server.once import asked_once
@@ -166,14 +166,14 @@ class Additions:
             args += (what.id, what.payload, "" if job.due_ms is None else job.due_ms, what.second_id, what.second)
 
         def read(reply: Sequence[Any]) -> list[Added]:
-            now, *states = map(int, reply)
+            now = int(reply[0])
             return [
                 Added(
                     id=what.second_id if state == 2 else what.id,
-                    due_ms=now if job.due_ms is None else job.due_ms,
+                    due_ms=waits if waits is not None else now if job.due_ms is None else job.due_ms,
                     new=state > 0,
                 )
-                for job, what, state in zip(jobs, stored, states, strict=True)
+                for job, what, (state, waits) in zip(jobs, stored, map(read_state, reply[1:]), strict=True)
             ]
 
         def ask(producer: _Producer) -> Call:

@@ -1,4 +1,4 @@
-"""Additions that need more than a plain one: the arguments of `put.lua`, and its answer. Pure."""
+"""The arguments of `put.lua`, for jobs that need more than a plain addition, and the answers to additions. Pure."""
 
 from __future__ import annotations
 
@@ -69,6 +69,16 @@ def read_answer(reply: Sequence[Any], *, count: int) -> list[Added]:
         )
         for n in range(0, len(texts), _PARTS)
     ]
+
+
+def read_state(part: Any) -> tuple[int, int | None]:
+    """Read what `add.lua` answers for one job: its state, and of a known one the due time at which it waits. Raises
+    ValueError if it is no answer.
+    """
+    if isinstance(part, int):
+        return part, None
+    state, _, due = (part.decode("utf-8", "replace") if isinstance(part, bytes) else str(part)).partition(" ")
+    return int(state), _whole(due)
 
 
 def _whole(score: str) -> int | None:

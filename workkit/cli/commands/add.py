@@ -88,6 +88,7 @@ class Call:
     takes="SCHEDULE WHEN FUNCTION [ARG]... [OPTIONS]",
     about=(
         "Add FUNCTION to run at WHEN, and print what was understood. Adding the same again changes nothing.",
+        'A length of time, such as "in 5 minutes", is a run of its own each time; --name or --unique-key makes it one.',
         f"WHEN is words or a cron string, as one quoted argument. {ARGUMENTS}",
         INTERVALS,
     ),

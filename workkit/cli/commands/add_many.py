@@ -38,8 +38,8 @@ ROW = '{"fn": "app.cache:clear", "in_": "5 minutes"}'
         "Add jobs from a JSON Lines file, one object a line, holding the keywords of schedule.add; - is stdin.",
         "Each run prints the name of its batch. --resume BATCH adds the rows that the batch has not added yet, "
         "whatever ended it, and though some of its jobs are done. A batch is known for 7 days after its last row. "
-        "Without --resume the same file is a new batch: its rows with in_, or at now, are added again. An exchange on "
-        "RabbitMQ keeps no batch: what was not added is named.",
+        "Without --resume the same file is a new batch: its rows with a length of time, such as in_, or at now, are "
+        "added again. An exchange on RabbitMQ keeps no batch: what was not added is named.",
     ),
     examples=(
         "workkit add-many app-tasks jobs.jsonl",

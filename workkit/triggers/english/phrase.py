@@ -82,8 +82,12 @@ def parse(
 
 def is_bare_length(text: str) -> bool:
     """Tell whether words that `parse` understands name a length with neither "in" nor "every": "5 minutes"."""
-    parts = _parts(text, None)[-1]
-    return parts.amount is not None and not parts.ahead
+    return names_length(text) and not _parts(text, None)[-1].ahead
+
+
+def names_length(text: str) -> bool:
+    """Tell whether words that `parse` understands count a length from now, by "in 5 minutes" or "in 3 days at 9am"."""
+    return _parts(text, None)[-1].amount is not None
 
 
 def _suggesting(here: Here, *, lead: str | None = None) -> Trigger:

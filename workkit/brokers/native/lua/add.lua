@@ -4,7 +4,8 @@
 --      now: ms; '' = by this server's clock
 --      batch: how many rows came before these, and a digest of all rows with these; '' = no batch
 --      rows: five for each job: id, payload, due ms ('' = now), second id, second payload ('' = none)
--- ->   now, then for each job 1 new | 0 known | 2 the first id is known, the second is new; or 'old'
+-- ->   now, then for each job 1 new | 2 the first id is known, the second is new | 0 known; behind 0 the due ms at which the
+--      known one waits in S:next, if it does: '0 1794000000000'; or 'old'
 -- part: earliest
 -- part: id
 local ids, n = {}, 0
@@ -15,7 +16,7 @@ end
 local known = redis.call('HMGET', jobs, unpack(ids))
 local seen = {}
 for k = 1, n do
-  if known[k] then seen[ids[k]] = true end
+  if known[k] then seen[ids[k]] = 'before' end
 end
 local earliest, latest_due, latest = nil, nil, nil
 local payloads, items, added, answer, w = {}, {}, {}, { now }, 0
@@ -25,12 +26,16 @@ for k = 1, n do
   local payload = ARGV[i + 1]
   if seen[id] then
     id, payload, state = ARGV[i + 3], ARGV[i + 4], 2
-    if id == '' or seen[id] or redis.call('HEXISTS', jobs, id) == 1 then state = 0 end
+    if id == '' or seen[id] or redis.call('HEXISTS', jobs, id) == 1 then
+      local due = seen[ids[k]] -- of a job of this request; its item is not written yet
+      if due == 'before' then due = redis.call('ZSCORE', next_, item_of(ids[k])) end
+      state = due and '0 ' .. due or 0
+    end
   end
-  if state > 0 then
-    seen[id] = true
+  if state == 1 or state == 2 then
     local due = ARGV[i + 2]
     if due == '' then due = now end
+    seen[id] = due
     if due ~= latest_due then latest_due, latest = due, tonumber(due) end
     if not earliest or latest < earliest then earliest = latest end
     payloads[w + 1], payloads[w + 2] = id, payload
