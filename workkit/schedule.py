@@ -115,9 +115,8 @@ def add_many(s: Schedule, rows: Iterable[Mapping[str, object]]) -> Tally:
 
     A bad row raises with its number, and which rows before it are added. Adding these again changes nothing where a row
     has a name or a unique key, or a time that stays the same; rows with a length from now, or at "now", are added once
-    more. On
-    RabbitMQ each row is confirmed by itself: the error names those that are not added, `error.refused` has them (from
-    0).
+    more. On RabbitMQ each row is confirmed by itself: the error names those that are not added, `error.refused` has
+    them (from 0).
     """
     try:
         return add_rows(rows, s=s, broker=producer_of(s))
