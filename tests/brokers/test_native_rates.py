@@ -129,6 +129,24 @@ def test_of_two_rates_the_reason_names_the_one_with_the_later_turn(
     assert {job.why for job in inspector.jobs(state="held")} == {"the schedule is held by its rate 1/7 s"}
 
 
+@pytest.mark.parametrize("flag", ["t0*schedule", "t1e999*schedule", "t1e-300*schedule", "t-5*schedule", "t*", "t5"])
+def test_a_rate_that_cannot_be_read_is_not_named(client: Any, name: str, inspector: Inspector, flag: str) -> None:
+    owe(client, name, 1, flags=f"p;{flag}")
+    assert [(job.state, job.why) for job in inspector.jobs()] == [("held", "held by its rate")]
+    assert inspector.limits() == []
+
+
+def test_an_index_of_another_type_stops_no_job(server: Server, client: Any, name: str) -> None:
+    client.set(f"{name}:turns", "rubbish")
+    added(server, name, 3)
+    b, _ = listening(server, name)
+    assert len(admit(b, RATE)) == 1
+    assert client.zcard(f"{name}:again") == 2
+    b.heartbeat()
+    passes(server, name, 60_000)
+    assert len(b.claim(5).claims) == 2
+
+
 def test_an_entry_of_an_earlier_version_is_held_by_a_rate_that_nobody_names(
     client: Any, name: str, inspector: Inspector
 ) -> None:

@@ -14,10 +14,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
+from workkit.jobs.option_readers import LONGEST_MS
+
 PAID = "p"
 NO_LIMIT = ("paused:", "run:")  # keys under which entries wait or runs are open, without a limit
+LEAST_TURN_MS = 1e-6
 FURTHEST_MS = 9 * 10**15  # a due time further from 1970 reads as this
-_TURN = re.compile(r"t(\d+(?:\.\d+)?(?:e[-+]?\d+)?)\*(\S+)", re.ASCII)
+_RATE = re.compile(r"t(\d+(?:\.\d+)?(?:e[-+]?\d+)?)\*(\S+)", re.ASCII)
 _SLOT = re.compile(r"g(\d{1,9})\*(\S+)", re.ASCII)
 _DUE = re.compile(r"-?(?:\d+\.?\d*(?:e[-+]?\d+)?|inf)", re.ASCII)  # as the server writes scores
 _ENTRY = re.compile(rb"([ro]) (\S+) (\d{1,9}) (\d{1,9}) ([!-~]+) (.*)", re.DOTALL)
@@ -73,8 +76,9 @@ class Entry:
     @property
     def rate(self) -> tuple[str, float] | None:
         """The rate key for whose turn it waits, with the milliseconds between two turns; None where none is named."""
-        found = (_TURN.fullmatch(part) for part in self._parts()) if self.is_paid else ()
-        return next(((unquote(turn[2]), float(turn[1])) for turn in found if turn), None)
+        found = (_RATE.fullmatch(part) for part in self._parts()) if self.is_paid else ()
+        rates = ((unquote(rate[2]), float(rate[1])) for rate in found if rate)
+        return next((rate for rate in rates if LEAST_TURN_MS <= rate[1] <= LONGEST_MS), None)
 
     def is_held(self, when: float, now: float) -> bool:
         """Whether a rate holds it, where it stands in `S:again` at this score: its turn is paid, and has not come."""

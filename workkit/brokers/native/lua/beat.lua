@@ -56,7 +56,7 @@ if #old > 0 then
 end
 if redis.call('EXISTS', rates, windows, turns) > 0 then
   redis.call('ZREMRANGEBYSCORE', rates, '-inf', now)
-  local come = redis.call('ZRANGEBYSCORE', turns, '-inf', now, 'LIMIT', 0, 100)
+  local come = redis.pcall('ZRANGEBYSCORE', turns, '-inf', now, 'LIMIT', 0, 100)
   if #come > 0 then redis.call('ZREM', turns, unpack(come)) end
   forget_windows(now)
 end

@@ -29,7 +29,7 @@ for i = texts_at, entries_at - 1 do
 end
 for i = entries_at, #ARGV, 2 do
   if redis.call('ZREM', again, ARGV[i]) == 1 then
-    redis.call('ZREM', turns, ARGV[i])
+    redis.pcall('ZREM', turns, ARGV[i])
     redis.call('ZADD', waiting, 0, ARGV[i + 1])
     parked = parked + 1
   end

@@ -21,7 +21,7 @@ local function put_off(m, at, flags) -- until its turn comes; it keeps its slots
   end
   local entry, turn = entry_of(m, flags), string.format('%.0f', math.ceil(at))
   redis.call('ZADD', again, turn, entry)
-  redis.call('ZADD', turns, turn, entry)
+  redis.pcall('ZADD', turns, turn, entry) -- an index: a key of another type must not stop anything
   redis.call('HDEL', running, m.receipt)
   if not first_turn or at < first_turn then first_turn = at end
   return 'p'

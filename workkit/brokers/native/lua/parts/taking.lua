@@ -50,7 +50,7 @@ local function take_in_order(room, has_entries) -- from S:next and S:again, by d
     redis.call('ZREM', t[5], t[1])
     if t[2] == '' and string.find(t[1], '^%a %S+ %d+ %d+ p;t') then held[#held + 1] = t[1] end
   end
-  if #held > 0 then redis.call('ZREM', turns, unpack(held)) end
+  if #held > 0 then redis.pcall('ZREM', turns, unpack(held)) end -- a key of another type must not stop a claim
   took_from(next_, queue, i - 1)
   took_from(again, others, k - 1)
 end
