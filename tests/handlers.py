@@ -18,6 +18,11 @@ def note(*args: Any, **kwargs: Any) -> None:
     calls.append((args, kwargs) if kwargs else args)
 
 
+@job(rate="1/minute")
+def rare() -> None:
+    calls.append("rare")
+
+
 def fail(text: str = "disk full") -> None:
     raise OSError(text)
 

@@ -81,6 +81,8 @@ class Left:
             case "again":
                 score = self.client.zscore(self.keys.again, value.member)  # one without a job ends when it is due
                 return read_entry(value.member) is not None and score <= LAST_MS
+            case "turns":
+                return self.client.zscore(self.keys.again, value.member) is not None
             case "running":  # a hash of a name that no listener has is no key of ours
                 return not LISTENER.fullmatch(value.key(self.keys).removeprefix(self.keys.running("")))
             case "waiting":

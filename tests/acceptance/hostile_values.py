@@ -368,6 +368,7 @@ MAKERS: Mapping[str, Maker] = {
     "windows": _zset("windows", lambda r: r.choice((b"hostile", noise(r)))),
     "held": _hash("held", lambda r: r.choice((b"hostile", noise(r))), lambda r: r.choice((id_of, token))(r)),
     "rates": _zset("rates", lambda r: r.choice((b"schedule", b"fn:hostile", noise(r)))),
+    "turns": _zset("turns", entry),
     "counts": _hash("counts", id_of, token),
     "crashed": _hash("crashed", run_of, token),
     "first": _first,

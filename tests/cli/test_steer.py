@@ -11,6 +11,7 @@ import pytest
 
 from tests.cli.conftest import Run
 from tests.servers import Server
+from workkit import schedule
 
 
 @pytest.fixture(autouse=True)
@@ -73,6 +74,24 @@ def test_jobs_are_paused_by_name_and_id(run: Run, name: str) -> None:
     resumed = run("resume", name, "digest", other[:8])
     assert resumed.out == f"resumed {named[:8]}  digest  app.hi()\nresumed {other[:8]}  app.hi()\n"
     assert states(run, name) == ["waiting", "waiting"]
+
+
+def test_jobs_that_a_rate_holds_are_listed_and_counted_as_held(run: Run, name: str, server: Server) -> None:
+    ids = [str(json.loads(run("now", name, "tests.handlers:rare", "--json").out)["id"]) for _ in range(3)]
+    schedule.drain(schedule.create(name, redis=server.url), imports=["tests.handlers"], folder=None)
+    why = "tests.handlers.rare is held by its rate 1/minute"
+    listed = json.loads(run("list", name, "--state", "held", "--json").out)
+    assert [(one["state"], one["why"], one["attempt"]) for one in listed] == [("held", why, 0)] * 2
+    assert {one["id"] for one in listed} < set(ids)
+    text = run("list", name, "--state", "held").out
+    assert text.startswith(f"{name}: 0 waiting, 2 held.")
+    assert re.search(r"STATE +WHY\n", text)
+    assert text.count(f"held   {why}\n") == 2
+    shown = run("show", name, listed[1]["id"]).out
+    assert re.search(r"due +.*, in (1 min|2 min|59)", shown)
+    assert f"state     held\nwhy       {why}\nattempts  0\n" in shown
+    (counted,) = json.loads(run("stats", name, "--json").out)
+    assert (counted["held"], counted["retrying"], counted["waiting"], counted["due"]) == (2, 0, 0, 0)
 
 
 def test_skip_says_the_next_run(run: Run, name: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import time
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tests import handlers
@@ -20,6 +21,11 @@ PACED, RATE, BURST = 40, 20, 2
 @job(rate=f"{RATE}/s")
 def paced(number: int) -> None:
     handlers.calls.append(time.monotonic())
+
+
+@job(rate="100/minute", limit_key="who")
+def rare(who: str, number: int) -> None:
+    handlers.calls.append((who, number))
 
 
 def most_within(seconds: float, times: list[float]) -> int:
@@ -49,3 +55,29 @@ def test_starts_keep_their_rate_after_a_busy_moment(server: Server, name: str, m
     # Whoever was held up may start what it had in hand at once: in so much more time more turns come.
     times = [call for call in handlers.calls if call != "begun"]
     assert most_within(1.0, times) <= RATE * (1.0 + machine.slack) + BURST
+
+
+def test_what_waits_for_its_turn_is_held_until_it_runs(server: Server, name: str) -> None:
+    s = schedule.create(name, redis=server.url)
+    for number in range(3):
+        schedule.add_now(s, rare, args=["ann", number])
+    schedule.add_now(s, rare, args=["bob", 9])
+    assert schedule.drain(s, **HOW).ran == 2
+    counts = schedule.counts(s)
+    assert (counts.held, counts.retrying, counts.due, counts.waiting) == (2, 0, 0, 0)
+    why = 'tests.worker.test_rate.rare is held by its rate 100/minute for "ann"'
+    assert [(job.state, job.why, job.attempt) for job in schedule.jobs(s)] == [("held", why, 0)] * 2
+    with schedule.listener(s, **HOW):
+        until(lambda: not any(schedule.jobs(s)), what="all to run")
+    assert sorted(handlers.calls) == [("ann", 0), ("ann", 1), ("ann", 2), ("bob", 9)]
+    assert not server.client().exists(f"{name}:turns")
+
+
+def test_a_drain_that_pretends_the_time_leaves_nothing_held(server: Server, name: str) -> None:
+    s = schedule.create(name, redis=server.url)
+    for number in range(3):
+        schedule.add_now(s, rare, args=["ann", number])
+    assert schedule.drain(s, **HOW).ran == 1
+    assert schedule.drain(s, now=datetime.now(UTC) + timedelta(hours=1), **HOW).ran == 2
+    assert schedule.counts(s).held == 0
+    assert not server.client().exists(f"{name}:turns")

@@ -31,9 +31,9 @@ class LimitUse:
 
     `key`: as in `Admission`: ``schedule``, ``fn:<name as stored>``, with ``=<value as JSON>`` behind it where a limit
     counts by a parameter, ``over:<name, or else id>``, ``unique:<key>``; or ``window:<key>``, a window of throttle.
-    `used` slots of `limit` are taken, by `holders` among others; `waiting` jobs wait for one, the first of them due at
-    `oldest`. `turn`: the next free turn, where the key is a rate's, or the end of a window; `turn_ms`: the time between
-    two. None: not known.
+    `used` slots of `limit` are taken, by `holders` among others; `waiting` jobs wait for one, or for their turn of a
+    rate; the first that waits for a slot has been due since `oldest`. `turn`: the next free turn, where the key is a
+    rate's, or the end of a window; `turn_ms`: the time between two. None: not known.
     """
 
     key: str

@@ -49,6 +49,7 @@ def job_record(job: Job) -> dict[str, Any]:
         "counted": counted_of(job),
         "kwargs": dict(job.kwargs or {}),
         "queue": job.queue,
+        "why": job.why,
     }
 
 

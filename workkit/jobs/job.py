@@ -29,9 +29,10 @@ class Job:
     command line and logs count those that have begun); `new` is False where `add` found the same job already there.
     `error` is the last one, as one line; `failure` all that is kept of it. `options` are those
     said for this job; `terms` what else it asked for; `replaced` is the id of the job whose place `add` gave it; `why`
-    says what a held or paused one waits for; `dead_id` names its record in the dead set, where it stands there; `queue`
-    is the work queue of a message, in the layouts of RabbitMQ. There `why` is the reason of a dead one: "failed",
-    "crashed" or "corrupt". `ending` says how one that is `done` ended (spec/history.md).
+    says what a held or paused one waits for (a rate holds it until about `due`, where its turn comes); `dead_id` names
+    its record in the dead set, where it stands there; `queue` is the work queue of a message, in the layouts of
+    RabbitMQ. There `why` is the reason of a dead one: "failed", "crashed" or "corrupt". `ending` says how one that is
+    `done` ended (spec/history.md).
     """
 
     id: str

@@ -161,6 +161,19 @@ def turn_ms(value: Any, name: str = "rate") -> float:
     return period_ms / int(found[1])
 
 
+def rate_text(turn_ms: float) -> str:
+    """Write a rate by the milliseconds between two turns, in whole starts: ``100/minute``, ``1/second``, ``1/90 s``."""
+    for unit, ms in _PERIODS:
+        if (count := round(ms / turn_ms)) and abs(ms / turn_ms - count) < count * 1e-9:
+            return f"{count}/{unit}"
+    from workkit.text.duration import duration_text
+
+    return f"1/{duration_text(turn_ms)}"
+
+
+_PERIODS = (("second", 1_000), ("minute", 60_000), ("hour", 3_600_000), ("day", 86_400_000))
+
+
 def _no_rate(name: str, value: Any) -> InvalidOptions:
     remedy = 'Write "100/minute": a number, and a second, minute, hour, day, or a duration up to 400 days.'
     return option_error(name, value, "is not a rate", remedy)

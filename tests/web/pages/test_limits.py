@@ -87,6 +87,17 @@ def test_rates_say_their_next_turn_and_hostile_keys_are_text(browser: Browser, s
     ]
 
 
+def test_a_rate_says_how_many_wait_for_their_turn(browser: Browser, s: Schedule) -> None:
+    for _ in range(4):
+        schedule.add_now(s, handlers.rare)
+    schedule.drain(s, imports=["tests.handlers"], folder=None)
+    answer = browser.get(f"/s/{s.name}/limits")
+    assert headline(answer) == "3 jobs wait; 1 rate with a turn to come."
+    assert "3 wait; one start each 1 min; the next free turn is in 3 min" in text_of(answer)
+    (found,) = browser.json(f"/s/{s.name}/limits.json")["limits"]
+    assert (found["text"], found["waiting"], found["turn_ms"]) == ("tests.handlers.rare", 3, 60_000)
+
+
 def test_what_is_read_is_bounded(browser: Browser, s: Schedule, server: Server) -> None:
     client, keys = server.client(), Keys(s.name)
     client.zadd(keys.slots, {f"fn:x={n}\0{n:040x}@1": 0 for n in range(6_000)})

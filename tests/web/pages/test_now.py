@@ -120,3 +120,19 @@ def test_a_silent_listener_needs_somebody(browser: Browser, s: Schedule, server:
     client.hset(keys.running(name.decode()), "info", info)
     (said,) = (need["sentence"] for need in browser.json(f"/s/{s.name}.json")["needs"] if "silent" in need["sentence"])
     assert said.startswith(f"{name.decode()} has been silent for 7")
+
+
+def test_jobs_that_wait_for_their_turn_of_a_rate_are_held(browser: Browser, s: Schedule) -> None:
+    ids = {schedule.add_now(s, handlers.rare).id for _ in range(4)}
+    schedule.drain(s, **HOW)
+    text = text_of(browser.get(f"/s/{s.name}/"))
+    assert "3 held by a limit or a rate" in text
+    assert "0 to be tried again" in text
+    now = browser.json(f"/s/{s.name}/.json")
+    assert (now["counts"]["held"], now["counts"]["retrying"]) == (3, 0)
+    listed = browser.json(f"/s/{s.name}/jobs.json?state=held")["jobs"]
+    assert {job["id"] for job in listed} < ids
+    assert {job["why"] for job in listed} == {"tests.handlers.rare is held by its rate 1/minute"}
+    assert len(browser.json(f"/s/{s.name}/jobs.json?q=state:held")["jobs"]) == 3
+    page = text_of(browser.get(f"/s/{s.name}/jobs/{listed[1]['id']}"))
+    assert "held by its rate 1/minute. 2nd in line. Its turn comes in about 1 min" in page

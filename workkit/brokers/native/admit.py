@@ -7,7 +7,7 @@ from typing import Any
 
 import msgpack
 
-from workkit.brokers.native.entry import Entry, slot_flag
+from workkit.brokers.native.entry import Entry, rate_flag, slot_flag
 from workkit.brokers.native.settle import TO_THE_END, Receipt
 from workkit.contract.claim import Claim, Standing
 from workkit.jobs.admission import NOTHING, Admission
@@ -48,6 +48,7 @@ def admission_request(
         "nonce": entry.nonce,
         "paid": entry.is_paid,
         "turns": [part for turn in turns for part in turn],
+        "rates": [rate_flag(*turn) for turn in turns],
         "keys": [[key, limit, slot_flag(key, limit), int(key in has)] for key, limit in needs.items()],
         "drops": [key for key in has if key not in needs],
         "pause": wanted.pause,

@@ -2,8 +2,8 @@
 
 Its form is ``<kind> <due> <attempt> <crashes> <flags> <item>``. Kind ``r``: no listener has admitted it, so it carries
 the chain of a recurring job. Kind ``o``: one occurrence. Flags are ``-``, or parts joined by ``;`` (``p``: its turns
-are paid, ``g<limit>*<key>``: a slot that it has), then ``#<nonce>``. People can read it in redis-cli, and Lua can build
-it by concatenation.
+are paid, ``t<ms>*<key>``: the rate for whose turn it waits, ``g<limit>*<key>``: a slot that it has), then ``#<nonce>``.
+People can read it in redis-cli, and Lua can build it by concatenation.
 """
 
 from __future__ import annotations
@@ -14,9 +14,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
+from workkit.jobs.option_readers import LONGEST_MS
+
 PAID = "p"
 NO_LIMIT = ("paused:", "run:")  # keys under which entries wait or runs are open, without a limit
+LEAST_TURN_MS = 1e-6
 FURTHEST_MS = 9 * 10**15  # a due time further from 1970 reads as this
+_RATE = re.compile(r"t(\d+(?:\.\d+)?(?:e[-+]?\d+)?)\*(\S+)", re.ASCII)
 _SLOT = re.compile(r"g(\d{1,9})\*(\S+)", re.ASCII)
 _DUE = re.compile(r"-?(?:\d+\.?\d*(?:e[-+]?\d+)?|inf)", re.ASCII)  # as the server writes scores
 _ENTRY = re.compile(rb"([ro]) (\S+) (\d{1,9}) (\d{1,9}) ([!-~]+) (.*)", re.DOTALL)
@@ -69,6 +73,17 @@ class Entry:
         slots = ((unquote(slot[2]), int(slot[1])) for slot in found if slot)
         return tuple(slot for slot in slots if not slot[0].startswith(NO_LIMIT))
 
+    @property
+    def rate(self) -> tuple[str, float] | None:
+        """The rate key for whose turn it waits, with the milliseconds between two turns; None where none is named."""
+        found = (_RATE.fullmatch(part) for part in self._parts()) if self.is_paid else ()
+        rates = ((unquote(rate[2]), float(rate[1])) for rate in found if rate)
+        return next((rate for rate in rates if LEAST_TURN_MS <= rate[1] <= LONGEST_MS), None)
+
+    def is_held(self, when: float, now: float) -> bool:
+        """Whether a rate holds it, where it stands in `S:again` at this score: its turn is paid, and has not come."""
+        return when > now and self.is_paid
+
     def _parts(self) -> list[str]:
         return self.flags.partition("#")[0].split(";")
 
@@ -76,6 +91,11 @@ class Entry:
         """Write the flags that it has with these slots and turns."""
         parts = [PAID] * is_paid + [slot_flag(key, limit) for key, limit in slots]
         return (";".join(parts) or "-") + self.nonce
+
+
+def rate_flag(key: str, turn_ms: float) -> str:
+    """Write the flag of the rate that holds an entry."""
+    return f"t{turn_ms:.15g}*{quote(key, safe='/:=')}"
 
 
 def slot_flag(key: str, limit: int) -> str:

@@ -139,6 +139,11 @@ class Keys:
         return self._key("rates")
 
     @property
+    def turns(self) -> str:
+        """Sorted set: entry of `again` that a rate holds -> its turn. An index, to count them."""
+        return self._key("turns")
+
+    @property
     def counts(self) -> str:
         """Hash: id -> occurrences admitted."""
         return self._key("counts")

@@ -12,7 +12,7 @@ _NATIVE = {
     **dict.fromkeys(("jobs", "errors", "graves", "stats", "control", "unique", "names", "held", "counts"), "hash"),
     "crashed": "hash",
     **dict.fromkeys(("next", "again", "listeners", "slots", "dead", "cancelled", "waiting"), "zset"),
-    **dict.fromkeys(("windows", "rates", "first:1", "first:2", "first:3"), "zset"),
+    **dict.fromkeys(("windows", "rates", "turns", "first:1", "first:2", "first:3"), "zset"),
     "ended": "set",
     "wake": "list",
     "missed": "stream",

@@ -63,7 +63,7 @@ def sentence(standing: Standing) -> str:
             return _retrying(standing)
         case "held":
             line = "" if standing.place is None else f" {ordinal(standing.place)} in line."
-            return f"Waits: {job.why or 'a limit is reached'}.{line}"
+            return f"Waits: {job.why or 'a limit is reached'}.{line}{_turn(standing)}"
         case "running" | "cancelling":
             return _running(standing)
         case "paused":
@@ -81,6 +81,14 @@ def sentence(standing: Standing) -> str:
     if -ahead < LATE_MS:
         return f"Due now, {standing.at(job.due)}."
     return f"Overdue {away(ahead)}, due {standing.at(job.due)}: no listener has taken it."
+
+
+def _turn(standing: Standing) -> str:
+    """Say about when a job that a rate holds may start. One that waits for a slot is due already."""
+    due = standing.job.due
+    if due is None or due <= standing.now:
+        return ""
+    return f" Its turn comes in about {away((due - standing.now) / MILLISECOND)}, {standing.when(due)}."
 
 
 def _due(standing: Standing) -> str:

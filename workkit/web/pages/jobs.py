@@ -87,7 +87,7 @@ class JobsView:
             "state": None if self.state == ALL else self.state,
             "filter": self.filter,
             "understood": self.understood,
-            "jobs": [job_record(row.job) | {"why": row.job.why} for row in self.rows],
+            "jobs": [job_record(row.job) for row in self.rows],
             "looked": self.page.looked,
             "until": iso(self.page.until) if self.page.until else None,
             "next": None if self.more is None else self.more.replace("jobs", "jobs.json", 1),

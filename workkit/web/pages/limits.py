@@ -100,7 +100,7 @@ def sentence(rows: list[LimitRow], text: str) -> str:
     if not rows:
         return f'No limit in use has "{text}".' if text else "No limit is in use."
     limits = [row for row in rows if not row.use.is_rate]
-    full, waiting = sum(row.is_full for row in limits), sum(row.use.waiting or 0 for row in limits)
+    full, waiting = sum(row.is_full for row in limits), sum(row.use.waiting or 0 for row in rows)
     rates = len(rows) - len(limits)
     said = [f"{plural(len(limits), 'limit')} in use, {full or 'none'} full"] if limits else []
     said += [f"{plural(waiting, 'job')} {'waits' if waiting == 1 else 'wait'}"] if waiting else []
@@ -131,14 +131,19 @@ def _note(asked: Asked, use: LimitUse) -> str:
     if use.turn is not None and use.key.startswith("window:"):
         return f"the next addition is stored in {until(use.turn, asked.now)}"
     if use.turn is not None:
+        waits = f"{_waiting(use)}; " if use.waiting else ""
         period = "" if use.turn_ms is None else f"one start each {duration_text(use.turn_ms)}; "
-        return f"{period}the next free turn is in {until(use.turn, asked.now)}"
+        return f"{waits}{period}the next free turn is in {until(use.turn, asked.now)}"
     if use.waiting is None:
         return "what waits for it is not told here"
     if not use.waiting:
         return ""
     oldest = "" if use.oldest is None else f", the oldest for {away((asked.now - use.oldest) / MILLISECOND)}"
-    return f"{use.waiting:,} {'waits' if use.waiting == 1 else 'wait'}{oldest}"
+    return f"{_waiting(use)}{oldest}"
+
+
+def _waiting(use: LimitUse) -> str:
+    return f"{use.waiting:,} {'waits' if use.waiting == 1 else 'wait'}"
 
 
 def _calls(row: LimitRow) -> str:

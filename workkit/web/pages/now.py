@@ -117,7 +117,7 @@ def _asks(found: Sequence[Need], rows: recurring.Rows, listeners: Sequence[Liste
 def _figures(counts: Counts, facts: Facts) -> Iterator[Figure]:
     for field, text in (
         ("running", "running"), ("due", "due"), ("waiting", "waiting"), ("retrying", "to be tried again"),
-        ("held", "held by a limit"), ("paused", "paused"), ("dead", "dead"),
+        ("held", "held by a limit or a rate"), ("paused", "paused"), ("dead", "dead"),
     ):  # fmt: skip
         n: int = getattr(counts, field)
         why = counts.unknown.get(field, "")

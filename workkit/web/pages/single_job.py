@@ -83,7 +83,7 @@ class SingleJobView:
             "schedule": self.schedule,
             "as_of": iso(self.now),
             "sentence": self.sentence,
-            "job": full_record(self.job) | {"why": self.job.why},
+            "job": full_record(self.job),
             "attempts": [run_record(run) for run in self.tried],
             "unknown": self.unknown,
         }

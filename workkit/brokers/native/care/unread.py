@@ -72,6 +72,7 @@ class Unread:
         yield from self._parked()
         yield from self._missed()
         yield from of.alone(k.graves, k.dead, "hash", "what is kept of a dead job")
+        yield from of.alone(k.turns, k.again, "zset", "an entry that waits for its turn")
         for level in (1, 2, 3):
             yield from of.alone(k.first(level), k.next, "zset", "an item that waits")
 

@@ -91,7 +91,8 @@ class AllJobs:
                 self._names = _texts(client.zrange(self._listing.keys.listeners, 0, -1))
         queued = (*QUEUED, "paused") if self._control.paused else QUEUED
         self._waiting.is_over = not self._wants(*ASIDE)
-        self._next.is_over = self._again.is_over = not self._wants(*queued)
+        self._next.is_over = not self._wants(*queued)
+        self._again.is_over = not self._wants(*queued, "held")
         return self._look(self._waiting, self._next, self._again)
 
     def _look(self, *places: Cursor) -> Look:

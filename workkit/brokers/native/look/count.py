@@ -1,14 +1,16 @@
 """How many jobs of a native schedule are in each state, by the rules of `Listing`, which shows them.
 
-What stands in `S:next` is counted by the server. Only while a function is paused are the payloads of all queued jobs
-read, because nothing else tells their function.
+The server counts what stands in `S:next`, and what a rate holds. Only while a function is paused are the payloads of
+all queued jobs read, because nothing else tells their function.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from dataclasses import field as made
 from itertools import chain
-from typing import Any
+from typing import Any, Final
 
 from workkit import wire
 from workkit.brokers.native.entry import read_entry
@@ -18,13 +20,47 @@ from workkit.brokers.native.look.location import item_id
 from workkit.brokers.native.look.parked import PAUSES
 from workkit.brokers.native.look.pauses import JOB
 from workkit.brokers.native.record import read_count
-from workkit.brokers.redis_server.cursor import Cursor, ordered_pages
+from workkit.brokers.redis_server.cursor import Cursor, Scored, ordered_pages
 from workkit.brokers.redis_server.pages import PAGE, is_text, piped
 from workkit.contract.inspector import Counts
 from workkit.jobs.admission import SCHEDULE, Control
 
 FN = "fn:"
+MOST_OWED: Final = 10_000  # entries of `S:again` that are read
 Item = tuple[bytes, float]  # of `S:next`, or what an entry of `S:again` holds; and when it is due
+
+
+@dataclass(slots=True)
+class Owed:
+    """How many of the first entries of `S:again` are in which state. `plain`: those that wait, or are due, as items of
+    `S:next` do. `read`: how many were looked at.
+    """
+
+    now: int
+    held: int = 0
+    retrying: int = 0
+    plain: list[Item] = made(default_factory=list)
+    read: int = 0
+
+    def look_at(self, page: Sequence[Scored]) -> None:
+        """Look at further entries."""
+        self.read += len(page)
+        for text, when in page:
+            entry = read_entry(text)
+            if entry is not None and entry.is_held(when, self.now):
+                self.held += 1
+            elif entry is not None and entry.attempt:
+                self.retrying += 1
+            else:
+                self.plain.append((entry.item if entry else text, when))
+
+    def rest(self, total: int, turns: int) -> tuple[int, int]:
+        """Count the entries that were not looked at: those that a rate holds, and all others, which count as retries.
+        `turns`: how many entries a rate holds, by `S:turns`.
+        """
+        unread = max(0, total - self.read)
+        held = min(unread, max(0, turns - self.held))
+        return held, unread - held
 
 
 def read_counts(listing: Listing, control: Control) -> Counts:
@@ -35,10 +71,11 @@ def read_counts(listing: Listing, control: Control) -> Counts:
 
     def ask(pipe: Any) -> None:
         pipe.zrange(k.listeners, 0, -1)
-        owed.ask(pipe)
-        for key in (k.next, k.dead, k.waiting, k.cancelled):
+        cursor.ask(pipe)
+        for key in (k.next, k.again, k.dead, k.waiting, k.cancelled):
             pipe.zcard(key)
         pipe.zcount(k.next, "-inf", now)
+        pipe.zcount(k.turns, f"({now}", "+inf")
         pipe.zrange(k.next, 0, 0, withscores=True)
         pipe.zlexcount(k.waiting, *PAUSES)
         pipe.hgetall(k.stats)
@@ -46,17 +83,20 @@ def read_counts(listing: Listing, control: Control) -> Counts:
             pipe.hkeys(k.running(name.decode()))
 
     while True:  # until all listeners are known; in one step, so that a job that moves is counted once
-        owed = Cursor(listing.server, k.again)
+        cursor = Cursor(listing.server, k.again)
         listed, page, *answers = piped(listing.server, ask, whole=True)
         if set(listed) <= set(names):
             break
         names = listed
-    queued, dead, parked, marked, due, head, parked_by_pause, stats, *held = answers
-    owed_pages = chain([owed.take(page) or []], owed.pages())
-    again = [(read_entry(text), text, when) for text, when in chain.from_iterable(owed_pages)]
-    plain = [(entry.item if entry else text, when) for entry, text, when in again if not (entry and entry.attempt)]
+    queued, again, dead, parked, marked, due, turns, head, parked_by_pause, stats, *held = answers
+    owed, first = Owed(now), cursor.take(page) or []
+    owed.look_at(first)
+    while not cursor.is_over and owed.read < MOST_OWED and owed.rest(again, turns)[1]:
+        owed.look_at(cursor.page())
+    held_later, retried_later = (0, 0) if cursor.is_over else owed.rest(again, turns)
+    plain = owed.plain
     due += sum(when <= now for _, when in plain)
-    waiting, late = queued + len(plain) - due, [when for _, when in head] + [when for _, _, when in again]
+    waiting, late = queued + len(plain) - due, [when for _, when in (*head, *first[:1])]
     paused = parked_by_pause
     if SCHEDULE in control.paused:
         paused, waiting, due, late = paused + waiting + due, 0, 0, []
@@ -70,8 +110,8 @@ def read_counts(listing: Listing, control: Control) -> Counts:
         due=due,
         running=max(0, running - cancelling),
         cancelling=cancelling,
-        retrying=len(again) - len(plain),
-        held=parked - parked_by_pause,
+        retrying=owed.retrying + retried_later,
+        held=parked - parked_by_pause + owed.held + held_later,
         paused=paused,
         dead=dead,
         listeners=len(listed),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from workkit.brokers.native.codec import instant_of
-from workkit.brokers.native.entry import Entry
+from workkit.brokers.native.entry import Entry, read_entry
 from workkit.brokers.native.look.listing import Listing, claims_of, whole_ms
 from workkit.brokers.native.look.location import item_id
 from workkit.brokers.native.look.parked import read_parked
@@ -19,6 +21,7 @@ from workkit.contract.pulse import MOST_LISTENERS
 from workkit.jobs.admission import SCHEDULE, Control
 
 MOST_KEYS = 1_000  # whose waiting jobs are counted
+MOST_HELD = 1_000  # entries held by rates that are looked at; how many wait behind them, the turns tell
 START = b"start:"  # of a rate key: not a turn, but how late its next start may be
 UNIQUE = b"unique:"
 ALONE = (b"over:", UNIQUE)  # keys that allow one run
@@ -60,7 +63,8 @@ def read_limits(listing: Listing, *, like: str = "") -> list[LimitUse]:
             pipe.zrangebylex(k.waiting, *bounds(key), start=0, num=1)
         for name in listeners:
             pipe.hgetall(k.running(name))
-        answers = pipe.execute()
+        pipe.zrangebyscore(k.again, f"({now}", "+inf", start=0, num=MOST_HELD, withscores=True)
+        *answers, owed = pipe.execute()
     _, control = standing(fields, now_ms=now)
     counted, records = answers[: 3 * len(slots)], answers[3 * len(slots) :]
     runs = _runs(listeners, records)
@@ -68,7 +72,7 @@ def read_limits(listing: Listing, *, like: str = "") -> list[LimitUse]:
     for n, key in enumerate(slots):
         used, waiting, first = counted[3 * n : 3 * n + 3]
         found.append(_use(key, used, waiting, first, slots[key], runs, control))
-    found += _rates(rates, now, control)
+    found += _rates(rates, owed, now, control)
     if wanted and window is not None and window > now:
         found.append(LimitUse(key=f"window:{like}", turn=instant_of(whole_ms(window)), waiting=None))
     id = named_entry(holder)[0] if wanted and holder is not None else ""
@@ -108,15 +112,27 @@ def _use(
     return LimitUse(key=name, used=used, limit=limit, waiting=waiting, oldest=oldest)
 
 
-def _rates(rates: list[tuple[bytes, float]], now: int, control: Control) -> list[LimitUse]:
-    """Take the rates whose next turn is yet to come."""
+def _rates(
+    rates: list[tuple[bytes, float]], owed: list[tuple[bytes, float]], now: int, control: Control
+) -> list[LimitUse]:
+    """Take the rates whose next turn is yet to come, each with how many jobs it holds. `owed`: the first entries of
+    `S:again` that are not due. Where there may be more, the turns that are taken tell how many.
+    """
+    waiting: Counter[str] = Counter()
+    periods = {} if control.turn_ms is None else {SCHEDULE: control.turn_ms}
+    for text, when in owed:
+        if (entry := read_entry(text)) is not None and entry.is_held(when, now) and entry.rate is not None:
+            waiting[entry.rate[0]] += 1
+            periods[entry.rate[0]] = entry.rate[1]
     found = []
     for key, at in rates:
         turn = instant_of(whole_ms(at))
         if at > now and turn is not None and not key.startswith(START):
             name = key.decode("utf-8", "replace")
-            turn_ms = control.turn_ms if name == SCHEDULE else None
-            found.append(LimitUse(key=name, turn=turn, turn_ms=turn_ms, waiting=None))
+            turn_ms, count = periods.get(name), waiting[name]
+            if len(owed) == MOST_HELD and turn_ms:
+                count = max(count, math.ceil((at - now) / turn_ms) - 1)
+            found.append(LimitUse(key=name, turn=turn, turn_ms=turn_ms, waiting=count))
     return found
 
 

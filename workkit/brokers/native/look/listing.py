@@ -12,6 +12,7 @@ from workkit.brokers.native.entry import FURTHEST_MS, Entry
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.items import server_ms, standing_items
 from workkit.brokers.native.look.kept_jobs import KeptJobs
+from workkit.brokers.native.look.parked import why_of_rate
 from workkit.brokers.native.look.pauses import pause_of
 from workkit.brokers.native.look.row import Row, entry_row, item_row, record_rows
 from workkit.brokers.native.settle import occurrence, read_failure
@@ -118,10 +119,12 @@ class Listing:
         """Show items of `S:next` and entries of `S:again`."""
         errors = self._last_errors([row for row in rows if row.entry.attempt])
         for row, job in self._shown(rows, None):
-            at = whole_ms(row.when)
-            if row.entry.attempt:
-                error = errors.get(row.occurrence, {})
-                yield row, at_due(job, at, state="retrying", attempt=row.entry.attempt, **error)
+            at, attempt = whole_ms(row.when), row.entry.attempt
+            error = errors.get(row.occurrence, {}) if attempt else {}
+            if row.entry.is_held(row.when, now):
+                yield row, at_due(job, at, state="held", attempt=attempt, why=why_of_rate(row.entry), **error)
+            elif attempt:
+                yield row, at_due(job, at, state="retrying", attempt=attempt, **error)
             elif control.paused and (pause := pause_of(job, control)) is not None:
                 yield row, at_due(job, at, state="paused", why=pause_text(pause))
             else:

@@ -1,4 +1,6 @@
-"""The members of `S:waiting`: entries that wait beside the queue, for a slot or for the end of a pause. Pure."""
+"""The members of `S:waiting`: entries that wait beside the queue, for a slot or for the end of a pause. Also why an
+entry is held, there or in `S:again`. Pure.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ from dataclasses import dataclass
 
 from workkit.brokers.native.entry import Entry, read_entry
 from workkit.jobs.names import shown
+from workkit.jobs.option_readers import rate_text
 
 PAUSED = "paused:"
 PAUSES = ("[paused:", "(paused;")  # the lexical bounds of all entries that a pause has parked: ; comes after :
@@ -38,10 +41,26 @@ class Parked:
                 return "another run of it has not ended"
             case "unique":
                 return f'another job with the unique key "{of}" has not ended'
-            case "fn":
-                name, equals, value = of.partition("=")
-                return f"{shown(name)} is at its limit of {limit}" + (f" for {value}" if equals else "")
-        return f"the schedule is at its limit of {limit}"
+        who, for_value = _counted(self.key.decode("utf-8", "replace"))
+        return f"{who} is at its limit of {limit}{for_value}"
+
+
+def why_of_rate(entry: Entry) -> str:
+    """Say which rate holds an entry, as a sentence without a full stop."""
+    if entry.rate is None:  # of an earlier version
+        return "held by its rate"
+    key, turn_ms = entry.rate
+    who, for_value = _counted(key)
+    return f"{who} is held by its rate {rate_text(turn_ms)}{for_value}"
+
+
+def _counted(key: str) -> tuple[str, str]:
+    """Name what a limit or a rate counts: a function or the schedule; and for which value."""
+    kind, _, of = key.partition(":")
+    if kind != "fn":
+        return "the schedule", ""
+    name, equals, value = of.partition("=")
+    return shown(name), f" for {value}" if equals else ""
 
 
 def read_parked(text: bytes) -> Parked | None:

@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import Any
 
 from workkit.brokers.native.entry import Entry, read_entry
-from workkit.brokers.native.look.count import totals_of
+from workkit.brokers.native.look.count import Owed, totals_of
 from workkit.brokers.native.look.listing import Listing, Progress, claims_of, marked_job, whole_ms
 from workkit.brokers.native.look.location import item_id
-from workkit.brokers.native.look.parked import PAUSES
+from workkit.brokers.native.look.parked import PAUSES, why_of_rate
 from workkit.brokers.native.look.pauses import pause_of
 from workkit.brokers.redis_server.listener_info import quieted, read_info
 from workkit.brokers.redis_server.pages import is_text
@@ -51,12 +51,13 @@ def read_pulse(listing: Listing) -> Pulse:
         near, far = names[:MOST_LISTENERS], names[MOST_LISTENERS:]
         pipe = client.pipeline(transaction=False)
         pipe.zcount(k.next, "-inf", now)
+        pipe.zcount(k.turns, f"({now}", "+inf")
         for name, _ in near:
             pipe.hgetall(k.running(name))
             pipe.hgetall(k.progress(name))
         for name, _ in far:
             pipe.hlen(k.running(name))
-        due, *held = pipe.execute()
+        due, turns, *held = pipe.execute()
     version, control = standing(fields, now_ms=now)
     infos = [
         replace(
@@ -69,9 +70,16 @@ def read_pulse(listing: Listing) -> Pulse:
         claims_of(records, said)
         for records, said in zip(held[: 2 * len(near) : 2], held[1 : 2 * len(near) : 2], strict=True)
     ]
-    running, soon = _jobs(listing, claims, [*_entries(next_), *_entries(retried)], marked=set(marked))
+    owed = Owed(now)
+    owed.look_at(retried)
+    held_later, retried_later = owed.rest(again, turns)
+    running, soon = _jobs(listing, claims, [*_entries(next_), *_entries(retried)], marked=set(marked), now=now)
     cancelling = sum(job.state == "cancelling" for jobs in running for job in jobs)
-    waiting, late = queued - due, [whole_ms(when) for _, when in (*next_[:1], *retried[:1]) if when <= now]
+    due += sum(when <= now for _, when in owed.plain)
+    waiting, late = (
+        queued + len(owed.plain) - due,
+        [whole_ms(when) for _, when in (*next_[:1], *retried[:1]) if when <= now],
+    )
     paused = parked_by_pause
     if SCHEDULE in control.paused:
         paused, waiting, due, late = paused + waiting + due, 0, 0, []
@@ -80,8 +88,8 @@ def read_pulse(listing: Listing) -> Pulse:
         due=due,
         running=sum(map(len, running)) - cancelling + sum(max(0, n - NO_CLAIMS) for n in held[2 * len(near) :]),
         cancelling=cancelling,
-        retrying=again,
-        held=parked - parked_by_pause,
+        retrying=owed.retrying + retried_later,
+        held=parked - parked_by_pause + owed.held + held_later,
         paused=paused,
         dead=dead,
         listeners=len(beats),
@@ -110,6 +118,7 @@ def _jobs(
     soon: Sequence[tuple[Entry, int]],
     *,
     marked: set[bytes],
+    now: int,
 ) -> tuple[list[list[Job]], list[Job]]:
     """Read the claims of each listener, and what waits, with one question for all payloads."""
     held = [entry for entries, _ in claims for entry in entries]
@@ -125,12 +134,18 @@ def _jobs(
         [marked_job(job(entry, entry.due_ms), entry, words, marked=marked) for entry, words in zip(*one, strict=True)]
         for one in claims
     ]
-    return running, [job(entry, when, state="retrying" if entry.attempt else "waiting") for entry, when in soon]
+
+    def queued(entry: Entry, when: int) -> Job:
+        if entry.is_held(when, now):
+            return job(entry, when, state="held", why=why_of_rate(entry))
+        return job(entry, when, state="retrying" if entry.attempt else "waiting")
+
+    return running, [queued(entry, when) for entry, when in soon]
 
 
 def _standing(job: Job, now: int, control: Control) -> Job:
     """Say in which state a job is that waits in the queue."""
-    if job.state == "retrying":
+    if job.state in ("held", "retrying"):
         return job
     if control.paused and (pause := pause_of(job, control)) is not None:
         return replace(job, state="paused", why=pause_text(pause))

@@ -11,12 +11,12 @@ from itertools import chain
 from typing import Final
 
 from workkit.brokers.native.codec import instant_of
-from workkit.brokers.native.entry import read_entry
+from workkit.brokers.native.entry import Entry, read_entry
 from workkit.brokers.native.look.items import plain_item
 from workkit.brokers.native.look.kept_jobs import KeptJobs
 from workkit.brokers.native.look.listing import Listing, whole_ms
 from workkit.brokers.native.look.location import item_id
-from workkit.brokers.native.look.parked import Parked, read_parked
+from workkit.brokers.native.look.parked import Parked, read_parked, why_of_rate
 from workkit.brokers.native.look.pauses import pause_of
 from workkit.brokers.native.look.search import named_entry
 from workkit.brokers.redis_server.pages import is_text
@@ -57,7 +57,7 @@ def read_recurring(listing: Listing, kept: KeptJobs) -> list[Recurs]:
     others.update(one.decode() for item, _ in head if (one := item_id(item)) is not None and is_text(one))
     ids = list(dict.fromkeys([*keys, *sorted(others)]))
     jobs, scores = _read(listing, kept, ids)
-    aside = _Aside(again, parked)
+    aside = _Aside(again, parked, now)
     rows = []
     for id, job in jobs.items():
         key = keys.get(id) or job.name or id
@@ -95,13 +95,14 @@ def _pages(ids: list[str]) -> list[list[str]]:
 
 
 class _Aside:
-    """What waits beside the queue, by id: for another attempt, or for a slot."""
+    """What waits beside the queue, by id: for another attempt, for its turn of a rate, or for a slot."""
 
-    def __init__(self, again: Scored, parked: Sequence[bytes]) -> None:
-        self.again: dict[bytes, tuple[int, int]] = {}  # attempt, due
+    def __init__(self, again: Scored, parked: Sequence[bytes], now: int) -> None:
+        self.again: dict[bytes, tuple[Entry, int]] = {}  # and when it is due
         for text, when in again:
-            if (entry := read_entry(text)) is not None and entry.attempt and (id := item_id(entry.item)):
-                self.again.setdefault(id, (entry.attempt, whole_ms(when)))
+            entry = read_entry(text)
+            if entry is not None and (entry.attempt or entry.is_held(when, now)) and (id := item_id(entry.item)):
+                self.again.setdefault(id, (entry, whole_ms(when)))
         read = (one for text in parked if (one := read_parked(text)) is not None)
         self.parked: Mapping[bytes, Parked] = {id: one for one in read if (id := item_id(one.entry.item))}
 
@@ -118,8 +119,10 @@ def _standing(key: str, job: Job, score: float | None, aside: _Aside, control: C
         id = job.id.encode("utf-8", "surrogateescape")
         parked, again = aside.parked.get(id), aside.again.get(id)
         if again is not None:
-            state, attempt = "retrying", again[0]
-            due = again[1] if due is None else min(due, again[1])
+            entry, when = again
+            attempt = entry.attempt
+            state, why = ("held", why_of_rate(entry)) if entry.is_held(when, now) else ("retrying", None)
+            due = when if due is None else min(due, when)
         elif parked is not None:
             state, why = ("held", parked.why) if parked.pause is None else ("due", None)  # or its pause is just over
             due = parked.entry.due_ms if due is None else min(due, parked.entry.due_ms)

@@ -29,7 +29,7 @@ from workkit.jobs.job import JobState
 Part = Literal["running", "queued", "parked", "dead"]
 PARTS: Final[dict[Part, tuple[JobState, ...]]] = {
     "running": ("running", "cancelling"),
-    "queued": ("due", "waiting", "retrying", "paused"),
+    "queued": ("due", "waiting", "retrying", "held", "paused"),
     "parked": ("held", "paused"),
     "dead": ("dead",),
 }
@@ -71,8 +71,8 @@ class Walk:
         if self.state == "paused" and not self.control.paused:
             return
         k, now = self.listing.keys, server_ms(self.listing.server)
-        keys = (k.again,) if self.state == "retrying" else (k.next, k.again)
-        if at is None and self.state == "waiting" and not self.control.paused:
+        keys = (k.again,) if self.state in ("retrying", "held") else (k.next, k.again)
+        if at is None and (self.state == "held" or (self.state == "waiting" and not self.control.paused)):
             at = (now, LAST)
         size = self._size
         while page := self._merged(keys, at, size):

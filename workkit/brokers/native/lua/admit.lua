@@ -1,6 +1,6 @@
 -- admit: before claims start: re-arm recurring jobs, open their occurrences, take turns and slots. Park claims that must wait.
 -- KEYS jobs running(listener) next slots ended waiting again control rates unique counts missed cancelled wake
--- KEYS first(1) first(2) first(3) lately days runs
+-- KEYS first(1) first(2) first(3) lately days runs turns
 -- ARGV number claims...
 --      claims: one msgpack map for each:
 --        receipt, id
@@ -13,7 +13,7 @@
 --        late: it is too late to run; times: how many ticks it leaves out; missed {id, name, fn, due}: what S:missed records
 --        ring {field, listener}: the job in S:lately, and who records there what did not run
 --        overlap: what happens if its first key is full: skip, queue, cancel
---        turns {rate key, ms, ...}; paid: it has taken them, and they are checked once more
+--        turns {rate key, ms, ...}; rates: for each of them, the flag of an entry that it holds; paid: it has taken them, and they are checked once more
 --        keys {{limit key, limit, flag, 1 if it has this slot}, ...}; drops: the keys of slots that it no longer needs
 --        frees: the unique key that it gives up when it starts
 -- ->   'gone' | 'old' | 'step', or 'ok', now in ms (a text with fractions), ms until the first turn for which a claim

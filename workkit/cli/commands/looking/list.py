@@ -54,6 +54,7 @@ JOBS = (
     Column(title="STATE"),
 )
 PROGRESS = Column(title="PROGRESS", cut_to=8, rank=3)
+WHY = Column(title="WHY", cut_to=12, rank=6)
 DEAD = (
     Column(title="FAILED", rank=2),
     Column(title="ID", rank=1),
@@ -167,6 +168,10 @@ def _rows(s: Schedule, jobs: Sequence[Job], zone: tzinfo) -> Iterator[str]:
         columns = (*JOBS, PROGRESS)
         for row, job in zip(rows, jobs, strict=True):
             row.append("-" if job.progress is None else wording.progress(job.progress))
+    if any(job.why is not None for job in jobs):
+        columns = (*columns, WHY)
+        for row, job in zip(rows, jobs, strict=True):
+            row.append(job.why or "-")
     return table.table_lines(columns, rows, width=terminal.table_width(sys.stdout))
 
 

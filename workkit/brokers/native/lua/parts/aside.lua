@@ -1,5 +1,5 @@
 -- aside: move an occurrence that cannot start now out of its listener's record. `m` is as in admit.
--- KEYS running waiting again
+-- KEYS running waiting again turns
 -- part: promote
 local first_turn = nil -- ms: the first turn for which an occurrence waits
 local due_now = false -- whether a freed slot promoted an entry
@@ -15,10 +15,13 @@ local function park(m, key, entry) -- under a limit key that is full, or under a
 end
 
 local function put_off(m, at, flags) -- until its turn comes; it keeps its slots
+  flags[#flags + 1] = m.rates[m.rate]
   for _, key in ipairs(m.keys) do
     if key[4] == 1 then flags[#flags + 1] = key[3] end
   end
-  redis.call('ZADD', again, string.format('%.0f', math.ceil(at)), entry_of(m, flags))
+  local entry, turn = entry_of(m, flags), string.format('%.0f', math.ceil(at))
+  redis.call('ZADD', again, turn, entry)
+  redis.pcall('ZADD', turns, turn, entry) -- an index: a key of another type must not stop anything
   redis.call('HDEL', running, m.receipt)
   if not first_turn or at < first_turn then first_turn = at end
   return 'p'

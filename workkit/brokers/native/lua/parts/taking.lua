@@ -1,5 +1,5 @@
 -- taking: take due work from the queues, as much as a claim has room for.
--- KEYS next again first crashed running
+-- KEYS next again first crashed running turns
 -- ARGV now
 -- part: entry
 -- part: due
@@ -44,7 +44,13 @@ local function take_in_order(room, has_entries) -- from S:next and S:again, by d
       taken[#taken + 1], k = others[k], k + 1
     end
   end
-  for n = from, #taken do redis.call('ZREM', taken[n][5], taken[n][1]) end
+  local held = {} -- by a rate, until now
+  for n = from, #taken do
+    local t = taken[n]
+    redis.call('ZREM', t[5], t[1])
+    if t[2] == '' and string.find(t[1], '^%a %S+ %d+ %d+ p;t') then held[#held + 1] = t[1] end
+  end
+  if #held > 0 then redis.pcall('ZREM', turns, unpack(held)) end -- a key of another type must not stop a claim
   took_from(next_, queue, i - 1)
   took_from(again, others, k - 1)
 end

@@ -1,13 +1,18 @@
 -- turn: rates spread the starts of occurrences. Each occurrence takes the next free turn, and starts then if the last starts
--- allow it. `m` is as in admit.
+-- allow it. `m` is as in admit; `m.rate` becomes the number of the rate with the latest turn.
 -- KEYS again
 -- part: entry
 -- part: starts
 local function turns_of(m, now) -- when it may start, ms: now, or at the latest of the turns that it takes
   local last = due_of(redis.call('ZRANGE', again, -1, -1, 'WITHSCORES')[2] or '0')
   local furthest = math.max(now, last) + LONGEST -- a turn far beyond all entries of S:again does not count
-  local free, next_start = now, next_start_of(m.turns, furthest)
-  for k = 1, #m.turns, 2 do free = math.max(free, time_of(m.turns[k], furthest)) end
+  local free, next_start, latest = now, next_start_of(m.turns, furthest), 0
+  for k = 1, #m.turns, 2 do
+    local turn = time_of(m.turns[k], furthest)
+    free = math.max(free, turn)
+    turn = math.max(turn, time_of('start:' .. m.turns[k], furthest))
+    if turn > latest then latest, m.rate = turn, (k + 1) / 2 end
+  end
   local may_start = next_start - SLACK <= now + 1
   if m.paid and may_start then return now end
   -- if others have started instead of it, it takes another turn: it must not start too soon after them
