@@ -19,6 +19,7 @@ from workkit.contract.producer import Added
 from workkit.contract.tally import Tally
 from workkit.errors import NotFound
 from workkit.jobs.call import FunctionCall
+from workkit.jobs.functions.importing import refuse_addition
 from workkit.jobs.job import STATES, Job, JobState, matches
 from workkit.jobs.names import Fn
 from workkit.jobs.option_readers import option_error
@@ -107,6 +108,7 @@ def add_now(
 
 def _added(s: Schedule, given: Mapping[str, Any], *, verb: str) -> Job:
     check_schedule(s)
+    refuse_addition(f"schedule.{verb}")
     return sent(s, addition(given, s=s, now_ms=lambda: producer_of(s).now_ms(), verb=verb))
 
 
@@ -118,6 +120,7 @@ def add_many(s: Schedule, rows: Iterable[Mapping[str, object]]) -> Tally:
     more. On RabbitMQ each row is confirmed by itself: the error names those that are not added, `error.refused` has
     them (from 0).
     """
+    refuse_addition("schedule.add_many")
     try:
         return add_rows(rows, s=s, broker=producer_of(s))
     except BadRow as bad:
@@ -150,6 +153,8 @@ def sync(
     has is removed.
     """
     check_schedule(s)
+    if not dry_run:
+        refuse_addition("schedule.sync")
     if plan is None:
         return sync_planned(s, plan_version=plan_version, rollback=rollback, prune=prune, dry_run=dry_run, by=by)
     for option, value in (("rollback", rollback or None), ("plan_version", plan_version)):
