@@ -14,7 +14,8 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from workkit import events
-from workkit.cli.tree import GROUPS, tree
+from workkit.cli.commands.help import topic_page
+from workkit.cli.tree import GROUPS, TOPICS, tree
 from workkit.jobs.options import OPTIONS, VerbOption
 
 
@@ -71,15 +72,18 @@ def commands(group: click.Group = tree, above: str = "workkit") -> Iterator[tupl
 
 
 class CommandPages(Written):
-    """Each command with what its `--help` prints, in the order of the tree."""
+    """Each command with what its `--help` prints, in the order of the tree, and the topics of `workkit help`."""
 
     def write(self) -> Iterator[str]:
-        """Make a section of each group and command."""
+        """Make a section of each group, command and topic."""
         titles = {next(iter(group)): title for title, group in GROUPS.items()}
         for path, context in commands():
             if path.count(" ") == 1 and (title := titles.get(path.partition(" ")[2])):
                 yield f"## {title}\n"
             yield f"{'#' * (path.count(' ') + 2)} {path}\n\n```text\n{context.command.get_help(context)}\n```\n"
+        yield "## Topics\n"
+        for name in TOPICS:
+            yield f"### workkit help {name}\n\n```text\n{topic_page(name, 80)}\n```\n"
 
 
 class VariableTable(Written):

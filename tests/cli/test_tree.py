@@ -63,7 +63,9 @@ def test_every_example_fits_eighty_columns(name: str) -> None:
     assert all(len(example) <= 78 for example in command(name).examples)
 
 
-@pytest.mark.parametrize("name", sorted(set(ENTRIES) - {"demo", "next", "explain", "completion", "schema", "import"}))
+@pytest.mark.parametrize(
+    "name", sorted(set(ENTRIES) - {"demo", "help", "next", "explain", "completion", "schema", "import"})
+)
 def test_help_names_server_and_environment(run: Run, name: str) -> None:
     out = run(name, "--help").out
     assert "Server (every command that needs one):" in out

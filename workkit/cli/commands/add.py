@@ -17,7 +17,7 @@ from click.core import ParameterSource
 
 from workkit.cli import folder, quoting
 from workkit.cli.command import Command, Option
-from workkit.cli.commands.explain import INTERVALS, counting
+from workkit.cli.commands.explain import counting
 from workkit.cli.live import ScheduleName
 from workkit.cli.options import json_option, run_option_flags, server_options, verbose_option, zone_of, zone_option
 from workkit.cli.printing import record, terminal
@@ -88,8 +88,7 @@ class Call:
     takes="SCHEDULE WHEN FUNCTION [ARG]... [OPTIONS]",
     about=(
         "Add FUNCTION to run at WHEN, and print what was understood. Adding the same again changes nothing.",
-        f"WHEN is words or a cron string, as one quoted argument. {ARGUMENTS}",
-        INTERVALS,
+        f"WHEN is words or a cron string, as one quoted argument: workkit help times. {ARGUMENTS}",
     ),
     examples=(
         'workkit add app-tasks "7pm tomorrow" app.cache:clear',

@@ -94,6 +94,8 @@ def run_options(verb: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
     after=f"{OPTIONAL}\n"
     "Ctrl-C or TERM: finish, give back the rest. Again: stop at once. TSTP: take nothing new, CONT: go on. "
     "USR2 or TTIN: dump stacks.",
+    rare=("jobs", "consumers", "sources", "plan_version", "no_publish", "reload_dirs"),
+    topic="listening",
 )
 @click.argument("schedules", type=ScheduleName(), nargs=-1, metavar="[SCHEDULE[:WEIGHT]]...")
 @import_option("allow this module and import it at start; repeatable")

@@ -298,7 +298,11 @@ def _details(job: Job, zone: tzinfo, now: datetime) -> Iterator[tuple[str, str]]
     "dead",
     cls=Command,
     takes="[SCHEDULE] [OPTIONS]",
-    about=("List the jobs that failed for good, with their errors; 50 unless told.", filter_help("dead")),
+    about=(
+        "List the dead set: jobs that failed, have no attempt left, and wait for somebody to decide. The latest 50, "
+        "each with its error. workkit retry runs them again; workkit discard forgets them.",
+        filter_help("dead"),
+    ),
     examples=(
         "workkit dead app-tasks",
         "workkit dead app-tasks --by error",
@@ -308,9 +312,15 @@ def _details(job: Job, zone: tzinfo, now: datetime) -> Iterator[tuple[str, str]]
 )
 @click.argument("schedule", type=ScheduleName(), required=False)
 @paging_options
-@click.option("--by", cls=Option, type=click.Choice(BY), metavar="|".join(BY), help="one line a job, or an error")
+@click.option(
+    "--by",
+    cls=Option,
+    type=click.Choice(BY),
+    metavar="|".join(BY),
+    help="job: a line a job; error: a line an error, with its number of jobs; default job",
+)
 @json_option()
-@click.option("-v", "--verbose", cls=Option, is_flag=True, help="show the traceback of each, and of errors")
+@click.option("-v", "--verbose", cls=Option, is_flag=True, help="show the traceback of each job, and of errors")
 @server_options
 def dead_command(
     schedule: str | None,
