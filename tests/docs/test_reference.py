@@ -38,7 +38,9 @@ def test_every_environment_variable_is_an_option_or_in_the_table() -> None:
     assert read - options <= rows("settings.md")
 
 
-@pytest.mark.parametrize("status", [failure.USAGE, failure.MISSING, failure.REFUSED, failure.SERVER, failure.BUG])
+@pytest.mark.parametrize(
+    "status", [failure.USAGE, failure.MISSING, failure.REFUSED, failure.SERVER, failure.BUG, failure.RETRYING]
+)
 def test_every_exit_code_has_a_row(status: int) -> None:
     assert f"\n| {status} | " in (FOLDER / "exit-codes.md").read_text(encoding="utf-8")
 

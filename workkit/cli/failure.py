@@ -18,7 +18,7 @@ from workkit.cli.suggestion import option_hint
 from workkit.text import wording
 from workkit.text.listing import listed
 
-USAGE, MISSING, REFUSED, SERVER, BUG = 2, 3, 4, 69, 70
+USAGE, MISSING, REFUSED, SERVER, BUG, RETRYING = 2, 3, 4, 69, 70, 75
 STATUS: tuple[tuple[type[BaseException], int], ...] = (
     (errors.Invalid, USAGE),
     (errors.CannotRun, USAGE),
