@@ -199,6 +199,10 @@ def complete(monkeypatch: pytest.MonkeyPatch, run: Run, words: str) -> list[str]
     [
         ("workkit li", ["list", "listen", "listeners"]),
         ("workkit listen --thr", ["--threads"]),
+        ("workkit add --unique-u", ["--unique-until"]),
+        ("workkit listen --plan", ["--plan-version"]),
+        ("workkit list --man", ["--management"]),
+        ("workkit help ser", ["server"]),
         ("workkit listen t --log ", ["console", "json"]),
         ("workkit next x --tz Europe/Pari", ["Europe/Paris"]),
         ("workkit next x --tz europe/pari", ["Europe/Paris"]),

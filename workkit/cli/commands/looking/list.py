@@ -48,18 +48,18 @@ STATES = ("waiting", "due", "running", "cancelling", "retrying", "held", "paused
 JOBS = (
     Column(title="NEXT", least=20, rank=2),
     Column(title="ID", rank=1),
-    Column(title="FUNCTION", cut_to=12),
-    Column(title="WHEN", cut_to=12, rank=5),
-    Column(title="NAME", cut_to=8, rank=4),
+    Column(title="FUNCTION", cut_to=14, is_call=True),
+    Column(title="WHEN", cut_to=14, rank=5),
+    Column(title="NAME", cut_to=10, rank=4),
     Column(title="STATE"),
 )
 PROGRESS = Column(title="PROGRESS", cut_to=8, rank=3)
 DEAD = (
     Column(title="FAILED", rank=2),
     Column(title="ID", rank=1),
-    Column(title="FUNCTION", cut_to=12),
+    Column(title="FUNCTION", cut_to=18, is_call=True),
     Column(title="ATTEMPTS", rank=3),
-    Column(title="ERROR", cut_to=12),
+    Column(title="ERROR", cut_to=18),
 )
 BY = ("job", "error")
 FROM = (Column(title="REASON", rank=4), Column(title="QUEUE", cut_to=12, rank=5))

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 RUNS = (
     Column(title="ENDED", least=20, rank=1),
     Column(title="STATE"),
-    Column(title="FUNCTION", cut_to=12, rank=2),
-    Column(title="NAME", cut_to=8, rank=4),
-    Column(title="ID", rank=5),
-    Column(title="LATE", rank=6),
-    Column(title="TOOK", rank=3),
+    Column(title="FUNCTION", cut_to=18, rank=2, is_call=True),
+    Column(title="NAME", cut_to=12, rank=5),
+    Column(title="ID", rank=6),
+    Column(title="LATE", rank=7),
+    Column(title="TOOK", rank=4),
     Column(title="ATTEMPT", rank=8),
-    Column(title="TIMES", rank=7),
-    Column(title="ERROR", cut_to=12, rank=9),
+    Column(title="TIMES", rank=9),
+    Column(title="ERROR", cut_to=18, rank=3),
 )
 SPAN = (
     Column(title="SCHEDULE", cut_to=16),
