@@ -69,7 +69,7 @@ def test_a_module_elsewhere_is_added_with_a_note(run: Run, on: Server, name: str
     ran = run("now", name, "elsewhere:run")
     assert ran.status == 0
     assert ran.out.startswith("added ")
-    assert ran.err == "note: no module elsewhere under ./. Added for listeners that have it.\n"
+    assert ran.err == "note: no module elsewhere under ./ (this folder). Added for listeners that have it.\n"
 
 
 def test_a_clojure_name_is_added_untouched(run: Run, on: Server, name: str) -> None:

@@ -102,7 +102,7 @@ def test_a_mapping_of_a_module_here_is_a_plan(
     [
         ("missing.toml", 3, "missing.toml: no such file or directory. Name a .toml file, or MODULE:MAPPING."),
         ("plan", 2, '"plan" is no plan. Name a .toml file, or MODULE:MAPPING.'),
-        ("nowhere_at_all:PLAN", 3, "nowhere_at_all:PLAN: no module nowhere_at_all under ./."),
+        ("nowhere_at_all:PLAN", 3, "nowhere_at_all:PLAN: no module nowhere_at_all under ./ (this folder)."),
         ("broken:PLAN", 2, "broken cannot be imported: ZeroDivisionError: division by zero."),
         ("needs:PLAN", 2, "needs cannot be imported: No module named 'nothing_like_it'."),
     ],
@@ -141,7 +141,7 @@ def test_a_function_elsewhere_is_noted(run: Run, on: Server, app: Path, name: st
     (app / "plan.toml").write_text('[digest]\nfn = "elsewhere:f"\nevery = "hour"\n')
     ran = run("sync", name, "plan.toml")
     assert ran.status == 0
-    assert ran.err == "note: no module elsewhere under ./.\n"
+    assert ran.err == "note: no module elsewhere under ./ (this folder).\n"
 
 
 def test_no_server_is_said(run: Run, name: str) -> None:

@@ -125,7 +125,7 @@ OPTIONS: tuple[VerbOption, ...] = (
                meaning="a monitor's URL for a job with a name: it is told of starts, successes and failures"),
 
     VerbOption(name="start", **_RECURS, type=Instant, read=read.as_given, value="TIME",
-               meaning="no run before this instant; intervals are counted from it"),
+               meaning="no run before this instant; intervals count from it"),
     VerbOption(name="end", **_RECURS, type=Instant, read=read.as_given, value="TIME",
                meaning="no run at or after this instant"),
     VerbOption(name="count", **_RECURS, type=int, value="N", meaning="so many runs in all",

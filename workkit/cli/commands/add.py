@@ -17,7 +17,7 @@ from click.core import ParameterSource
 
 from workkit.cli import folder, quoting
 from workkit.cli.command import Command, Option
-from workkit.cli.commands.explain import INTERVALS, counting
+from workkit.cli.commands.explain import counting
 from workkit.cli.live import ScheduleName
 from workkit.cli.options import json_option, run_option_flags, server_options, verbose_option, zone_of, zone_option
 from workkit.cli.printing import record, terminal
@@ -89,8 +89,7 @@ class Call:
     about=(
         "Add FUNCTION to run at WHEN, and print what was understood. Adding the same again changes nothing.",
         'A length of time, such as "in 5 minutes", is a run of its own each time; --name or --unique-key makes it one.',
-        f"WHEN is words or a cron string, as one quoted argument. {ARGUMENTS}",
-        INTERVALS,
+        f"WHEN is words or a cron string, as one quoted argument: workkit help times. {ARGUMENTS}",
     ),
     examples=(
         'workkit add app-tasks "7pm tomorrow" app.cache:clear',

@@ -228,7 +228,9 @@ def _of_module(plan: str) -> Entries:
     except ModuleNotFoundError as error:
         if error.name is None or not (module == error.name or module.startswith(f"{error.name}.")):
             raise InvalidOptions(f"{module} cannot be imported: {error}. Correct it there.", given=plan) from error
-        raise NotFound(f"{plan}: no module {error.name} under ./. Name one of this folder.", given=plan) from error
+        raise NotFound(
+            f"{plan}: no module {error.name} under ./ (this folder). Name one that is.", given=plan
+        ) from error
     except AttributeError as error:
         raise NotFound(f"{plan}: {module} has no {name}. Name a mapping there.", given=plan) from error
     except Exception as error:  # whatever its code raises

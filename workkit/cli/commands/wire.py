@@ -46,6 +46,7 @@ ORDERS = {"published": "year first", "cuckoo": "second first"}
         "cron fields are to be read.",
     ),
     examples=("workkit wire dump app-tasks", "workkit wire verify app-tasks --dialect cuckoo"),
+    shows=("layout", "dialect"),
     after="In JSON, bytes that are no UTF-8 stand as base64, under a name that ends in _base64.",
 )
 @click.argument("action", type=click.Choice(["dump", "verify"]), metavar="dump|verify")

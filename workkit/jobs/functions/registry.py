@@ -212,11 +212,11 @@ class Registry:
         known = {m for m in list(sys.modules) if self._named(m)}
         if self.folder is not None:
             known.update(modules_under(self.folder, depth=module.count(".") + 1))
-        place = "." if self.folder is None else " under ./."
+        place, here = ("", "") if self.folder is None else (" under ./", " under ./ (this folder)")
         if self.folder is not None and (below := source_folder(module, self.folder)):
             return f"no module {module} under ./, but it is under {below}/: start with PYTHONPATH={below}."
         near = nearest_word(module, known)
-        return f"no module {module}" + (f"{place[:-1]}; nearest: {near}." if near else place)
+        return f"no module {module}" + (f"{place}; nearest: {near}." if near else f"{here}.")
 
 
 def _is_missing(module: str, error: BaseException) -> bool:

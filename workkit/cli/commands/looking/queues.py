@@ -41,6 +41,7 @@ QUEUES = (
         "workkit queues hutch --layout hutch",
         "workkit queues hutch orders.created --layout hutch --json",
     ),
+    shows=("layout", "amqp", "management"),
 )
 @click.argument("schedule", type=ScheduleName())
 @click.argument("jobs", nargs=-1, metavar="JOB")
