@@ -113,7 +113,7 @@ OPTIONS: tuple[VerbOption, ...] = (
     VerbOption(name="on_conflict", **_AMONG, **{**_choice(OnConflict), "fits": None}, value="POLICY",
                meaning="what happens to the job that holds the key: keep it, or replace it", default='"keep"'),
     VerbOption(name="unique", **_AMONG, type=bool, read=read.boolean, value="",
-               meaning="False: a job of its own at each addition, as a length of time is anyway",
+               meaning="False: a job of its own at each addition",
                default="True"),
     _duration("throttle", **_AMONG, **_NOT_STORED, meaning="of additions within this time only the first one runs"),
     _duration("debounce", **_AMONG, **_NOT_STORED,
