@@ -52,6 +52,7 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
         "pause": CommandEntry("control", "start nothing more of a schedule, a job or a function"),
         "resume": CommandEntry("control", "go on with what was paused"),
         "skip": CommandEntry("control", "leave out the next run of a recurring job"),
+        "reschedule": CommandEntry("reschedule", "give a job another time, and keep everything else"),
         "run": CommandEntry("control", "run a job once now"),
         "mark": CommandEntry("mark", "say that something happened now, such as a release; the Timeline shows it"),
         "retry": CommandEntry("dead", "run again what stands in the dead set"),
