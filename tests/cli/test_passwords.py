@@ -230,7 +230,8 @@ def calls(s: schedule.Schedule) -> dict[str, Callable[[], Any]]:
     """A call of every verb."""
     more: dict[str, tuple[Any, ...]] = {
         "add": ("app:hi",), "add_now": ("app:hi",), "add_many": ([{"fn": "app:hi", "at": "now"}],), "cancel": ("x",),
-        "job": ("x",), "run": ("x",), "skip": ("x",), "sync": ({"x": {"fn": "app:hi", "every": "day at 9am"}},),
+        "job": ("x",), "reschedule": ("x",), "run": ("x",), "skip": ("x",),
+        "sync": ({"x": {"fn": "app:hi", "every": "day at 9am"}},),
     }  # fmt: skip
     keywords = {"add": {"at": "7pm tomorrow"}, "listen": {"burst": True, **HOW}, "drain": HOW}
     found: dict[str, Callable[[], Any]] = {}

@@ -48,6 +48,7 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
         "pause": CommandEntry("control", "start nothing more of a schedule, a job or a function"),
         "resume": CommandEntry("control", "go on with what was paused"),
         "skip": CommandEntry("control", "leave out the next run of a recurring job"),
+        "reschedule": CommandEntry("reschedule", "give a job another time, and keep everything else"),
         "run": CommandEntry("control", "run a job once now"),
         "retry": CommandEntry("dead", "run again what stands in the dead set"),
         "discard": CommandEntry("dead", "forget what stands in the dead set"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,10 +24,12 @@ from workkit.cli.options import json_option, run_option_flags, server_options, v
 from workkit.cli.printing import record, terminal
 from workkit.cli.printing.warning import warnings_kept
 from workkit.cli.settings import read_settings
+from workkit.cli.spelling import in_flags
 from workkit.errors import InvalidArguments, InvalidFunction, NotFound, TriggerError, Unsupported
 from workkit.jobs.call_text import call_text
 from workkit.jobs.names import is_plain
 from workkit.text import wording
+from workkit.text.listing import listed
 
 if TYPE_CHECKING:
     from workkit.jobs.job import Job
@@ -127,7 +130,7 @@ def add_command(
         given["tz"] = wording.zone_name(zone)
     s = verbs.create(schedule, redis=server, tz=wording.zone_name(zone))
     with warnings_kept(), _quoting(schedule, words, zone):
-        job = _imagined(s, given) if dry_run else verbs.add(s, **given)
+        job = _imagined(s, given) if dry_run else _added(s, given, verb="add")
     if dry_run:
         _print(job, "would add", as_json, now=datetime.now(UTC), tz=s.tz)
     else:
@@ -157,7 +160,7 @@ def now_command(schedule: str, call: Call, as_json: bool, run: dict[str, Any], s
         raise
     s = verbs.create(schedule, redis=server)
     with warnings_kept():
-        job = verbs.add_now(s, **keywords, **run)
+        job = _added(s, {**run, **keywords}, verb="add_now")
     _print(_standing(s, job), _became(job), as_json, now=present(s), tz=s.tz)
     _note(note, added=True)
 
@@ -203,6 +206,15 @@ def _not_json(constant: str) -> Any:
     raise ValueError(constant)
 
 
+def _added(s: Schedule, given: Mapping[str, Any], *, verb: str) -> Job:
+    """Add a job as `schedule.add` does; what it dropped is a line of the output here, and no warning."""
+    from workkit.verbs.addition import addition
+    from workkit.verbs.opening import producer_of
+    from workkit.verbs.sending import sent
+
+    return sent(s, addition(given, s=s, now_ms=lambda: producer_of(s).now_ms(), verb=verb), given=given)
+
+
 def _imagined(s: Schedule, given: Mapping[str, Any]) -> Job:
     """Make the job that `schedule.add` would send, by this machine's clock; no server is asked."""
     from workkit.verbs.addition import addition
@@ -240,13 +252,26 @@ def _became(job: Job) -> str:
 def _print(job: Job, word: str, as_json: bool, *, now: datetime, tz: str) -> None:
     if as_json:
         terminal.data(
-            record.compact({**record.job_record(job), "id": job.id or None, "new": job.new, "replaced": job.replaced})
+            record.compact(
+                {
+                    **record.job_record(job),
+                    "id": job.id or None,
+                    "new": job.new,
+                    "replaced": job.replaced,
+                    "dropped": list(job.dropped),
+                }
+            )
         )
         return
     parts = [f"{word} {job.id[:8]}".rstrip(), call_text(job), when_line(job, now)]
     terminal.say("  ".join(parts), indent=2)
     if job.trigger is not None and (counted := counting(job.trigger, tz)) is not None:
         terminal.say(f"  {counted}", indent=2)
+    if job.dropped:
+        context = click.get_current_context()
+        flags = in_flags(listed([f"{name}=" for name in job.dropped]), context.command)
+        again = f"workkit reschedule {context.params['schedule']} {shlex.quote(job.name or '')} WHEN"
+        terminal.say(f"  dropped what it had: {flags}. To change the time alone: {again}", indent=2)
 
 
 def when_line(job: Job, now: datetime) -> str:

@@ -1,5 +1,5 @@
 -- predecessor: find the job that holds a name or a unique key, and remove it if an addition replaces it.
--- KEYS jobs next waiting slots crashed
+-- KEYS jobs next waiting crashed
 -- part: id
 -- part: entry
 -- part: range
@@ -34,15 +34,4 @@ local function give_way(id, recurs, target) -- whether the job was removed: then
   take_out(item_of(id))
   end_job(id)
   return true
-end
-
-local function has_not_begun(id, key) -- of a claimed one-shot. Removes one that is parked for the slot of the key
-  local slot = 'unique:' .. key
-  for _, member in ipairs(redis.call('ZRANGEBYLEX', waiting, under(slot))) do
-    if string.match(string.sub(member, #slot + 2), '^%d+%z(%x+)@') == id then
-      redis.call('ZREM', waiting, member)
-      return true
-    end
-  end
-  return redis.call('ZLEXCOUNT', slots, '[' .. slot .. '\0' .. id .. '@', '(' .. slot .. '\0' .. id .. 'A') == 0
 end
