@@ -84,6 +84,7 @@ def test_a_clojure_name_is_added_untouched(run: Run, on: Server, name: str) -> N
 
 
 def test_add_says_the_instant_in_zone_and_utc(run: Run, on: Server, name: str) -> None:
+    begin(on, name)
     ran = run("add", name, "2050-07-01 19:00", "app:hi", "--tz", "Europe/Paris")
     assert re.fullmatch(
         r"added [0-9a-f]{8}  app\.hi\(\)  once, Friday 1 July 2050 at 19:00 Europe/Paris = 17:00 UTC, in [\d,]+ d .*\n",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, begin
 from tests.servers import Server
 
 APP = 'def hi():\n    print("hi")\n\ndef greet(name):\n    print(name)\n'
@@ -150,6 +150,7 @@ def test_no_server_is_said(run: Run, name: str) -> None:
 
 
 def test_add_says_what_became_of_a_name(run: Run, on: Server, name: str) -> None:
+    begin(on, name)
     first = run("add", name, "every day at 9am", "app:hi", "--name", "digest")
     again = run("add", name, "every day at 9am", "app:hi", "--name", "digest")
     other = run("add", name, "every day at 10am", "app:hi", "--name", "digest")

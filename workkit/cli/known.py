@@ -64,13 +64,14 @@ def chosen(typed: Sequence[str], *, command: str, server: str | None) -> list[Sc
     return [verbs.create(name, redis=server) for name in names]
 
 
-def check_chosen(made: Sequence[Schedule], *, is_typed: bool, server: str | None) -> None:
+def check_chosen(made: Sequence[Schedule], *, is_typed: bool, server: str | None, first: bool = False) -> None:
     """Refuse what was typed and the server does not know. A project may name a schedule in its settings before anybody
-    begins it, so of those a note says which are not there yet. Raises InvalidSchedule, ServerUnreachable.
+    begins it, so of those a note says which are not there yet. `first`: also of those that are typed while no other
+    schedule is known, for a command that looks at the server too. Raises InvalidSchedule, ServerUnreachable.
     """
     for s in filter(is_new, made):
         error = _unknown(s, server=server)
-        if is_typed:
+        if is_typed and not (first and error.accepted is None):
             raise error
         terminal.talk(f"{terminal.paint('note:', 'yellow', sys.stderr)} {wording.printable(str(error))}")
 

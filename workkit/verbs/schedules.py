@@ -19,8 +19,8 @@ def schedules(*, redis: str | Client | None = None, layout: str | None = None) -
 
     A schedule is there from its first job, listener, pause or plan on, and as long as the server keeps anything of it,
     such as past runs. Shards are one schedule: its `shards` reach to the highest one that has a key. With layout
-    "gocraft" the namespaces are listed. The names of all keys are looked through in pages, a million in about two seconds;
-    the server serves others meanwhile.
+    "gocraft" the namespaces are listed. The names of all keys are looked through in pages, a million in about two
+    seconds; the server serves others meanwhile.
 
     Raises ServerUnreachable; ServerRefused for a user who may not SCAN; InvalidSchedule; Unsupported for RabbitMQ,
     which does not tell the exchanges of schedules from others.

@@ -114,7 +114,7 @@ def doctor_command(
     if not as_json:
         for line in _settings(settings, server=brokers[0].url, given=server, names=names, named=bool(schedules)):
             terminal.say(line, indent=4)
-    check_chosen(made, is_typed=bool(schedules), server=server)
+    check_chosen(made, is_typed=bool(schedules), server=server, first=True)
     patients = _examined(brokers, patience_ms)
     if not as_json:
         _show(patients, server_words(server) + _dialect_words())
