@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Run, begin
+from tests.processes import Processes
 from tests.servers import Server
 from workkit import schedule
 from workkit.cli.tree import ENTRIES
@@ -288,3 +289,21 @@ def test_a_check_is_one_round_trip(run: Run, on: Server) -> None:
     assert calls["cmdstat_exists"]["calls"] == 1
     assert "cmdstat_scan" not in calls
     assert "cmdstat_keys" not in calls
+
+
+def test_the_doctor_looks_at_a_server_before_its_first_schedule(run: Run, on: Server) -> None:
+    ran = run("doctor", "shop")
+    assert ran.status in (0, 1)
+    assert ran.out.endswith("\n\nshop: all is well\n")
+    assert ran.err.startswith("note: no schedule shop here; its server has no schedule yet. Add a first job: ")
+    begin(on, "evening")
+    assert run("doctor", "shop").status == 2
+
+
+def test_the_web_face_shows_what_the_settings_name_before_it_is_there(
+    processes: Processes, server: Server, name: str
+) -> None:
+    begin(server, f"{name}-other")
+    web = processes.workkit("web", "--redis", server.url, "--bind", "127.0.0.1:0", env={"WORKKIT_SCHEDULES": name})
+    web.wait_for(rf"listening  {name} on \S+/, read and write")
+    assert any(line.startswith(f"note: no schedule {name} here; ") for line in web.err)
