@@ -26,7 +26,7 @@ from workkit.worker.listener import Listener
 __all__ = [
     "add", "add_many", "add_now", "cancel", "changes", "counts", "create", "dead", "discard", "drain", "forwarder",
     "history", "job", "jobs", "listener", "listeners", "mark", "missed", "pause", "reschedule", "result", "resume",
-    "retry", "run", "runs", "skip", "sync",
+    "retry", "run", "runs", "schedules", "skip", "sync",
 ]  # fmt: skip
 
 P = ParamSpec("P")
@@ -58,6 +58,7 @@ resume = _coroutine(schedule.resume)
 retry = _coroutine(schedule.retry)
 run = _coroutine(schedule.run)
 runs = _coroutine(schedule.runs)
+schedules = _coroutine(schedule.schedules)
 skip = _coroutine(schedule.skip)
 sync = _coroutine(schedule.sync)
 

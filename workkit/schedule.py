@@ -40,6 +40,7 @@ from workkit.verbs.past import changes_of, history_of, job_of, read_limit, read_
 from workkit.verbs.plan import Plan, carry_out, compare, read_plan
 from workkit.verbs.rescheduling import rescheduled
 from workkit.verbs.result import read_wait, result_of
+from workkit.verbs.schedules import schedules
 from workkit.verbs.sending import sent, tell_dropped
 from workkit.verbs.serving import drain, forward, forwarder, listen, listener
 from workkit.verbs.syncing import sync_planned
@@ -48,7 +49,7 @@ from workkit.verbs.which import Which, changeable, text_of
 __all__ = [
     "Schedule", "add", "add_many", "add_now", "cancel", "changes", "counts", "create", "dead", "discard", "drain",
     "forward", "forwarder", "history", "job", "jobs", "listen", "listener", "listeners", "mark", "missed",
-    "pause", "reschedule", "result", "resume", "retry", "run", "runs", "skip", "sync",
+    "pause", "reschedule", "result", "resume", "retry", "run", "runs", "schedules", "skip", "sync",
 ]  # fmt: skip
 
 

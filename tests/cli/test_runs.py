@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, begin
 from tests.servers import PAST, Server
 from workkit import schedule
 
@@ -62,6 +62,7 @@ def test_runs_as_json_have_every_field(run: Run, on: Server, name: str) -> None:
 
 
 def test_a_schedule_without_runs_says_so(run: Run, on: Server, name: str) -> None:
+    begin(on, name)
     assert run("runs", name).err == f"history has no runs of {name}.\n"
     assert json.loads(run("runs", name, "--json").out) == []
     missing = run("runs", name, "nightly")

@@ -24,7 +24,6 @@ from workkit.jobs.options import ADD, OPTIONS, PRIORITIES, VerbOption
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
-    from workkit.schedule import Schedule
 
 R = TypeVar("R")
 Decorator = Callable[[Callable[..., R]], Callable[..., R]]
@@ -361,14 +360,6 @@ def chosen_imports(imports: tuple[str, ...], settings: Settings) -> tuple[str, .
     """
     named = imports if is_typed("imports") else tuple(name for name in imports or settings.imports if name)
     return (*host().imports, *named)
-
-
-def opened(given: str | None, *, command: str, server: str | None) -> list[Schedule]:
-    """Make the schedules to look at: the one named, else those of the settings."""
-    from workkit import schedule as verbs
-
-    names = chosen_schedules((given,) if given else (), read_settings(), command=command)
-    return [verbs.create(name if given else weighted(name)[0], redis=server) for name in names]
 
 
 def weighted(text: str) -> tuple[str, int | None]:

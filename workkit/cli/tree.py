@@ -33,6 +33,7 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
         "import": CommandEntry("importing", "a plan of what cron, Celery, APScheduler or RQ run"),
     },
     "Look": {
+        "schedules": CommandEntry("looking.listeners", "schedules of a server, and what is in each"),
         "list": CommandEntry("looking.list", "jobs of a schedule, soonest first"),
         "show": CommandEntry("looking.list", "one job in full"),
         "listeners": CommandEntry("looking.listeners", "who is listening and what they run"),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -34,7 +34,14 @@ from workkit.brokers.redis_server.given_client import CLIENTS, GivenClient, is_c
 from workkit.brokers.redis_server.key_type import wrong_types
 from workkit.brokers.redis_server.pipe import Packer, Sent, Wires
 from workkit.brokers.redis_server.refusal import ServerPlace, code_of, is_in_client, refusal
-from workkit.brokers.redis_server.route import ANSWER_SECONDS, CONNECT_SECONDS, Route, retry_once, routed_pool
+from workkit.brokers.redis_server.route import (
+    ANSWER_SECONDS,
+    CONNECT_SECONDS,
+    Route,
+    retry_once,
+    routed_pool,
+    settings_of,
+)
 from workkit.brokers.redis_server.script import Script
 from workkit.brokers.redis_server.sentinel import GivenSentinels, Sentinels
 from workkit.errors import InvalidSchedule, ServerError
@@ -171,6 +178,20 @@ class Server:
         twin = type(self)(client, url=self.url, schedule=self._schedule, route=self._route)
         self._twins.append(twin)
         return twin
+
+    def parts(self) -> Iterator[Server]:
+        """Yield servers that together hold all keys: this one, or each primary of its cluster, one after the other."""
+        if not isinstance(self._route, SlotOwner):
+            yield self
+            return
+        with self.translated():
+            nodes = self._route.primaries()
+        kind = redis.SSLConnection if _is_secure(self.client) else redis.Connection
+        settings = settings_of(self.client.connection_pool.connection_kwargs)
+        for host, port in nodes:
+            pool = redis.ConnectionPool(connection_class=kind, host=host, port=port, **settings)
+            with closing(Server(redis.Redis(connection_pool=pool), url=self.url)) as part:
+                yield part
 
     def drop(self) -> None:
         """Cut every connection, even while a thread waits on one."""

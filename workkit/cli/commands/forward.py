@@ -9,6 +9,7 @@ import click
 from workkit.cli import failure
 from workkit.cli.command import Command, Option
 from workkit.cli.commands.listen import refuse_both, run_options, subscribed
+from workkit.cli.known import check_known
 from workkit.cli.live import ScheduleName
 from workkit.cli.options import is_typed, server_options
 from workkit.cli.settings import read_settings
@@ -92,6 +93,7 @@ def forward_command(
     s = verbs.create(schedule, redis=server, layout="native")
     there = None if is_amqp else to_redis or server
     other = verbs.create(to, redis=there, amqp=to_amqp, layout=to_layout or "native")
+    check_known(s, server=server)
     log = Log(json=(log_format or settings.log) == "json", verbose=verbose, quiet=quiet)
     with subscribed(log, log):
         tally = verbs.forward(s, to=other, **how)

@@ -14,13 +14,13 @@ import click
 from workkit.cli.command import Command, Option
 from workkit.cli.commands import control
 from workkit.cli.commands.looking.dead_errors import by_error, error_records, show_errors
+from workkit.cli.known import opened
 from workkit.cli.live import ScheduleName, Which
 from workkit.cli.look import filter_help, look_options, most_rows, paging_options
 from workkit.cli.options import (
     OPTIONAL,
     json_option,
     layout_words,
-    opened,
     server_options,
     server_words,
     verbose_option,
