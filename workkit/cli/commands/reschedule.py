@@ -13,6 +13,7 @@ import click
 from workkit.cli import quoting
 from workkit.cli.command import Command, Option
 from workkit.cli.commands.explain import instant_lines
+from workkit.cli.known import check_known
 from workkit.cli.live import ScheduleName, Which
 from workkit.cli.options import (
     by_option,
@@ -82,7 +83,7 @@ def reschedule_command(
         meant = quoting.time_of(quoting.with_stars(when), zone)
         command = f"workkit reschedule {shlex.quote(schedule)} {shlex.quote(which)} {meant}"
         raise quoting.Unquoted(f"WHEN is one argument. Put its words in quotes: {command}")
-    s = verbs.create(schedule, redis=server, tz=wording.zone_name(zone))
+    s = check_known(verbs.create(schedule, redis=server, tz=wording.zone_name(zone)), server=server)
     given = {"typed": when[0], "tz": wording.zone_name(zone) if is_typed("tz") else None}
     with warnings_kept():
         before, after = rescheduled(s, which, given, by=by, dry_run=dry_run)
