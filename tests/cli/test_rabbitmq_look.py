@@ -12,6 +12,7 @@ from tests import rabbit
 from tests.brokers.hutch.opened import FAILURE, NOBODY, Opened, new, one, opened
 from tests.cli.conftest import Ran, Run
 from tests.cli.test_completion import completed
+from tests.processes import until
 from workkit.brokers.hutch.look.inspector import DELAYED, HELD
 from workkit.brokers.hutch.names import Names
 from workkit.jobs.outcome import Dead
@@ -143,6 +144,20 @@ def test_without_the_api_commands_say_how_to_enable_it(blind: Command, on: Opene
     assert found[on.names.queue("shop.sold")]["ready"] == 1
     assert found[on.names.queue("shop.sold")]["held"] is None
     assert enable in ran.err
+
+
+def test_of_a_listener_of_another_program_only_what_is_known_is_shown(look: Command, on: Opened) -> None:
+    on.channel.basic_consume(on.bound("b", "c.d"), lambda *_: None, consumer_tag="hutch-0b5e0b2e")
+    on.channel.connection.process_data_events(0)
+    on.publish("b")
+
+    def told() -> list[str]:
+        out = str(look("listeners").out)
+        return out.splitlines() if "hutch" in out else []
+
+    titles, row = until(told, what="the API to tell")
+    shown = dict(zip(titles.split(), row.split(), strict=True))
+    assert [shown[title] for title in ("BEAT", "UP", "NOW")] == ["-", "-", "-"]
 
 
 def test_queues_are_listed(look: Command, on: Opened) -> None:

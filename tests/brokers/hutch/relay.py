@@ -28,6 +28,10 @@ class Relay:
         self._threads = [threading.Thread(target=self._accept, daemon=True)]
         self._threads[0].start()
 
+    def cut_next(self) -> None:
+        """Cut in place of the next frame that somebody sends."""
+        self._cut_at = self.sent.total() + 1
+
     def cut(self) -> None:
         ends, self._ends = self._ends, []
         for end in ends:

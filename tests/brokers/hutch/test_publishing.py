@@ -177,6 +177,25 @@ def test_a_producer_connects_again_after_a_loss(on: Opened) -> None:
     assert [json.loads(on.got(queue)[2])["n"] for _ in range(2)] == [1, 2]
 
 
+def test_a_lost_connection_says_what_became_of_the_job(on: Opened) -> None:
+    """Before it is sent, it is not added. After that nobody knows. Nothing is asked again by itself."""
+    on.bound("note")
+    with Relay(int(on.url.rpartition(":")[2].rstrip("/"))) as relay:
+        s = schedule.create(on.names.exchange, amqp=f"amqp://127.0.0.1:{relay.port}/", layout="hutch")
+        schedule.add_now(s, "note", args=[{"n": 1}])
+        relay.cut_next()
+        with pytest.raises(ServerUnreachable) as lost:
+            schedule.add_now(s, "note", args=[{"n": 2}])
+    assert (lost.value.unanswered, lost.value.added, lost.value.refused) == (True, frozenset(), {})
+    assert str(lost.value).endswith("RabbitMQ may have the job, or not: added again, it may run twice.")
+    with pytest.raises(ServerUnreachable) as refused:
+        schedule.add_now(s, "note", args=[{"n": 3}])
+    assert (refused.value.unanswered, refused.value.added) == (False, frozenset())
+    assert str(refused.value).endswith("The job was not sent.")
+    for error in (lost.value, refused.value):
+        assert "asked again" not in str(error)
+
+
 def test_an_exchange_with_other_arguments_stays_as_it_is(on: Opened) -> None:
     on.channel.exchange_delete(on.names.exchange)
     other = {"alternate-exchange": "amq.fanout"}

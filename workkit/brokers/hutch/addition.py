@@ -23,9 +23,13 @@ class Addition:
     ) -> None:
         """Publish messages whose unique keys nobody holds. Raises ServerUnreachable, ServerRefused."""
         self._made, self._exchange, self._shown, self._now_ms = made, exchange, shown, now_ms
-        self._reserved = Reservation(beside, made)
-        self._places = [place for place, holder in enumerate(self._reserved.holders) if holder is None]
-        self._sent = outlet.begin(self._reserved.fresh)
+        try:
+            self._reserved = Reservation(beside, made)
+            self._places = [place for place, holder in enumerate(self._reserved.holders) if holder is None]
+            self._sent = outlet.begin(self._reserved.fresh)
+        except ServerError as error:
+            error.added, error.unanswered = frozenset(), False
+            raise self._told(error) from error.__cause__
 
     def __call__(self) -> list[Added]:
         """Wait for the answers. Raises ServerRefused with `added` and `refused`, ServerUnreachable."""
@@ -35,7 +39,7 @@ class Addition:
             self._reserved.answered(self._sent.confirmed, self._sent.refused, now_ms=self._now_ms)
             error.added, error.refused = self._added, self._refused
             error.unanswered = self._sent.is_unanswered
-            raise
+            raise self._told(error) from error.__cause__
         self._reserved.answered(self._sent.confirmed, self._sent.refused, now_ms=self._now_ms)
         if refused := self._refused:
             raise self._not_all(refused)
@@ -45,6 +49,15 @@ class Addition:
             else Added(id=holder, due_ms=None, new=False)
             for message, holder in zip(self._made, self._reserved.holders, strict=True)
         ]
+
+    def _told(self, error: ServerError) -> ServerError:
+        """Say what became of the one job of a request. What became of the rows of a bulk, the caller says."""
+        if len(self._made) == 1 and not error.refused:
+            fate = "RabbitMQ may have the job, or not: added again, it may run twice"
+            if not error.unanswered:
+                fate = "The job was not sent"
+            error.args = (f"{error} {fate}.",)
+        return error
 
     @property
     def _added(self) -> frozenset[int]:
