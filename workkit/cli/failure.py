@@ -16,6 +16,7 @@ from workkit.cli.quoting import Unquoted
 from workkit.cli.spelling import in_flags
 from workkit.text import wording
 from workkit.text.listing import listed
+from workkit.text.nearest import nearest_word
 
 USAGE, MISSING, REFUSED, SERVER, BUG = 2, 3, 4, 69, 70
 STATUS: tuple[tuple[type[BaseException], int], ...] = (
@@ -124,7 +125,8 @@ def _name(parameter: click.Parameter) -> str:
 
 
 def _did_you_mean(error: click.NoSuchOption, look: str) -> str:
-    return f"Did you mean {error.possibilities[0]}?" if error.possibilities else look
+    near = nearest_word(error.option_name.lstrip("-"), [one.lstrip("-") for one in error.possibilities or ()])
+    return f"Did you mean --{near}?" if near else look
 
 
 def caret(error: BaseException) -> list[str]:

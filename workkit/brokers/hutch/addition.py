@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from workkit.brokers.hutch.beside.place import Beside
 from workkit.brokers.hutch.beside.reservation import Reservation
-from workkit.brokers.hutch.message import Message
+from workkit.brokers.hutch.message import COPY, Message
 from workkit.brokers.hutch.wire.channel import NO_ROUTE, NOT_ACCEPTED
 from workkit.brokers.hutch.wire.outlet import Outlet
 from workkit.contract.producer import Added
@@ -34,9 +35,10 @@ class Addition:
     def __call__(self) -> list[Added]:
         """Wait for the answers. Raises ServerRefused with `added` and `refused`, ServerUnreachable."""
         try:
-            self._sent()
+            self._sent_surely()
         except ServerError as error:
-            self._reserved.answered(self._sent.confirmed, self._sent.refused, now_ms=self._now_ms)
+            free = {*self._sent.refused, *self._sent.unsent}
+            self._reserved.answered(self._sent.confirmed, free, now_ms=self._now_ms)
             error.added, error.refused = self._added, self._refused
             error.unanswered = self._sent.is_unanswered
             raise self._told(error) from error.__cause__
@@ -49,6 +51,20 @@ class Addition:
             else Added(id=holder, due_ms=None, new=False)
             for message, holder in zip(self._made, self._reserved.holders, strict=True)
         ]
+
+    def _sent_surely(self) -> None:
+        """Wait for the answers. What has a unique key in the Redis beside is made sure of once, where a connection is
+        lost: a listener has had it, or it is published again, and listeners drop the one that comes second.
+        """
+        try:
+            self._sent()
+        except ServerError:
+            doubtful = self._sent.doubtful
+            taken = self._reserved.doubted(doubtful, now_ms=self._now_ms) if doubtful else None
+            if taken is None:
+                raise
+            self._sent.settle(taken, again=lambda one: replace(one, headers={**one.headers, COPY: 1}))
+            self._sent()
 
     def _told(self, error: ServerError) -> ServerError:
         """Say what became of the one job of a request. What became of the rows of a bulk, the caller says."""

@@ -15,7 +15,6 @@ from workkit.cli.command import Command, Option
 from workkit.cli.live import FunctionOfJobs, ScheduleName, Which
 from workkit.cli.options import (
     by_option,
-    layout_words,
     server_options,
     server_words,
     verbose_option,
@@ -24,6 +23,7 @@ from workkit.cli.options import (
 )
 from workkit.cli.printing import terminal
 from workkit.cli.settings import read_settings
+from workkit.cli.spelling import layout_words
 from workkit.errors import InvalidOptions, NotFound, Unsupported, WorkkitError
 from workkit.jobs.call_text import call_text, spoken
 from workkit.text import wording
