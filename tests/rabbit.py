@@ -183,6 +183,8 @@ def forget(url: str, names: Names, *queues: str) -> None:
                 channel.queue_delete(one.name)
             for exchange in topology.exchanges:
                 channel.exchange_delete(exchange.name)
+        for key in ("nobody", "note", "orders.created", "shop.sold", *map(names.private_key, queues)):
+            channel.queue_delete(names.arrival_queue(key))
         for name in (names.own_exchange, names.exchange):
             channel.exchange_delete(name)
 

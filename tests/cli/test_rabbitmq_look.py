@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from shlex import quote
 
 import pytest
 
@@ -12,8 +13,10 @@ from tests import rabbit
 from tests.brokers.hutch.opened import FAILURE, NOBODY, Opened, new, one, opened
 from tests.cli.conftest import Ran, Run
 from tests.cli.test_completion import completed
+from tests.processes import until
 from workkit.brokers.hutch.look.inspector import DELAYED, HELD
 from workkit.brokers.hutch.names import Names
+from workkit.brokers.redis_server.address import masked
 from workkit.jobs.outcome import Dead
 
 Command = Callable[..., Ran]
@@ -108,7 +111,7 @@ def test_dead_messages_are_retried_and_discarded(look: Command, on: Opened) -> N
     assert on.count(on.names.queue("shop.sold")) == 3
 
 
-def test_list_shows_what_can_be_listed_and_says_what_not(look: Command, on: Opened) -> None:
+def test_list_shows_what_can_be_listed_and_says_what_not(look: Command, on: Opened, management: str) -> None:
     ran = look("list", "--json")
     assert [(job["state"], job["args"][0]["id"]) for job in json.loads(ran.out)] == [
         ("due", 4), ("dead", 1), ("dead", 2), ("dead", 3),
@@ -122,7 +125,8 @@ def test_list_shows_what_can_be_listed_and_says_what_not(look: Command, on: Open
     assert (ran.status, ran.out) == (4, "")
     assert ran.err == (
         "error: listing waiting jobs cannot be done here. Delayed messages cannot be listed, only counted. "
-        f"Count them: workkit stats {on.names.exchange}.\n"
+        f"Count them: workkit stats {on.names.exchange} --layout hutch --amqp {quote(masked(on.url))} "
+        f"--management {quote(masked(management))}.\n"
     )
 
 
@@ -143,6 +147,50 @@ def test_without_the_api_commands_say_how_to_enable_it(blind: Command, on: Opene
     assert found[on.names.queue("shop.sold")]["ready"] == 1
     assert found[on.names.queue("shop.sold")]["held"] is None
     assert enable in ran.err
+
+
+def test_of_a_listener_of_another_program_only_what_is_known_is_shown(look: Command, on: Opened) -> None:
+    on.channel.basic_consume(on.bound("b", "c.d"), lambda *_: None, consumer_tag="hutch-0b5e0b2e")
+    on.channel.connection.process_data_events(0)
+    on.publish("b")
+
+    def told() -> list[str]:
+        out = str(look("listeners").out)
+        return out.splitlines() if "hutch" in out else []
+
+    titles, row = until(told, what="the API to tell")
+    shown = dict(zip(titles.split(), row.split(), strict=True))
+    assert [shown[title] for title in ("BEAT", "UP", "NOW")] == ["-", "-", "-"]
+
+
+def test_a_retry_with_other_arguments_prints_them(look: Command, on: Opened) -> None:
+    first, *_ = (job["id"] for job in json.loads(look("dead", "--json").out))
+    ran = look("retry", first[:8], "--args", '[{"id": 8}]')
+    assert ran.out == f'retried {first[:8]}  shop.sold({{"id": 8}})\n'
+
+
+def test_the_doctor_says_each_remedy_once_and_how_this_exchange_is_found(look: Command, on: Opened) -> None:
+    on.channel.confirm_delivery()
+    others = [f"theirs-{n}-{on.names.exchange}" for n in (1, 2)]
+    for queue in others:
+        on.channel.queue_declare(queue, durable=True)
+        on.channel.queue_bind(queue, on.names.exchange, "theirs.#")
+    on.publish("theirs.a")
+    try:
+        ran = look("doctor")
+        told = json.loads(look("doctor", "--json").out)
+    finally:
+        for queue in others:
+            on.channel.queue_delete(queue)
+    out = " ".join(ran.out.split())
+    assert out.count("start the program that consumes it, or delete the queue: rabbitmqctl delete_queue") == 1
+    assert "rabbitmqctl delete_queue QUEUE" in out
+    remedies = {finding["about"][0]: finding["remedy"] for finding in told if finding["kind"] == "no-consumer"}
+    assert all(remedies[queue].endswith(f"delete_queue {queue}") for queue in others)
+    words = f"{on.names.exchange} --layout hutch --amqp {quote(masked(on.url))} --management "
+    listen = f"workkit listen --import MODULE {words}"
+    assert listen in out
+    assert remedies[on.names.queue("shop.sold")].startswith(listen)
 
 
 def test_queues_are_listed(look: Command, on: Opened) -> None:

@@ -77,6 +77,7 @@ def test_help_names_server_and_environment(run: Run, name: str) -> None:
     [
         (("lisen",), 'workkit has no command "lisen". Did you mean listen?'),
         (("zzzz",), 'workkit has no command "zzzz". Commands: workkit --help.'),
+        (("web", "--port", "3"), "workkit web has no option --port. Try: workkit web --help."),
         (("listen", "t", "--thread", "3"), "workkit listen has no option --thread. Did you mean --threads?"),
         (("--redis", "X", "listen", "t"), "options follow it: workkit listen t --redis X."),
         (("--redis", "redis://:secret@h", "listen"), "workkit listen --redis 'redis://:***@h'."),

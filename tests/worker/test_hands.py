@@ -89,9 +89,24 @@ def test_short_runs_are_taken_many_at_a_time_until_they_get_long() -> None:
     ahead = ReadAhead(4)
     ahead.begin(10.0)
     ahead.note(256, 10.0 + 2**-9)
-    assert ahead.ahead(10.0 + 2**-9, idle=True) == 3276
-    assert ahead.ahead(10.01 + AHEAD, idle=False) == 0
-    assert ahead.ahead(10.5, idle=True) == 3276
+    assert ahead.ahead(10.0 + 2**-9, idle=False) == 257
+    ahead.note(4096, 10.0 + 2**-5)
+    assert ahead.ahead(10.0 + 2**-5, idle=False) == 3386
+    assert ahead.ahead(10.01 + 2 * AHEAD, idle=False) < 3386
+    assert ahead.ahead(10.0 + 2**-5 + 10, idle=False) == 0
+
+
+def test_what_comes_to_idle_threads_is_not_known_to_be_short() -> None:
+    """One more than there are threads is taken; then as many more as have ended since."""
+    ahead = ReadAhead(4)
+    ahead.begin(10.0)
+    ahead.note(256, 10.0 + 2**-9)
+    assert ahead.ahead(10.05, idle=True) == 257
+    assert ahead.ahead(10.2, idle=True) == 1
+    ahead.begin(10.2)
+    assert ahead.ahead(10.201, idle=False) == 1
+    ahead.note(5, 10.202)
+    assert ahead.ahead(10.202, idle=False) == 6
 
 
 def test_read_ahead_forgets_an_old_speed() -> None:
@@ -108,11 +123,12 @@ def test_the_time_that_work_takes_to_come_makes_nothing_slow() -> None:
     for turn in range(1, 101):
         ahead.begin(0.5 * turn)
         ahead.note(4, 0.5 * turn + 0.0004)
-    assert 240 <= ahead.ahead(50.1, idle=True) <= 260
+    ahead.note(1000, 50.0004 + 0.1)
+    assert 240 <= ahead.ahead(50.1004, idle=False) <= 260
 
 
 def test_there_is_an_end_to_it() -> None:
     ahead = ReadAhead(1)
     ahead.begin(1.0)
     ahead.note(1_000_000, 1.01)
-    assert ahead.ahead(1.01, idle=True) == MOST_AHEAD
+    assert ahead.ahead(1.01, idle=False) == MOST_AHEAD

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from workkit.cli.printing import terminal
-from workkit.cli.spelling import in_flags
+from workkit.cli.spelling import at_layout, in_flags
 from workkit.errors import WorkkitError
 
 INDENT, TEXT_COLUMN, ENV_COLUMN = "  ", 26, 84
@@ -63,7 +63,7 @@ class Command(click.Command):
         try:
             return super().invoke(ctx)
         except WorkkitError as error:
-            error.args = (in_flags(str(error), self), *error.args[1:])
+            error.args = (at_layout(in_flags(str(error), self)), *error.args[1:])
             raise
 
     def get_help(self, ctx: click.Context) -> str:

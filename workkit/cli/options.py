@@ -18,6 +18,7 @@ from workkit.brokers.redis_server.address import masked
 from workkit.cli.command import EMBEDDED_FOLDER, Option
 from workkit.cli.host import host
 from workkit.cli.settings import Settings, read_settings
+from workkit.cli.spelling import layout_words
 from workkit.contract.layout import AMQP_LAYOUTS, LAYOUTS
 from workkit.jobs.options import ADD, OPTIONS, PRIORITIES, VerbOption
 
@@ -43,7 +44,6 @@ BRIEFS = {  # of the options that most jobs need, on the pages of add and now; a
 }
 OPTIONAL = f"SCHEDULE may be left out where {SCHEDULES_ENV}, or [tool.workkit] in pyproject.toml, names it."
 EMBEDDED_SCHEME = "embedded://"
-_OF_LAYOUT = ("layout", "amqp", "namespace", "management")
 
 
 class Commas(StringParamType):
@@ -380,15 +380,6 @@ def server_words(url: str | None) -> str:
     if folder == Path.cwd() / EMBEDDED_FOLDER:
         return f" --embedded{layout_words()}"
     return f" --embedded={shlex.quote(str(folder))}{layout_words()}"
-
-
-def layout_words() -> str:
-    """Say how the layout, and a RabbitMQ, are named in another command, where they were typed in this one."""
-    ctx = click.get_current_context(silent=True)
-    if ctx is None:
-        return ""
-    typed = [name for name in _OF_LAYOUT if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
-    return "".join(f" --{name} {shlex.quote(masked(ctx.params[name]))}" for name in typed)
 
 
 def is_typed(option: str) -> bool:

@@ -8,8 +8,12 @@ that the command takes become what was typed (``--unique-key 'x'``). Others stay
 from __future__ import annotations
 
 import re
+import shlex
 
 import click
+from click.core import ParameterSource
+
+from workkit.brokers.redis_server.address import masked
 
 PLACES = {"function": "fn", "args": "args", "which": "which"}  # arguments of commands, and the keywords they become
 TIMES = {"when": "WHEN", "at": "WHEN", "in_": '"in ..."', "every": '"every ..."', "cron": "a cron string"}
@@ -76,3 +80,39 @@ def _time(name: str, value: str) -> str:
     if name == "in_" and not words.lower().startswith("in "):
         words = f"in {words}"
     return f"{quote}{words}{quote}"
+
+
+_OF_LAYOUT = ("layout", "amqp", "namespace", "management")
+
+
+def at_server(text: str, name: str, words: str) -> str:
+    """Have the commands about a schedule that a text names find the same server and layout."""
+    if not words or not name:
+        return text
+    return re.sub(
+        rf"(workkit [a-z]+(?: --[a-z-]+ [A-Z]+)* {re.escape(name)}(?: [0-9a-f]{{8}})?)(?=[ ,:;.]|$)",
+        rf"\g<1>{words}",
+        text,
+    )
+
+
+def at_layout(text: str) -> str:
+    """Do so in an error, where a layout was typed in this command."""
+    ctx = click.get_current_context(silent=True)
+    if ctx is None or not (words := layout_words()):
+        return text
+    if ctx.params.get("redis") and ctx.get_parameter_source("redis") is ParameterSource.COMMANDLINE:
+        words = f" --redis {masked(ctx.params['redis'])}{words}"
+    named = (ctx.params.get("schedule"), *(ctx.params.get("schedules") or ()))
+    for name in dict.fromkeys(name for name in named if isinstance(name, str)):
+        text = at_server(text, name, words)
+    return text
+
+
+def layout_words() -> str:
+    """Say how the layout, and a RabbitMQ, are named in another command, where they were typed in this one."""
+    ctx = click.get_current_context(silent=True)
+    if ctx is None:
+        return ""
+    typed = [name for name in _OF_LAYOUT if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    return "".join(f" --{name} {shlex.quote(masked(ctx.params[name]))}" for name in typed)

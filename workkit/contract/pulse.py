@@ -46,7 +46,7 @@ def composed_pulse(inspector: Inspector, *, now_ms: int) -> Pulse:
         counts=asked("counts", inspector.counts, Counts()),
         control=asked("control", inspector.control, FREE),
         soon=soonest(soon),
-        listeners=tuple(sorted(listeners, key=lambda info: info.beat_ms)[:MOST_LISTENERS]),
+        listeners=tuple(sorted(listeners, key=lambda info: info.beat_ms or 0)[:MOST_LISTENERS]),
         unknown=unknown,
     )
 

@@ -110,21 +110,23 @@ def counted_of(job: Job) -> str | None:
 
 
 def listener_record(info: ListenerInfo) -> dict[str, Any]:
-    """Write a listener as `listeners --json` does."""
+    """Write a listener as `listeners --json` does. What the layout does not tell is None."""
     return {
         "listener": info.listener,
         "host": info.host,
-        "pid": info.pid,
+        "pid": info.pid or None,
         "version": info.version,
         "schedules": dict(info.schedules),
-        "threads": info.threads,
+        "threads": info.threads or None,
         "state": info.state,
         "trouble": info.trouble,
         "beat_ms": info.beat_ms,
         "up_ms": info.up_ms,
         "held": info.held,
         "serves": list(info.serves),
-        "running": [{"id": job.id, "fn": job.fn, "started": None, "progress": job.progress} for job in info.running],
+        "running": None
+        if info.held is not None
+        else [{"id": job.id, "fn": job.fn, "started": None, "progress": job.progress} for job in info.running],
     }
 
 

@@ -97,6 +97,11 @@ class RunOptions:
             return replace(self, limit_key=lambda *args, **kwargs: found(*(args or (kwargs,))))
         return self if found is key else replace(self, limit_key=found)
 
+    def keywords(self) -> list[str]:
+        """Return the options of a job that are set, by the keywords of `add`."""
+        set_, named = self.fields(), {field: name for name, field in _FIELDS.items()}
+        return sorted(named[field] for field in set_)
+
     def fields(self) -> dict[str, Any]:
         """Return the members of a payload's `opts` that are set, by name (spec/job.md)."""
         return {name: value for name in _STORED if (value := getattr(self, name)) is not None}

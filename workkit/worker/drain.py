@@ -120,7 +120,7 @@ class _Drain:
     def _join(self, broker: Broker) -> None:
         lane = self._tell(Lane(broker))
         if self._clock is not None and self._at_ms is not None and (others := broker.inspector.listeners()):
-            self._others_until_ms = self._at_ms - min(one.beat_ms for one in others) + self._patience_ms
+            self._others_until_ms = self._at_ms - min(one.beat_ms or 0 for one in others) + self._patience_ms
         broker.register(
             ListenerInfo(
                 listener="",

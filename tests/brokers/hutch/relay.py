@@ -21,12 +21,17 @@ class Relay:
 
     def __init__(self, port: int, *, at: int = 0, cut_at: int = 0) -> None:
         self._to, self._cut_at = port, cut_at
+        self._is_behind = self._is_once = False
         self._listening = socket.create_server(("127.0.0.1", at))
         self.port = int(self._listening.getsockname()[1])
         self._ends: list[socket.socket] = []
         self.sent: Counter[str] = Counter()
         self._threads = [threading.Thread(target=self._accept, daemon=True)]
         self._threads[0].start()
+
+    def cut_next(self, *, behind: bool = False) -> None:
+        """Cut in place of the next frame that somebody sends, once; `behind`: in place of the answer to it."""
+        self._is_behind, self._is_once, self._cut_at = behind, True, self.sent.total() + 1
 
     def cut(self) -> None:
         ends, self._ends = self._ends, []
@@ -66,7 +71,8 @@ class Relay:
         with suppress(OSError):
             while data := source.recv(65536):
                 frames.read(data)
-                if count is self.sent and 0 < self._cut_at <= count.total():
+                if 0 < self._cut_at <= self.sent.total() and (count is self.sent) is not self._is_behind:
+                    self._cut_at = 0 if self._is_once else self._cut_at
                     break
                 target.sendall(data)
         for end in (source, target):

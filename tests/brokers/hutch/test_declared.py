@@ -7,7 +7,7 @@ from typing import Any
 
 from tests import rabbit
 from workkit.brokers.hutch import compose
-from workkit.brokers.hutch.ladder import first_step, ladder
+from workkit.brokers.hutch.ladder import arrival, first_step, ladder
 from workkit.brokers.hutch.message import Message
 from workkit.brokers.hutch.names import Names
 from workkit.brokers.hutch.topology import Topology, dead, delays, work
@@ -35,7 +35,7 @@ def publish(channel: Any, message: Message) -> None:
 def test_no_message_waits_behind_another_one(amqp: str, names: Names) -> None:
     with rabbit.connected(amqp) as channel:
         declare(channel, work(names, ["note"]))
-        declare(channel, ladder(names, highest=first_step(500 + max(DELAYS_MS))))
+        declare(channel, ladder(names, highest=first_step(500 + max(DELAYS_MS))) + arrival(names, "note"))
         channel.confirm_delivery()
         base_ms = round(time.time() * 1000) + 500  # by then all are published
         for delay_ms in DELAYS_MS:
@@ -62,7 +62,7 @@ def test_no_message_waits_behind_another_one(amqp: str, names: Names) -> None:
 def test_a_retry_reaches_the_one_queue_that_failed(amqp: str, names: Names) -> None:
     with rabbit.connected(amqp) as channel:
         declare(channel, work(names, ["note", "orders.created"]))
-        declare(channel, ladder(names, highest=0))
+        declare(channel, ladder(names, highest=0) + arrival(names, names.private_key(names.queue("note"))))
         channel.confirm_delivery()
         everything = channel.queue_declare("", exclusive=True).method.queue
         channel.queue_bind(everything, names.exchange, "#")

@@ -6,13 +6,15 @@ import json
 from contextlib import closing
 
 from tests import rabbit
-from tests.brokers.hutch.opened import Opened, new
+from tests.brokers.hutch.opened import FAILURE, Opened, new, one
 from tests.processes import until
 from tests.rabbit import Rabbit
 from workkit.brokers.hutch import compose
 from workkit.brokers.hutch.address import read_address
 from workkit.brokers.hutch.broker import HutchBroker
 from workkit.brokers.hutch.names import Names
+from workkit.contract.doctor import Finding
+from workkit.jobs.outcome import Again
 
 APART_MS = 300
 DELAYS = (5, 1, 4, 0.5, 3, 2)  # in units of APART_MS; 0.5 comes first
@@ -41,10 +43,48 @@ def test_a_short_delay_does_not_wait_behind_a_long_one(on: Opened) -> None:
 def test_messages_that_no_queue_takes_block_no_others(on: Opened) -> None:
     queue, broker = on.bound("note"), on.broker()
     now_ms = broker.now_ms()
-    broker.add([new({}, "nobody", due_ms=now_ms + 1000)])  # the ladder is declared now
+    broker.add([new({}, key, due_ms=now_ms + 1000) for key in ("nobody", "note")])  # the ladder is declared now
+    on.got(queue)
+    now_ms = broker.now_ms()
     for key in [*["nobody"] * 100, "note"]:
         on.publish_message(compose.new(on.names, key, b"{}", now_ms=now_ms, due_ms=now_ms + 20))
     assert on.got(queue)[2] == b"{}"
+
+
+def test_a_delayed_message_that_no_queue_takes_waits_for_one(on: Opened, management: str) -> None:
+    """RabbitMQ keeps it, `stats` counts it, the doctor names it, and it comes to the queue that is bound at last."""
+    broker = on.broker(management=management)
+    (added,) = broker.add([new({"n": 1}, "nobody", due_ms=broker.now_ms() + 20)])
+
+    def undelivered() -> list[Finding]:
+        return [found for found in broker.doctor.checkup(patience_ms=0) if found.kind == "undelivered"]
+
+    (found,) = until(undelivered, timeout=20, what="the doctor to name it")
+    assert found.about == (on.names.arrival_queue("nobody"),)
+    assert "1 message of" in found.what
+    assert "routing key nobody leads to no queue" in found.what
+    assert broker.inspector.counts().waiting == 1
+    method, properties, body = on.got(on.bound("nobody"))
+    assert (method.routing_key, properties.message_id, body) == ("nobody", added.id, b'{"n":1}')
+    assert undelivered() == []
+
+
+def test_a_delayed_retry_whose_queue_is_deleted_waits_for_it(on: Opened, management: str) -> None:
+    listener = on.listener()
+    on.publish("note", b"{}", message_id="m1")
+    claim = one(listener)
+    listener.claim(0, ends=[(claim, Again(delay_ms=1000, attempt=1, failure=FAILURE))])
+    listener.leave()
+    on.channel.queue_delete(on.names.queue("note"))
+    looks = on.broker(management=management)
+
+    def undelivered() -> list[Finding]:
+        return [found for found in looks.doctor.checkup(patience_ms=0) if found.kind == "undelivered"]
+
+    (found,) = until(undelivered, timeout=20, what="the doctor to name it")
+    assert f"queue {on.names.queue('note')} is gone" in found.what
+    again = one(on.listener())
+    assert (again.id, again.attempt) == ("m1", 1)
 
 
 def test_delays_survive_a_broker_that_is_killed(own_rabbit: Rabbit, name: str) -> None:

@@ -14,6 +14,7 @@ from tests.brokers.hutch.opened import Opened
 from tests.brokers.hutch.relay import Relay
 from tests.processes import until
 from workkit import schedule
+from workkit.worker import read_ahead
 
 HOW: dict[str, Any] = {
     "imports": ["tests.brokers.hutch.load_cast"], "folder": None, "jobs": ["load.note"], "threads": 4,
@@ -57,6 +58,26 @@ def test_listeners_share_a_queue_of_long_runs_although_one_was_fast_before(on: O
             tally = other.stop()
         assert fast.stop().ran + tally.ran == 1700
     assert tally.ran >= 20, "one took all"
+
+
+@pytest.mark.parametrize("was_fast", [True, False])
+def test_a_listener_holds_at_most_one_more_than_its_threads_until_it_knows_how_long_runs_take(
+    on: Opened, was_fast: bool
+) -> None:
+    s = schedule.create(on.names.exchange, amqp=on.url, layout="hutch")
+    how = {**HOW, "threads": 1}
+    schedule.drain(s, **how)
+    with schedule.listener(s, **how) as first:
+        if was_fast:
+            fill(s, range(1500))
+            until(lambda: len(load_cast.runs) == 1500)
+        time.sleep(2 * read_ahead.PAUSE)
+        with schedule.listener(s, **how) as second:
+            fill(s, range(2000, 2030), ms=400)
+            until(lambda: len(load_cast.runs) >= 1500 * was_fast + 4)
+            assert on.count(on.names.queue("load.note")) >= 30 - 4 - 2 * 2
+            ran = [listener.stop().ran - before for listener, before in ((second, 0), (first, 1500 * was_fast))]
+    assert min(ran) >= 2, "one took all"
 
 
 def test_connections_that_are_lost_leave_no_descriptor_and_no_thread(on: Opened) -> None:

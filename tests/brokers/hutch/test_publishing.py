@@ -104,9 +104,10 @@ def test_a_later_job_is_published_when_it_is_due(on: Opened) -> None:
     (added,) = broker.add([new({"n": 1}, due_ms=due_ms)])
     assert added.due_ms == due_ms
     assert on.count(queue) == 0
-    _, properties, _ = on.got(queue)
+    method, properties, _ = on.got(queue)
     assert broker.now_ms() >= due_ms
-    assert (properties.message_id, properties.headers["CC"]) == (added.id, ["note"])
+    assert (properties.message_id, method.routing_key) == (added.id, "note")
+    assert "CC" not in properties.headers
 
 
 @pytest.mark.parametrize(
@@ -123,6 +124,7 @@ def test_a_later_job_is_published_when_it_is_due(on: Opened) -> None:
             {"args": [{}], "at": "now", "retries": 3},
             "retries= cannot be kept in a message of RabbitMQ. Give it to @job",
         ),
+        ({"args": [{}], "at": "now", "timeout": "5m"}, "^timeout= cannot be kept in a message of RabbitMQ"),
         ({"args": [{}], "at": "now", "throttle": "1m"}, "throttle= cannot be kept"),
     ],
 )
@@ -174,6 +176,25 @@ def test_a_producer_connects_again_after_a_loss(on: Opened) -> None:
             except ServerUnreachable:
                 assert time.monotonic() < deadline
     assert [json.loads(on.got(queue)[2])["n"] for _ in range(2)] == [1, 2]
+
+
+def test_a_lost_connection_says_what_became_of_the_job(on: Opened) -> None:
+    """Before it is sent, it is not added. After that nobody knows. Nothing is asked again by itself."""
+    on.bound("note")
+    with Relay(int(on.url.rpartition(":")[2].rstrip("/"))) as relay:
+        s = schedule.create(on.names.exchange, amqp=f"amqp://127.0.0.1:{relay.port}/", layout="hutch")
+        schedule.add_now(s, "note", args=[{"n": 1}])
+        relay.cut_next()
+        with pytest.raises(ServerUnreachable) as lost:
+            schedule.add_now(s, "note", args=[{"n": 2}])
+    assert (lost.value.unanswered, lost.value.added, lost.value.refused) == (True, frozenset(), {})
+    assert str(lost.value).endswith("RabbitMQ may have the job, or not: added again, it may run twice.")
+    with pytest.raises(ServerUnreachable) as refused:
+        schedule.add_now(s, "note", args=[{"n": 3}])
+    assert (refused.value.unanswered, refused.value.added) == (False, frozenset())
+    assert str(refused.value).endswith("The job was not sent.")
+    for error in (lost.value, refused.value):
+        assert "asked again" not in str(error)
 
 
 def test_an_exchange_with_other_arguments_stays_as_it_is(on: Opened) -> None:

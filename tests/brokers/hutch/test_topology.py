@@ -132,7 +132,6 @@ def travel(key: str, copy: str, *, step: int) -> tuple[int, str]:
     return waited, leaves[0] if leaves else place
 
 
-@pytest.mark.parametrize("reach", ["all", "one"])
 @pytest.mark.parametrize(
     ("delay_ms", "waits"),
     [
@@ -146,11 +145,11 @@ def travel(key: str, copy: str, *, step: int) -> tuple[int, str]:
         (LONGEST_MS, LONGEST_MS),
     ],
 )
-def test_a_message_waits_as_long_as_its_key_says(delay_ms: float, waits: int, reach: Any) -> None:
-    key = delay_key(delay_ms, reach)
+def test_a_message_waits_as_long_as_its_key_says(delay_ms: float, waits: int) -> None:
+    key = delay_key(delay_ms)
     assert is_delay_key(key)
     for step in {first_step(delay_ms), STEPS - 1}:
-        assert travel(key, "orders.1.created", step=step) == (waits, "hutch" if reach == "all" else "hutch.workkit")
+        assert travel(key, "orders.1.created", step=step) == (waits, "hutch.workkit.arrivals")
 
 
 def test_each_queue_of_the_ladder_has_one_time() -> None:
@@ -163,8 +162,8 @@ def test_every_message_that_leaves_the_ladder_is_routed() -> None:
     (end,) = [queue for queue in ladder(NAMES).queues if queue.name == "hutch_workkit_delay_end"]
     bound = [one.key for one in ladder(NAMES).bindings if one.destination == end.name]
     assert end.arguments == {"x-max-length": 0}
-    assert [matches(key, delay_key(LONGEST_MS, reach)) for key in bound for reach in ("all", "one")] == [True, True]
+    assert [matches(key, delay_key(LONGEST_MS)) for key in bound] == [True]
 
 
 def test_a_key_of_the_ladder_fits_into_a_routing_key() -> None:
-    assert len(delay_key(LONGEST_MS, "all")) <= 255
+    assert len(delay_key(LONGEST_MS)) <= 255

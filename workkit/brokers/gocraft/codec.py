@@ -207,7 +207,7 @@ def check(job: NewJob) -> None:
     if job.options.keep_ms is not None:
         raise no_results()
     if job.options is not UNSAID:
-        said = ", ".join(f"{name}=" for name in sorted(job.options.fields())) or "an option of runs"
+        said = ", ".join(f"{name}=" for name in job.options.keywords()) or "an option of runs"
         raise _refused(said, "Give it to @job, for all jobs of this name.")
     terms, entrance = job.terms, job.entrance
     for name, value in (("name", terms.name), ("priority", terms.priority), ("throttle", entrance.throttle_ms),

@@ -205,7 +205,7 @@ class GocraftInspector(WithoutHistory):
                     serves={name: Serving() for name in names},
                 )
             )
-        return sorted(found, key=lambda info: info.beat_ms, reverse=True)
+        return sorted(found, key=lambda info: info.beat_ms or 0, reverse=True)
 
     def queues(self, *, jobs: Sequence[str] = ()) -> list[QueueInfo]:
         """Raise Unsupported: there is nothing here that `counts` does not say."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from workkit.brokers.hutch.beside.place import Beside
 from workkit.brokers.hutch.beside.reservation import Reservation
-from workkit.brokers.hutch.message import Message
+from workkit.brokers.hutch.message import COPY, Message
 from workkit.brokers.hutch.wire.channel import NO_ROUTE, NOT_ACCEPTED
 from workkit.brokers.hutch.wire.outlet import Outlet
 from workkit.contract.producer import Added
@@ -23,19 +24,24 @@ class Addition:
     ) -> None:
         """Publish messages whose unique keys nobody holds. Raises ServerUnreachable, ServerRefused."""
         self._made, self._exchange, self._shown, self._now_ms = made, exchange, shown, now_ms
-        self._reserved = Reservation(beside, made)
-        self._places = [place for place, holder in enumerate(self._reserved.holders) if holder is None]
-        self._sent = outlet.begin(self._reserved.fresh)
+        try:
+            self._reserved = Reservation(beside, made)
+            self._places = [place for place, holder in enumerate(self._reserved.holders) if holder is None]
+            self._sent = outlet.begin(self._reserved.fresh)
+        except ServerError as error:
+            error.added, error.unanswered = frozenset(), False
+            raise self._told(error) from error.__cause__
 
     def __call__(self) -> list[Added]:
         """Wait for the answers. Raises ServerRefused with `added` and `refused`, ServerUnreachable."""
         try:
-            self._sent()
+            self._sent_surely()
         except ServerError as error:
-            self._reserved.answered(self._sent.confirmed, self._sent.refused, now_ms=self._now_ms)
+            free = {*self._sent.refused, *self._sent.unsent}
+            self._reserved.answered(self._sent.confirmed, free, now_ms=self._now_ms)
             error.added, error.refused = self._added, self._refused
             error.unanswered = self._sent.is_unanswered
-            raise
+            raise self._told(error) from error.__cause__
         self._reserved.answered(self._sent.confirmed, self._sent.refused, now_ms=self._now_ms)
         if refused := self._refused:
             raise self._not_all(refused)
@@ -45,6 +51,29 @@ class Addition:
             else Added(id=holder, due_ms=None, new=False)
             for message, holder in zip(self._made, self._reserved.holders, strict=True)
         ]
+
+    def _sent_surely(self) -> None:
+        """Wait for the answers. What has a unique key in the Redis beside is made sure of once, where a connection is
+        lost: a listener has had it, or it is published again, and listeners drop the one that comes second.
+        """
+        try:
+            self._sent()
+        except ServerError:
+            doubtful = self._sent.doubtful
+            taken = self._reserved.doubted(doubtful, now_ms=self._now_ms) if doubtful else None
+            if taken is None:
+                raise
+            self._sent.settle(taken, again=lambda one: replace(one, headers={**one.headers, COPY: 1}))
+            self._sent()
+
+    def _told(self, error: ServerError) -> ServerError:
+        """Say what became of the one job of a request. What became of the rows of a bulk, the caller says."""
+        if len(self._made) == 1 and not error.refused:
+            fate = "RabbitMQ may have the job, or not: added again, it may run twice"
+            if not error.unanswered:
+                fate = "The job was not sent"
+            error.args = (f"{error} {fate}.",)
+        return error
 
     @property
     def _added(self) -> frozenset[int]:

@@ -153,7 +153,7 @@ def check(names: Names, job: NewJob, *, has_redis: bool = False) -> None:
     if job.options.keep_ms is not None:
         raise no_results()
     if job.options is not UNSAID:
-        said = ", ".join(f"{name}=" for name in sorted(job.options.fields())) or "an option of runs"
+        said = ", ".join(f"{name}=" for name in job.options.keywords()) or "an option of runs"
         raise _refused(said, "Give it to @job, for all messages of this key.")
     terms, entrance = job.terms, job.entrance
     for name, value in (("name", terms.name), ("throttle", entrance.throttle_ms), ("debounce", entrance.debounce_ms),

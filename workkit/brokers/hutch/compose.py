@@ -12,7 +12,7 @@ from secrets import token_bytes
 from typing import Any, Final
 from uuid import UUID
 
-from workkit.brokers.hutch.ladder import delay_key, first_step, step_exchange
+from workkit.brokers.hutch.ladder import delay_key, first_step, step_exchange, waiting_key
 from workkit.brokers.hutch.message import ATTEMPT, DUE, ERROR, FAILED_AT, KEY, QUEUE, REASON, Message, portable
 from workkit.brokers.hutch.names import Dialect, Names, cut
 
@@ -49,7 +49,7 @@ def new(
         headers={DUE: due},
         body=body,
     )
-    return message if due <= now_ms else _delayed(names, message, job, due - now_ms, reaches_all=True)
+    return message if due <= now_ms else _delayed(names, message, job, due - now_ms)
 
 
 def again(
@@ -62,7 +62,7 @@ def again(
     if error is not None:
         said[ERROR] = error[:MOST_ERROR]
     copy = _copy(names.own_exchange, private, message, said)
-    return copy if delay_ms <= 0 else _delayed(names, copy, private, delay_ms, reaches_all=False)
+    return copy if delay_ms <= 0 else _delayed(names, copy, private, delay_ms)
 
 
 def dead(names: Names, message: Message, *, queue: str, attempts: int, now_ms: int, error: str, reason: str) -> Message:
@@ -102,7 +102,7 @@ def revived(
             headers=said,
             body=body,
         )
-    return copy if delay_ms <= 0 else _delayed(names, copy, at, delay_ms, reaches_all=queue is None)
+    return copy if delay_ms <= 0 else _delayed(names, copy, at, delay_ms)
 
 
 def _copy(exchange: str, key: str, message: Message, said: Mapping[str, Any]) -> Message:
@@ -118,12 +118,12 @@ def _copy(exchange: str, key: str, message: Message, said: Mapping[str, Any]) ->
     )
 
 
-def _delayed(names: Names, message: Message, key: str, delay_ms: int, *, reaches_all: bool) -> Message:
+def _delayed(names: Names, message: Message, key: str, delay_ms: int) -> Message:
     return Message(
         exchange=step_exchange(names, first_step(delay_ms)),
-        routing_key=delay_key(delay_ms, "all" if reaches_all else "one"),
+        routing_key=delay_key(delay_ms),
         properties=message.properties,
-        headers={**message.headers, "CC": [key]},
+        headers={**message.headers, "CC": [waiting_key(key)]},
         body=message.body,
     )
 

@@ -56,5 +56,6 @@ def read_said(
         version=text(arguments.get(_VERSION)) or version,
         schedules={schedule: 1},
         threads=max(0, whole(arguments.get(_THREADS)) or 0),
-        up_ms=0 if since is None else max(0, now_ms - since),
+        beat_ms=None,
+        up_ms=None if since is None else max(0, now_ms - since),
     )

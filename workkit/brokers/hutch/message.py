@@ -24,6 +24,7 @@ FAILED_AT: Final = "workkit-failed-at"
 QUEUE: Final = "workkit-queue"
 UNIQUE: Final = "workkit-unique"
 UNIQUE_UNTIL: Final = "workkit-unique-until"
+COPY: Final = "workkit-copy"
 TRACEPARENT: Final = "traceparent"
 TRACESTATE: Final = "tracestate"
 

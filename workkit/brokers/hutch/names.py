@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from hashlib import sha1
 from typing import Final, Literal
 
 from workkit.errors import InvalidFunction, InvalidSchedule
@@ -18,6 +19,7 @@ MOST_BYTES: Final = 255  # of a name or routing key in AMQP
 MOST_EXCHANGE: Final = 100
 OWN: Final = "workkit."  # how routing keys of ours begin
 DEAD: Final = "dead_queue."
+ARRIVAL: Final = "_workkit_arrival."
 
 _FOREIGN_TO_NAMESPACES = re.compile(r"[^-_:.\w]", re.ASCII)
 _NEW_WORD = re.compile(r"([^A-Z:])([A-Z])")
@@ -51,6 +53,21 @@ class Names:
     def own_exchange(self) -> str:
         """Where our retries arrive; no queue of another program is bound to it."""
         return f"{self.exchange}.workkit"
+
+    @property
+    def arrival_exchange(self) -> str:
+        """Where messages come whose delay of ours has ended."""
+        return f"{self.own_exchange}.arrivals"
+
+    def arrival_queue(self, key: str) -> str:
+        """Name the queue through which messages with this key leave their delay. A key that is too long is hashed."""
+        name = f"{self.exchange}{ARRIVAL}{key}"
+        digest = sha1(key.encode(), usedforsecurity=False).hexdigest()
+        return name if len(name.encode()) <= MOST_BYTES else f"{self.exchange}{ARRIVAL}{digest}"
+
+    def is_arrival_queue(self, queue: str) -> bool:
+        """Whether a queue is one of these."""
+        return queue.startswith(f"{self.exchange}{ARRIVAL}")
 
     @property
     def dead_queue(self) -> str:

@@ -33,7 +33,7 @@ from workkit.contract.listener import ListenerInfo
 from workkit.errors import ServerError
 from workkit.jobs.admission import Admission
 from workkit.jobs.job import Job
-from workkit.jobs.outcome import Released
+from workkit.jobs.outcome import DONE, Released
 
 MOST = 2048  # messages that a listener holds; each queue may push twice as many to one whose runs are short
 PATIENCE = 1.0  # seconds that a claim waits for messages that are ready
@@ -284,8 +284,7 @@ class Session:
         needed = min(MOST, len(self._held) + limit)
 
         async def more(_: Wire) -> None:
-            ahead = 2 if needed > 2 * self._threads else 1  # runs are short: the next ones travel meanwhile
-            await self._consume(ahead << (needed - 1).bit_length())  # in few steps: each is a new consumer
+            await self._consume(self._wanted(needed))
             await self._fetch(limit)
 
         async def first(_: Wire) -> None:
@@ -293,6 +292,8 @@ class Session:
             with suppress(TimeoutError):  # under load they come without being asked for
                 await asyncio.wait_for(self._pushed.wait(), SOON)
             await self._fetch(1)
+            if not (self._arrived or self._held) and self._prefetch > self._threads + 1:
+                await self._consume(self._threads)  # what comes next may be long
 
         if needed > self._prefetch and len(self._arrived) < limit:
             self._link.run(more)
@@ -314,18 +315,31 @@ class Session:
             )
             claims.append(claim)
         try:
-            claims = self._gate.take(claims)
+            kept = self._gate.take(claims)
         except ServerError:
             self._arrived.extendleft(reversed(taken))
             with suppress(ServerError):
                 self._link.run(self._suspend)  # other listeners may reach their Redis
             raise
+        here = {claim.receipt for claim in kept}
+        if twins := [(claim, DONE) for claim in claims if claim.receipt not in here]:
+            self._link.post(lambda: self._acknowledge(twins, {}))
+        claims = kept
         self._held.update((claim.receipt, claim) for claim in claims)
         self._steer()
         if paused := [claim for claim in claims if claim.receipt.queue in self._closed]:
             self._ends += [(claim, Released()) for claim in paused]
             self._settle()
         return [claim for claim in claims if claim.receipt.queue not in self._closed]
+
+    def _wanted(self, needed: int) -> int:
+        """How many messages each queue may push, where so many can be used. While nobody knows that runs are short, one
+        more than there are threads at most.
+        """
+        if needed <= self._threads + 1:
+            return needed
+        ahead = 2 if needed > 2 * self._threads else 1  # runs are short: the next ones travel meanwhile
+        return ahead << (needed - 1).bit_length()  # in few steps: each is a new consumer
 
     def _settle(self) -> None:
         """Publish the copies that endings ask for, and acknowledge what they concern once they are confirmed."""
@@ -343,6 +357,9 @@ class Session:
         ends, self._ends, self._published = self._ends, [], 0
         unknown = {claim.receipt.queue for claim, outcome in ends if isinstance(outcome, Released) and outcome.unknown}
         tags = {queue: self._consumer(queue) for queue in self._served if queue in unknown}
+        returned = any(isinstance(outcome, Released) and not outcome.delay_ms for _, outcome in ends)
+        if returned and self._prefetch > self._threads + 1:
+            self._link.run(self._suspend)  # they turned out long: what goes back must not come here again
         self._link.post(lambda: self._acknowledge(ends, tags))
         for claim, _ in ends:
             del self._held[claim.receipt]

@@ -16,7 +16,6 @@ from workkit.cli.known import check_known, is_new, known
 from workkit.cli.live import FunctionOfJobs, ScheduleName, Which
 from workkit.cli.options import (
     by_option,
-    layout_words,
     server_options,
     server_words,
     verbose_option,
@@ -25,6 +24,7 @@ from workkit.cli.options import (
 )
 from workkit.cli.printing import terminal
 from workkit.cli.settings import read_settings
+from workkit.cli.spelling import layout_words
 from workkit.errors import InvalidOptions, NotFound, Unsupported, WorkkitError
 from workkit.jobs.call_text import call_text, spoken
 from workkit.text import wording

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -102,7 +102,7 @@ def retry_command(
         if error := revival_refusal(job, said):
             refused.append(error)
         elif which:
-            terminal.say(f"retried {job.short_id}  {call_text(job)}")
+            terminal.say(f"retried {job.short_id}  {call_text(job if values is None else _with(job, values))}")
     revived = len(choice.meant) - len(refused)
     if not which:
         terminal.say(f"retried {revived:,}" + (f", {rate}" if rate else ""))
@@ -157,6 +157,13 @@ def _check_choice(verb: str, schedule: str, which: tuple[str, ...], everything: 
         raise click.UsageError(
             f"workkit {verb} needs to know which: ids as printed by workkit dead {schedule}, --where TEXT, or --all."
         )
+
+
+def _with(job: Job, values: list[Any] | dict[str, Any]) -> Job:
+    """Show a job as it runs with other arguments."""
+    if isinstance(values, dict):
+        return replace(job, args=(), kwargs=values)
+    return replace(job, args=tuple(values), kwargs=None)
 
 
 def _arguments(text: str) -> list[Any] | dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -30,6 +29,7 @@ from workkit.cli.options import (
 from workkit.cli.printing import record as records
 from workkit.cli.printing import table, terminal
 from workkit.cli.settings import READERS, Settings, read_settings
+from workkit.cli.spelling import at_server
 from workkit.contract.doctor import PATIENCE, PATIENCE_IN, usual_patience
 from workkit.contract.layout import AMQP_LAYOUTS
 from workkit.text import wording
@@ -123,7 +123,9 @@ def doctor_command(
         forget_history(brokers, yes=yes, by=by)
     repaired = _repaired(patients, yes=yes, by=by) if fix else {}
     if as_json:
-        records.show_json(_record(finding, repaired) for patient in patients for finding in patient.findings)
+        words = server_words(server) + _dialect_words()
+        found = ((finding, patient.name) for patient in patients for finding in patient.findings)
+        records.show_json(_record(finding, repaired, _at(finding.remedy, name, words)) for finding, name in found)
     return _status(brokers, patients, patience_ms, repaired)
 
 
@@ -231,17 +233,26 @@ def _section(title: str, findings: Sequence[Finding], words: str, *, name: str) 
             _say("    ", "    ", f"and {len(found) - SHOWN:,} more. All: workkit doctor {name}{words} --json")
         for why in dict.fromkeys(finding.why for finding in found[:SHOWN]):
             _say("    ", "    ", why)
-        for remedy in dict.fromkeys(_at(finding.remedy, name, words) for finding in found[:SHOWN]):
+        for remedy in _remedies(found[:SHOWN], name, words):
             _say("    > ", "    > ", remedy)
+
+
+def _remedies(found: Sequence[Finding], name: str, words: str) -> Iterable[str]:
+    """Say each remedy once. Where those of several queues differ by the queue alone, one says what to do with each."""
+    if os.environ.get("WORKKIT_LAYOUT") not in AMQP_LAYOUTS:
+        return dict.fromkeys(_at(finding.remedy, name, words) for finding in found)
+    alike: dict[str, set[str]] = {}
+    for finding in found:
+        of_each = finding.remedy.replace(next(iter(finding.about), "QUEUE"), "QUEUE")
+        alike.setdefault(of_each, set()).add(finding.remedy)
+    return [_at(next(iter(said)) if len(said) == 1 else of_each, name, words) for of_each, said in alike.items()]
 
 
 def _at(remedy: str, name: str, words: str) -> str:
     """Name the server and the dialect in a command as they were named in this one."""
     if " --dialect " in remedy:
         words = words.partition(" --dialect ")[0]
-    if not words or not name:
-        return remedy
-    return re.sub(rf"(workkit [a-z]+ {re.escape(name)}(?: [0-9a-f]{{8}})?)(?=[ ,:;.]|$)", rf"\g<1>{words}", remedy)
+    return at_server(remedy, name, words)
 
 
 def _say(painted: str, plain: str, text: str) -> None:
@@ -249,8 +260,8 @@ def _say(painted: str, plain: str, text: str) -> None:
     terminal.say(painted + wording.printable(text), indent=len(plain))
 
 
-def _record(finding: Finding, repaired: dict[int, bool]) -> dict[str, Any]:
-    record = records.finding_record(finding)
+def _record(finding: Finding, repaired: dict[int, bool], remedy: str) -> dict[str, Any]:
+    record = {**records.finding_record(finding), "remedy": remedy}
     if repaired:
         record["repaired"] = repaired.get(id(finding), False)
     return record

@@ -21,7 +21,7 @@ MOST: Final = 50
 
 def is_silent(info: ListenerInfo) -> bool:
     """Say whether it has not told of itself for a while."""
-    return info.beat_ms >= SILENT_MS
+    return (info.beat_ms or 0) >= SILENT_MS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class Deaths:
             now = datetime.fromtimestamp(pulse.now_ms / 1000, UTC)
             for info in pulse.listeners:
                 if is_silent(info):
-                    self._silent[info.listener] = (info, now - timedelta(milliseconds=info.beat_ms))
+                    self._silent[info.listener] = (info, now - timedelta(milliseconds=info.beat_ms or 0))
 
     def lately(self, now: datetime) -> Sequence[Death]:
         """Tell those of the last hour, the last one first."""

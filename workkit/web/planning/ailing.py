@@ -13,7 +13,7 @@ def ailing(info: ListenerInfo) -> tuple[str, str] | None:
     if is_silent(info):
         n = len(info.running)
         follows = f"If it stays so, its {plural(n, 'job')} {'goes' if n == 1 else 'go'} to other listeners."
-        return f"{info.listener} has been silent for {away(info.beat_ms)}.", follows if n else ""
+        return f"{info.listener} has been silent for {away(info.beat_ms or 0)}.", follows if n else ""
     if info.trouble:
         return f"{info.listener}: {info.trouble.rstrip('.')}.", ""
     return None

@@ -184,7 +184,7 @@ def mixed(listeners: Iterable[ListenerInfo]) -> Mixed | None:
     count: Counter[str] = Counter()
     for info in listeners:
         if info.pid:  # one without a description has no version
-            oldest[info.version] = max(oldest.get(info.version, 0), info.up_ms)
+            oldest[info.version] = max(oldest.get(info.version, 0), info.up_ms or 0)
             count[info.version] += 1
     if len(oldest) < 2 or (together := min(oldest.values())) <= MIXED_MS:
         return None

@@ -10,6 +10,7 @@ import pytest
 from tests import handlers
 from tests.brokers.hutch.beside.pair import Pair, admitted, taken
 from tests.brokers.hutch.relay import Relay
+from tests.processes import until
 from workkit import schedule
 from workkit.brokers.hutch.beside.reservation import RESERVED_MS
 from workkit.brokers.hutch.beside.rows import UNIQUE_MS
@@ -85,30 +86,64 @@ def test_a_message_that_leads_nowhere_leaves_its_key_free(pair: Pair) -> None:
     assert pair.client.hlen(pair.keys.unique) == 0
 
 
-def test_a_producer_that_dies_before_the_message_is_confirmed_locks_the_key_for_a_minute_at_most(pair: Pair) -> None:
-    pair.listener()
+@pytest.mark.parametrize("side", ["producer", "broker"])
+def test_a_job_whose_confirm_is_lost_is_made_sure_of_by_its_key(pair: Pair, side: str) -> None:
+    """The connection ends before the broker has the message, or before the producer has its confirm."""
+    listener = pair.listener()
     with Relay(int(pair.on.url.rpartition(":")[2].rstrip("/"))) as relay:
         s = schedule.create(
-            pair.on.names.exchange, amqp=f"amqp://guest:guest@127.0.0.1:{relay.port}/", redis=pair.server.url,
-            layout="hutch",
-        )  # fmt: skip
-    with pytest.raises(ServerUnreachable):
+            pair.on.names.exchange, amqp=f"amqp://127.0.0.1:{relay.port}/", redis=pair.server.url, layout="hutch"
+        )
+        schedule.add_now(s, "note", args=[{"n": 0}])
+        relay.cut_next(behind=side == "broker")
+        added = schedule.add_now(s, "note", args=[{"n": 1}], unique_key="order-7")
+        assert added.new
+        assert not add(pair, 2).new
+    seen = []
+
+    def all_came() -> bool:
+        for claim in listener.claim(10).claims:
+            seen.append(claim)
+            (running,) = admitted(listener, [claim], UNSAID)
+            listener.claim(0, ends=[(running, DONE)])
+        return len(seen) >= 2
+
+    until(all_came)
+    add(pair, 3)
+    until(lambda: all_came() and len(seen) >= 3)
+    assert [claim.args[0]["n"] for claim in seen] == [0, 1, 3]
+    assert seen[1].id == added.id
+    listener.leave()
+    assert pair.on.count(pair.on.names.queue("note")) == 0, "the second one was dropped"
+
+
+def test_what_was_not_sent_leaves_its_key_free(pair: Pair) -> None:
+    pair.listener()
+    s = schedule.create(pair.on.names.exchange, amqp="amqp://127.0.0.1:1/", redis=pair.server.url, layout="hutch")
+    with pytest.raises(ServerUnreachable) as error:
         schedule.add_now(s, "note", args=[{}], unique_key="order-7")
-    until, now = pair.client.zscore(pair.keys.unique_until, "order-7"), pair.broker().now_ms()
-    assert until - now <= RESERVED_MS
+    assert not error.value.unanswered
+    assert add(pair).new
+
+
+def test_a_producer_that_dies_before_the_message_is_confirmed_locks_the_key_for_a_minute_at_most(pair: Pair) -> None:
+    pair.listener()
+    pair.beside().call("reserve", [RESERVED_MS, "order-7", "an-id"])
+    ends, now = pair.client.zscore(pair.keys.unique_until, "order-7"), pair.broker().now_ms()
+    assert ends - now <= RESERVED_MS
     assert not add(pair).new
     pair.client.zadd(pair.keys.unique_until, {"order-7": now - 1})
     assert add(pair).new, "its time has passed, though nobody has freed it"
-    until = pair.client.zscore(pair.keys.unique_until, "order-7")
-    assert UNIQUE_MS - 60_000 < until - now < UNIQUE_MS + 60_000
+    ends = pair.client.zscore(pair.keys.unique_until, "order-7")
+    assert UNIQUE_MS - 60_000 < ends - now < UNIQUE_MS + 60_000
 
 
 def test_a_delayed_message_keeps_its_key_for_its_delay_too(pair: Pair) -> None:
     pair.listener()
     broker = pair.broker()
     schedule.add(pair.create(), "note", args=[{}], in_="3 days", unique_key="order-7")
-    until = pair.client.zscore(pair.keys.unique_until, "order-7")
-    assert until - broker.now_ms() > 3 * 86_400_000
+    ends = pair.client.zscore(pair.keys.unique_until, "order-7")
+    assert ends - broker.now_ms() > 3 * 86_400_000
 
 
 def test_the_key_travels_in_a_header_of_ours(pair: Pair) -> None:

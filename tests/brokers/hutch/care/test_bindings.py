@@ -45,8 +45,8 @@ def test_a_ladder_with_gaps_is_completed(patient: Patient) -> None:
     names, channel = patient.names, patient.channel
     patient.makes(ladder(names, highest=4))
     channel.queue_delete(f"{names.exchange}_workkit_delay_2")
-    (leaves,) = (one for one in ladder(names).bindings if one.destination == names.exchange)
-    channel.exchange_unbind(names.exchange, names.own_exchange, leaves.key)
+    (leaves,) = (one for one in ladder(names).bindings if one.destination == names.arrival_exchange)
+    channel.exchange_unbind(names.arrival_exchange, names.own_exchange, leaves.key)
     (found,) = patient.found()
     assert found.kind == "ladder"
     assert found.what == f"the delays of workkit miss queue {names.exchange}_workkit_delay_2 and 2 more"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from workkit.brokers.hutch.care.fault import RULES
 from workkit.brokers.hutch.care.judge import MOMENTARY, judge, judge_broker, lasting
 from workkit.brokers.hutch.care.letter import Letter, read_letter
 from workkit.brokers.hutch.care.survey import Survey
+from workkit.brokers.hutch.ladder import arrival, ladder
 from workkit.brokers.hutch.management.facts import (
     BindingFact,
     ChannelFact,
@@ -85,6 +87,35 @@ def test_every_kind_is_in_the_spec_with_its_severity() -> None:
 )
 def test_a_work_queue_of_ours_is_judged(fields: dict[str, Any], expected: list[str]) -> None:
     assert kinds(survey(queue(QUEUE, **fields), DEAD, bindings=[bound(QUEUE, "note"), *ours(QUEUE), *LED])) == expected
+
+
+ARRIVAL = QueueFact(
+    name="shop_workkit_arrival.note", durable=True, arguments=arrival(NAMES, "note").queues[0].arguments
+)
+STEP = QueueFact(name="shop_workkit_delay_0", durable=True, arguments=ladder(NAMES, highest=0).queues[0].arguments)
+
+
+@pytest.mark.parametrize(
+    ("fact", "moving", "up_ms", "binding", "expected"),
+    [
+        (ARRIVAL, 3, 5_000, None, ["undelivered"]),
+        (ARRIVAL, 3, 10**9, None, ["undelivered"]),
+        (ARRIVAL, 3, 5_000, "note", ["late-delay"]),
+        (ARRIVAL, 3, 5_000, "not.#", ["undelivered"]),
+        (ARRIVAL, 3, 5_000, "#", ["late-delay"]),
+        (ARRIVAL, 3, 10**9, "note", []),
+        (ARRIVAL, 0, 5_000, None, []),
+        (STEP, 3, 5_000, None, ["late-delay"]),
+        (STEP, 3, 10**9, None, []),  # on their way
+        (STEP, 3, 0, None, []),  # this user is not told since when the node runs
+    ],
+)
+def test_messages_whose_delay_is_over_are_judged(
+    fact: QueueFact, moving: int, up_ms: int, binding: str | None, expected: list[str]
+) -> None:
+    led = [] if binding is None else [bound("theirs", binding)]
+    made = survey(replace(fact, moving=moving), bindings=led, nodes=(NodeFact(name="n", up_ms=up_ms),))
+    assert kinds(made) == expected
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from workkit.brokers.hutch.broker import HutchBroker
 from workkit.brokers.hutch.look import due
 from workkit.brokers.hutch.topology import delays
 from workkit.contract.inspector import QueueInfo
+from workkit.contract.record import listener_record
 from workkit.errors import InvalidFunction, NotFound, Unsupported
 from workkit.jobs.job import Job
 from workkit.jobs.outcome import Again, Dead
@@ -90,6 +91,9 @@ def test_counts_and_listeners_are_those_of_the_broker(on: Opened, management: st
     ours = found["0"]
     assert (ours.listener, ours.host, ours.pid, ours.threads) == (listener.listener, "here", 1, 1)
     assert (set(ours.serves), ours.running, ours.schedules) == ({"note"}, (), {on.names.exchange: 1})
+    assert (ours.beat_ms, ours.up_ms is None) == (None, False), "AMQP tells no heartbeat, and our consumers their age"
+    peer = listener_record(found["hutch"])
+    assert [peer[field] for field in ("pid", "threads", "beat_ms", "up_ms", "running")] == [None] * 5
     assert ours.held == inspector.counts().running
     assert ours.held >= len(held)
     assert found["hutch"].listener == "hutch-0b5e0b2e"

@@ -17,7 +17,7 @@ from tests.brokers.hutch.peer.conftest import Beside
 from tests.brokers.hutch.peer.ruby_peer import RubyPeer
 from tests.processes import until
 from workkit import schedule
-from workkit.brokers.hutch.ladder import delay_key, step_exchange
+from workkit.brokers.hutch.ladder import delay_key, step_exchange, waiting_key
 from workkit.brokers.hutch.message import failures_elsewhere
 from workkit.brokers.hutch.topology import delays
 from workkit.jobs.outcome import Again, Dead, Done
@@ -96,7 +96,7 @@ def test_attempts_count_where_x_death_does_not(on: Opened) -> None:
         seen.append((claim.attempt, len(claim.receipt.message.headers.get("x-death", []))))
         again = Again(delay_ms=16, attempt=attempt + 1, failure=FAILURE)
         listener.claim(0, ends=[(claim, again if attempt < 3 else Dead(failure=FAILURE))])
-    assert seen == [(0, 1), (1, 1), (2, 1), (3, 1)]
+    assert seen == [(0, 1), (1, 2), (2, 2), (3, 2)]  # a step and the end of its delay
     assert on.got(on.names.dead_queue)[1].headers["workkit-attempt"] == 4
 
 
@@ -108,11 +108,16 @@ def test_the_broker_drops_a_message_with_old_deaths_and_ours_has_none(on: Opened
     listener.claim(0, ends=[(first, Again(delay_ms=48, attempt=1, failure=FAILURE))])
     second = one(listener)
     message = second.receipt.message
-    assert len(message.headers["x-death"]) == 2
+    assert len(message.headers["x-death"]) == 3  # in two steps, and at the end of the delay
     assert failures_elsewhere(message.headers) == 0
-    on.publish(delay_key(48, "one"), b"dropped", exchange=step_exchange(on.names, 1), headers=dict(message.headers))
-    on.publish(delay_key(48, "one"), b'{"n":2}', exchange=step_exchange(on.names, 1),
-               headers={"CC": message.headers["CC"]})  # fmt: skip
+    on.publish(
+        delay_key(48),
+        b"dropped",
+        exchange=step_exchange(on.names, 1),
+        headers={**message.headers, "CC": [waiting_key(message.routing_key)]},
+    )
+    on.publish(delay_key(48), b'{"n":2}', exchange=step_exchange(on.names, 1),
+               headers={"CC": [waiting_key(message.routing_key)]})  # fmt: skip
     fresh = one(listener)
     assert fresh.args == ({"n": 2},)
     listener.claim(0, ends=[(second, Again(delay_ms=48, attempt=2, failure=FAILURE)), (fresh, Done())])

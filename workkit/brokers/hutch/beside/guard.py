@@ -28,6 +28,7 @@ from workkit.jobs.terms import PLAIN
 Wanted = tuple[Claim, Admission | None]
 TRIES = 3
 LOOKS_APART = 1.9  # seconds: two looks are needed, as in the native layout
+TWIN = -1  # in place of a number of crashes
 MAY_START, NEEDS_SLOT, NOT_HELD = -1.0, -2.0, -3.0
 
 
@@ -72,7 +73,9 @@ class Guard:
             self.beat(trouble=None if self._who is None else self._who.info.trouble)
 
     def take(self, claims: Sequence[Claim]) -> list[Claim]:
-        """Note claims before they run. Return them with their crashes, and with what their messages ask for."""
+        """Note claims before they run. Return them with their crashes, and with what their messages ask for; without
+        those whose message came twice.
+        """
         runs = [self._new(claim) for claim in claims]
         try:
             self._settle_left()
@@ -83,6 +86,8 @@ class Guard:
         self._news.hear(answer[1])
         found = []
         for run, crashes in zip(runs, answer[2:], strict=True):
+            if int(crashes) == TWIN:
+                continue
             standing = None if run.terms is PLAIN else Standing(terms=run.terms)
             run.claim = claim = replace(run.claim, crashes=int(crashes), standing=standing)
             self._runs[claim.receipt] = run

@@ -78,6 +78,11 @@ class Keys:
         """Sorted set: unique key -> when it is free again, though nobody has freed it."""
         return self._key("unique_until")
 
+    @property
+    def doubted(self) -> str:
+        """Hash: message id -> empty, where a message may come twice; its place -> which of both has come there."""
+        return self._key("doubted")
+
     @staticmethod
     def any_key(key: str) -> str:
         """A key under its whole name, for a script that takes any of them."""

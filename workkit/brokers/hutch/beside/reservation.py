@@ -34,6 +34,21 @@ class Reservation:
                 self.holders[place] = holder.decode("utf-8", "replace") or None
         self.fresh = [message for message, holder in zip(made, self.holders, strict=True) if holder is None]
 
+    def doubted(self, places: Collection[int], *, now_ms: int) -> set[int] | None:
+        """Look for messages whose confirms are lost: places among `fresh`. Return those that a listener has had; the
+        others may be published once more. None: it cannot be made sure of, as one has no key, or Redis is away.
+        """
+        if self._beside is None or any(UNIQUE not in self.fresh[place].headers for place in places):
+            return None
+        args: list[Any] = [RESERVED_MS, UNIQUE_MS + max((self.fresh[one].due_ms or 0) - now_ms for one in places)]
+        for place in places:
+            args += [self.fresh[place].headers[UNIQUE], self.fresh[place].id]
+        try:
+            answers = self._beside.call("doubt", args)
+        except ServerError:
+            return None
+        return {place for place, answer in zip(places, answers, strict=True) if answer}
+
     def answered(self, confirmed: Collection[int], refused: Collection[int], *, now_ms: int) -> None:
         """Hold the keys of what was confirmed, and free those of what was refused: places among `fresh`. Others stay
         reserved.

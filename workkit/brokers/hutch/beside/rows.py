@@ -8,7 +8,7 @@ from typing import Any
 import msgpack
 
 from workkit.brokers.hutch.codec import Receipt
-from workkit.brokers.hutch.message import UNIQUE, UNIQUE_UNTIL, text
+from workkit.brokers.hutch.message import COPY, UNIQUE, UNIQUE_UNTIL, text
 from workkit.contract.claim import Claim
 from workkit.jobs.admission import NOTHING, SCHEDULE, Admission
 from workkit.jobs.outcome import Again, Outcome, Released
@@ -66,7 +66,7 @@ def taken(run: Run, *, began_ms: int, back: bool = False) -> bytes:
     record = [receipt.queue, claim.id, claim.fn, claim.attempt, claim.due_ms, began_ms, shown]
     row = {
         "field": run.field, "run": run.name, "place": run.place, "record": _packed(record),
-        "again": int(claim.crashes > 0), "back": int(back),
+        "again": int(claim.crashes > 0), "back": int(back), "copy": str(int(COPY in receipt.message.headers)),
     }  # fmt: skip
     return _packed({**row, **_kept(run, UNIQUE_MS)})
 

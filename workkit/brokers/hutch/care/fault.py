@@ -72,6 +72,15 @@ RULES: Mapping[str, tuple[Severity, str]] = {
     "dead-unbound": ("deviation", "What fails for good cannot reach it: event loses it, workkit tries again for ever."),
     "no-dead-queue": ("deviation", "What fails for good has no place to go."),
     "ladder": ("deviation", "A delayed message of workkit that needs a missing step is lost."),
+    "undelivered": (
+        "orphan",
+        "RabbitMQ keeps them until a queue takes this key. They then come within 3 minutes.",
+    ),
+    "late-delay": (
+        "hazard",
+        "A message that is on its way between two queues when a node stops waits there for up to 3 minutes after the "
+        "start. It is not lost. docs/guide/rabbitmq.md shows the setting of the broker that shortens this.",
+    ),
     "other-key": ("hazard", "The function of this queue runs with messages of another name too."),
     "wildcard": (
         "deviation",

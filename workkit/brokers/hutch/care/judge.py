@@ -14,7 +14,19 @@ from workkit.brokers.hutch.care.traffic import judge_traffic
 from workkit.contract.fault import SEVERITIES
 
 MOMENTARY = frozenset(
-    {"unbound", "private", "dead-unbound", "no-dead-queue", "ladder", "no-delay", "no-consumer", "unserved", "down"}
+    {
+        "unbound",
+        "private",
+        "dead-unbound",
+        "no-dead-queue",
+        "ladder",
+        "no-delay",
+        "no-consumer",
+        "unserved",
+        "down",
+        "undelivered",
+        "late-delay",
+    }
 )
 """What may be so between two steps of a program that starts or stops."""
 

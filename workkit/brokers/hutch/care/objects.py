@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from workkit.brokers.hutch.care.fault import Fault
 from workkit.brokers.hutch.care.survey import Survey
-from workkit.brokers.hutch.ladder import STEPS, ladder, step_exchange
+from workkit.brokers.hutch.ladder import STEPS, arrival, ladder, step_exchange
 from workkit.brokers.hutch.levels import LEVELS
 from workkit.brokers.hutch.management.facts import ExchangeFact, QueueFact
 from workkit.brokers.hutch.topology import Queue, Topology, dead, delays, work
@@ -21,7 +21,7 @@ _BY_NAMESPACE: Final = "x-max-priority"
 
 def judge_objects(made: Survey) -> Iterator[Fault]:
     """Judge all objects that are there."""
-    expected = delays(made.names) + dead(made.names) + ladder(made.names)
+    expected = delays(made.names) + dead(made.names) + ladder(made.names) + _arrivals(made)
     shared = {one.name for one in expected.exchanges if one.shared} | {
         one.name for one in expected.queues if one.shared
     }
@@ -45,7 +45,8 @@ def judge_ladder(made: Survey) -> Iterator[Fault]:
     there = [step for step in range(STEPS) if step_exchange(names, step) in made.exchanges]
     if not there or made.closed is not None:
         return
-    gaps = made.missing(ladder(names, highest=there[-1]))
+    wanted = ladder(names, highest=there[-1]) + _arrivals(made)
+    gaps = made.missing(wanted)
     lost = [
         *(f"exchange {one.name}" for one in gaps.exchanges),
         *(f"queue {one.name}" for one in gaps.queues),
@@ -58,8 +59,12 @@ def judge_ladder(made: Survey) -> Iterator[Fault]:
             what=f"the delays of workkit miss {lost[0]}{more}",
             remedy=f"workkit doctor {names.exchange} --fix",
             about=(names.own_exchange,),
-            missing=ladder(names, highest=there[-1]),
+            missing=wanted,
         )
+
+
+def _arrivals(made: Survey) -> Topology:
+    return sum((arrival(made.names, key) for key in made.arrivals), Topology())
 
 
 def _judge_own(made: Survey, found: QueueFact) -> Iterator[Fault]:
@@ -171,6 +176,7 @@ def _delays(made: Survey) -> Iterator[Fault]:
 def _policies(made: Survey) -> Iterator[Fault]:
     """Name policies that remove messages from queues of ours, and from those that are shared."""
     expected = {one.name for one in (delays(made.names) + dead(made.names) + ladder(made.names)).queues}
+    expected |= {one.name for one in made.arrivals.values()}
     for name in sorted(expected | {one.name for one in made.own}):
         found = made.queues.get(name)
         drops = [] if found is None else [one for one in DROPPING if one in found.policy]

@@ -8,6 +8,7 @@ from functools import cached_property
 from shlex import quote
 
 from workkit.brokers.hutch.care.letter import Letter
+from workkit.brokers.hutch.ladder import ARRIVAL_KEY
 from workkit.brokers.hutch.management.facts import (
     BindingFact,
     ChannelFact,
@@ -17,7 +18,7 @@ from workkit.brokers.hutch.management.facts import (
     NodeFact,
     QueueFact,
 )
-from workkit.brokers.hutch.names import Names
+from workkit.brokers.hutch.names import OWN, Names
 from workkit.brokers.hutch.routing import takes
 from workkit.brokers.hutch.topology import Topology
 
@@ -72,6 +73,12 @@ class Survey:
         """The work queues of workkit, also of other namespaces. Sorted."""
         return self._facts(self._own_names)
 
+    @cached_property
+    def arrivals(self) -> Mapping[str, QueueFact]:
+        """The queues through which messages leave their delay, each by its key."""
+        found = (self.queues[name] for name in sorted(self.queues) if self.names.is_arrival_queue(name))
+        return {str(queue.arguments.get(ARRIVAL_KEY, queue.name)): queue for queue in found}
+
     def is_own(self, queue: str) -> bool:
         """Whether a queue is a work queue of workkit."""
         return queue in self._own_names
@@ -91,6 +98,12 @@ class Survey:
             one.source == self.names.exchange and one.destination != self.names.dead_queue and takes(one.key, key)
             for one in self.bindings
         )
+
+    def arrives(self, key: str) -> bool:
+        """Whether a message leads to a queue when its delay ends, by its real routing key or a private one."""
+        if key.startswith(OWN):
+            return any(one.source == self.names.own_exchange and one.key == key for one in self.bindings)
+        return self.leads(key)
 
     def delete(self, queue: str) -> str:
         """The command that deletes a queue."""

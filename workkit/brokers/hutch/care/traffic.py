@@ -7,9 +7,11 @@ from typing import Final
 
 from workkit.brokers.hutch.care.fault import Fault
 from workkit.brokers.hutch.care.survey import TAG, Survey
+from workkit.brokers.hutch.ladder import ladder
 from workkit.brokers.hutch.management.facts import QueueFact
 from workkit.text.duration import age_text
 
+RECENT_MS: Final = 600_000  # after so long nothing waits for the restart of a node any more
 _WELL: Final = ("", "running", "idle", "flow", "live", "minority")
 
 
@@ -41,6 +43,8 @@ def judge_traffic(made: Survey, *, patience_ms: int) -> Iterator[Fault]:
                 about=(queue.name,),
             )
     yield from _held(made, patience_ms)
+    yield from _undelivered(made)
+    yield from _late(made)
 
 
 def _family(made: Survey, queue: QueueFact) -> str:
@@ -50,7 +54,7 @@ def _family(made: Survey, queue: QueueFact) -> str:
 
 
 def _unconsumed(made: Survey, queue: QueueFact) -> Fault:
-    messages = "1 message waits" if queue.ready == 1 else f"{queue.ready:,} messages wait"
+    messages = f"{_messages(queue.ready)} wait{'s' if queue.ready == 1 else ''}"
     advice = f"start the program that consumes it, or delete the queue: {made.delete(queue.name)}"
     if made.is_own(queue.name):
         advice = f"workkit listen --import MODULE {made.names.exchange}"
@@ -60,6 +64,48 @@ def _unconsumed(made: Survey, queue: QueueFact) -> Fault:
         remedy=advice,
         about=(queue.name,),
     )
+
+
+def _undelivered(made: Survey) -> Iterator[Fault]:
+    """Name keys that led to no queue when a delay ended."""
+    names = made.names
+    for key, queue in made.arrivals.items():
+        count = queue.moving + queue.ready
+        if not count or made.arrives(key):
+            continue
+        gone = key.removeprefix(names.private_key(""))
+        what, remedy = f"routing key {key} leads to no queue", f"start a program that consumes {key}"
+        if gone != key:
+            what, remedy = f"queue {gone} is gone, from which they come", "start its listeners again"
+        yield Fault(
+            kind="undelivered",
+            what=f"{_messages(count)} of {queue.name} {'has' if count == 1 else 'have'} waited for the end of a delay, "
+            f"and {what}",
+            remedy=f"{remedy}, or delete them with their queue: {made.delete(queue.name)}",
+            about=(queue.name,),
+        )
+
+
+def _late(made: Survey) -> Iterator[Fault]:
+    """Name messages that were on their way between two queues when the broker stopped."""
+    up_ms = max((node.up_ms for node in made.nodes), default=0)
+    if not 0 < up_ms < RECENT_MS:
+        return
+    steps = [made.queues[one.name] for one in ladder(made.names).queues if one.name in made.queues]
+    steps += [queue for key, queue in made.arrivals.items() if made.arrives(key)]
+    if count := sum(queue.moving for queue in steps):
+        late = [queue.name for queue in steps if queue.moving]
+        yield Fault(
+            kind="late-delay",
+            what=f"{_messages(count)} of workkit {'has' if count == 1 else 'have'} not left {', '.join(late)} in time: "
+            f"the broker started {age_text(up_ms)} ago",
+            remedy="wait, or set dead_letter_worker_publisher_confirm_timeout before the next restart",
+            about=(made.names.own_exchange,),
+        )
+
+
+def _messages(count: int) -> str:
+    return "1 message" if count == 1 else f"{count:,} messages"
 
 
 def _held(made: Survey, patience_ms: int) -> Iterator[Fault]:
@@ -73,10 +119,10 @@ def _held(made: Survey, patience_ms: int) -> Iterator[Fault]:
         if not own or any(one.tag.startswith(TAG) for one in own):
             continue
         queues = sorted({one.queue for one in own if work[one.queue].unacknowledged} or {one.queue for one in own})
-        count = "1 message" if channel.unacknowledged == 1 else f"{channel.unacknowledged:,} messages"
         yield Fault(
             kind="unacknowledged",
-            what=f"consumer {own[0].tag} at {own[0].host or '(no host)'} holds {count} of {', '.join(queues)}, and has "
+            what=f"consumer {own[0].tag} at {own[0].host or '(no host)'} holds {_messages(channel.unacknowledged)} of "
+            f"{', '.join(queues)}, and has "
             f"done nothing for {age_text(idle_ms)}",
             remedy="see the log of that program. When it ends, the messages go back to their queues",
             about=(own[0].tag, *queues),

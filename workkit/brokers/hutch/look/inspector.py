@@ -66,7 +66,7 @@ class HutchInspector(WithoutHistory):
                 if fact is not None and fact.oldest_s is not None and ready[fact.name]]  # fmt: skip
         found = known.closed or listening(self.management, known, now_ms=now_ms)
         return Counts(
-            waiting=sum(depth[queue].ready for queue in known.delays if queue in depth),
+            waiting=sum(depth[queue].ready + _moving(known, queue) for queue in known.delays if queue in depth),
             due=sum(ready.values()),
             running=sum(known.facts[queue].unacknowledged for queue in ours if queue in known.facts),
             dead=depth[dead_queue].ready if dead_queue in depth else 0,
@@ -228,6 +228,10 @@ class HutchInspector(WithoutHistory):
         return DeadQueue(link=self.link, names=self.names)
 
 
+def _moving(known: Known, queue: str) -> int:
+    return known.facts[queue].moving if queue in known.facts else 0
+
+
 def _unknown(known: Known, found: Sequence[ListenerInfo] | Closed) -> dict[str, str]:
     """Name the counts that nobody tells, each with the reason."""
     unknown = {"retrying": COUNTED}
@@ -244,7 +248,8 @@ def _from_the_head() -> Unsupported:
 
 
 def _names_needed(closed: Closed) -> str:
-    return f"Which queues there are, and who holds messages, RabbitMQ's management API alone tells: {closed}"
+    what = "Which queues there are, who holds messages, and which of them have not left their delay in time"
+    return f"{what}, RabbitMQ's management API alone tells: {closed}"
 
 
 async def _cluster(wire: Wire) -> str:

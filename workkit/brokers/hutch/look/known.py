@@ -90,7 +90,8 @@ def known_queues(
         return _by_name(link, names, jobs, queues)
     facts = {queue.name: queue for queue in queues}
     steps = (queue.name for queue in ladder(names).queues if queue.name in facts)
-    delays = dict.fromkeys([*steps, *(one.destination for one in delayed if not one.to_exchange)])
+    arrivals = sorted(name for name in facts if names.is_arrival_queue(name))
+    delays = dict.fromkeys([*steps, *arrivals, *(one.destination for one in delayed if not one.to_exchange)])
     return Known(
         names=names,
         keys={queue: tuple(sorted(found)) for queue, found in keys.items() if queue not in delays},

@@ -77,7 +77,7 @@ class Management:
     def nodes(self) -> list[NodeFact] | Closed:
         """Ask for the nodes and their alarms. Closed for a user without the tag `monitoring`."""
         return self._asked(
-            lambda line: [*map(read_node, line.items("/nodes?columns=name,running,mem_alarm,disk_free_alarm"))]
+            lambda line: [*map(read_node, line.items("/nodes?columns=name,running,uptime,mem_alarm,disk_free_alarm"))]
         )
 
     def exchanges(self) -> list[ExchangeFact] | Closed:

@@ -42,6 +42,7 @@ class NodeFact:
     is_running: bool = True
     memory_alarm: bool = False
     disk_alarm: bool = False
+    up_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +62,7 @@ class ExchangeFact:
 class QueueFact:
     """One queue. The counts are some seconds old. `oldest_s`: the `timestamp` of the message at its head, where it has
     one, in epoch seconds. `policy`: what its policies add up to, as ``{"max-length": 10}``.
+    `moving`: messages whose time there is over, and that no other queue has confirmed yet; `ready` is without them.
     `rate_in`, `rate_out`: messages a second, published and delivered; None before the first.
     """
 
@@ -72,6 +74,7 @@ class QueueFact:
     state: str = ""
     ready: int = 0
     unacknowledged: int = 0
+    moving: int = 0
     consumers: int = 0
     oldest_s: int | None = None
     policy: Mapping[str, Any] = field(default_factory=dict)
@@ -117,7 +120,7 @@ class ChannelFact:
 
 
 QUEUE_COLUMNS: Final = (
-    "name,durable,auto_delete,exclusive,arguments,state,messages_ready,messages_unacknowledged,consumers,"
+    "name,durable,auto_delete,exclusive,arguments,state,messages_ready,messages_unacknowledged,messages_dlx,consumers,"
     "head_message_timestamp,effective_policy_definition,message_stats.publish_details.rate,"
     "message_stats.deliver_get_details.rate"
 )
@@ -136,6 +139,7 @@ def read_node(found: Mapping[str, Any]) -> NodeFact:
     return NodeFact(
         name=_text(found.get("name")),
         is_running=found.get("running") is not False,
+        up_ms=_count(found.get("uptime")),
         memory_alarm=found.get("mem_alarm") is True,
         disk_alarm=found.get("disk_free_alarm") is True,
     )
@@ -166,6 +170,7 @@ def read_queue(found: Mapping[str, Any]) -> QueueFact:
         state=_text(found.get("state")),
         ready=_count(found.get("messages_ready")),
         unacknowledged=_count(found.get("messages_unacknowledged")),
+        moving=_count(found.get("messages_dlx")),
         consumers=_count(found.get("consumers")),
         oldest_s=oldest if type(oldest) is int and oldest >= 0 else None,
         policy=_table(found.get("effective_policy_definition")),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 
 from pika.exceptions import ChannelClosedByBroker
 
@@ -49,9 +49,26 @@ class Delivery:
         return {place: answer for place, answer in found if answer is not None and answer is not UNKNOWN}
 
     @property
+    def doubtful(self) -> list[int]:
+        """The places of the messages that the broker may have taken."""
+        return sorted(place for place in self._tried if self._answers[place] is UNKNOWN)
+
+    @property
+    def unsent(self) -> set[int]:
+        """The places of the messages that were never sent."""
+        return set(range(len(self._messages))) - self._tried
+
+    def settle(self, places: Collection[int], *, again: Callable[[Message], Message]) -> None:
+        """Count messages as taken. What is still doubtful is published as another message."""
+        for place in places:
+            self._answers[place] = None
+        left = set(self.doubtful)
+        self._messages = [again(one) if place in left else one for place, one in enumerate(self._messages)]
+
+    @property
     def is_unanswered(self) -> bool:
         """Whether the broker may have taken a message, or may still take it, of which it has said nothing."""
-        return any(self._answers[place] is UNKNOWN for place in self._tried)
+        return bool(self.doubtful)
 
     async def _go(self, wire: Wire) -> None:
         """Publish what is not on its way, and wait until all is known."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import socket
 import ssl
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from pika import exceptions
 
 from workkit.errors import ServerError, ServerFull, ServerRefused, ServerUnreachable, text_of
 
+SEE: Final = "See whether the broker runs."
 NOT_FOUND, REFUSED, LOCKED, PRECONDITION, NOT_ALLOWED = 404, 403, 405, 406, 530  # reply codes of AMQP
 
 
@@ -51,7 +52,7 @@ def _translated(error: BaseException, shown: str, user: str, vhost: str) -> Serv
             )
             return _refused(shown, f"refuses: {_said(error)}", remedy, lasting=True)
         case exceptions.ChannelClosedByBroker():
-            return _refused(shown, f"refuses: {_said(error)}", "It is asked again.")
+            return _refused(shown, f"refuses: {_said(error)}", "See the log of the broker.")
         case exceptions.IncompatibleProtocolError():
             return _unreachable(shown, "gives no answer in AMQP 0-9-1", "Check host, port and amqp:// or amqps://.")
         case ssl.SSLCertVerificationError():
@@ -70,10 +71,10 @@ def _translated(error: BaseException, shown: str, user: str, vhost: str) -> Serv
         case TimeoutError() | exceptions.ConnectionOpenAborted():
             return _unreachable(shown, "gives no answer in time", "See whether it is overloaded.")
         case exceptions.AMQPHeartbeatTimeout():
-            return _unreachable(shown, "gives no sign of life", "It is asked again.")
+            return _unreachable(shown, "gives no sign of life", SEE)
         case exceptions.ConnectionClosedByBroker():
-            return _unreachable(shown, f"closed the connection: {_said(error)}", "It is asked again.")
-    return _unreachable(shown, f"connection lost ({text_of(error) or type(error).__name__})", "It is asked again.")
+            return _unreachable(shown, f"closed the connection: {_said(error)}", SEE)
+    return _unreachable(shown, f"connection lost ({text_of(error) or type(error).__name__})", SEE)
 
 
 def is_about_message(error: BaseException) -> bool:
@@ -88,7 +89,7 @@ def is_about_message(error: BaseException) -> bool:
 def full(shown: str) -> ServerFull:
     """Make the error about a broker that takes no messages for now."""
     trouble = "takes no messages for now: its memory or disk is full"
-    remedy = "See its alarms. What was sent may still be taken."
+    remedy = "See its alarms."
     return ServerFull(f"{shown}: {trouble}. {remedy}", where=shown, trouble=trouble, remedy=remedy)
 
 

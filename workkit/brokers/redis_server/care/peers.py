@@ -28,7 +28,7 @@ class Peer:
     @property
     def is_live(self) -> bool:
         """Whether it sends heartbeats."""
-        return self.is_whole and self.info.beat_ms <= STALE_MS
+        return self.is_whole and (self.info.beat_ms or 0) <= STALE_MS
 
 
 def read_peer(name: str, packed: bytes | None, *, beat: float, now_ms: int, held: int, is_whole: bool) -> Peer:
@@ -49,7 +49,9 @@ def judge_peers(
     """
     for peer in peers:
         if peer.is_whole and not peer.is_live:
-            since = f"listener {peer.info.listener} has sent no heartbeat for {age_text(peer.info.beat_ms)} and holds "
+            since = (
+                f"listener {peer.info.listener} has sent no heartbeat for {age_text(peer.info.beat_ms or 0)} and holds "
+            )
             since += "nothing" if not peer.held else f"1 {held}" if peer.held == 1 else f"{peer.held:,} {held}s"
             yield _stuck(peer.info, since) if _is_here(peer.info) else stale(peer, since)
         elif peer.info.trouble:

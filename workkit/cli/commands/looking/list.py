@@ -20,7 +20,6 @@ from workkit.cli.look import filter_help, look_options, most_rows, paging_option
 from workkit.cli.options import (
     OPTIONAL,
     json_option,
-    layout_words,
     server_options,
     server_words,
     verbose_option,
@@ -30,6 +29,7 @@ from workkit.cli.options import (
 from workkit.cli.printing import record, screen, table, terminal
 from workkit.cli.printing.table import Column
 from workkit.cli.settings import read_settings
+from workkit.cli.spelling import layout_words
 from workkit.cli.unlisted import listed_jobs, talk_once, unlisted_notes
 from workkit.contract.where import Where
 from workkit.errors import NotFound, ServerError

@@ -76,11 +76,15 @@ def _listener_row(info: ListenerInfo) -> list[str]:
         schedules,
         f"{info.busy}/{info.threads or '-'}",
         "stuck" if info.trouble else info.state,
-        duration_text(info.beat_ms),
-        duration_text(info.up_ms).replace("min", "m"),
+        _age(info.beat_ms),
+        _age(info.up_ms).replace("min", "m"),
         info.version,
-        "; ".join(_running(job) for job in info.running) or (",".join(info.serves) if info.held else "") or "-",
+        "; ".join(_running(job) for job in info.running) or "-",
     ]
+
+
+def _age(ms: int | None) -> str:
+    return "-" if ms is None else duration_text(ms)
 
 
 def _running(job: Job) -> str:

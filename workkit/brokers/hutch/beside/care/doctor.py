@@ -18,7 +18,7 @@ from workkit.errors import ServerUnreachable
 
 WRONG_TYPE = "The server refuses every request that needs this key, so listeners take no messages."
 SETS = ("listeners", "slots", "rates", "unique_until")  # sorted ones
-HASHES = ("control", "begun", "counted", "crashes", "unique")
+HASHES = ("control", "begun", "counted", "crashes", "unique", "doubted")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
