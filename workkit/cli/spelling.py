@@ -99,7 +99,7 @@ def at_server(text: str, name: str, words: str) -> str:
 def at_layout(text: str) -> str:
     """Do so in an error, where a layout was typed in this command."""
     ctx = click.get_current_context(silent=True)
-    if ctx is None or not (words := layout_words()):
+    if ctx is None or not (words := layout_words()) or words in text:
         return text
     if ctx.params.get("redis") and ctx.get_parameter_source("redis") is ParameterSource.COMMANDLINE:
         words = f" --redis {masked(ctx.params['redis'])}{words}"
