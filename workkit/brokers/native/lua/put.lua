@@ -10,6 +10,7 @@
 --        name, seen: what is added only if this id stands under the name, '' = none; first: its priority
 --        key: its unique key, or the key of its window; serial: a run under the key takes a slot of it
 --        replace: it replaces the holder of the key; debounce ms: so too, and it is due this long after now
+--        most ms, with debounce: it is due this long after the first addition of its window at the latest
 --        throttle ms, window: only the first addition in this window is added
 --        plan {source, generation, ends}: it is added only while this plan holds; ends: not again once it was added
 -- ->   now, then four for each job: 1 new | 0 known | 2 the first id is known, the second is new | 3 another was seen | 4 its plan
@@ -49,8 +50,7 @@ local function put(m)
   if holder and not (m.replace or m.debounce) and (holder ~= old or not (old_recurs or place(old, m.name))) then
     return '0', holder, place(holder, holder) or '', ''
   end
-  local due, replaced = m.due or now, ''
-  if m.debounce then due = string.format('%.0f', now_ms + m.debounce) end
+  local due, replaced, latest = m.due or now, '', latest_of(unique, m.key, now_ms)
   local function supersede() -- a listener has claimed the holder, which has not begun
     replaced = holder
     redis.call('HDEL', jobs, holder)
@@ -70,6 +70,11 @@ local function put(m)
       supersede()
     end
   end
+  if replaced ~= holder then latest = nil end -- what it put off has begun: another window begins
+  if m.debounce then
+    latest = latest or now_ms + m.most
+    due = string.format('%.0f', math.min(now_ms + m.debounce, latest))
+  end
   local id, payload, state = m.id, m.payload, '1'
   if m.fresh then
     id, payload = m.second[1], m.second[2]
@@ -87,7 +92,7 @@ local function put(m)
     local kind = m.recurs and ' r' or id ~= m.id and ' -' or ''
     redis.call('HSET', names, m.name, id .. kind .. (id ~= m.id and ' ' .. m.id or ''))
   end
-  if m.key then redis.call('HSET', unique, m.key, id .. (m.recurs and ' r' or '')) end
+  if m.key then redis.call('HSET', unique, m.key, id .. (m.recurs and ' r' or latest and string.format(' - %.0f', latest) or '')) end
   return state, id, due, replaced
 end
 
@@ -109,12 +114,7 @@ for _, m in ipairs(cmsgpack.unpack(additions)) do
   end
   for _, part in ipairs({ state, id, due, replaced }) do answer[#answer + 1] = part end
 end
-for _, hash in ipairs({ names, unique }) do -- forget a few fields whose jobs are over
-  local some = redis.call('HRANDFIELD', hash, 3, 'WITHVALUES')
-  for i = 1, #some, 2 do
-    if redis.call('HEXISTS', jobs, string.match(some[i + 1], '^%S*')) == 0 then redis.call('HDEL', hash, some[i]) end
-  end
-end
+for _, hash in ipairs({ names, unique }) do forget_some(hash) end
 wake_for(earliest)
 remember(cjson.encode(answer))
 return answer

@@ -13,6 +13,18 @@ local function holder_of(hash, field) -- its id, whether it recurs, the id of it
   return id, kind == 'r', content == '' and id or content
 end
 
+local function forget_some(hash) -- a few fields whose jobs are over
+  local some = redis.call('HRANDFIELD', hash, 3, 'WITHVALUES')
+  for i = 1, #some, 2 do
+    if redis.call('HEXISTS', jobs, string.match(some[i + 1], '^%S*')) == 0 then redis.call('HDEL', hash, some[i]) end
+  end
+end
+
+local function latest_of(hash, field, now_ms) -- ms: when the job that holds it is due at the latest; nil: it was not put off
+  local latest = field and tonumber(string.match(redis.call('HGET', hash, field) or '', '^%S+ %- (%d+)$'))
+  return latest and latest <= now_ms + 400 * 86400000 and latest or nil
+end
+
 local function has_crashed(id, due) -- a listener had claimed it, and died: it may have begun
   return redis.pcall('HEXISTS', crashed, occurrence_of(id, due, '-')) == 1
 end
