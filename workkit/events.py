@@ -96,7 +96,7 @@ def subscribe(subscriber: Subscriber) -> Callable[[], None]:
 
     A subscriber may have the methods `wants(name)` and `count(name, number, late_ms)`, and the attribute `least`, a
     level below which it wants nothing. Then it is asked before events that may come many thousand times a second
-    (`started`, `late`, `done`). Events that no subscriber wants are not made; `done` is counted instead.
+    (`started`, `late`, `done`). Events that no subscriber wants are not made; `late` and `done` are counted instead.
     """
     _subscribers.append(subscriber)
     _tell_least()
@@ -151,7 +151,8 @@ def count(name: str, number: int, late_ms: int) -> None:
     """Count events that no subscriber wanted; the latest of them was `late_ms` late."""
     for subscriber in _subscribers:
         try:
-            subscriber.count(name, number, late_ms)  # type: ignore[attr-defined]  # a subscriber with `wants` has it
+            if (counts := getattr(subscriber, "count", None)) is not None:
+                counts(name, number, late_ms)
         except BaseException as error:
             _failed(error, name)
 

@@ -134,6 +134,13 @@ def _late(text: str) -> Callable[[Event], list[str]]:
     return lambda event: [text.format(duration_text(event.fields.get("late_ms") or 0))]
 
 
+def _late_jobs(event: Event) -> list[str]:
+    if (jobs := event.fields.get("jobs")) is None:  # of one job; a log counts those of a backlog
+        return _late("started {} after due")(event)
+    latest = duration_text(event.fields.get("late_ms") or 0)
+    return [f"{plural(int(jobs), 'more job')} started late, up to {latest} after due"]
+
+
 def _reason(event: Event) -> list[str]:
     return [" ".join(str(event.fields.get("reason") or "").split())]
 
@@ -152,7 +159,7 @@ TEXTS: Mapping[str, Callable[[Event], list[str]]] = {
     "lost": _lost,
     "back": lambda event: [f"{event.fields.get('url')}  after {duration_text(event.fields.get('after_ms') or 0)}"],
     "started": _late("{} after due"),
-    "late": _late("started {} after due"),
+    "late": _late_jobs,
     "done": lambda event: [_took(event)],
     "failed": _failed,
     "dead": _dead,
