@@ -37,6 +37,12 @@ from workkit.brokers.redis_server.refusal import ServerPlace, code_of, is_in_cli
 from workkit.brokers.redis_server.route import ANSWER_SECONDS, CONNECT_SECONDS, Route, retry_once, routed_pool
 from workkit.brokers.redis_server.script import Script
 from workkit.brokers.redis_server.sentinel import GivenSentinels, Sentinels
+from workkit.brokers.redis_server.time_source import (
+    TimeClient,
+    last_instant,
+    scripts_may_call_time,
+    without_time,
+)
 from workkit.errors import InvalidSchedule, ServerError
 
 
@@ -47,6 +53,7 @@ class Closeable(Protocol):
         """Close it."""
 
 
+_REPETITIONS = 3  # at most: load the scripts, do without TIME, load the scripts for that
 _HOST = re.compile(r"[\w.-]+:\d+(/\d*)?")  # what lacks only its scheme
 Call = tuple[Script, Sequence[str], Sequence[Any]]
 
@@ -85,6 +92,7 @@ class Server:
         self._address: Node | None = None  # the address that answered the last call
         self._twins: list[Server] = []
         self._wires = Wires(client.connection_pool)
+        self.time_in_scripts: bool | None = None  # None: no script was refused, so nobody has asked
         self._answered = False  # whether it has answered once: a connection closed later was cut, not refused
 
     def call(self, script: Script, keys: Sequence[str], args: Sequence[Any]) -> Any:
@@ -111,9 +119,9 @@ class Server:
         try:
             replies = self._replies(asked)
             # fault: {"+".join(dict.fromkeys(script.name for script, _, _ in asked.calls))} answered
-            if any(isinstance(reply, redis.exceptions.NoScriptError) for reply in replies):
-                for script, _, _ in asked.calls:
-                    self.client.script_load(script.text)
+            for _ in range(_REPETITIONS):
+                if not self._must_repeat(replies, asked.calls):
+                    break
                 replies = self._replies(PendingCalls(asked.calls, self._send(asked.calls)))
                 # fault: {"+".join(dict.fromkeys(script.name for script, _, _ in asked.calls))} answered
             for reply in replies:
@@ -125,6 +133,33 @@ class Server:
             return replies
         except (redis.exceptions.RedisError, OSError) as error:
             raise self._ours(error, asked.calls) from error
+
+    def _must_repeat(self, replies: Sequence[Any], calls: Sequence[Call]) -> bool:
+        """Whether scripts must be sent again: the server did not have one, which is loaded here, or refuses TIME."""
+        errors = [reply for reply in replies if isinstance(reply, redis.exceptions.ResponseError)]
+        if not errors:
+            return False
+        if any(isinstance(error, redis.exceptions.NoScriptError) for error in errors):
+            for script, _, _ in self._timed(calls):
+                self.client.script_load(script.text)
+            return True
+        if self.time_in_scripts is None and any(without_time(script) for script, _, _ in calls):
+            self.time_in_scripts = scripts_may_call_time(self.client)  # each server names this refusal differently
+            return self.time_in_scripts is False
+        return False
+
+    def _timed(self, calls: Sequence[Call]) -> Sequence[Call]:
+        """Pass the time to scripts that need it, where the server refuses TIME within scripts."""
+        if self.time_in_scripts is not False:
+            return calls
+        seconds, micros = self.client.time()
+        given: list[Call] = []
+        for script, keys, args in calls:
+            other = without_time(script)
+            if other is not None:
+                keys, args = (*keys, last_instant(self._schedule)), (*args, int(seconds) * 1_000_000 + int(micros))
+            given.append((other or script, keys, args))
+        return given
 
     def _replies(self, asked: PendingCalls) -> list[Any]:
         if self._route is None:
@@ -141,7 +176,9 @@ class Server:
 
     def _send(self, calls: Sequence[Call]) -> Sent:
         # fault: {"+".join(dict.fromkeys(script.name for script, _, _ in calls))} sent
-        return self._wires.send([("EVALSHA", script.digest, len(keys), *keys, *args) for script, keys, args in calls])
+        return self._wires.send(
+            [("EVALSHA", script.digest, len(keys), *keys, *args) for script, keys, args in self._timed(calls)]
+        )
 
     @contextmanager
     def translated(self) -> Iterator[Any]:
@@ -277,7 +314,7 @@ def shown_client(given: Any) -> str:
 def _client(url: str, *, said: str) -> redis.Redis:
     unix = url.startswith("unix:")
     try:
-        client = redis.Redis.from_url(
+        client = TimeClient.from_url(
             url,
             protocol=2,
             decode_responses=False,
@@ -307,7 +344,7 @@ def _routed(addresses: Addresses, client: redis.Redis, *, schedule: str | None) 
     sentinels = Sentinels(
         addresses.nodes, service=addresses.service, secure=secure, settings={**settings, **login, **addresses.sentinel}
     )
-    found = redis.Redis(connection_pool=routed_pool(sentinels, secure=secure, settings=settings))
+    found = TimeClient(connection_pool=routed_pool(sentinels, secure=secure, settings=settings))
     return Server(found, url=addresses.shown, schedule=schedule or "", route=sentinels)
 
 
@@ -330,7 +367,7 @@ def _of_client(given: GivenClient, *, schedule: str | None) -> Server:
         return _of_sentinel_client(given, pool, schedule=schedule or "")
     kwargs = dict(pool.connection_kwargs)
     kwargs.update(decode_responses=False, command_packer=Packer())
-    client = redis.Redis(connection_pool=redis.ConnectionPool(connection_class=pool.connection_class, **kwargs))
+    client = TimeClient(connection_pool=redis.ConnectionPool(connection_class=pool.connection_class, **kwargs))
     return Server(client, url=shown_url(client, family=given.family), schedule=schedule or "")
 
 
@@ -343,7 +380,7 @@ def _of_sentinel_client(given: GivenClient, pool: SentinelConnectionPool, *, sch
         )
     kwargs, secure = pool.connection_kwargs, _is_secure(given.client)
     sentinels = GivenSentinels(pool.sentinel_manager, service=pool.service_name)
-    client = redis.Redis(connection_pool=routed_pool(sentinels, secure=secure, settings=kwargs))
+    client = TimeClient(connection_pool=routed_pool(sentinels, secure=secure, settings=kwargs))
     nodes = [s.connection_pool.connection_kwargs for s in pool.sentinel_manager.sentinels]
     where = ",".join(written((node.get("host", "localhost"), int(node.get("port", 26379)))) for node in nodes)
     scheme, db = f"{_scheme(given.client, given.family)}+sentinel", kwargs.get("db") or 0

@@ -10,6 +10,7 @@ from typing import Any
 from workkit.brokers.redis_server.address import family
 from workkit.brokers.redis_server.script import Script
 from workkit.brokers.redis_server.server import Server
+from workkit.brokers.redis_server.time_source import may_call_time, scripts_may_call_time
 from workkit.contract.doctor import Finding
 from workkit.errors import ServerRefused
 from workkit.text.duration import age_text
@@ -121,8 +122,23 @@ def host(server: Server, schedule: str) -> Host:
 
 
 def clock(server: Server) -> Iterator[Finding]:
-    """Compare the server's clock with this machine's."""
+    """Compare the server's clock with this machine's, and say where this user cannot have the server's."""
     with server.translated() as client:
+        if not may_call_time(client):
+            yield Finding(
+                kind="no-time",
+                what="this user may not call TIME",
+                why="So each client's own clock tells the time, and within scripts never an earlier one than before.",
+                remedy="ACL SETUSER this user with +time; until then synchronise the clocks of all clients by NTP",
+            )
+            return
+        if scripts_may_call_time(client) is False:
+            yield Finding(
+                kind="no-time",
+                what="this server refuses TIME within scripts",
+                why="So each client asks for the time before its scripts: every request takes one more round trip.",
+                remedy="choose a server that allows TIME within scripts, or leave it so: everything works",
+            )
         asked = time.time()
         seconds, micros = client.time()
         answered = time.time()
