@@ -25,6 +25,7 @@ Further names and fields may come.
     health       url             (where its pages are)        stuck                 reason   (its loop does not move)
     restarted    pid, status, after_ms, reason   (a process of several; after_ms: the pause until another begins)
     orphaned     pid             (of its supervisor, which is gone)
+    revived      url             (its private server was gone, and this program has started it again)
     stopping     running, deadline_ms
     stopped      ran, failed, given_back, up_ms, uncounted (processes of several that died with their counts)
     ended        reason          (an error ended a listener in a thread of its own; `wait` raises it)
@@ -57,6 +58,7 @@ LEVELS: Mapping[str, int] = {
     "no_ping": WARNING,
     "crashed": WARNING,
     "restarted": WARNING,
+    "revived": WARNING,
     "orphaned": WARNING,
     "fenced": ERROR,
     "dead": ERROR,

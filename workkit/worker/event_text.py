@@ -174,6 +174,10 @@ TEXTS: Mapping[str, Callable[[Event], list[str]]] = {
     "fenced": _fenced,
     "crashed": _crashed,
     "restarted": _restarted,
+    "revived": lambda event: [
+        str(event.fields.get("url")),
+        "its server was gone; this program has started it again. Changes of its last 2 s at most are lost.",
+    ],
     "orphaned": lambda event: [f"process {event.fields.get('pid')}, which started this one, is gone; it stops too."],
     "stopping": _stopping,
     "stopped": _stopped,

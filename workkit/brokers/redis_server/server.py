@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import redis
 from redis.sentinel import SentinelConnectionPool
@@ -34,6 +34,7 @@ from workkit.brokers.redis_server.given_client import CLIENTS, GivenClient, is_c
 from workkit.brokers.redis_server.key_type import wrong_types
 from workkit.brokers.redis_server.pipe import Packer, Sent, Wires
 from workkit.brokers.redis_server.refusal import ServerPlace, code_of, is_in_client, refusal
+from workkit.brokers.redis_server.reviving import Attachment, Reviver
 from workkit.brokers.redis_server.route import ANSWER_SECONDS, CONNECT_SECONDS, Route, retry_once, routed_pool
 from workkit.brokers.redis_server.script import Script
 from workkit.brokers.redis_server.sentinel import GivenSentinels, Sentinels
@@ -41,21 +42,14 @@ from workkit.brokers.redis_server.time_source import (
     TimeClient,
     last_instant,
     scripts_may_call_time,
+    timed,
     without_time,
 )
 from workkit.errors import InvalidSchedule, ServerError
 
-
-class Closeable(Protocol):
-    """Something that a server closes when it closes: an attachment to an embedded server."""
-
-    def close(self) -> None:
-        """Close it."""
-
-
 _REPETITIONS = 3  # at most: load the scripts, do without TIME, load the scripts for that
-_HOST = re.compile(r"[\w.-]+:\d+(/\d*)?")  # what lacks only its scheme
 Call = tuple[Script, Sequence[str], Sequence[Any]]
+_HOST = re.compile(r"[\w.-]+:\d+(/\d*)?")  # what lacks only its scheme
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +74,7 @@ class Server:
         client: redis.Redis,
         *,
         url: str,
-        attached: Closeable | None = None,
+        attached: Attachment | None = None,
         schedule: str = "",
         route: Route | None = None,
     ) -> None:
@@ -92,6 +86,7 @@ class Server:
         self._address: Node | None = None  # the address that answered the last call
         self._twins: list[Server] = []
         self._wires = Wires(client.connection_pool)
+        self._reviver = None if attached is None else Reviver(attached, url=url, schedule=schedule)
         self.time_in_scripts: bool | None = None  # None: no script was refused, so nobody has asked
         self._answered = False  # whether it has answered once: a connection closed later was cut, not refused
 
@@ -127,7 +122,7 @@ class Server:
             for reply in replies:
                 if isinstance(reply, Exception):
                     raise reply
-            self._answered = True
+            self._note_answer()
             if self._route is not None:
                 self._arrived(self._route)
             return replies
@@ -152,14 +147,7 @@ class Server:
         """Pass the time to scripts that need it, where the server refuses TIME within scripts."""
         if self.time_in_scripts is not False:
             return calls
-        seconds, micros = self.client.time()
-        given: list[Call] = []
-        for script, keys, args in calls:
-            other = without_time(script)
-            if other is not None:
-                keys, args = (*keys, last_instant(self._schedule)), (*args, int(seconds) * 1_000_000 + int(micros))
-            given.append((other or script, keys, args))
-        return given
+        return timed(self.client, calls, last_instant(self._schedule))
 
     def _replies(self, asked: PendingCalls) -> list[Any]:
         if self._route is None:
@@ -189,7 +177,7 @@ class Server:
             if self._route is not None:
                 self._leave_if_moved(self._route)
             yield self.client
-            self._answered = True
+            self._note_answer()
             if self._route is not None:
                 self._arrived(self._route)
         except (redis.exceptions.RedisError, OSError) as error:
@@ -208,6 +196,11 @@ class Server:
         twin = type(self)(client, url=self.url, schedule=self._schedule, route=self._route)
         self._twins.append(twin)
         return twin
+
+    def _note_answer(self) -> None:
+        self._answered = True
+        if self._reviver is not None:
+            self._reviver.answered()
 
     def drop(self) -> None:
         """Cut every connection, even while a thread waits on one."""
@@ -240,6 +233,8 @@ class Server:
     def _ours(self, error: redis.exceptions.RedisError | OSError, calls: Sequence[Call] = ()) -> ServerError:
         if isinstance(error, OSError):
             error = redis.exceptions.ConnectionError(str(error))
+        if self._reviver is not None and isinstance(error, redis.exceptions.ConnectionError):
+            self._reviver.failed()
         moves = self._route is not None
         if moves:  # another server may have taken its place: the next call looks for it
             self._start_anew()
@@ -254,7 +249,7 @@ class Server:
 
 
 def connect(
-    url: Any, *, shown: str | None = None, attached: Closeable | None = None, schedule: str | None = None
+    url: Any, *, shown: str | None = None, attached: Attachment | None = None, schedule: str | None = None
 ) -> Server:
     """Make a server from a URL, or from a client by its connection settings. No I/O.
 

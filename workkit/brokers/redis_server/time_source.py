@@ -8,6 +8,7 @@ where TIME works: a server is asked about it only after it has refused a script.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -17,6 +18,7 @@ from redis.client import Pipeline
 
 from workkit.brokers.redis_server.script import Script, with_text
 
+_Call = tuple[Script, Sequence[str], Sequence[Any]]  # a script, its keys and its arguments
 _PROBE = "return redis.pcall('TIME')['err'] and 0 or 1"
 
 
@@ -39,6 +41,16 @@ def without_time(script: Script) -> Script | None:
 def last_instant(schedule: str) -> str:
     """Name the key of the last instant that a script has used."""
     return f"{schedule}:instant"
+
+
+def timed(client: redis.Redis, calls: Sequence[_Call], key: str) -> list[_Call]:
+    """Pass the time to the scripts that need it. `key`: see `last_instant`. Raises what redis-py raises."""
+    now: Any = client.time()
+    micros = int(now[0]) * 1_000_000 + int(now[1])
+    return [
+        (script, keys, args) if (other := without_time(script)) is None else (other, (*keys, key), (*args, micros))
+        for script, keys, args in calls
+    ]
 
 
 class _OwnTime:
