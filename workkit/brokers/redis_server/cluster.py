@@ -97,7 +97,7 @@ class SlotOwner:
                 silent[node] = reason(error, node, self._settings)
                 continue
             except redis.exceptions.ResponseError as error:
-                if "cluster support disabled" not in str(error):
+                if code_of(error) != "ERR":
                     raise
                 what = f"{written(node)} is not a node of a cluster"
                 raise Misdirected(what, remedy="Use redis://.", lasting=True) from error
