@@ -210,9 +210,12 @@ def _cannot_save(_: ServerPlace, text: str) -> Words:
 
 
 def _is_of_database(error: BaseException) -> bool:
-    """Whether the server has refused the SELECT with which a connection begins: before it, only the login is sent."""
+    """Whether the server has refused the SELECT with which a connection begins; only the login is sent before it."""
+    if not isinstance(error, redis.exceptions.ResponseError):
+        return False
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
-    return any(frame.f_code.co_name.startswith("on_connect") for frame in frames)
+    begun = [frame.f_locals.get("self") for frame in frames if frame.f_code.co_name.startswith("on_connect")]
+    return any(getattr(connection, "db", 0) for connection in begun)
 
 
 def _has_no_database(place: ServerPlace, text: str) -> Words:
